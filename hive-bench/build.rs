@@ -1,0 +1,85 @@
+//! Compiles the OpenMP rival with the system's C compiler. Where that cannot be done it says so and
+//! leaves the rival out: a build never fails for want of a rival.
+
+fn main() {
+    println!("cargo:rustc-check-cfg=cfg(openmp_compiled)");
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=c/openmp.c");
+    let state = match compile_openmp() {
+        Ok(compiler) => {
+            println!("cargo:rustc-cfg=openmp_compiled");
+            compiler
+        }
+        Err(reason) => {
+            if cfg!(feature = "openmp") {
+                println!("cargo:warning=OpenMP is left out: {reason}");
+            }
+            reason
+        }
+    };
+    println!("cargo:rustc-env=HIVE_BENCH_OPENMP={state}");
+}
+
+/// Which compiler built the rival, or why there is none.
+#[cfg(not(feature = "openmp"))]
+fn compile_openmp() -> Result<String, String> {
+    Err("built without the feature openmp".to_owned())
+}
+
+/// Which compiler built the rival, or why there is none.
+#[cfg(feature = "openmp")]
+fn compile_openmp() -> Result<String, String> {
+    let mut build = cc::Build::new();
+    // What rustc's release profile does, with the instruction set that rustc was told: nobody gets wider vectors.
+    build.opt_level(3).flag("-fopenmp").flag("-ffp-contract=off").file("c/openmp.c");
+    let compiler = build.try_get_compiler().map_err(|e| one_line(&format!("no C compiler: {e}")))?;
+    link_trial(&compiler)?;
+    build.try_compile("hive_bench_openmp").map_err(|e| one_line(&format!("c/openmp.c: {e}")))?;
+    link_library(&compiler);
+    Ok(version(&compiler))
+}
+
+/// A compiler may accept `-fopenmp` and have no library to link: try before the linker of the whole program does.
+#[cfg(feature = "openmp")]
+fn link_trial(compiler: &cc::Tool) -> Result<(), String> {
+    let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
+    let source = out.join("trial.c");
+    std::fs::write(&source, "#include <omp.h>\nint main(void) { return omp_get_max_threads() < 1; }\n")
+        .map_err(|e| format!("cannot write the trial program: {e}"))?;
+    let run = compiler.to_command().arg(&source).arg("-o").arg(out.join("trial")).output();
+    match run {
+        Ok(output) if output.status.success() => Ok(()),
+        Ok(output) => Err(one_line(&format!("-fopenmp does not work: {}", String::from_utf8_lossy(&output.stderr)))),
+        Err(e) => Err(one_line(&format!("no C compiler: {e}"))),
+    }
+}
+
+/// After the archive that needs it. clang's library often lies where only clang looks.
+#[cfg(feature = "openmp")]
+fn link_library(compiler: &cc::Tool) {
+    if !compiler.is_like_clang() {
+        println!("cargo:rustc-link-lib=gomp");
+        return;
+    }
+    let asked = compiler.to_command().arg("-print-file-name=libomp.so").output();
+    let text = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    let path = std::path::PathBuf::from(text.unwrap_or_default());
+    // Only its name comes back when clang does not find it either.
+    if let Some(directory) = path.parent().filter(|directory| directory.is_absolute()) {
+        println!("cargo:rustc-link-search=native={}", directory.display());
+    }
+    println!("cargo:rustc-link-lib=omp");
+}
+
+#[cfg(feature = "openmp")]
+fn version(compiler: &cc::Tool) -> String {
+    let output = std::process::Command::new(compiler.path()).arg("--version").output();
+    let text = output.map(|o| String::from_utf8_lossy(&o.stdout).into_owned()).unwrap_or_default();
+    text.lines().next().unwrap_or("a C compiler").trim().to_owned()
+}
+
+/// Cargo reads build scripts by the line.
+#[cfg(feature = "openmp")]
+fn one_line(text: &str) -> String {
+    text.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect::<Vec<_>>().join(" ")
+}

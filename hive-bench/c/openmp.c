@@ -1,0 +1,83 @@
+/* OpenMP as its users write it. Counts and sizes come from the caller, loops are inside, so that nothing but the
+ * directive stands between two regions. */
+
+#include <omp.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* The compiler may not drop a region that does nothing. */
+static inline void keep(int id) { __asm__ volatile("" : : "r"(id) : "memory"); }
+
+void hb_region(int members, void (*body)(const void *context, size_t id), const void *context) {
+#pragma omp parallel num_threads(members)
+    body(context, (size_t)omp_get_thread_num());
+}
+
+void hb_empty_regions(int members, uint64_t times) {
+    for (uint64_t i = 0; i < times; i++) {
+#pragma omp parallel num_threads(members)
+        keep(omp_get_thread_num());
+    }
+}
+
+void hb_alternate(int members, uint64_t pairs) {
+    for (uint64_t i = 0; i < pairs; i++) {
+#pragma omp parallel num_threads(1)
+        keep(omp_get_thread_num());
+#pragma omp parallel num_threads(members)
+        keep(omp_get_thread_num());
+    }
+}
+
+void hb_barriers(int members, uint64_t times) {
+#pragma omp parallel num_threads(members)
+    for (uint64_t i = 0; i < times; i++) {
+#pragma omp barrier
+    }
+}
+
+double hb_sums(int members, uint64_t times) {
+    double total = 0.0;
+    for (uint64_t i = 0; i < times; i++) {
+        double sum = 0.0;
+#pragma omp parallel num_threads(members) reduction(+ : sum)
+        {
+            int id = omp_get_thread_num();
+            keep(id);
+            sum += (double)(id + 1);
+        }
+        total += sum;
+    }
+    return total;
+}
+
+/* The kernels' inner loops are the caller's: the same machine code for every runtime. What is compared is how the parts get to
+ * the threads, and that is OpenMP's: a static schedule, a piece for each thread. */
+typedef void kernel(const void *context, uint64_t step, size_t begin, size_t end);
+
+static inline size_t first_of(size_t id, size_t members, size_t len) {
+    size_t rest = len % members;
+    return len / members * id + (id < rest ? id : rest);
+}
+
+static inline void piece(kernel *work, const void *context, uint64_t step, size_t len) {
+    size_t id = (size_t)omp_get_thread_num(), members = (size_t)omp_get_num_threads();
+    work(context, step, first_of(id, members, len), first_of(id + 1, members, len));
+}
+
+/* A region a step. */
+void hb_regions_of_work(int members, uint64_t steps, kernel *work, const void *context, size_t len) {
+    for (uint64_t step = 0; step < steps; step++) {
+#pragma omp parallel num_threads(members)
+        piece(work, context, step, len);
+    }
+}
+
+/* One region, a barrier a step. */
+void hb_one_region_of_work(int members, uint64_t steps, kernel *work, const void *context, size_t len) {
+#pragma omp parallel num_threads(members)
+    for (uint64_t step = 0; step < steps; step++) {
+        piece(work, context, step, len);
+#pragma omp barrier
+    }
+}

@@ -1,0 +1,60 @@
+//! CPU time that a program uses while it asks for nothing.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::effort::Effort;
+use crate::results::Measured;
+use crate::runtimes::Runtime;
+
+/// From a while after the last region.
+pub(crate) fn idle(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    runtime.empty_regions(runtime.members(), 1);
+    thread::sleep(effort.cpu_wait());
+    measured.samples.push(percent_of_a_cpu(effort.cpu_window())?);
+    Ok(())
+}
+
+/// From the moment at which the surplus bees are said to be parked.
+pub(crate) fn parked(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    runtime.empty_regions(runtime.members(), 1);
+    runtime.resize_and_settle(1)?;
+    measured.samples.push(percent_of_a_cpu(effort.cpu_window())?);
+    Ok(())
+}
+
+fn percent_of_a_cpu(window: Duration) -> Result<f64, String> {
+    let begin = Instant::now();
+    let before = cpu_time()?;
+    thread::sleep(window);
+    let used = cpu_time()?.saturating_sub(before);
+    Ok(100.0 * used.as_secs_f64() / begin.elapsed().as_secs_f64())
+}
+
+/// CPU time of all threads of this process so far.
+fn cpu_time() -> Result<Duration, String> {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // The clock, not getrusage: that rounds to ticks on some systems.
+    // SAFETY: the clock exists on every POSIX system, and `time` is large enough.
+    #[allow(unsafe_code)]
+    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let seconds = u64::try_from(time.tv_sec).ok();
+    let nanoseconds = u32::try_from(time.tv_nsec).ok();
+    match (failed, seconds, nanoseconds) {
+        (0, Some(seconds), Some(nanoseconds)) => Ok(Duration::new(seconds, nanoseconds)),
+        _ => Err("the system does not tell this process its CPU time".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_time_goes_on_while_the_process_works() {
+        let before = cpu_time().unwrap();
+        while cpu_time().unwrap() == before {
+            std::hint::spin_loop();
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! What can be repeated without a pause: regions, sums, barriers, changing sizes.
+
+use std::sync::Mutex;
+
+use crate::effort::Effort;
+use crate::reference::mutex;
+use crate::results::{Measured, Reference};
+use crate::runtimes::Runtime;
+use crate::timing;
+
+/// Empty regions; a team of one in turn with a mutex.
+pub(crate) fn region(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let members = runtime.members();
+    if members > 1 {
+        measured.samples = timing::batches(effort, |times| runtime.empty_regions(members, times));
+        return Ok(());
+    }
+    let counter = Mutex::new(0);
+    let [regions, locks] = timing::batches_in_turn(effort, |which, times| match which {
+        0 => runtime.empty_regions(1, times),
+        _ => mutex::lock_and_unlock(&counter, times),
+    });
+    measured.samples = regions;
+    measured.references.insert(Reference::Mutex, locks);
+    Ok(())
+}
+
+/// Regions with a sum, which must be right.
+pub(crate) fn reduce(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let members = runtime.members();
+    let expected = (members * (members + 1) / 2) as f64;
+    let mut wrong = None;
+    measured.samples = timing::batches(effort, |times| {
+        let sum = runtime.sums(times);
+        if sum != expected * times as f64 {
+            wrong = Some(sum / times as f64);
+        }
+    });
+    wrong.map_or(Ok(()), |sum| Err(format!("wrong answer: the sum is {sum}, not {expected}")))
+}
+
+/// Barriers, many in one region.
+pub(crate) fn barrier(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let mut outcome = Ok(());
+    measured.samples = timing::batches(effort, |times| {
+        if let Err(error) = runtime.barriers(times) {
+            outcome = Err(error);
+        }
+    });
+    outcome
+}
+
+/// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
+pub(crate) fn alternate(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let members = runtime.members();
+    let [pairs, ones, alls] = timing::batches_in_turn(effort, |which, times| match which {
+        0 => runtime.alternate(times),
+        1 => runtime.empty_regions(1, times),
+        _ => runtime.empty_regions(members, times),
+    });
+    measured.samples = pairs.into_iter().map(|pair| pair / 2.0).collect();
+    let means = ones.into_iter().zip(alls).map(|(one, all)| f64::midpoint(one, all)).collect();
+    measured.references.insert(Reference::Mean, means);
+    Ok(())
+}

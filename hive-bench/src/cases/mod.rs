@@ -1,0 +1,105 @@
+//! What is done with a team to measure it: one function a case, the same for every runtime.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::catalog::Case;
+use crate::cpus;
+use crate::results::{Job, Measured};
+use crate::runtimes::Runtime;
+
+mod cpu;
+mod hot;
+mod idle;
+mod kernel;
+mod resize;
+
+/// Regions before anything is timed or looked at.
+const WARM_UP: u64 = 100;
+
+/// Measures the job's case with the team that is up and running.
+pub(crate) fn run(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    runtime.empty_regions(runtime.members(), WARM_UP);
+    measured.seen_on = verify_team(runtime)?;
+    let effort = &job.effort;
+    match job.case {
+        Case::Region => hot::region(runtime, effort, measured),
+        Case::Reduce => hot::reduce(runtime, effort, measured),
+        Case::Barrier => hot::barrier(runtime, effort, measured),
+        Case::Alternate => hot::alternate(runtime, effort, measured),
+        Case::Shrink => resize::shrink(runtime, effort, measured),
+        Case::Grow => resize::grow(runtime, effort, measured),
+        Case::Idle100us | Case::Idle2ms | Case::Idle20ms | Case::Idle200ms => idle::region(runtime, job, measured),
+        Case::CpuIdle => cpu::idle(runtime, effort, measured),
+        Case::CpuParked => cpu::parked(runtime, effort, measured),
+        Case::Triad4k | Case::Triad64k | Case::TriadMemory => kernel::triad(runtime, job, measured),
+        Case::Jacobi => kernel::jacobi(runtime, job, measured),
+        Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
+    }
+}
+
+/// Whether every member runs exactly once; where they ran.
+fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
+    let members = runtime.members();
+    let runs: Vec<_> = (0..members).map(|_| AtomicUsize::new(0)).collect();
+    let seen_on: Vec<_> = (0..members).map(|_| AtomicUsize::new(0)).collect();
+    let strangers = AtomicUsize::new(0);
+    // Relaxed throughout: the end of the region orders all of it before the loads below.
+    runtime.region(members, |id| match runs.get(id) {
+        Some(run) => {
+            run.fetch_add(1, Ordering::Relaxed);
+            seen_on[id].store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed);
+        }
+        None => {
+            strangers.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
+    if strangers.into_inner() > 0 || runs.iter().any(|run| *run != 1) {
+        return Err(format!("a region of {members} members ran them {runs:?} times"));
+    }
+    Ok(seen_on.into_iter().map(AtomicUsize::into_inner).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::RuntimeId;
+    use crate::effort::Effort;
+    use crate::runtimes::std_scope::StdScope;
+
+    /// A team that forgets its last member.
+    struct Lazy;
+
+    impl Runtime for Lazy {
+        fn members(&self) -> usize {
+            3
+        }
+
+        fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
+            (0..members - 1).for_each(body);
+        }
+
+        fn sums(&mut self, _times: u64) -> f64 {
+            0.0
+        }
+    }
+
+    #[test]
+    fn a_missing_member_is_found() {
+        let error = verify_team(&mut Lazy).unwrap_err();
+        assert!(error.contains("[1, 1, 0]"), "{error}");
+    }
+
+    #[test]
+    fn every_case_that_threads_can_do_gives_samples() {
+        let runtime = RuntimeId::StdScope;
+        // The long ones are the smoke test's.
+        let short = |case: &Case| runtime.can(*case) && !case.is_jacobi() && case.triad_len() != Some(1 << 22);
+        for case in Case::ALL.iter().copied().filter(short) {
+            let job = Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, jacobi_checksum: None };
+            let mut measured = Measured::default();
+            StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
+            assert!(!measured.samples.is_empty(), "{case:?}");
+        }
+    }
+}

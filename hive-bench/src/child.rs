@@ -1,0 +1,89 @@
+//! One runtime, one case, one team size, in a process of its own: so that a rival's spinning
+//! threads, its place on the CPUs and its environment end with it.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use crate::cases;
+use crate::catalog::RuntimeId;
+use crate::reference::{hand_over, round_trip};
+use crate::results::{Job, Measured, Reference};
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::openmp;
+use crate::runtimes::rayon::RayonPool;
+use crate::runtimes::sequential::Sequential;
+use crate::runtimes::std_scope::StdScope;
+
+/// Does the job that the parent sent; the answer is the samples.
+pub(crate) fn main(job: &str) -> ExitCode {
+    let job = serde_json::from_str(job).map_err(|error| format!("cannot read the job: {error}"));
+    let measured = job.and_then(|job| measure(&job));
+    answer(
+        measured
+            .and_then(|measured| serde_json::to_string(&measured).map_err(|error| format!("cannot write the samples: {error}"))),
+    )
+}
+
+/// Tells the parent, or why not.
+pub(crate) fn answer(answer: Result<String, String>) -> ExitCode {
+    match answer {
+        Ok(text) => {
+            println!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn measure(job: &Job) -> Result<Measured, String> {
+    let mut measured = Measured::default();
+    // Before there is a runtime: its waiting threads would share the CPUs with the references.
+    if let [here, there, ..] = job.cpus[..] {
+        let round_trips = round_trip::measure(here, there, job.effort.round_trips);
+        measured.references.insert(Reference::RoundTrip, round_trips);
+        if let Some(gap) = job.case.gap() {
+            let samples = job.effort.samples_after_idle(job.case);
+            let hand_overs = hand_over::measure(here, there, gap, samples);
+            measured.references.insert(Reference::HandOver, hand_overs);
+        }
+    }
+    with_team(job, &mut measured)?;
+    Ok(measured)
+}
+
+fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
+    let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
+    match job.runtime {
+        RuntimeId::Hive => HiveTeam::host(cpus, None, |team| cases::run(team, job, measured))?,
+        RuntimeId::HiveHot => HiveTeam::host(cpus, Some(Duration::MAX), |team| cases::run(team, job, measured))?,
+        RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::RayonOutside => RayonPool::host_outside(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::StdScope => StdScope::host(job.members, |team| cases::run(team, job, measured)),
+        RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
+        RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),
+        _ => with_openmp(job, measured),
+    }
+}
+
+#[cfg(feature = "forkunion")]
+fn with_forkunion(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
+    crate::runtimes::forkunion::ForkUnionPool::host(cpus, |team| cases::run(team, job, measured))?
+}
+
+#[cfg(not(feature = "forkunion"))]
+fn with_forkunion(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
+    crate::runtimes::forkunion::availability()
+}
+
+#[cfg(openmp_compiled)]
+fn with_openmp(job: &Job, measured: &mut Measured) -> Result<(), String> {
+    openmp::OpenMp::host(job.runtime, job.members, |team| cases::run(team, job, measured))?
+}
+
+#[cfg(not(openmp_compiled))]
+fn with_openmp(job: &Job, _measured: &mut Measured) -> Result<(), String> {
+    openmp::availability(job.runtime)
+}

@@ -1,0 +1,87 @@
+//! The command line as it is typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::catalog::{Case, RuntimeId};
+
+/// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
+///
+/// Exit codes: 0 fine, 1 a measurement or a check failed, 2 bad usage.
+#[derive(Debug, Parser)]
+#[command(version, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) internal: Option<Internal>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+/// How the program calls itself.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Internal {
+    /// Measure one thing.
+    #[command(hide = true)]
+    Child { job: String },
+    /// Say which OpenMP library is in use.
+    #[command(hide = true)]
+    OpenmpLibrary,
+    /// Say what hive makes of this machine.
+    #[command(hide = true)]
+    HiveReport,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// List the cases and the runtimes, and which of these can be had here
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Only these cases
+    #[arg(long, value_name = "CASE,...", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) case: Vec<Case>,
+    /// Only these runtimes
+    #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) runtime: Vec<RuntimeId>,
+    /// Only teams of these sizes, the queen counted [default: 1, 2, 4, ... and all CPUs]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(crate) bees: Vec<usize>,
+    /// Run everything this often [default: as often as fits into the time]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: Option<u16>,
+    /// Fewer and shorter rounds, less than 20 s: to see whether everything works
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Keep every raw sample, with machine, build and command line, in this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_are_comma_separated() {
+        let cli = Cli::parse_from(["hive-bench", "--case", "region,idle-2ms", "--bees", "1,2", "--rounds", "3"]);
+        assert_eq!(cli.flags.case, [Case::Region, Case::Idle2ms]);
+        assert_eq!(cli.flags.bees, [1, 2]);
+        assert_eq!(cli.flags.rounds, Some(3));
+        assert!(cli.internal.is_none());
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_flag_and_the_names() {
+        let error = Cli::try_parse_from(["hive-bench", "--runtime", "tokio"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(text.contains("--runtime") && text.contains("rayon-worker"), "{text}");
+    }
+}

@@ -1,0 +1,62 @@
+//! The CPUs that this process may use, in the order in which every runtime gets them: one of each
+//! core first, then the siblings.
+
+use std::collections::HashSet;
+use std::fs;
+
+/// Member i belongs on the i-th of these.
+pub(crate) fn in_order_of_use() -> Vec<usize> {
+    let allowed: Vec<usize> = core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
+    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
+}
+
+/// Binds the calling thread. `false` when the machine does not do that.
+pub(crate) fn pin(cpu: usize) -> bool {
+    core_affinity::set_for_current(core_affinity::CoreId { id: cpu })
+}
+
+/// The CPU that the calling thread runs on, where the system says.
+#[cfg(target_os = "linux")]
+pub(crate) fn current() -> Option<usize> {
+    // SAFETY: the call has no preconditions.
+    #[allow(unsafe_code)]
+    let cpu = unsafe { libc::sched_getcpu() };
+    usize::try_from(cpu).ok()
+}
+
+/// The CPU that the calling thread runs on, where the system says.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn current() -> Option<usize> {
+    None
+}
+
+fn siblings_last(allowed: &[usize], core_of: impl Fn(usize) -> String) -> Vec<usize> {
+    let mut cores = HashSet::new();
+    let (mut first, siblings): (Vec<_>, Vec<_>) = allowed.iter().partition(|cpu| cores.insert(core_of(**cpu)));
+    first.extend(siblings);
+    first
+}
+
+/// The name of a CPU's core: the list of its siblings. A CPU about which nothing is known is a core of its own.
+fn core_of(cpu: usize) -> String {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    fs::read_to_string(path).unwrap_or_else(|_| cpu.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_each_core_first() {
+        let neighbours = |cpu: usize| (cpu / 2).to_string();
+        assert_eq!(siblings_last(&[0, 1, 2, 3], neighbours), [0, 2, 1, 3]);
+        let halves = |cpu: usize| (cpu % 4).to_string();
+        assert_eq!(siblings_last(&[1, 3, 5, 6], halves), [1, 3, 6, 5]);
+    }
+
+    #[test]
+    fn there_is_a_cpu() {
+        assert!(!in_order_of_use().is_empty());
+    }
+}

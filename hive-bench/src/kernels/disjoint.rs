@@ -1,0 +1,52 @@
+//! One array that the members of a team write at once, each its own part.
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::slice;
+
+/// An exclusive borrow of an array that can be handed out in parts.
+pub(crate) struct Disjoint<'a> {
+    start: *mut f64,
+    len: usize,
+    array: PhantomData<&'a mut [f64]>,
+}
+
+// SAFETY: all access goes through `part` and `shared`, whose callers promise not to collide.
+unsafe impl Sync for Disjoint<'_> {}
+
+impl<'a> Disjoint<'a> {
+    pub(crate) fn new(array: &'a mut [f64]) -> Self {
+        Self { start: array.as_mut_ptr(), len: array.len(), array: PhantomData }
+    }
+
+    /// The part that only the caller uses.
+    ///
+    /// # Safety
+    /// While the result lives, nobody else holds a part that overlaps `range`.
+    #[allow(clippy::mut_from_ref, reason = "the very purpose: the caller vouches for the parts")]
+    pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [f64] {
+        let (begin, len) = self.within(range);
+        // SAFETY: `within` has checked the bounds.
+        let begin = unsafe { self.start.add(begin) };
+        // SAFETY: in bounds of one live array, and the caller vouches that nobody else uses it.
+        unsafe { slice::from_raw_parts_mut(begin, len) }
+    }
+
+    /// A part that several may read.
+    ///
+    /// # Safety
+    /// While the result lives, nobody holds a part for writing that overlaps `range`.
+    pub(crate) unsafe fn shared(&self, range: Range<usize>) -> &[f64] {
+        let (begin, len) = self.within(range);
+        // SAFETY: `within` has checked the bounds.
+        let begin = unsafe { self.start.add(begin) };
+        // SAFETY: in bounds of one live array, and the caller vouches that nobody writes it.
+        unsafe { slice::from_raw_parts(begin, len) }
+    }
+
+    fn within(&self, range: Range<usize>) -> (usize, usize) {
+        assert!(range.start <= range.end && range.end <= self.len, "{range:?} is not within 0..{}", self.len);
+        (range.start, range.len())
+    }
+}

@@ -1,0 +1,119 @@
+//! A heat step on a square plate by Jacobi's method: every cell becomes the mean of its four
+//! neighbours. The upper edge is hot, the other three are cold, and the plate begins patterned, so
+//! that a row in the wrong place shows. The answer does not depend on who computes which row, down to
+//! the last bit.
+
+use std::ops::Range;
+
+use crate::kernels::disjoint::Disjoint;
+
+/// Cells along an edge, the fixed border not counted.
+pub(crate) const SIDE: usize = 512;
+/// Cells in a row with its border.
+pub(crate) const WIDTH: usize = SIDE + 2;
+
+/// Two plates: steps go from one to the other and back.
+pub(crate) struct Plates {
+    pub(crate) even: Vec<f64>,
+    pub(crate) odd: Vec<f64>,
+}
+
+impl Plates {
+    pub(crate) fn new() -> Self {
+        let mut plate = vec![0.0; WIDTH * WIDTH];
+        plate[..WIDTH].fill(1.0);
+        for row in 1..=SIDE {
+            for column in 1..=SIDE {
+                plate[row * WIDTH + column] = ((7 * row + 13 * column) % 32) as f64 / 32.0;
+            }
+        }
+        Self { odd: plate.clone(), even: plate }
+    }
+
+    /// From and to for one step.
+    pub(crate) fn for_step(&mut self, step: u64) -> (&mut [f64], &mut [f64]) {
+        if step.is_multiple_of(2) { (&mut self.even, &mut self.odd) } else { (&mut self.odd, &mut self.even) }
+    }
+
+    /// All bits of the plate that holds the result of `steps` steps.
+    pub(crate) fn checksum(&self, steps: u64) -> u64 {
+        let plate = if steps.is_multiple_of(2) { &self.even } else { &self.odd };
+        plate.iter().fold(0, |sum, cell| sum.rotate_left(5) ^ cell.to_bits())
+    }
+}
+
+/// The cells of some rows; the first row that is computed is 0, the border row above it does not count.
+pub(crate) fn cells_of(rows: &Range<usize>) -> Range<usize> {
+    (rows.start + 1) * WIDTH..(rows.end + 1) * WIDTH
+}
+
+/// Computes `rows`. `to` holds their cells, `from` the whole plate.
+pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
+    for (out, row) in to.chunks_exact_mut(WIDTH).zip(rows) {
+        let line = |row: usize| &from[row * WIDTH..(row + 1) * WIDTH];
+        sweep_row(&mut out[1..=SIDE], line(row), line(row + 1), line(row + 2));
+    }
+}
+
+/// The same, for members that have nothing but the two plates.
+///
+/// # Safety
+/// Nobody else writes these rows of `to`, and nobody writes `from`.
+#[allow(unsafe_code)]
+pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
+    // SAFETY: the caller's promise.
+    let to = unsafe { to.part(cells_of(&rows)) };
+    // SAFETY: the caller's promise.
+    let from = unsafe { from.shared(0..WIDTH * WIDTH) };
+    sweep(to, from, rows);
+}
+
+fn sweep_row(out: &mut [f64], up: &[f64], here: &[f64], down: &[f64]) {
+    let (left, right) = (&here[..SIDE], &here[2..]);
+    let neighbours = up[1..=SIDE].iter().zip(&down[1..=SIDE]).zip(left.iter().zip(right));
+    for (cell, ((up, down), (left, right))) in out.iter_mut().zip(neighbours) {
+        *cell = 0.25 * (up + down + left + right);
+    }
+}
+
+/// What `steps` steps must come out as.
+pub(crate) fn expected_checksum(steps: u64) -> u64 {
+    let mut plates = Plates::new();
+    for step in 0..steps {
+        let (from, to) = plates.for_step(step);
+        sweep(&mut to[cells_of(&(0..SIDE))], from, 0..SIDE);
+    }
+    plates.checksum(steps)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_becomes_the_mean_of_its_neighbours_and_the_border_stays() {
+        let mut plates = Plates::new();
+        let (from, to) = plates.for_step(0);
+        sweep(&mut to[cells_of(&(0..SIDE))], from, 0..SIDE);
+        let at = |row: usize, column: usize| row * WIDTH + column;
+        let mean = (from[at(4, 9)] + from[at(6, 9)] + from[at(5, 8)] + from[at(5, 10)]) / 4.0;
+        assert_eq!(to[at(5, 9)], mean);
+        assert_ne!(to[at(5, 9)], from[at(5, 9)]);
+        for (row, column) in [(0, 9), (WIDTH - 1, 9), (5, 0), (5, WIDTH - 1)] {
+            assert_eq!(to[at(row, column)], from[at(row, column)]);
+        }
+    }
+
+    #[test]
+    fn parts_give_the_same_bits() {
+        let mut plates = Plates::new();
+        for step in 0..3 {
+            let (from, to) = plates.for_step(step);
+            for rows in [0..7, 7..300, 300..SIDE] {
+                sweep(&mut to[cells_of(&rows)], from, rows);
+            }
+        }
+        assert_eq!(plates.checksum(3), expected_checksum(3));
+        assert_ne!(expected_checksum(3), expected_checksum(4));
+    }
+}

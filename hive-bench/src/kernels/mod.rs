@@ -1,0 +1,32 @@
+//! Two kernels with answers that can be checked, in pieces that any runtime can hand to its members.
+
+use std::ops::Range;
+
+pub(crate) mod disjoint;
+pub(crate) mod jacobi;
+pub(crate) mod triad;
+
+/// The part of `0..len` that belongs to member `id` of `members`: contiguous, in the order of ids,
+/// lengths that differ by at most one.
+pub(crate) fn split(id: usize, members: usize, len: usize) -> Range<usize> {
+    let (share, rest) = (len / members, len % members);
+    let begin = id * share + id.min(rest);
+    begin..begin + share + usize::from(id < rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn splits_cover_everything_once() {
+        for members in 1..9 {
+            for len in 0..40 {
+                let parts: Vec<_> = (0..members).map(|id| split(id, members, len)).collect();
+                assert_eq!(parts[0].start, 0);
+                assert_eq!(parts[members - 1].end, len);
+                assert!(parts.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].len() - pair[1].len() <= 1));
+            }
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! The command line, checked: what is wanted makes sense and can be stored.
+
+use std::fs::OpenOptions;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::catalog::{Case, RuntimeId};
+use crate::cli::Flags;
+use crate::effort::Effort;
+use crate::plan::{Rounds, Wanted, default_sizes};
+
+/// Time for the suite, with a margin to the 90 s that are promised.
+const STANDARD_TIME: Duration = Duration::from_secs(80);
+const QUICK_TIME: Duration = Duration::from_secs(15);
+
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Options {
+    pub(crate) wanted: Wanted,
+    pub(crate) rounds: Rounds,
+    pub(crate) effort: Effort,
+    pub(crate) json: Option<PathBuf>,
+}
+
+impl Options {
+    /// `most`: the CPUs that this process may use. An error names the flag and says what is possible.
+    pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
+        let wanted = Wanted {
+            cases: or_all(&flags.case, Case::ALL),
+            runtimes: or_all(&flags.runtime, RuntimeId::ALL),
+            sizes: sizes(&flags.bees, most)?,
+            most,
+        };
+        something_left(&wanted)?;
+        if let Some(path) = &flags.json {
+            writable(path)?;
+        }
+        let (effort, time) = if flags.quick { (Effort::QUICK, QUICK_TIME) } else { (Effort::STANDARD, STANDARD_TIME) };
+        let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
+        Ok(Self { wanted, rounds, effort, json: flags.json.clone() })
+    }
+}
+
+/// In the catalogue's order, each once.
+fn or_all<T: Copy + PartialEq>(chosen: &[T], all: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|item| chosen.is_empty() || chosen.contains(item)).collect()
+}
+
+fn sizes(chosen: &[usize], most: usize) -> Result<Vec<usize>, String> {
+    if chosen.is_empty() {
+        return Ok(default_sizes(most));
+    }
+    if let Some(wrong) = chosen.iter().find(|&&size| size < 1 || size > most) {
+        return Err(format!("--bees {wrong}: this process may use {most} CPUs, so a team has 1 to {most} members"));
+    }
+    let mut sizes = chosen.to_vec();
+    sizes.sort_unstable();
+    sizes.dedup();
+    Ok(sizes)
+}
+
+fn something_left(wanted: &Wanted) -> Result<(), String> {
+    let can = |case: &Case| {
+        wanted.runtimes.iter().any(|runtime| runtime.can(*case))
+            && wanted.sizes.iter().any(|size| case.has_size(*size, wanted.most))
+    };
+    if wanted.cases.iter().any(can) {
+        return Ok(());
+    }
+    let names = wanted.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(",");
+    Err(format!(
+        "--case {names} leaves nothing to measure with the chosen --runtime and --bees: only hive resizes, a barrier needs hive, \
+         OpenMP or std-scope, sequential has only the kernels, and most cases need 2 members or more; see --list"
+    ))
+}
+
+/// Before anything is measured: a run may take an hour.
+fn writable(path: &Path) -> Result<(), String> {
+    let opened = OpenOptions::new().create(true).append(true).open(path);
+    opened.map(drop).map_err(|error| format!("--json {}: cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn check(arguments: &[&str], most: usize) -> Result<Options, String> {
+        let cli = Cli::parse_from(std::iter::once(&"hive-bench").chain(arguments));
+        Options::check(&cli.flags, most)
+    }
+
+    #[test]
+    fn without_flags_everything_is_wanted() {
+        let options = check(&[], 4).unwrap();
+        assert_eq!(options.wanted.cases, Case::ALL);
+        assert_eq!(options.wanted.sizes, [1, 2, 4]);
+        assert_eq!(options.effort, Effort::STANDARD);
+        assert_eq!(options.rounds, Rounds::Within(STANDARD_TIME));
+    }
+
+    #[test]
+    fn rounds_win_over_the_time() {
+        assert_eq!(check(&["--rounds", "12"], 2).unwrap().rounds, Rounds::Each(12));
+        assert_eq!(check(&["--quick", "--rounds", "1"], 2).unwrap().effort, Effort::QUICK);
+    }
+
+    #[test]
+    fn a_team_is_no_larger_than_the_machine() {
+        for wrong in ["0", "3"] {
+            let error = check(&["--bees", wrong], 2).unwrap_err();
+            assert!(error.contains(&format!("--bees {wrong}")) && error.contains("1 to 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_choice_that_leaves_nothing_is_an_error() {
+        let error = check(&["--case", "shrink", "--runtime", "libgomp"], 2).unwrap_err();
+        assert!(error.contains("--case shrink") && error.contains("--runtime"), "{error}");
+        assert!(check(&["--case", "idle-2ms", "--bees", "1"], 2).is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_found_at_once() {
+        let error = check(&["--json", "/nowhere/at/all.json"], 2).unwrap_err();
+        assert!(error.contains("--json /nowhere/at/all.json"), "{error}");
+    }
+}

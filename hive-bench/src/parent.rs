@@ -1,0 +1,66 @@
+//! Runs the plan: one child at a time, nothing beside it.
+
+use std::time::{Duration, Instant};
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::catalog::RuntimeId;
+use crate::effort::Effort;
+use crate::kernels::jacobi;
+use crate::launch;
+use crate::plan::Step;
+use crate::results::{Absent, Job, Record};
+use crate::runtimes;
+
+/// Splits what is wanted into what can be had, and what cannot and why.
+pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent>) {
+    let (mut present, mut absent) = (Vec::new(), Vec::new());
+    for &runtime in wanted {
+        match runtimes::availability(runtime) {
+            Ok(()) => present.push(runtime),
+            Err(reason) => absent.push(Absent { runtime, reason }),
+        }
+    }
+    (present, absent)
+}
+
+/// How long a run takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Time {
+    /// As planned.
+    pub(crate) expected: Duration,
+    /// At most, unless the first round takes longer than that.
+    pub(crate) deadline: Option<Duration>,
+}
+
+/// Runs all steps in their order; those of later rounds only as long as there is time.
+pub(crate) fn run(steps: &[Step], cpus: &[usize], effort: Effort, time: Time) -> Vec<Record> {
+    let heat = steps.iter().any(|step| step.case.is_jacobi());
+    let jacobi_checksum = heat.then(|| jacobi::expected_checksum(effort.jacobi_steps));
+    let bar = progress_bar(steps.len(), time.expected);
+    let begin = Instant::now();
+    let has_time = |step: &&Step| step.round == 0 || time.deadline.is_none_or(|deadline| begin.elapsed() < deadline);
+    let run_step = |step: &Step| {
+        bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.members));
+        let Step { round, case, members, runtime } = *step;
+        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, jacobi_checksum };
+        let (outcome, seconds) = launch::run(&job);
+        bar.inc(1);
+        Record { round, runtime, case, members, seconds, outcome }
+    };
+    let records = steps.iter().take_while(has_time).map(run_step).collect();
+    bar.finish_and_clear();
+    records
+}
+
+/// On a terminal only. Drawn between children, never during one: no thread ticks.
+fn progress_bar(steps: usize, expected: Duration) -> ProgressBar {
+    let seconds = expected.as_secs() + 1;
+    let template = format!("{{bar:40}} {{pos}}/{{len}}  {{elapsed}} of about {seconds}s  {{msg}}");
+    let style = ProgressStyle::with_template(&template);
+    let bar = ProgressBar::with_draw_target(Some(steps as u64), ProgressDrawTarget::stderr());
+    match style {
+        Ok(style) => bar.with_style(style),
+        Err(_) => bar,
+    }
+}

@@ -1,0 +1,188 @@
+//! Which children run, and in what order: as many rounds as fit into the time, each round everything that is still due, those
+//! that are compared right after each other.
+
+use std::time::Duration;
+
+use crate::catalog::{Case, RuntimeId};
+use crate::effort::Effort;
+
+/// One case at one size: the runtimes that are compared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    pub(crate) case: Case,
+    pub(crate) members: usize,
+    pub(crate) runtimes: Vec<RuntimeId>,
+    pub(crate) rounds: usize,
+}
+
+/// One child to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Step {
+    pub(crate) round: usize,
+    pub(crate) case: Case,
+    pub(crate) members: usize,
+    pub(crate) runtime: RuntimeId,
+}
+
+/// What is wanted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) cases: Vec<Case>,
+    pub(crate) runtimes: Vec<RuntimeId>,
+    pub(crate) sizes: Vec<usize>,
+    /// CPUs at hand.
+    pub(crate) most: usize,
+}
+
+/// How often everything is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounds {
+    /// Every group this often.
+    Each(usize),
+    /// As often as fits into this time, at least once.
+    Within(Duration),
+}
+
+impl Rounds {
+    /// When to begin no further child but those of the first round: a slow machine takes longer than was expected.
+    pub(crate) fn deadline(self) -> Option<Duration> {
+        match self {
+            Self::Each(_) => None,
+            Self::Within(time) => Some(time + time / 16),
+        }
+    }
+}
+
+/// More rounds than this are for those who ask for them.
+const MOST_ROUNDS: usize = 9;
+
+/// The groups that are wanted and make sense, with their rounds.
+pub(crate) fn groups(wanted: &Wanted, effort: &Effort, rounds: Rounds) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for &case in &wanted.cases {
+        for &members in wanted.sizes.iter().filter(|&&members| case.has_size(members, wanted.most)) {
+            let runtimes: Vec<_> = wanted.runtimes.iter().copied().filter(|runtime| runtime.can(case)).collect();
+            if !runtimes.is_empty() {
+                groups.push(Group { case, members, runtimes, rounds: 0 });
+            }
+        }
+    }
+    match rounds {
+        Rounds::Each(rounds) => groups.iter_mut().for_each(|group| group.rounds = rounds),
+        Rounds::Within(time) => deal_rounds(&mut groups, effort, time),
+    }
+    groups
+}
+
+/// Gives every group a round, then another to those for which there is time, and so on.
+fn deal_rounds(groups: &mut [Group], effort: &Effort, time: Duration) {
+    let mut left = time;
+    for round in 0..MOST_ROUNDS {
+        for group in groups.iter_mut().filter(|group| round < default_limit(group)) {
+            let cost = group.cost_of_a_round(effort);
+            if round == 0 || cost <= left {
+                group.rounds = round + 1;
+                left = left.saturating_sub(cost);
+            }
+        }
+    }
+}
+
+/// CPU time hardly varies and takes long to measure; what a team of one has to show, it shows in the empty region.
+fn default_limit(group: &Group) -> usize {
+    match group.case {
+        Case::CpuIdle | Case::CpuParked => 1,
+        Case::Region => MOST_ROUNDS,
+        _ if group.members == 1 => 1,
+        _ => MOST_ROUNDS,
+    }
+}
+
+impl Group {
+    fn cost_of_a_round(&self, effort: &Effort) -> Duration {
+        let children = u32::try_from(self.runtimes.len()).expect("a short list");
+        effort.expected(self.case) * children
+    }
+}
+
+/// How long the plan takes, about.
+pub(crate) fn expected(groups: &[Group], effort: &Effort) -> Duration {
+    let cost = |group: &Group| group.cost_of_a_round(effort) * u32::try_from(group.rounds).unwrap_or(u32::MAX);
+    groups.iter().map(cost).sum()
+}
+
+/// All children in order: rounds one after the other, in each the groups shuffled, in each group the runtimes shuffled.
+pub(crate) fn steps(groups: &[Group], seed: u64) -> Vec<Step> {
+    let mut random = fastrand::Rng::with_seed(seed);
+    let rounds = groups.iter().map(|group| group.rounds).max().unwrap_or(0);
+    let mut steps = Vec::new();
+    for round in 0..rounds {
+        let mut due: Vec<&Group> = groups.iter().filter(|group| round < group.rounds).collect();
+        random.shuffle(&mut due);
+        for group in due {
+            let mut runtimes = group.runtimes.clone();
+            random.shuffle(&mut runtimes);
+            let step = |runtime| Step { round, case: group.case, members: group.members, runtime };
+            steps.extend(runtimes.into_iter().map(step));
+        }
+    }
+    steps
+}
+
+/// One, every power of two up to the CPUs at hand, and all of them.
+pub(crate) fn default_sizes(most: usize) -> Vec<usize> {
+    let mut sizes: Vec<usize> = std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size < most).collect();
+    sizes.push(most.max(1));
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    fn everything(most: usize) -> Wanted {
+        Wanted { cases: Case::ALL.to_vec(), runtimes: RuntimeId::ALL.to_vec(), sizes: default_sizes(most), most }
+    }
+
+    #[test]
+    fn sizes_are_powers_of_two_and_all() {
+        assert_eq!(default_sizes(1), [1]);
+        assert_eq!(default_sizes(2), [1, 2]);
+        assert_eq!(default_sizes(6), [1, 2, 4, 6]);
+        assert_eq!(default_sizes(8), [1, 2, 4, 8]);
+    }
+
+    #[test]
+    fn the_quick_suite_fits_its_time_on_two_cpus() {
+        let time = Duration::from_secs(80);
+        let groups = groups(&everything(2), &Effort::STANDARD, Rounds::Within(time));
+        assert!(expected(&groups, &Effort::STANDARD) <= time, "{:?}", expected(&groups, &Effort::STANDARD));
+        let region = groups.iter().find(|group| group.case == Case::Region && group.members == 2).unwrap();
+        assert!(region.rounds >= 3, "{region:?}");
+    }
+
+    #[test]
+    fn every_child_runs_once_a_round() {
+        let groups = groups(&everything(4), &Effort::QUICK, Rounds::Each(3));
+        let steps = steps(&groups, 1);
+        assert_eq!(steps.iter().collect::<HashSet<_>>().len(), steps.len());
+        assert_eq!(steps.len(), 3 * groups.iter().map(|group| group.runtimes.len()).sum::<usize>());
+        assert!(steps.is_sorted_by_key(|step| step.round));
+    }
+
+    #[test]
+    fn order_depends_on_the_seed_alone() {
+        let groups = groups(&everything(2), &Effort::QUICK, Rounds::Each(2));
+        assert_eq!(steps(&groups, 7), steps(&groups, 7));
+        assert_ne!(steps(&groups, 7), steps(&groups, 8));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_not_planned() {
+        let groups = groups(&everything(4), &Effort::QUICK, Rounds::Each(1));
+        assert!(groups.iter().all(|group| group.case != Case::Shrink || group.members == 4));
+        assert!(groups.iter().all(|group| group.case.gap().is_none() || group.members > 1));
+    }
+}

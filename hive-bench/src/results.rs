@@ -1,0 +1,125 @@
+//! What a run leaves behind: every raw sample, and all that is needed to judge them. The file of `--json`.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{Case, RuntimeId};
+use crate::effort::Effort;
+use crate::machine::{Build, Disturbance, Machine};
+
+/// What a child is told to do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Job {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) case: Case,
+    /// Size of the team, the queen counted.
+    pub(crate) members: usize,
+    /// The CPUs of the machine in the order of use: member i belongs on the i-th.
+    pub(crate) cpus: Vec<usize>,
+    pub(crate) effort: Effort,
+    /// What the heat kernel must come out as.
+    pub(crate) jacobi_checksum: Option<u64>,
+}
+
+/// What was measured in the same process as a case, to compare it with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reference {
+    /// One cache line to another CPU and back.
+    RoundTrip,
+    /// A semaphore posted after the idle time, answered by a store.
+    HandOver,
+    /// Lock and unlock of a std Mutex that nobody else wants.
+    Mutex,
+    /// Half a region of one and half a region of n.
+    Mean,
+}
+
+/// What a child hands back: samples in the case's unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) samples: Vec<f64>,
+    pub(crate) references: BTreeMap<Reference, Vec<f64>>,
+    /// Where the members were seen running, in order of their ids.
+    pub(crate) seen_on: Vec<usize>,
+}
+
+/// How a child ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Outcome {
+    Measured(Measured),
+    Failed(String),
+}
+
+/// One child.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) round: usize,
+    pub(crate) runtime: RuntimeId,
+    pub(crate) case: Case,
+    pub(crate) members: usize,
+    /// How long the child ran.
+    pub(crate) seconds: f64,
+    pub(crate) outcome: Outcome,
+}
+
+/// A runtime that could not be had.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Absent {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) reason: String,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) date: String,
+    pub(crate) command_line: Vec<String>,
+    pub(crate) machine: Machine,
+    pub(crate) build: Build,
+    pub(crate) effort: Effort,
+    pub(crate) seed: u64,
+    /// Children of the last rounds for which there was no time.
+    pub(crate) left_out: usize,
+    pub(crate) absent: Vec<Absent>,
+    pub(crate) disturbance: Disturbance,
+    pub(crate) records: Vec<Record>,
+}
+
+impl Run {
+    pub(crate) fn has_failures(&self) -> bool {
+        self.records.iter().any(|record| matches!(record.outcome, Outcome::Failed(_)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_survives_json() {
+        let references = BTreeMap::from([(Reference::RoundTrip, vec![0.1, 207.3])]);
+        let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1] };
+        for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
+            let record =
+                Record { round: 3, runtime: RuntimeId::HiveHot, case: Case::Idle2ms, members: 2, seconds: 0.25, outcome };
+            let text = serde_json::to_string(&record).unwrap();
+            assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_job_survives_json() {
+        let job = Job {
+            runtime: RuntimeId::Libgomp,
+            case: Case::JacobiBarrier,
+            members: 2,
+            cpus: vec![0, 2, 1, 3],
+            effort: Effort::QUICK,
+            jacobi_checksum: Some(u64::MAX),
+        };
+        assert_eq!(serde_json::from_str::<Job>(&serde_json::to_string(&job).unwrap()).unwrap(), job);
+    }
+}

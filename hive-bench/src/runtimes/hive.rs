@@ -1,0 +1,76 @@
+//! hive itself, with its default waiting or never sleeping.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use hive::{Hive, Pin};
+
+use crate::kernels::{disjoint::Disjoint, jacobi};
+use crate::runtimes::{Runtime, jacobi_member};
+
+pub(crate) struct HiveTeam {
+    hive: Hive,
+    members: usize,
+}
+
+impl HiveTeam {
+    /// `spin`: how long a bee waits before it sleeps, if not as long as by default.
+    pub(crate) fn host<T>(cpus: &[usize], spin: Option<Duration>, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Ok(work(&mut Self::new(cpus, spin)?))
+    }
+
+    /// What hive says is in effect.
+    pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
+        Ok(Self::new(cpus, None)?.hive.report().to_string())
+    }
+
+    /// Bees and queen on the CPUs that every runtime gets.
+    fn new(cpus: &[usize], spin: Option<Duration>) -> Result<Self, String> {
+        let members = cpus.len();
+        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
+        let builder = match spin {
+            Some(spin) => builder.spin(spin),
+            None => builder,
+        };
+        let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
+        Ok(Self { hive, members })
+    }
+}
+
+impl Runtime for HiveTeam {
+    fn members(&self) -> usize {
+        self.members
+    }
+
+    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
+        self.hive.spmd(members, |bee| body(bee.id()));
+    }
+
+    fn sums(&mut self, times: u64) -> f64 {
+        let once = || self.hive.spmd_map(self.members, |bee| black_box(bee.id() + 1) as f64).into_iter().sum::<f64>();
+        (0..times).map(|_| once()).sum()
+    }
+
+    fn barriers(&mut self, times: u64) -> Result<(), String> {
+        self.hive.spmd(self.members, |bee| {
+            for _ in 0..times {
+                bee.barrier();
+            }
+        });
+        Ok(())
+    }
+
+    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
+        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
+        self.hive.spmd(self.members, |bee| {
+            jacobi_member(bee.id(), bee.count(), steps, [&even, &odd], || bee.barrier());
+        });
+        Ok(())
+    }
+
+    fn resize_and_settle(&mut self, members: usize) -> Result<(), String> {
+        self.hive.resize(members).map_err(|error| format!("resize({members}): {error}"))?;
+        self.hive.settle();
+        Ok(())
+    }
+}

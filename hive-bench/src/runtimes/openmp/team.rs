@@ -1,0 +1,144 @@
+//! The regions, barriers and kernels of `c/openmp.c`, called.
+#![allow(unsafe_code)]
+
+use std::ffi::{CStr, c_int, c_void};
+use std::ops::Range;
+
+use super::expect_library;
+use crate::catalog::RuntimeId;
+use crate::kernels::{disjoint::Disjoint, jacobi, triad};
+use crate::runtimes::Runtime;
+
+/// One piece of work: context, step, and the piece's begin and end.
+type Kernel = extern "C" fn(*const c_void, u64, usize, usize);
+
+unsafe extern "C" {
+    fn omp_get_thread_num() -> c_int;
+    fn hb_region(members: c_int, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_empty_regions(members: c_int, times: u64);
+    fn hb_alternate(members: c_int, pairs: u64);
+    fn hb_barriers(members: c_int, times: u64);
+    fn hb_sums(members: c_int, times: u64) -> f64;
+    fn hb_regions_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
+    fn hb_one_region_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
+}
+
+/// The file from which OpenMP was loaded into this process.
+pub(crate) fn library() -> Result<String, String> {
+    let mut info = libc::Dl_info {
+        dli_fname: std::ptr::null(),
+        dli_fbase: std::ptr::null_mut(),
+        dli_sname: std::ptr::null(),
+        dli_saddr: std::ptr::null_mut(),
+    };
+    // SAFETY: any address may be asked about, and `info` is large enough.
+    let found = unsafe { libc::dladdr(omp_get_thread_num as *const c_void, &raw mut info) };
+    if found == 0 || info.dli_fname.is_null() {
+        return Err("the loader does not know where OpenMP came from".to_owned());
+    }
+    // SAFETY: dladdr has set it to a string that lives as long as the library.
+    let name = unsafe { CStr::from_ptr(info.dli_fname) };
+    Ok(name.to_string_lossy().into_owned())
+}
+
+pub(crate) struct OpenMp {
+    members: usize,
+}
+
+impl OpenMp {
+    pub(crate) fn host<T>(runtime: RuntimeId, members: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        expect_library(runtime, &library()?)?;
+        Ok(work(&mut Self { members }))
+    }
+
+    fn size(&self) -> c_int {
+        int(self.members)
+    }
+
+    fn regions_of_work<F: Fn(u64, Range<usize>) + Sync>(&self, steps: u64, work: F, len: usize) {
+        // SAFETY: `piece::<F>` gets the closure it expects, and the call returns when all threads are done with it.
+        unsafe { hb_regions_of_work(self.size(), steps, piece::<F>, (&raw const work).cast(), len) };
+    }
+
+    fn one_region_of_work<F: Fn(u64, Range<usize>) + Sync>(&self, steps: u64, work: F, len: usize) {
+        // SAFETY: as in `regions_of_work`.
+        unsafe { hb_one_region_of_work(self.size(), steps, piece::<F>, (&raw const work).cast(), len) };
+    }
+}
+
+fn int(members: usize) -> c_int {
+    c_int::try_from(members).expect("a team is no larger than the machine")
+}
+
+extern "C" fn call<F: Fn(usize) + Sync>(body: *const c_void, id: usize) {
+    // SAFETY: `region` passes a pointer to its closure, which outlives the region, and which is Sync.
+    let body = unsafe { &*body.cast::<F>() };
+    body(id);
+}
+
+extern "C" fn piece<F: Fn(u64, Range<usize>) + Sync>(work: *const c_void, step: u64, begin: usize, end: usize) {
+    // SAFETY: the callers pass a pointer to their closure, which outlives the call, and which is Sync.
+    let work = unsafe { &*work.cast::<F>() };
+    work(step, begin..end);
+}
+
+impl Runtime for OpenMp {
+    fn members(&self) -> usize {
+        self.members
+    }
+
+    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
+        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all members are done with it.
+        unsafe { hb_region(int(members), call::<F>, (&raw const body).cast()) };
+    }
+
+    fn empty_regions(&mut self, members: usize, times: u64) {
+        // SAFETY: only numbers.
+        unsafe { hb_empty_regions(int(members), times) };
+    }
+
+    fn sums(&mut self, times: u64) -> f64 {
+        // SAFETY: only numbers.
+        unsafe { hb_sums(self.size(), times) }
+    }
+
+    fn alternate(&mut self, pairs: u64) {
+        // SAFETY: only numbers.
+        unsafe { hb_alternate(self.size(), pairs) };
+    }
+
+    fn barriers(&mut self, times: u64) -> Result<(), String> {
+        // SAFETY: only numbers.
+        unsafe { hb_barriers(self.size(), times) };
+        Ok(())
+    }
+
+    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
+        let len = arrays.a.len();
+        let (a, b, c) = (Disjoint::new(&mut arrays.a), &arrays.b, &arrays.c);
+        let work = |_step, piece: Range<usize>| {
+            // SAFETY: each thread gets a piece of its own.
+            let part = unsafe { a.part(piece.clone()) };
+            triad::triad(part, &b[piece.clone()], &c[piece]);
+        };
+        self.regions_of_work(times, work, len);
+    }
+
+    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
+        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
+        self.regions_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
+    }
+
+    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
+        let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
+        self.one_region_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
+        Ok(())
+    }
+}
+
+/// One thread's rows of one step.
+fn heat(step: u64, rows: Range<usize>, even: &Disjoint<'_>, odd: &Disjoint<'_>) {
+    let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
+    // SAFETY: each thread gets rows of its own, and all are in the same step: it ends with a barrier or with the region.
+    unsafe { jacobi::sweep_part(to, from, rows) };
+}

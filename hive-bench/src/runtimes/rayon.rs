@@ -1,0 +1,80 @@
+//! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels.
+
+use std::hint::black_box;
+
+use rayon::prelude::*;
+use rayon::{ThreadPool, ThreadPoolBuilder};
+
+use crate::cpus;
+use crate::kernels::{jacobi, triad};
+use crate::runtimes::Runtime;
+
+pub(crate) struct RayonPool {
+    pool: ThreadPool,
+}
+
+impl RayonPool {
+    /// The calling thread is the pool's first worker.
+    pub(crate) fn host_worker<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Self::host(cpus, builder(cpus).use_current_thread(), work)
+    }
+
+    /// The calling thread is none of the pool's.
+    pub(crate) fn host_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Self::host(cpus, builder(cpus), work)
+    }
+
+    fn host<T>(cpus: &[usize], builder: ThreadPoolBuilder, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
+        cpus::pin(cpus[0]);
+        Ok(work(&mut Self { pool }))
+    }
+}
+
+fn builder(cpus: &[usize]) -> ThreadPoolBuilder {
+    let places = cpus.to_vec();
+    ThreadPoolBuilder::new().num_threads(cpus.len()).start_handler(move |id| {
+        cpus::pin(places[id]);
+    })
+}
+
+impl Runtime for RayonPool {
+    fn members(&self) -> usize {
+        self.pool.current_num_threads()
+    }
+
+    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
+        debug_assert_eq!(members, self.members(), "a pool has one size");
+        self.pool.broadcast(|context| body(context.index()));
+    }
+
+    fn sums(&mut self, times: u64) -> f64 {
+        let once = || self.pool.broadcast(|context| black_box(context.index() + 1) as f64).into_iter().sum::<f64>();
+        (0..times).map(|_| once()).sum()
+    }
+
+    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
+        let chunk = arrays.a.len().div_ceil(self.members());
+        for _ in 0..times {
+            let (a, b, c) = (&mut arrays.a, &arrays.b, &arrays.c);
+            self.pool.install(|| {
+                let parts = a.par_chunks_mut(chunk).zip(b.par_chunks(chunk)).zip(c.par_chunks(chunk));
+                parts.for_each(|((a, b), c)| triad::triad(a, b, c));
+            });
+        }
+    }
+
+    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
+        let rows = jacobi::SIDE.div_ceil(self.members());
+        for step in 0..steps {
+            let (from, to) = plates.for_step(step);
+            let from = &*from;
+            let to = &mut to[jacobi::cells_of(&(0..jacobi::SIDE))];
+            self.pool.install(|| {
+                to.par_chunks_mut(rows * jacobi::WIDTH).enumerate().for_each(|(part, to)| {
+                    jacobi::sweep(to, from, part * rows..jacobi::SIDE);
+                });
+            });
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! The baseline of the kernels: one thread, plain loops.
+
+use std::hint::black_box;
+
+use crate::cpus;
+use crate::kernels::{jacobi, triad};
+use crate::runtimes::Runtime;
+
+pub(crate) struct Sequential;
+
+impl Sequential {
+    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
+        cpus::pin(cpus[0]);
+        work(&mut Self)
+    }
+}
+
+impl Runtime for Sequential {
+    fn members(&self) -> usize {
+        1
+    }
+
+    fn region<F: Fn(usize) + Sync>(&mut self, _members: usize, body: F) {
+        body(0);
+    }
+
+    fn sums(&mut self, times: u64) -> f64 {
+        (0..times).map(|_| black_box(1.0)).sum()
+    }
+
+    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
+        for _ in 0..times {
+            // Without this the compiler sees that once is enough.
+            let arrays = black_box(&mut *arrays);
+            triad::triad(&mut arrays.a, &arrays.b, &arrays.c);
+        }
+    }
+
+    fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
+        self.jacobi(steps, plates);
+        Ok(())
+    }
+
+    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
+        for step in 0..steps {
+            let (from, to) = plates.for_step(step);
+            jacobi::sweep(&mut to[jacobi::cells_of(&(0..jacobi::SIDE))], from, 0..jacobi::SIDE);
+        }
+    }
+}

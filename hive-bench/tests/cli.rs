@@ -1,0 +1,85 @@
+//! The program as its users run it. Nothing here looks at how long anything took.
+
+use std::process::{Command, Output};
+
+fn hive_bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hive-bench")).args(arguments).output().expect("hive-bench starts")
+}
+
+fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn refused(arguments: &[&str], mentions: &[&str]) {
+    let output = hive_bench(arguments);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    for mention in mentions {
+        assert!(text.contains(mention), "{arguments:?} should mention {mention}: {text}");
+    }
+}
+
+#[test]
+fn list_names_cases_and_runtimes() {
+    let output = hive_bench(&["--list"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    for name in ["region", "idle-200ms", "jacobi-barrier", "hive-hot", "forkunion", "libomp-active"] {
+        assert!(text.contains(name), "{name} is missing: {text}");
+    }
+}
+
+#[test]
+fn bad_usage_names_the_flag_and_what_is_possible() {
+    refused(&["--case", "regoin"], &["--case", "regoin", "region"]);
+    refused(&["--runtime", "tokio"], &["--runtime", "rayon-worker"]);
+    refused(&["--bees", "100000"], &["--bees 100000", "1 to"]);
+    refused(&["--bees", "many"], &["--bees", "many"]);
+    refused(&["--rounds", "0"], &["--rounds", "1.."]);
+    refused(&["--json", "/nowhere/at/all.json"], &["--json /nowhere/at/all.json"]);
+    refused(&["--case", "shrink", "--runtime", "libgomp"], &["--case shrink", "--runtime"]);
+    refused(&["--fast"], &["--fast"]);
+}
+
+#[test]
+fn a_smoke_run_leaves_a_table_and_a_file() {
+    let file = std::env::temp_dir().join(format!("hive-bench-{}.json", std::process::id()));
+    let path = file.to_str().expect("a temporary directory with a plain name");
+    let cases = "region,reduce,barrier,idle-2ms,triad-4k";
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--json", path]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("x round trip") && text.contains("what hive promises"), "{text}");
+
+    let json = std::fs::read_to_string(&file).expect("the file is there");
+    let run: serde_json::Value = serde_json::from_str(&json).expect("the file is JSON");
+    let records = run["records"].as_array().expect("records");
+    assert!(!records.is_empty());
+    for record in records {
+        let samples = record["outcome"]["measured"]["samples"].as_array();
+        assert!(samples.is_some_and(|samples| !samples.is_empty()), "{record}");
+    }
+    for key in ["date", "command_line", "machine", "build"] {
+        assert!(!run[key].is_null(), "{key} is missing");
+    }
+    std::fs::remove_file(&file).expect("the file can be removed");
+}
+
+#[test]
+fn the_heat_kernel_comes_out_right() {
+    let runtimes = "hive,rayon-worker,libgomp,sequential";
+    let cases = "jacobi,jacobi-barrier";
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--runtime", runtimes]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn a_child_that_cannot_work_says_so() {
+    let output = hive_bench(&["child", "nonsense"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(stderr(&output).contains("job"), "{}", stderr(&output));
+}

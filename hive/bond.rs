@@ -1,0 +1,76 @@
+//! What binds a queen's thread for the life of a hive that was built with `pin_queen(true)`.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, ThreadId};
+
+use crate::pin::{self, PinError, Rebound};
+use crate::topology::Place;
+
+thread_local! {
+    /// The bonds of this thread, in the order in which they were made.
+    static BONDS: RefCell<Vec<Tied>> = const { RefCell::new(Vec::new()) };
+}
+
+struct Tied {
+    bond: u64,
+    /// Whether the bond is over; its mask is still in the way of a later one's, which is put back first.
+    is_over: bool,
+    _rebound: Rebound,
+}
+
+/// The bond of one thread to one place. Dropping it on that thread gives the mask back; on another it does nothing.
+pub(crate) struct Bond {
+    thread: ThreadId,
+    id: u64,
+}
+
+impl Bond {
+    /// Binds the calling thread to `place` for as long as the bond lives.
+    pub(crate) fn tie(place: &Place) -> Result<Self, PinError> {
+        static TIED: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only uniqueness counts.
+        let id = TIED.fetch_add(1, Ordering::Relaxed);
+        let rebound = pin::bind(place)?;
+        BONDS.with_borrow_mut(|bonds| bonds.push(Tied { bond: id, is_over: false, _rebound: rebound }));
+        Ok(Self { thread: thread::current().id(), id })
+    }
+}
+
+impl Drop for Bond {
+    fn drop(&mut self) {
+        if thread::current().id() == self.thread {
+            // An ending thread has no use for its mask.
+            let _ = BONDS.try_with(|bonds| untie(&mut bonds.borrow_mut(), self.id));
+        }
+    }
+}
+
+/// Masks go back in the reverse of the order in which they came.
+fn untie(bonds: &mut Vec<Tied>, id: u64) {
+    bonds.iter_mut().filter(|tied| tied.bond == id).for_each(|tied| tied.is_over = true);
+    while bonds.pop_if(|tied| tied.is_over).is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::{self, CpuMask, Pin, Places};
+
+    #[test]
+    fn the_mask_comes_back_whatever_the_order_of_the_ends() {
+        let before = pin::current_mask().unwrap();
+        let (machine, _) = topology::read(Some(&before));
+        let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
+        let bond = |cpu| {
+            let places = Places::new(&machine, &Pin::Cpus(vec![cpu]), &CpuMask::new()).unwrap();
+            Bond::tie(places.of(0).unwrap()).unwrap()
+        };
+        let first = bond(cpu(0));
+        let second = bond(cpu(1));
+        drop(first);
+        assert_eq!(pin::current_mask().unwrap(), [cpu(1)].into_iter().collect());
+        drop(second);
+        assert_eq!(pin::current_mask().unwrap(), before);
+    }
+}

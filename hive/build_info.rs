@@ -1,0 +1,51 @@
+//! How this copy of hive was built, as `build.rs` recorded it.
+
+use std::fmt;
+
+/// How this copy of the library was built.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct BuildInfo {
+    /// The library's version.
+    pub version: &'static str,
+    /// The compiler, as `rustc --version` says it.
+    pub rustc: &'static str,
+    /// The target triple.
+    pub target: &'static str,
+    /// The opt-level, such as "3".
+    pub opt_level: &'static str,
+    /// "debug" or "release", the profile that this one inherits from.
+    pub profile: &'static str,
+    /// The cargo features in effect, comma-separated; empty for none.
+    pub features: &'static str,
+    /// The version of hwloc that was found, or "none".
+    pub hwloc: &'static str,
+    /// The commit, with "-dirty" if files were changed; "unknown" outside a git checkout.
+    pub commit: &'static str,
+}
+
+/// How this copy of the library was built: compiler, target, features, hwloc, commit.
+///
+/// ```
+/// println!("{}", hive::build_info());
+/// ```
+pub fn build_info() -> BuildInfo {
+    BuildInfo {
+        version: env!("CARGO_PKG_VERSION"),
+        rustc: env!("HIVE_RUSTC"),
+        target: env!("HIVE_TARGET"),
+        opt_level: env!("HIVE_OPT_LEVEL"),
+        profile: env!("HIVE_PROFILE"),
+        features: env!("HIVE_FEATURES"),
+        hwloc: env!("HIVE_HWLOC"),
+        commit: env!("HIVE_COMMIT"),
+    }
+}
+
+impl fmt::Display for BuildInfo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, rustc, target, opt_level, profile, features, hwloc, commit } = self;
+        write!(f, "{version}, commit {commit}; {rustc}, {target}, {profile}, opt-level {opt_level}; ")?;
+        write!(f, "features: {}; hwloc: {hwloc}", if features.is_empty() { "none" } else { features })
+    }
+}

@@ -1,0 +1,222 @@
+//! What a hive's handle and its bees' threads share: the crew, the places, and how bees are hired.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+
+use crate::config::Config;
+use crate::crew::{Crew, Life, Member, Part};
+use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
+use crate::fork;
+use crate::frame;
+use crate::habitat::Habitat;
+use crate::housing::Housing;
+use crate::pin;
+use crate::signal_mask;
+use crate::wait::WaitPolicy;
+
+/// The shared part of a hive.
+pub(crate) struct Colony {
+    pub(crate) crew: Crew,
+    pub(crate) config: Config,
+    pub(crate) habitat: Habitat,
+    pub(crate) housing: Housing,
+    /// The process that the threads belong to: see `fork.rs`.
+    generation: u32,
+    /// The size asked for from inside a region, which it gets when that ends. 0: none.
+    postponed: AtomicU32,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// What went wrong after the hive was built.
+    troubles: Mutex<Vec<String>>,
+}
+
+impl Colony {
+    /// A colony of the queen alone.
+    pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
+        Arc::new(Self {
+            crew: Crew::new(config.max_bees, WaitPolicy::new(config.spin, habitat.usable_cpus())),
+            config,
+            habitat,
+            housing,
+            generation: fork::generation(),
+            postponed: AtomicU32::new(0),
+            threads: Mutex::new(Vec::new()),
+            troubles: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Hires the bees that the hive starts with.
+    pub(crate) fn staff(self: &Arc<Self>) -> Result<(), HireError> {
+        self.grow_to(self.config.bees)
+    }
+
+    /// Runs a region: see [`crate::Hive::try_spmd`].
+    #[inline]
+    pub(crate) fn spmd<P: Part>(self: &Arc<Self>, members: usize, part: &P) -> Result<(), SpmdError> {
+        let team = self.team_of(members)?;
+        let _resize = AfterRegion(self);
+        if team == 1 {
+            self.alone(part);
+            return Ok(());
+        }
+        let turn = if frame::inside_any() { self.turn_inside() } else { Some(self.crew.take_turn()) };
+        let Some(mut turn) = turn else {
+            self.alone(part);
+            return Ok(());
+        };
+        if team > self.crew.bees() {
+            self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
+        }
+        self.crew.region(&mut turn, team, part);
+        Ok(())
+    }
+
+    /// Runs a region whose team is the caller alone.
+    #[inline]
+    fn alone<P: Part>(&self, part: &P) {
+        part.run(&Member::alone(&self.crew));
+    }
+
+    /// The turn, for a thread that is inside a region: it does not wait, because the one who has the turn may be waiting for it.
+    #[cold]
+    fn turn_inside(&self) -> Option<crate::crew::Turned<'_>> {
+        if frame::inside(&self.crew) { None } else { self.crew.try_take_turn() }
+    }
+
+    #[inline]
+    fn team_of(&self, members: usize) -> Result<u32, SpmdError> {
+        let max_bees = self.config.max_bees;
+        if members.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
+            return Ok(members as u32);
+        }
+        Err(SpmdError(match members {
+            0 => SpmdProblem::NoMembers,
+            _ if members > max_bees as usize => SpmdProblem::TooMany { asked: members, max_bees: max_bees as usize },
+            _ => SpmdProblem::Forked,
+        }))
+    }
+
+    #[cold]
+    fn grow_to(self: &Arc<Self>, team: u32) -> Result<(), HireError> {
+        self.crew.grow_to(team, |member, epoch| self.hire(member, epoch, team))
+    }
+
+    /// Resizes: see [`crate::Hive::resize`].
+    pub(crate) fn resize(self: &Arc<Self>, bees: usize) -> Result<(), ResizeError> {
+        let max_bees = self.config.max_bees as usize;
+        let bees = match bees {
+            0 => return Err(ResizeError(ResizeProblem::NoMembers)),
+            _ if bees > max_bees => return Err(ResizeError(ResizeProblem::TooMany { asked: bees, max_bees })),
+            _ if self.is_forked() => return Err(ResizeError(ResizeProblem::Forked)),
+            _ => bees as u32,
+        };
+        let hire = |member, epoch| self.hire(member, epoch, bees);
+        let resized = if frame::inside(&self.crew) {
+            // What may fail is done now, while there is somebody to tell.
+            let hired = self.crew.hire(bees, hire);
+            if hired.is_ok() {
+                // Relaxed: the member's arrival publishes it to the queen.
+                self.postponed.store(bees, Ordering::Relaxed);
+            }
+            hired
+        } else {
+            // Relaxed: whoever reads it late applies an older wish of another thread, as if that had come later.
+            self.postponed.store(0, Ordering::Relaxed);
+            self.crew.resize(bees, hire)
+        };
+        resized.map_err(|error| ResizeError(ResizeProblem::Hire(error)))
+    }
+
+    #[cold]
+    fn apply_postponed(self: &Arc<Self>) {
+        if frame::inside(&self.crew) {
+            return;
+        }
+        // Relaxed: stored by a member of the region that has just ended.
+        let bees = self.postponed.swap(0, Ordering::Relaxed);
+        if bees > 0 {
+            let resized = self.crew.resize(bees, |member, epoch| self.hire(member, epoch, bees));
+            if let Err(error) = resized {
+                self.report_trouble(error.to_string());
+            }
+        }
+    }
+
+    /// Waits until surplus bees are off their cores: see [`crate::Hive::settle`].
+    pub(crate) fn settle(&self) {
+        // From inside a region there is nothing to wait for: its bees cannot go before it ends.
+        if !self.is_forked() && !frame::inside(&self.crew) {
+            self.crew.settle();
+        }
+    }
+
+    /// Starts the thread of bee `member`, the crew having come to region `epoch`.
+    fn hire(self: &Arc<Self>, member: u32, epoch: u64, wanted: u32) -> Result<(), HireError> {
+        let colony = Arc::clone(self);
+        let mut thread = thread::Builder::new().name(format!("{}-{member}", self.config.thread_name));
+        if let Some(bytes) = self.config.stack_size {
+            thread = thread.stack_size(bytes);
+        }
+        // A bee inherits the hiring thread's mask, which may be one core of another hive.
+        let _unpinned = pin::unpin();
+        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch)));
+        let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// What a bee's thread does.
+    fn live(self: Arc<Self>, member: u32, epoch: u64) {
+        let _counted = self.crew.policy().on_core();
+        let _bound = self.housing.move_in(member as usize).and_then(|place| match pin::bind(place) {
+            Ok(bound) => Some(bound),
+            Err(error) => {
+                self.report_trouble(format!("member {member} is not bound: {error}"));
+                None
+            }
+        });
+        Life::new(&self.crew, member, epoch).live();
+    }
+
+    /// Ends all bees and waits for their threads, except the calling one's if it is one of them.
+    pub(crate) fn end(&self) {
+        if self.is_forked() {
+            return;
+        }
+        self.crew.dismiss_all();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        let own = thread::current().id();
+        for thread in threads {
+            if thread.thread().id() != own {
+                thread.join().expect("a bee catches the panics of what it runs");
+            }
+        }
+    }
+
+    pub(crate) fn report_trouble(&self, trouble: String) {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
+    }
+
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the calling process is a forked child of the one that made this colony.
+    #[inline]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+}
+
+/// Applies, after a region however it ends, the resize that was asked for inside.
+struct AfterRegion<'c>(&'c Arc<Colony>);
+
+impl Drop for AfterRegion<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Relaxed: stored by a member before its arrival, which the queen has seen.
+        if self.0.postponed.load(Ordering::Relaxed) > 0 {
+            self.0.apply_postponed();
+        }
+    }
+}

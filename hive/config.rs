@@ -1,0 +1,194 @@
+//! How a hive is asked for: the builder, over the environment, over the defaults; and the one validated result.
+
+use std::time::Duration;
+
+use crate::crew::MAX_TEAM;
+use crate::environment::Environment;
+use crate::error::{BuildError, BuildProblem};
+use crate::hive::Hive;
+use crate::topology::Pin;
+
+/// The limit on a hive's members if the builder does not set another.
+const DEFAULT_MAX_BEES: usize = 1024;
+
+/// How long a waiting member polls before it sleeps, if nobody says otherwise.
+const DEFAULT_SPIN: Duration = Duration::from_micros(200);
+
+/// Asks for a hive: see [`Hive::builder`].
+///
+/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN`, `HIVE_SPIN`](crate#environment)), and what is not set
+/// there has the default named with each method.
+#[derive(Clone, Debug, Default)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct Builder {
+    bees: Option<usize>,
+    max_bees: Option<usize>,
+    pin: Option<Pin>,
+    pin_queen: bool,
+    spin: Option<Duration>,
+    thread_name: Option<String>,
+    stack_size: Option<usize>,
+}
+
+impl Builder {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// The number of members to start with, the queen among them: at least 1.
+    ///
+    /// Default: the CPUs that this process may really use, by affinity mask and cgroup quota (rounded down).
+    pub fn bees(mut self, bees: usize) -> Self {
+        self.bees = Some(bees);
+        self
+    }
+
+    /// The number of members that the hive may grow to: from 1 to 65,535. Default: 1,024, or `bees` by default where that is more.
+    pub fn max_bees(mut self, max_bees: usize) -> Self {
+        self.max_bees = Some(max_bees);
+        self
+    }
+
+    /// What members are bound to. Default: [`Pin::Core`] as long as each member gets a CPU of its own that no other hive of the process
+    /// has; members beyond that, and all of them in a hive that is built larger, are not bound.
+    pub fn pin(mut self, pin: Pin) -> Self {
+        self.pin = Some(pin);
+        self
+    }
+
+    /// Whether to bind the thread that calls [`build`](Self::build), too: to the place of member 0, until the hive is
+    /// dropped. Default: false; the queen is the caller's thread, and is left alone.
+    ///
+    /// The thread gets its mask back when the hive is dropped on it. Dropped on another thread, the hive leaves it bound.
+    pub fn pin_queen(mut self, pin_queen: bool) -> Self {
+        self.pin_queen = pin_queen;
+        self
+    }
+
+    /// How long a waiting member polls before it yields its core for a moment and then sleeps. `Duration::MAX`: for ever. At
+    /// least about a microsecond; not at all while more members are awake than there are CPUs. Default: 200 us.
+    pub fn spin(mut self, spin: Duration) -> Self {
+        self.spin = Some(spin);
+        self
+    }
+
+    /// The bees' threads are called this and their number: "NAME-3". Default: "hive-bee".
+    pub fn thread_name(mut self, name: impl Into<String>) -> Self {
+        self.thread_name = Some(name.into());
+        self
+    }
+
+    /// The size of the bees' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// Builds the hive and starts its bees, which park or sleep until they are needed.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let hive = hive::Hive::builder().bees(2).spin(Duration::from_millis(1)).thread_name("solver").build()?;
+    /// assert_eq!(hive.bees(), 2);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If a number is out of range, a list of CPUs to pin to is not allowed, or the system makes no more threads; those made so
+    /// far have then ended. That a thread cannot be bound is no error: it is in [`Hive::report`].
+    pub fn build(self) -> Result<Hive, BuildError> {
+        Hive::build(&self)
+    }
+
+    /// What this builder and `environment` ask for on a machine of `cpus` usable CPUs.
+    pub(crate) fn resolve(&self, environment: &Environment, cpus: usize) -> Result<Config, BuildError> {
+        let by_default = environment.bees.unwrap_or(cpus);
+        let max_bees = self.max_bees.unwrap_or(DEFAULT_MAX_BEES.max(by_default));
+        // An environment or a machine that asks for more than the program allows is no reason not to run.
+        let bees = self.bees.unwrap_or(by_default.min(max_bees));
+        check_sizes(bees, max_bees)?;
+        let name = self.thread_name.clone().unwrap_or_else(|| "hive-bee".to_owned());
+        if name.contains('\0') {
+            return Err(BuildError(BuildProblem::ThreadName(name)));
+        }
+        Ok(Config {
+            bees: bees as u32,
+            max_bees: max_bees as u32,
+            pin: self.pin.clone().or_else(|| environment.pin.clone()),
+            pin_queen: self.pin_queen,
+            spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
+            thread_name: name,
+            stack_size: self.stack_size,
+        })
+    }
+}
+
+fn check_sizes(bees: usize, max_bees: usize) -> Result<(), BuildError> {
+    let limit = MAX_TEAM as usize;
+    let problem = if bees == 0 {
+        BuildProblem::NoBees
+    } else if !(1..=limit).contains(&max_bees) {
+        BuildProblem::MaxBees { asked: max_bees, limit }
+    } else if bees > max_bees {
+        BuildProblem::BeesAboveMax { bees, max_bees }
+    } else {
+        return Ok(());
+    };
+    Err(BuildError(problem))
+}
+
+/// What a hive is to be like: complete and in range.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    pub(crate) bees: u32,
+    pub(crate) max_bees: u32,
+    /// None: as fits the number of bees.
+    pub(crate) pin: Option<Pin>,
+    pub(crate) pin_queen: bool,
+    pub(crate) spin: Duration,
+    pub(crate) thread_name: String,
+    pub(crate) stack_size: Option<usize>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resolve(builder: &Builder, environment: &Environment) -> Result<Config, String> {
+        builder.resolve(environment, 4).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn the_builder_goes_before_the_environment_and_that_before_the_defaults() {
+        let environment =
+            Environment { bees: Some(3), pin: Some(Pin::Node), spin: Some(Duration::from_micros(7)), warnings: Vec::new() };
+        let config = resolve(&Builder::new(), &Environment::default()).unwrap();
+        assert_eq!((config.bees, config.max_bees, config.pin, config.spin), (4, 1024, None, DEFAULT_SPIN));
+        let config = resolve(&Builder::new(), &environment).unwrap();
+        assert_eq!((config.bees, config.pin, config.spin), (3, Some(Pin::Node), Duration::from_micros(7)));
+        let builder = Builder::new().bees(2).pin(Pin::None).spin(Duration::ZERO);
+        let config = resolve(&builder, &environment).unwrap();
+        assert_eq!((config.bees, config.pin, config.spin), (2, Some(Pin::None), Duration::ZERO));
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused_with_the_numbers() {
+        let none = Environment::default();
+        assert!(resolve(&Builder::new().bees(0), &none).unwrap_err().contains("0 bees"));
+        let above = resolve(&Builder::new().bees(9).max_bees(8), &none).unwrap_err();
+        assert!(above.contains("9 bees") && above.contains("max_bees, 8"), "{above}");
+        let absurd = resolve(&Builder::new().bees(1).max_bees(1 << 40), &none).unwrap_err();
+        assert!(absurd.contains("1099511627776") && absurd.contains("65535"), "{absurd}");
+        assert!(resolve(&Builder::new().bees(usize::MAX), &none).is_err());
+        assert!(resolve(&Builder::new().thread_name("a\0b"), &none).unwrap_err().contains("NUL"));
+    }
+
+    #[test]
+    fn a_machine_or_environment_above_the_program_s_limit_is_cut_to_it() {
+        assert_eq!(resolve(&Builder::new().max_bees(2), &Environment::default()).unwrap().bees, 2);
+        let many = Environment { bees: Some(2000), ..Environment::default() };
+        let config = resolve(&Builder::new(), &many).unwrap();
+        assert_eq!((config.bees, config.max_bees), (2000, 2000));
+    }
+}

@@ -1,0 +1,80 @@
+//! What a member knows of the region that it runs a part of.
+
+use std::cell::Cell;
+
+use super::Crew;
+use super::muster::{Account, Base, Broken};
+use super::panics;
+
+/// One member of one region's team.
+pub(crate) struct Member<'c> {
+    crew: &'c Crew,
+    id: u32,
+    team: u32,
+    base: Base,
+    /// The barriers passed so far.
+    passed: Cell<u64>,
+}
+
+impl<'c> Member<'c> {
+    #[inline(always)]
+    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, base: Base) -> Self {
+        Self { crew, id, team, base, passed: Cell::new(0) }
+    }
+
+    /// The member of a team that is only its caller: it starts and meets nobody.
+    pub(crate) fn alone(crew: &'c Crew) -> Self {
+        Self::new(crew, 0, 1, Base::first())
+    }
+
+    pub(crate) fn crew(&self) -> &'c Crew {
+        self.crew
+    }
+
+    pub(crate) fn id(&self) -> u32 {
+        self.id
+    }
+
+    pub(crate) fn team(&self) -> u32 {
+        self.team
+    }
+
+    #[inline(always)]
+    pub(super) fn account(&self) -> Account {
+        Account { team: self.team, base: self.base, passed: self.passed.get() }
+    }
+
+    /// Waits for the whole team.
+    ///
+    /// # Panics
+    /// If a member's body has returned without coming to this barrier. Unwinds, as a part of another member's panic, if that has
+    /// panicked; in a destructor that runs because of it, returns instead.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn barrier(&self) {
+        if self.team > 1
+            && let Err(broken) = self.crew.meet(self.id, &self.account())
+        {
+            self.leave_barrier(broken);
+        }
+        self.passed.set(self.passed.get() + 1);
+    }
+
+    #[cold]
+    #[track_caller]
+    fn leave_barrier(&self, broken: Broken) {
+        if std::thread::panicking() {
+            return;
+        }
+        match broken {
+            Broken::Poisoned => panics::release(),
+            Broken::Deserted => panic!(
+                "member {} of {} waits at its barrier number {}, which another member will not come to: its part of the \
+                 region has ended; all members must call barrier() equally often",
+                self.id,
+                self.team,
+                self.passed.get() + 1,
+            ),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! The protocol by which a queen and her bees start, meet, sleep, park and end.
+//!
+//! Nothing here knows of threads, places or clocks: all that is shared comes through [`crate::sync`], so that the models
+//! under `tests/models/` run these very files. The protocols, step by step and with their proofs, are in `docs/`:
+//! `start.md`, `muster.md`, `resize.md`.
+
+mod attendance;
+mod bee;
+mod job;
+mod member;
+mod muster;
+mod panics;
+mod queen;
+mod resize;
+mod signal;
+mod slot;
+mod turn;
+mod untucked;
+
+use std::sync::OnceLock;
+
+use attendance::Attendance;
+pub(crate) use bee::Life;
+use crossbeam_utils::CachePadded;
+pub(crate) use job::Part;
+pub(crate) use member::Member;
+use muster::{Account, Broken, Muster};
+use panics::Panics;
+use queen::Ledger;
+use resize::Roster;
+pub(crate) use signal::MAX_TEAM;
+use signal::Signal;
+use slot::{Slot, State};
+pub(crate) use turn::Guard;
+use turn::Turn;
+use untucked::Untucked;
+
+use crate::sync::{Mutex, WaitPolicy};
+
+/// The largest team that meets in the signal's own line. See `Signal::near`.
+const NEAR_TEAM: u32 = 4;
+
+/// What a hive's members share.
+pub(crate) struct Crew {
+    signal: Signal,
+    /// Where teams meet that are too large for the muster in the signal's line.
+    far: CachePadded<Muster>,
+    turn: Turn<Ledger>,
+    attendance: Attendance,
+    untucked: Untucked,
+    roster: Mutex<Roster>,
+    panics: Panics,
+    settled: CachePadded<Settled>,
+}
+
+/// What does not change any more; every member reads it in every region.
+struct Settled {
+    policy: WaitPolicy,
+    /// One a member, made when it is hired; the queen's is there from the start.
+    slots: Box<[OnceLock<Box<Slot>>]>,
+}
+
+impl Crew {
+    /// A crew of the queen alone, which can grow to `max_bees` members.
+    pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
+        assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
+        let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
+        slots[0].get_or_init(|| Box::new(Slot::new(State::Awake)));
+        Self {
+            signal: Signal::new(),
+            far: CachePadded::new(Muster::new()),
+            turn: Turn::new(Ledger::new()),
+            attendance: Attendance::new(),
+            untucked: Untucked::new(),
+            roster: Mutex::new(Roster::default()),
+            panics: Panics::new(),
+            settled: CachePadded::new(Settled { policy, slots }),
+        }
+    }
+
+    /// Members that are not surplus, the queen among them.
+    #[inline(always)]
+    pub(crate) fn bees(&self) -> u32 {
+        self.attendance.read().bees()
+    }
+
+    /// Surplus bees that are still on a core.
+    pub(crate) fn untucked(&self) -> u32 {
+        self.untucked.count()
+    }
+
+    pub(crate) fn policy(&self) -> &WaitPolicy {
+        &self.settled.policy
+    }
+
+    /// Takes the turn to be queen, waiting for it.
+    #[inline]
+    pub(crate) fn take_turn(&self) -> Turned<'_> {
+        self.turn.take(self.policy())
+    }
+
+    /// Takes the turn to be queen if nobody has it.
+    #[inline]
+    pub(crate) fn try_take_turn(&self) -> Option<Turned<'_>> {
+        self.turn.try_take()
+    }
+
+    /// Where a team of `team` meets.
+    #[inline(always)]
+    fn muster(&self, team: u32) -> &Muster {
+        if team <= NEAR_TEAM { &self.signal.near } else { &self.far }
+    }
+
+    #[inline(always)]
+    fn slot(&self, id: u32) -> &Slot {
+        self.settled.slots[id as usize].get().unwrap_or_else(|| unreachable!("member {id} was never hired"))
+    }
+
+    /// The members hired so far. Hiring goes by id, so the first gap is the end.
+    fn all_slots(&self) -> impl Iterator<Item = &Slot> {
+        self.settled.slots.iter().map_while(|slot| slot.get().map(|slot| &**slot))
+    }
+
+    /// Runs a member's part. A panic in it is kept, and lets the others go from their barriers.
+    #[inline(always)]
+    fn perform(&self, member: &Member<'_>, part: impl FnOnce()) {
+        if !self.panics.catch(member.id(), part) {
+            self.muster(member.team()).poison(self.all_slots());
+        }
+    }
+
+    #[inline]
+    fn meet(&self, id: u32, account: &Account) -> Result<(), Broken> {
+        self.muster(account.team).meet(account, self.slot(id), self.all_slots(), self.policy())
+    }
+
+    #[inline(always)]
+    fn arrive(&self, account: &Account) {
+        self.muster(account.team).leave(account, self.slot(0), self.all_slots());
+    }
+}
+
+/// The turn to be queen, held.
+pub(crate) type Turned<'c> = Guard<'c, Ledger>;

@@ -1,0 +1,113 @@
+//! The queen's side of a region: start the team, run her own part, wait for the bees.
+
+use super::job::{Job, Part};
+use super::muster::{Base, End};
+use super::signal::Order;
+use super::slot::State;
+use super::turn::Guard;
+use super::{Crew, Member, NEAR_TEAM};
+use crate::sync::{Ordering, fence};
+
+/// What only the queen touches: she holds it with her turn.
+pub(crate) struct Ledger {
+    /// Where the counts of the near and the far muster stand.
+    near: Base,
+    far: Base,
+}
+
+impl Ledger {
+    pub(super) fn new() -> Self {
+        Self { near: Base::first(), far: Base::first() }
+    }
+
+    #[inline(always)]
+    fn base(&mut self, team: u32) -> &mut Base {
+        if team <= NEAR_TEAM { &mut self.near } else { &mut self.far }
+    }
+}
+
+impl Crew {
+    /// Runs `part` once on each of the first `team` members, the calling thread as member 0, and returns when all are done.
+    ///
+    /// # Panics
+    /// With the panic of the lowest member that panicked.
+    #[inline]
+    pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &P) {
+        let base = *turn.base(team);
+        self.start(turn, team, Order { job: Job::new(part), base });
+        let queen = Member::new(self, 0, team, base);
+        self.perform(&queen, || part.run(&queen));
+        let end = self.await_bees(&queen);
+        *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
+        if end == End::Poisoned {
+            self.panics.resume();
+        }
+    }
+
+    #[inline]
+    #[expect(unsafe_code, reason = "lends the caller's part to the team")]
+    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) {
+        // SAFETY: the caller has the turn, and whoever had it before kept it until its team had arrived.
+        unsafe { self.signal.publish(team, order) };
+        // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Life::sleep` and
+        // `Life::park`.
+        fence(Ordering::SeqCst);
+        if !self.attendance.read().all_up(team) {
+            self.call_up(team);
+        }
+    }
+
+    /// Makes sure that each bee of a team that has been started comes to its region.
+    #[cold]
+    fn call_up(&self, team: u32) {
+        for id in 1..team {
+            self.call(id);
+        }
+    }
+
+    /// Wakes bee `id` if it is in bed. A parked one runs its part as a surplus bee and parks again: the hive was made smaller while this
+    /// region started.
+    fn call(&self, id: u32) {
+        let slot = self.slot(id);
+        loop {
+            let called = match slot.state() {
+                State::Asleep => self.wake(slot, State::Asleep, State::Notified),
+                State::Parked => {
+                    self.untucked.add();
+                    let won = self.wake(slot, State::Parked, State::Surplus);
+                    if !won {
+                        self.untucked.remove();
+                    }
+                    won
+                }
+                // Up, or posted already; and before it goes to bed again it looks at the word.
+                State::Awake | State::Notified | State::Surplus => true,
+                State::Dismissed => unreachable!("bee {id} is called after the hive's end"),
+            };
+            if called {
+                return;
+            }
+        }
+    }
+
+    /// Waits until all bees of the queen's team have arrived.
+    #[inline]
+    fn await_bees(&self, queen: &Member<'_>) -> End {
+        let account = queen.account();
+        let muster = self.muster(account.team);
+        match muster.await_end(&account, self.slot(0), self.policy()) {
+            End::Deserter => {
+                self.perform(queen, || {
+                    panic!(
+                        "the queen's part of the region has ended, and another member of the {} waits at barrier number {}, \
+                         which she will not come to; all members must call barrier() equally often",
+                        account.team,
+                        account.passed + 1,
+                    )
+                });
+                muster.await_end(&account, self.slot(0), self.policy())
+            }
+            end => end,
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! Shrink, grow, settle, and the end.
+//!
+//! Resizes change only the bees' states, never the start word, so they need no turn: they work while a region runs, and wait
+//! neither for it nor for a bee. The roster's lock keeps one from another.
+
+use super::Crew;
+use super::slot::{Slot, State};
+use crate::sync::Mutex;
+
+/// Who has been hired. Its lock is held by whoever resizes.
+#[derive(Default)]
+pub(crate) struct Roster {
+    /// Bees that have a thread; the queen is not among them.
+    hired: u32,
+}
+
+impl Crew {
+    /// Makes the hive `bees` members large, the queen among them. `hire(id, epoch)` starts the thread of a bee that does not exist yet,
+    /// which is to live as `Life::new(crew, id, epoch)`.
+    ///
+    /// # Errors
+    /// With what `hire` returns. The size is then as before, and those hired so far are parked.
+    pub(crate) fn resize<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
+        let mut roster = lock(&self.roster);
+        self.hire_up_to(&mut roster, bees, hire)?;
+        let before = self.attendance.read().bees();
+        // The queen takes the size she reads for a promise that the bees below it are up. So bees come up before the size
+        // grows, and go to bed after it has shrunk.
+        (before..bees).for_each(|id| self.bring_back(id));
+        self.attendance.resize(bees);
+        (bees..before).for_each(|id| self.lay_off(id));
+        Ok(())
+    }
+
+    /// As `resize`, but leaves a hive that is large enough as it is.
+    pub(crate) fn grow_to<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
+        let mut roster = lock(&self.roster);
+        self.hire_up_to(&mut roster, bees, hire)?;
+        let before = self.attendance.read().bees();
+        (before..bees).for_each(|id| self.bring_back(id));
+        self.attendance.resize(bees.max(before));
+        Ok(())
+    }
+
+    /// Hires, parked, the bees that a hive of `bees` members needs, and changes nothing else.
+    pub(crate) fn hire<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
+        self.hire_up_to(&mut lock(&self.roster), bees, hire)
+    }
+
+    fn hire_up_to<E>(&self, roster: &mut Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
+        while roster.hired + 1 < bees {
+            let id = roster.hired + 1;
+            self.settled.slots[id as usize].get_or_init(|| Box::new(Slot::new(State::Parked)));
+            hire(id, self.signal.look().epoch())?;
+            roster.hired = id;
+        }
+        Ok(())
+    }
+
+    /// Makes bee `id` surplus. One that sleeps is parked where it lies: nobody is woken to be sent to bed.
+    fn lay_off(&self, id: u32) {
+        let slot = self.slot(id);
+        loop {
+            let laid_off = match slot.state() {
+                up @ (State::Awake | State::Notified) => {
+                    self.untucked.add();
+                    let won = slot.change(up, State::Surplus);
+                    if !won {
+                        self.untucked.remove();
+                    }
+                    won
+                }
+                State::Asleep => {
+                    let won = slot.change(State::Asleep, State::Parked);
+                    if won {
+                        self.attendance.is_up();
+                    }
+                    won
+                }
+                State::Surplus | State::Parked => true,
+                State::Dismissed => unreachable!("bee {id} is laid off after the hive's end"),
+            };
+            if laid_off {
+                return;
+            }
+        }
+    }
+
+    /// Makes bee `id` a member again. One that has not gone to bed yet stays up: its order to park is cancelled, so that nobody waits for a
+    /// bee in the middle of long work.
+    fn bring_back(&self, id: u32) {
+        let slot = self.slot(id);
+        loop {
+            let back = match slot.state() {
+                State::Surplus => {
+                    let won = slot.change(State::Surplus, State::Awake);
+                    if won {
+                        self.untucked.remove();
+                    }
+                    won
+                }
+                State::Parked => self.wake(slot, State::Parked, State::Notified),
+                State::Awake | State::Notified | State::Asleep => true,
+                State::Dismissed => unreachable!("bee {id} is brought back after the hive's end"),
+            };
+            if back {
+                return;
+            }
+        }
+    }
+
+    /// Takes a bee out of bed: from state `from` into `next`. Says whether it was this caller who did.
+    pub(super) fn wake(&self, slot: &Slot, from: State, next: State) -> bool {
+        debug_assert!(from.is_abed(), "a bee is not woken from {from:?}");
+        let won = slot.change(from, next);
+        if won {
+            if from == State::Asleep {
+                self.attendance.is_up();
+            }
+            slot.bed.post();
+        }
+        won
+    }
+
+    /// Waits until no surplus bee is on a core.
+    pub(crate) fn settle(&self) {
+        self.untucked.settle(self.policy());
+    }
+
+    /// Ends all bees. Call when no region runs and none will start.
+    pub(crate) fn dismiss_all(&self) {
+        let roster = lock(&self.roster);
+        for id in 1..=roster.hired {
+            match self.slot(id).dismiss() {
+                State::Asleep => self.attendance.is_up(),
+                State::Surplus => self.untucked.remove(),
+                State::Awake | State::Notified | State::Parked | State::Dismissed => {}
+            }
+        }
+    }
+}
+
+fn lock(roster: &Mutex<Roster>) -> impl std::ops::DerefMut<Target = Roster> + '_ {
+    roster.lock().unwrap_or_else(|_| unreachable!("hiring returns its errors and does not panic"))
+}

@@ -1,0 +1,165 @@
+//! The start signal: one atomic word that says which region is on and how large its team is, and beside it, in the same
+//! cache line, what the team is to do. One transfer of that line starts a bee.
+
+use std::fmt;
+
+use super::job::Job;
+use super::muster::{Base, Muster};
+use crate::sync::{AtomicU64, Ordering, UnsafeCell};
+
+/// The largest team that a start word can name.
+pub(crate) const MAX_TEAM: u32 = u16::MAX as u32;
+
+/// The start word: a count of the regions so far, and the team of the latest.
+///
+/// ```text
+///   63                                   16 15            0
+///  ┌───────────────────────────────────────┬───────────────┐
+///  │                epoch                  │     team      │
+///  └───────────────────────────────────────┴───────────────┘
+/// ```
+///
+/// They share a word so that no bee pairs the epoch of one region with the team of another. The epoch counts on and never flips
+/// back, so a bee that was away for any number of regions takes no old one for a new one: at ten million regions a
+/// second it comes round after most of a year, and even then misleads only a bee that slept through exactly that many.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) struct StartWord(u64);
+
+impl StartWord {
+    const TEAM_BITS: u32 = 16;
+
+    /// The word of the region after this one, for a team of `team`.
+    fn next(self, team: u32) -> Self {
+        debug_assert!((1..=MAX_TEAM).contains(&team), "a team of {team}");
+        let epoch = self.epoch().wrapping_add(1);
+        Self((epoch << Self::TEAM_BITS) | u64::from(team))
+    }
+
+    pub(crate) fn epoch(self) -> u64 {
+        self.0 >> Self::TEAM_BITS
+    }
+
+    pub(crate) fn team(self) -> u32 {
+        (self.0 & u64::from(MAX_TEAM)) as u32
+    }
+
+    /// Whether member `id`, which has seen all regions up to epoch `seen`, has a part in this region still to run.
+    #[inline(always)]
+    pub(crate) fn calls(self, id: u32, seen: u64) -> bool {
+        self.epoch() != seen && id < self.team()
+    }
+}
+
+impl fmt::Debug for StartWord {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "StartWord {{ epoch: {}, team: {} }}", self.epoch(), self.team())
+    }
+}
+
+/// What the team of one region is to do, and where its counts begin. Copied by each member before it starts.
+#[derive(Clone, Copy)]
+pub(crate) struct Order {
+    pub(crate) job: Job,
+    /// Where the counts of the muster stand as the region begins.
+    pub(crate) base: Base,
+}
+
+/// The cache line through which the queen starts the bees, and hears of them.
+#[repr(C, align(128))]
+pub(crate) struct Signal {
+    word: AtomicU64,
+    /// Where small teams meet. In the same line as the word, because a line goes to whoever polls it: the bee that has read the
+    /// start owns what it writes its arrival to, and the queen who has read that owns what she writes the next start to. In
+    /// two lines each write would first have to fetch its own back, and a region would take twice as long. With many members
+    /// those who have arrived, and poll the word, would be in the way of those who have not.
+    pub(crate) near: Muster,
+    order: UnsafeCell<Order>,
+}
+
+// The line must hold all of it.
+const _: () = assert!(size_of::<u64>() + size_of::<Muster>() + size_of::<Order>() <= 64);
+
+#[expect(unsafe_code, reason = "the order's pointers belong to the region's caller, whichever thread holds the signal")]
+// SAFETY: what the order points to is used by members of a region only, through `order`, which has its own conditions.
+unsafe impl Send for Signal {}
+
+#[expect(unsafe_code, reason = "the order is shared by the protocol on the word, which the compiler cannot see")]
+// SAFETY: `order` is written by `publish` only, whose callers promise that no member reads it then.
+unsafe impl Sync for Signal {}
+
+impl Signal {
+    pub(crate) fn new() -> Self {
+        let order = Order { job: Job::idle(), base: Base::first() };
+        Self { word: AtomicU64::new(0), near: Muster::new(), order: UnsafeCell::new(order) }
+    }
+
+    /// The word as it is now.
+    #[inline(always)]
+    pub(crate) fn look(&self) -> StartWord {
+        // Acquire: pairs with the Release in `publish`; makes the order, and what the queen wrote before, visible.
+        StartWord(self.word.load(Ordering::Acquire))
+    }
+
+    /// Starts a region: `order` for the first `team` members.
+    ///
+    /// # Safety
+    /// The caller holds the turn, and every member of the last region's team has arrived at its end.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "writes the shared order")]
+    pub(crate) unsafe fn publish(&self, team: u32, order: Order) {
+        // Relaxed: only the holder of the turn writes the word, and the turn hands it on.
+        let word = StartWord(self.word.load(Ordering::Relaxed)).next(team);
+        // SAFETY: members read the order between the word that calls them and their arrival at the region's end. The last
+        // team has arrived, nobody else has been called, and only the holder of the turn writes.
+        self.order.with_mut(|slot| unsafe { slot.write(order) });
+        // Release: pairs with the Acquire in `look`; publishes the order.
+        self.word.store(word.0, Ordering::Release);
+    }
+
+    /// The order of the region that `word` started.
+    ///
+    /// # Safety
+    /// `word` came from `look`, calls the calling member, and the member has not arrived at that region's end.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "reads the shared order")]
+    pub(crate) unsafe fn order(&self) -> Order {
+        // SAFETY: the next write waits for the calling member's arrival; the last was published by the word it saw.
+        self.order.with(|order| unsafe { *order })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_word_calls_the_members_of_its_team_once() {
+        let word = StartWord(0).next(3);
+        assert_eq!((word.epoch(), word.team()), (1, 3));
+        assert!(word.calls(0, 0) && word.calls(2, 0));
+        assert!(!word.calls(3, 0), "member 3 of a team of 3");
+        assert!(!word.calls(2, 1), "called twice in one epoch");
+    }
+
+    #[test]
+    fn two_regions_never_look_like_none() {
+        // With a one-bit epoch they would: the flag is back where it was.
+        let before = StartWord(0).next(2);
+        let after = before.next(2).next(2);
+        assert!(after.calls(1, before.epoch()));
+    }
+
+    #[test]
+    fn the_largest_team_leaves_the_epoch_alone() {
+        let word = StartWord(0).next(MAX_TEAM).next(MAX_TEAM);
+        assert_eq!((word.epoch(), word.team()), (2, MAX_TEAM));
+    }
+
+    #[test]
+    fn the_epoch_wraps_without_touching_the_team() {
+        let last = StartWord(!0 << StartWord::TEAM_BITS);
+        let word = last.next(7);
+        assert_eq!((word.epoch(), word.team()), (0, 7));
+        assert!(word.calls(1, last.epoch()));
+    }
+}

@@ -1,0 +1,152 @@
+//! What a bee is doing between regions, as one word that changes by compare-and-swap only, and the semaphore it sleeps on.
+//!
+//! ```text
+//!                  falls asleep, undone by its last look
+//!          ┌─────────────────────────────────────────────┐
+//!          │                                             ▼
+//!       AWAKE ◄──── looks ──── NOTIFIED ◄── queen ──── ASLEEP
+//!        ▲  │                   │  ▲                     │
+//!  grow, │  └──────┐   ┌────────┘  └──────┐              │
+//! cancel │  shrink ▼   ▼ shrink      grow │       shrink │
+//!        └──────── SURPLUS ──── bee ───► PARKED ◄────────┘
+//!                     ▲ ◄── queen ──────── │
+//!                     └── undone by its last look
+//! ```
+//!
+//! Whoever makes a bee leave ASLEEP or PARKED, other than the bee itself, posts its semaphore: exactly once, because only one
+//! wins the swap. A bee waits on its semaphore in these two states only. So the semaphore holds one permit at most
+//! and never a stale one. DISMISSED, the end, is reached from every state.
+
+use crate::sync::{AtomicBool, AtomicU32, Ordering, Semaphore};
+
+/// The states of a bee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum State {
+    /// Polling for a start, or at work.
+    Awake = 0,
+    /// On its semaphore until a region needs it.
+    Asleep = 1,
+    /// Woken, and not yet back.
+    Notified = 2,
+    /// To be parked as soon as it has nothing to run; counted in `bees_not_yet_tucked_in`.
+    Surplus = 3,
+    /// On its semaphore until the hive grows again.
+    Parked = 4,
+    /// To end its thread.
+    Dismissed = 5,
+}
+
+impl State {
+    fn from_bits(bits: u32) -> Self {
+        match bits {
+            0 => Self::Awake,
+            1 => Self::Asleep,
+            2 => Self::Notified,
+            3 => Self::Surplus,
+            4 => Self::Parked,
+            5 => Self::Dismissed,
+            _ => unreachable!("no bee is ever in state {bits}"),
+        }
+    }
+
+    /// Whether the bee is on its semaphore, so that whoever ends this state owes it a post.
+    pub(crate) fn is_abed(self) -> bool {
+        matches!(self, Self::Asleep | Self::Parked)
+    }
+
+    /// Whether the diagram above has an arrow from here to there.
+    fn may_become(self, next: Self) -> bool {
+        use State::{Asleep, Awake, Dismissed, Notified, Parked, Surplus};
+        matches!(
+            (self, next),
+            (Awake, Asleep | Surplus)
+                | (Asleep, Awake | Notified | Parked)
+                | (Notified, Awake | Surplus)
+                | (Surplus, Awake | Parked)
+                | (Parked, Surplus | Notified)
+                | (_, Dismissed)
+        )
+    }
+}
+
+/// One member's place in the crew. Slot 0, the queen's, uses only the bed.
+#[repr(align(128))]
+pub(crate) struct Slot {
+    state: AtomicU32,
+    /// Whether the member sleeps, or is about to, at a barrier inside a region. See `muster.rs`.
+    pub(crate) dozing: AtomicBool,
+    /// Where it sleeps.
+    pub(crate) bed: Semaphore,
+}
+
+impl Slot {
+    pub(crate) fn new(state: State) -> Self {
+        Self { state: AtomicU32::new(state as u32), dozing: AtomicBool::new(false), bed: Semaphore::new() }
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_awake(&self) -> bool {
+        // Relaxed: the bee polls this; on any change it looks again, with `state`.
+        self.state.load(Ordering::Relaxed) == State::Awake as u32
+    }
+
+    pub(crate) fn state(&self) -> State {
+        // Acquire: pairs with the AcqRel in `change`; whoever reads a state sees what led to it.
+        State::from_bits(self.state.load(Ordering::Acquire))
+    }
+
+    /// Makes `from` into `to`; says whether the state was `from`. Who is told true has won, alone, and owes what the
+    /// transition asks for.
+    pub(crate) fn change(&self, from: State, to: State) -> bool {
+        debug_assert!(from.may_become(to), "a bee does not go from {from:?} to {to:?}");
+        // AcqRel on success and Acquire on failure: pairs with itself and with the Acquire in `state`, so that the changes of a
+        // bee's state hand on what was done before each of them.
+        self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire).is_ok()
+    }
+
+    /// Ends the bee, whatever it is doing, and wakes it for that. Says what it was doing.
+    pub(crate) fn dismiss(&self) -> State {
+        loop {
+            let state = self.state();
+            if state != State::Dismissed && !self.change(state, State::Dismissed) {
+                continue;
+            }
+            if state.is_abed() {
+                self.bed.post();
+            }
+            return state;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn of_two_who_change_a_state_one_wins() {
+        let slot = Slot::new(State::Parked);
+        assert!(slot.change(State::Parked, State::Notified));
+        assert!(!slot.change(State::Parked, State::Notified));
+        assert_eq!(slot.state(), State::Notified);
+    }
+
+    #[test]
+    fn a_dismissed_sleeper_is_posted_and_an_awake_bee_is_not() {
+        let asleep = Slot::new(State::Asleep);
+        assert_eq!(asleep.dismiss(), State::Asleep);
+        asleep.bed.wait();
+
+        let awake = Slot::new(State::Awake);
+        assert_eq!(awake.dismiss(), State::Awake);
+        assert_eq!(awake.state(), State::Dismissed);
+    }
+
+    #[test]
+    #[should_panic(expected = "does not go from Awake to Parked")]
+    #[cfg(debug_assertions)]
+    fn a_transition_that_is_not_in_the_diagram_is_refused() {
+        Slot::new(State::Awake).change(State::Awake, State::Parked);
+    }
+}

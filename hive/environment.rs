@@ -1,0 +1,114 @@
+//! What the environment asks of a hive. A value that cannot be read is a warning in the report, and as if it were not there.
+
+use std::env::{self, VarError};
+use std::fmt::Display;
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::crew::MAX_TEAM;
+use crate::topology::Pin;
+
+/// The variables that are set and can be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) bees: Option<usize>,
+    pub(crate) pin: Option<Pin>,
+    pub(crate) spin: Option<Duration>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Environment {
+    /// The process's.
+    pub(crate) fn read() -> Self {
+        Self::from(|name| env::var(name))
+    }
+
+    fn from(variable: impl Fn(&str) -> Result<String, VarError>) -> Self {
+        let mut warnings = Vec::new();
+        let bees = read(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
+        let pin = read(&variable, "HIVE_PIN", &mut warnings, Pin::from_str);
+        let spin = read(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
+        Self { bees, pin, spin, warnings }
+    }
+}
+
+fn read<T, E: Display>(
+    variable: impl Fn(&str) -> Result<String, VarError>,
+    name: &str,
+    warnings: &mut Vec<String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Option<T> {
+    let problem = match variable(name) {
+        Err(VarError::NotPresent) => return None,
+        Err(error @ VarError::NotUnicode(_)) => error.to_string(),
+        Ok(text) => match parse(text.trim()) {
+            Ok(value) => return Some(value),
+            Err(error) => format!("{text:?}: {error}"),
+        },
+    };
+    warnings.push(format!("the environment variable {name} is ignored: {problem}"));
+    None
+}
+
+fn parse_bees(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bees) if (1..=MAX_TEAM as usize).contains(&bees) => Ok(bees),
+        _ => Err(format!("expected a number of members from 1 to {MAX_TEAM}")),
+    }
+}
+
+fn parse_spin(text: &str) -> Result<Duration, String> {
+    match text {
+        "inf" | "infinite" => Ok(Duration::MAX),
+        "0" => Ok(Duration::ZERO),
+        _ => humantime::parse_duration(text)
+            .map_err(|error| format!("expected a time with its unit, such as 200us or 1ms, or 0, or inf ({error})")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        Environment::from(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned()).ok_or(VarError::NotPresent)
+        })
+    }
+
+    #[test]
+    fn good_values_are_read() {
+        let read = environment(&[("HIVE_NUM_BEES", " 12 "), ("HIVE_PIN", "0,2-3"), ("HIVE_SPIN", "50us")]);
+        assert_eq!(read.bees, Some(12));
+        assert_eq!(read.pin, Some(Pin::Cpus(vec![0, 2, 3])));
+        assert_eq!(read.spin, Some(Duration::from_micros(50)));
+        assert!(read.warnings.is_empty());
+        assert_eq!(environment(&[("HIVE_SPIN", "inf")]).spin, Some(Duration::MAX));
+        assert_eq!(environment(&[("HIVE_SPIN", "0")]).spin, Some(Duration::ZERO));
+    }
+
+    #[test]
+    fn bad_values_are_warnings_that_name_the_variable_the_value_and_what_is_expected() {
+        for (name, value, expected) in [
+            ("HIVE_NUM_BEES", "0", "from 1 to 65535"),
+            ("HIVE_NUM_BEES", "-3", "from 1 to 65535"),
+            ("HIVE_NUM_BEES", "99999999999999999999", "from 1 to 65535"),
+            ("HIVE_PIN", "socks", "none, core"),
+            ("HIVE_SPIN", "200", "with its unit"),
+            ("HIVE_SPIN", "", "with its unit"),
+        ] {
+            let read = environment(&[(name, value)]);
+            assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none());
+            let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+            let all_there = [name, &format!("{value:?}"), expected].iter().all(|part| warning.contains(part));
+            assert!(all_there, "{warning}");
+        }
+    }
+
+    #[test]
+    fn nothing_set_is_nothing_asked() {
+        let read = environment(&[]);
+        assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.warnings.is_empty());
+    }
+}

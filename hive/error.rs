@@ -1,0 +1,145 @@
+//! What can go wrong, said so that the caller knows what to do about it.
+
+use std::error::Error;
+use std::fmt;
+use std::io;
+
+/// Why a region did not start. Nothing has run.
+#[derive(Debug)]
+pub struct SpmdError(pub(crate) SpmdProblem);
+
+#[derive(Debug)]
+pub(crate) enum SpmdProblem {
+    NoMembers,
+    TooMany { asked: usize, max_bees: usize },
+    Hire(HireError),
+    Forked,
+}
+
+impl fmt::Display for SpmdError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            SpmdProblem::NoMembers => f.write_str("a region needs at least 1 member, its caller; 0 were asked for"),
+            SpmdProblem::TooMany { asked, max_bees } => too_many(f, *asked, *max_bees),
+            SpmdProblem::Hire(hire) => hire.fmt(f),
+            SpmdProblem::Forked => f.write_str(FORKED),
+        }
+    }
+}
+
+impl Error for SpmdError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            SpmdProblem::Hire(hire) => hire.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Why a hive was not resized. Its size is as it was.
+#[derive(Debug)]
+pub struct ResizeError(pub(crate) ResizeProblem);
+
+#[derive(Debug)]
+pub(crate) enum ResizeProblem {
+    NoMembers,
+    TooMany { asked: usize, max_bees: usize },
+    Hire(HireError),
+    Forked,
+}
+
+impl fmt::Display for ResizeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            ResizeProblem::NoMembers => f.write_str("a hive has at least 1 member, the queen; resize(0) was called"),
+            ResizeProblem::TooMany { asked, max_bees } => too_many(f, *asked, *max_bees),
+            ResizeProblem::Hire(hire) => hire.fmt(f),
+            ResizeProblem::Forked => f.write_str(FORKED),
+        }
+    }
+}
+
+impl Error for ResizeError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            ResizeProblem::Hire(hire) => hire.source(),
+            _ => None,
+        }
+    }
+}
+
+/// Why a hive was not built. The threads made so far have ended.
+#[derive(Debug)]
+pub struct BuildError(pub(crate) BuildProblem);
+
+#[derive(Debug)]
+pub(crate) enum BuildProblem {
+    NoBees,
+    MaxBees { asked: usize, limit: usize },
+    BeesAboveMax { bees: usize, max_bees: usize },
+    ThreadName(String),
+    Pin(String),
+    Hire(HireError),
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            BuildProblem::NoBees => f.write_str("a hive has at least 1 member, the queen; 0 bees were asked for"),
+            BuildProblem::MaxBees { asked, limit } => {
+                write!(f, "max_bees is {asked}; it must be from 1 to {limit}")
+            }
+            BuildProblem::BeesAboveMax { bees, max_bees } => {
+                write!(f, "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder")
+            }
+            BuildProblem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
+            BuildProblem::Pin(problem) => f.write_str(problem),
+            BuildProblem::Hire(hire) => hire.fmt(f),
+        }
+    }
+}
+
+impl Error for BuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            BuildProblem::Hire(hire) => hire.source(),
+            _ => None,
+        }
+    }
+}
+
+/// The system would not make a thread.
+#[derive(Debug)]
+pub(crate) struct HireError {
+    pub(crate) member: u32,
+    pub(crate) wanted: usize,
+    pub(crate) cause: io::Error,
+}
+
+impl HireError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        Some(&self.cause)
+    }
+}
+
+impl fmt::Display for HireError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the system made no thread for member {} of {}: {}; ask for fewer members or a smaller stack_size, or raise \
+             the limits on threads (ulimit -u, the cgroup's pids.max) and memory",
+            self.member, self.wanted, self.cause
+        )
+    }
+}
+
+const FORKED: &str = "this process was forked from the one that made this hive, and has none of its threads; build a hive of \
+                      its own with Hive::new, after the fork";
+
+fn too_many(f: &mut fmt::Formatter<'_>, asked: usize, max_bees: usize) -> fmt::Result {
+    write!(
+        f,
+        "{asked} members were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one with \
+         Hive::builder().max_bees({asked})"
+    )
+}

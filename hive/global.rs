@@ -1,0 +1,97 @@
+//! The hive of the process, and the functions that use it.
+
+use std::sync::OnceLock;
+
+use crate::error::{ResizeError, SpmdError};
+use crate::hive::Hive;
+use crate::region::Bee;
+
+/// The hive of the process, made on first use: as many members as CPUs that the process may really use, or as the
+/// [environment](crate#environment) says. It is never dropped; its bees sleep when there is nothing to do.
+///
+/// If the system makes no threads for it, it has one member, grows when that becomes possible, and says so in its
+/// [report](Hive::report).
+///
+/// ```
+/// println!("{}", hive::global().report());
+/// ```
+pub fn global() -> &'static Hive {
+    static GLOBAL: OnceLock<Hive> = OnceLock::new();
+    GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
+}
+
+#[cold]
+fn alone(error: &str) -> Hive {
+    let builder = Hive::builder().bees(1);
+    // The environment may ask for CPUs to pin to that are not allowed; that must not stop the hive that does without.
+    let hive = builder.clone().build().or_else(|_| builder.pin(crate::Pin::None).build());
+    let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one member needs nothing: {second}"));
+    hive.warn(format!("the hive starts with its queen alone: {error}"));
+    hive
+}
+
+/// Runs a region on the [global](global()) hive: `body` once on each of `n` members, the caller among them. See [`Hive::spmd`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// hive::spmd(4, |bee| {
+///     let part: usize = bee.split(0..1000).sum();
+///     sum.fetch_add(part, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+///
+/// # Panics
+/// As [`Hive::spmd`]; with a message that names [`try_spmd`], when `n` is 0 or above the limit.
+#[inline]
+#[track_caller]
+pub fn spmd<F: Fn(&Bee<'_>) + Sync>(n: usize, body: F) {
+    global().spmd(n, body);
+}
+
+/// Runs a region on the [global](global()) hive, with an error if it cannot start. See [`Hive::try_spmd`].
+///
+/// ```
+/// assert!(hive::try_spmd(0, |_| ()).is_err());
+/// ```
+///
+/// # Errors
+/// As [`Hive::try_spmd`].
+#[inline]
+pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(n: usize, body: F) -> Result<(), SpmdError> {
+    global().try_spmd(n, body)
+}
+
+/// Runs a region on the [global](global()) hive and returns what `body` returned, in order of the members. See [`Hive::spmd_map`].
+///
+/// ```
+/// assert_eq!(hive::spmd_map(3, |bee| bee.id() * 10), [0, 10, 20]);
+/// ```
+///
+/// # Panics
+/// As [`Hive::spmd`].
+#[track_caller]
+pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(n: usize, body: F) -> Vec<R> {
+    global().spmd_map(n, body)
+}
+
+/// Makes the [global](global()) hive `n` members large. See [`Hive::resize`].
+///
+/// ```
+/// hive::resize(1)?; // this process needs no more than one core from here on
+/// hive::settle();
+/// # Ok::<(), hive::ResizeError>(())
+/// ```
+///
+/// # Errors
+/// As [`Hive::resize`].
+pub fn resize(n: usize) -> Result<(), ResizeError> {
+    global().resize(n)
+}
+
+/// Returns when no surplus bee of the [global](global()) hive is on a core. See [`Hive::settle`].
+pub fn settle() {
+    global().settle();
+}

@@ -1,0 +1,49 @@
+//! The machine that a hive finds itself on: its CPUs, the process's mask and quota, and what could not be read.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::pin;
+use crate::topology::{self, CpuMask, Machine, Quota};
+
+/// What a hive knows of its surroundings. It is read when the hive is built.
+pub(crate) struct Habitat {
+    pub(crate) machine: Arc<Machine>,
+    pub(crate) quota: Option<Quota>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// The machine as it was last read, for the mask that it was read with: reading takes milliseconds, and it hardly changes.
+static LAST: Mutex<Option<Reading>> = Mutex::new(None);
+
+#[derive(Clone)]
+struct Reading {
+    mask: Option<CpuMask>,
+    machine: Arc<Machine>,
+    warnings: Vec<String>,
+}
+
+impl Habitat {
+    pub(crate) fn survey() -> Self {
+        let Reading { machine, mut warnings, .. } = machine();
+        let (quota, quota_warnings) = topology::cpu_quota();
+        warnings.extend(quota_warnings);
+        Self { machine, quota, warnings }
+    }
+
+    /// How many threads can always be running at once.
+    pub(crate) fn usable_cpus(&self) -> usize {
+        topology::usable_cpus(self.machine.cpus().len(), self.quota.as_ref())
+    }
+}
+
+fn machine() -> Reading {
+    let mask = pin::original_mask().ok();
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match &*last {
+        Some(reading) if reading.mask == mask => reading.clone(),
+        _ => {
+            let (machine, warnings) = pin::read_machine();
+            last.insert(Reading { mask, machine: Arc::new(machine), warnings }).clone()
+        }
+    }
+}

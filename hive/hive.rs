@@ -1,0 +1,242 @@
+//! The handle: what a program holds of a hive.
+
+use std::fmt;
+use std::sync::{Arc, Mutex};
+
+use crate::bond::Bond;
+use crate::colony::Colony;
+use crate::config::Builder;
+use crate::environment::Environment;
+use crate::error::{BuildError, BuildProblem, ResizeError, SpmdError};
+use crate::fork;
+use crate::habitat::Habitat;
+use crate::housing::Housing;
+use crate::region::{Bee, Body};
+use crate::report::Report;
+use crate::topology::Place;
+
+/// A set of threads for numeric code: a queen, who is whichever thread calls, and bees, who run regions with her.
+///
+/// Most programs use the global one, through the free functions of this crate: [`spmd`](crate::spmd), [`resize`](crate::resize) and
+/// so on. A hive of its own is for a program part with its own size, places or waiting.
+///
+/// # Waiting
+/// A bee that waits for a region polls for the [`spin`](Builder::spin) time (200 us by default), yields its core a few times, and then
+/// sleeps until a region needs it. The queen at the end of a region, and members at a barrier, do the same. While more members
+/// are awake in the process than it has CPUs, nobody polls.
+///
+/// # Signals
+/// Bees block all signals except those of faults, so handlers run on the program's own threads. A thread spawned from a bee
+/// inherits this.
+///
+/// # Fork
+/// A child made by `fork` has none of the bees. Each region of a hive from before the fork is an error there; the child may build a hive of its
+/// own.
+///
+/// # Drop
+/// Dropping a hive ends its bees and waits for their threads. It cannot happen while a region runs, which borrows the hive.
+pub struct Hive {
+    colony: Arc<Colony>,
+    /// What the building thread is bound by, with `pin_queen(true)`.
+    _bond: Option<Bond>,
+}
+
+impl Hive {
+    /// A hive of `bees` members, the queen among them; the rest as [`builder`](Self::builder) has it.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(3)?;
+    /// assert_eq!(hive.spmd_map(3, |bee| bee.id()), [0, 1, 2]);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Builder::build`].
+    pub fn new(bees: usize) -> Result<Self, BuildError> {
+        Self::builder().bees(bees).build()
+    }
+
+    /// Asks for a hive with other than the usual properties.
+    pub fn builder() -> Builder {
+        Builder::new()
+    }
+
+    pub(crate) fn build(builder: &Builder) -> Result<Self, BuildError> {
+        fork::watch();
+        let mut habitat = Habitat::survey();
+        let environment = Environment::read();
+        let config = builder.resolve(&environment, habitat.usable_cpus())?;
+        habitat.warnings.extend(environment.warnings);
+        let housing = Housing::find(&config, &habitat)?;
+        let mut hive = Self { colony: Colony::new(config, habitat, housing), _bond: None };
+        hive.bind_queen();
+        // On an error the hive is dropped, and with it the bees hired so far.
+        hive.colony.staff().map_err(|error| BuildError(BuildProblem::Hire(error)))?;
+        Ok(hive)
+    }
+
+    fn bind_queen(&mut self) {
+        let place = self.colony.housing.of(0).filter(|_| self.colony.config.pin_queen);
+        if let Some(place) = place {
+            match Bond::tie(place) {
+                Ok(bond) => self._bond = Some(bond),
+                Err(error) => self.colony.report_trouble(format!("the queen is not bound: {error}")),
+            }
+        }
+    }
+
+    /// Runs `body` once on each of `n` members: a region. Returns when all are done.
+    ///
+    /// The calling thread is member 0. The others are bees, truly running at the same time, so that they may wait for
+    /// one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than `n` members it grows first;
+    /// if it has more, the others stay as they are: a change of team size costs nothing.
+    ///
+    /// A region started inside a region of the same hive runs at once as a team of one ([`Bee::count`] is 1). Inside a region of another
+    /// hive it is a real team if this hive is free, and a team of one if it is busy. So no nesting of hives can deadlock. From outside,
+    /// a second queen waits for her turn; turns go in order of arrival. (A region's body must therefore not wait for
+    /// a thread that waits for its turn on the same hive.)
+    ///
+    /// ```
+    /// let mut data = vec![1.0; 1000];
+    /// let chunks: Vec<_> = data.chunks_mut(250).map(std::sync::Mutex::new).collect();
+    /// hive::spmd(4, |bee| {
+    ///     for x in chunks[bee.id()].lock().unwrap().iter_mut() {
+    ///         *x += bee.id() as f64;
+    ///     }
+    /// });
+    /// assert_eq!(data[999], 4.0);
+    /// ```
+    ///
+    /// # Panics
+    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child; [`try_spmd`](Self::try_spmd)
+    /// returns these as errors. And with the panic of the lowest member whose `body` panicked: the others are let go from
+    /// their barriers, all are waited for, and the hive is as good as before.
+    #[inline]
+    #[track_caller]
+    pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) {
+        if let Err(error) = self.colony.spmd(n, &Body(body)) {
+            no_region(n, &error);
+        }
+    }
+
+    /// As [`spmd`](Self::spmd), with an error where that panics because no region can start.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(1).max_bees(8).build()?;
+    /// let error = hive.try_spmd(9, |_| ()).unwrap_err();
+    /// assert!(error.to_string().contains("9 members were asked for, and this hive's limit is 8"));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child. `body` has then not
+    /// run at all.
+    ///
+    /// # Panics
+    /// With the panic of the lowest member whose `body` panicked.
+    #[inline]
+    pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) -> Result<(), SpmdError> {
+        self.colony.spmd(n, &Body(body))
+    }
+
+    /// Runs a region and returns what `body` returned, in order of the members.
+    ///
+    /// The length is `n`, or 1 in a nested region.
+    ///
+    /// ```
+    /// let parts = hive::spmd_map(4, |bee| bee.split(0..1000).sum::<usize>());
+    /// assert_eq!(parts.len(), 4);
+    /// assert_eq!(parts.iter().sum::<usize>(), 499_500);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd). Results that the other members have returned by then are dropped.
+    #[track_caller]
+    pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
+        // No more than there can be members: a region of `n` may be refused.
+        let results: Vec<Mutex<Option<R>>> = (0..n.min(self.max_bees())).map(|_| Mutex::new(None)).collect();
+        self.spmd(n, |bee| {
+            let result = body(bee);
+            *results[bee.id()].lock().expect("nothing panics under this lock") = Some(result);
+        });
+        results.into_iter().map_while(|result| result.into_inner().expect("nothing panics under this lock")).collect()
+    }
+
+    /// Makes the hive `n` members large, the queen among them. May be called by any thread at any time, and never waits.
+    ///
+    /// Shrinking makes bees surplus: each parks on its semaphore when it has nothing left to run, and costs nothing from then on;
+    /// one that sleeps is not even woken. [`settle`](Self::settle) waits for them. Growing brings parked bees back, and keeps those
+    /// that have not parked yet. From inside a region of this hive it takes effect when the region ends. A region that asks for more members
+    /// than there are grows the hive again.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// hive.resize(1)?;
+    /// hive.settle();
+    /// assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child. The size is then as before.
+    pub fn resize(&self, n: usize) -> Result<(), ResizeError> {
+        self.colony.resize(n)
+    }
+
+    /// Returns when no surplus bee is on a core, that is, when [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0: the cores are then
+    /// free for others. Inside a region of this hive it returns at once.
+    pub fn settle(&self) {
+        self.colony.settle();
+    }
+
+    /// The number of members, the queen among them; surplus bees are not.
+    pub fn bees(&self) -> usize {
+        self.colony.crew.bees() as usize
+    }
+
+    /// The number of members that the hive may grow to.
+    pub fn max_bees(&self) -> usize {
+        self.colony.config.max_bees as usize
+    }
+
+    /// The number of surplus bees that are still on a core: exact, and 0 when the hive has settled.
+    pub fn bees_not_yet_tucked_in(&self) -> usize {
+        self.colony.crew.untucked() as usize
+    }
+
+    /// The places of the members, in their order; None: not bound. Member 0's is used only with [`pin_queen`](Builder::pin_queen).
+    pub fn places(&self) -> Vec<Option<Place>> {
+        (0..self.bees()).map(|member| self.colony.housing.of(member).cloned()).collect()
+    }
+
+    /// What is in effect: members, places, mask, quota, spin, how the machine was read, and every warning. Print it.
+    pub fn report(&self) -> Report {
+        Report::of(&self.colony)
+    }
+
+    pub(crate) fn warn(&self, warning: String) {
+        self.colony.report_trouble(warning);
+    }
+}
+
+#[cold]
+#[track_caller]
+fn no_region(n: usize, error: &SpmdError) -> ! {
+    panic!("no region of {n}: {error}. (try_spmd returns this as an error.)")
+}
+
+impl Drop for Hive {
+    fn drop(&mut self) {
+        self.colony.end();
+    }
+}
+
+impl fmt::Debug for Hive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hive")
+            .field("bees", &self.bees())
+            .field("max_bees", &self.max_bees())
+            .field("bees_not_yet_tucked_in", &self.bees_not_yet_tucked_in())
+            .finish()
+    }
+}

@@ -1,0 +1,56 @@
+//! Which place each member of a hive has, and the claim on it that keeps other hives of the process away.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::config::Config;
+use crate::error::{BuildError, BuildProblem};
+use crate::habitat::Habitat;
+use crate::topology::{self, Claim, CpuMask, Pin, Place, Places, default_pin};
+
+/// The places of a hive's members.
+pub(crate) struct Housing {
+    pub(crate) pin: Pin,
+    /// Whether the user said nothing of pinning.
+    pub(crate) by_default: bool,
+    places: Places,
+    /// CPUs that other hives leave alone.
+    claim: Mutex<Claim>,
+}
+
+impl Housing {
+    /// Finds places for a hive, apart from those of other hives where that is possible.
+    pub(crate) fn find(config: &Config, habitat: &Habitat) -> Result<Self, BuildError> {
+        let bees = config.bees as usize;
+        let (claim, found) = topology::claim(|taken| {
+            let found = choose(config, habitat, taken);
+            let cpus = found.as_ref().map_or_else(|_| CpuMask::new(), |(_, places)| places.claims(bees));
+            (cpus, found)
+        });
+        let (pin, places) = found?;
+        Ok(Self { pin, by_default: config.pin.is_none(), places, claim: Mutex::new(claim) })
+    }
+
+    /// The place of a member; none: it is not bound. By default a member is bound only where it is alone.
+    pub(crate) fn of(&self, member: usize) -> Option<&Place> {
+        if self.by_default { self.places.first_of(member) } else { self.places.of(member) }
+    }
+
+    /// The place for a member's thread to be bound to, claimed for this hive. By default none if another hive has come to have it since
+    /// this one was built; what the user asked for is given in any case.
+    pub(crate) fn move_in(&self, member: usize) -> Option<&Place> {
+        let place = self.of(member)?;
+        if !self.places.are_exclusive() {
+            return Some(place);
+        }
+        let wanted = place.mask();
+        let got = self.claim.lock().unwrap_or_else(PoisonError::into_inner).extend(&wanted);
+        (!self.by_default || got == wanted).then_some(place)
+    }
+}
+
+fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Pin, Places), BuildError> {
+    let by_default = || default_pin(&habitat.machine, taken, config.bees as usize);
+    let pin = config.pin.clone().unwrap_or_else(by_default);
+    let places = Places::new(&habitat.machine, &pin, taken);
+    places.map(|places| (pin, places)).map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))
+}

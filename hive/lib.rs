@@ -1,0 +1,57 @@
+//! Parallel regions as cheap as cache coherence allows, on a team of threads that can be resized while it runs.
+//!
+//! ```
+//! let x: Vec<f64> = (0..10_000).map(f64::from).collect();
+//! let norms = hive::spmd_map(4, |bee| x[bee.split(0..x.len())].iter().map(|v| v * v).sum::<f64>());
+//! let norm = norms.iter().sum::<f64>().sqrt();
+//! assert!((norm - 577_306.967_744_9).abs() < 1e-3);
+//! ```
+//!
+//! - [`spmd`] runs a closure once on each of n members of a team, the calling thread among them, and returns when all are done.
+//! - [`Bee::barrier`] lets them wait for each other; [`Bee::split`] says which part of a range is whose.
+//! - [`resize`] parks surplus members, so that their cores are free for others, and brings them back; [`settle`] waits until
+//!   those cores are free.
+//! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its members are bound;
+//!   [`Hive::report`] says what is in effect.
+//!
+//! # Environment
+//! - `HIVE_NUM_BEES`: the number of members a hive starts with, where the program does not say.
+//! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`; see [`Pin`].
+//! - `HIVE_SPIN`: how long a waiting member polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
+//!
+//! A value that cannot be read is a warning in [`Hive::report`].
+//!
+//! # How it works
+//! The protocols are described, and proved, in `docs/start.md`, `docs/muster.md` and `docs/resize.md` of the repository.
+
+mod bond;
+mod build_info;
+mod colony;
+mod config;
+mod crew;
+mod environment;
+mod error;
+mod fork;
+mod frame;
+mod global;
+mod habitat;
+mod hive;
+mod housing;
+mod pin;
+mod region;
+mod report;
+mod semaphore;
+mod signal_mask;
+mod split;
+mod sync;
+mod topology;
+mod wait;
+
+pub use build_info::{BuildInfo, build_info};
+pub use config::Builder;
+pub use error::{BuildError, ResizeError, SpmdError};
+pub use global::{global, resize, settle, spmd, spmd_map, try_spmd};
+pub use hive::Hive;
+pub use region::Bee;
+pub use report::Report;
+pub use topology::{ParsePinError, Pin, Place};

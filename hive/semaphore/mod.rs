@@ -1,0 +1,63 @@
+//! One semaphore per member, on which it sleeps.
+
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+mod posix;
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(crate) use posix::Semaphore;
+
+// Elsewhere unnamed POSIX semaphores do not exist (macOS fails `sem_init` with ENOSYS, Windows has none).
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+mod portable;
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(crate) use portable::Semaphore;
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+#[path = "portable.rs"]
+mod portable_under_test;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+
+    macro_rules! semaphore_tests {
+        ($name:ident, $semaphore:ty) => {
+            mod $name {
+                use super::*;
+
+                #[test]
+                fn a_permit_posted_before_the_wait_is_kept() {
+                    let semaphore = <$semaphore>::new();
+                    semaphore.post();
+                    semaphore.post();
+                    semaphore.wait();
+                    semaphore.wait();
+                }
+
+                #[test]
+                fn each_post_frees_one_waiter() {
+                    let semaphore = <$semaphore>::new();
+                    let freed = AtomicU32::new(0);
+                    std::thread::scope(|scope| {
+                        for _ in 0..4 {
+                            scope.spawn(|| {
+                                semaphore.wait();
+                                freed.fetch_add(1, Ordering::Relaxed);
+                            });
+                        }
+                        for posted in 1..=4 {
+                            semaphore.post();
+                            while freed.load(Ordering::Relaxed) < posted {
+                                std::thread::yield_now();
+                            }
+                            assert_eq!(freed.load(Ordering::Relaxed), posted);
+                        }
+                    });
+                }
+            }
+        };
+    }
+
+    semaphore_tests!(native, crate::semaphore::Semaphore);
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    semaphore_tests!(portable, crate::semaphore::portable_under_test::Semaphore);
+}

@@ -1,0 +1,109 @@
+//! The machine as hwloc sees it.
+
+use std::env;
+
+use hwlocality::Topology;
+use hwlocality::bitmap::BitmapRef;
+use hwlocality::cpu::cpuset::CpuSet;
+use hwlocality::object::TopologyObject;
+use hwlocality::object::types::ObjectType;
+
+use super::machine::{Machine, RawCpu, Source};
+use super::mask::CpuMask;
+
+/// The variables by which a user makes hwloc describe another machine.
+const DESCRIPTIONS: [&str; 2] = ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC"];
+
+/// The machine within the allowed CPUs, and warnings; or why there is none.
+pub(super) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
+    let topology = Topology::new().map_err(|error| format!("hwloc could not read the machine{}: {error}", described()))?;
+    let mut warnings = Vec::new();
+    let foreign = !topology.is_this_system();
+    if foreign {
+        warnings.push(format!("hwloc describes another machine{}: binding has no effect", described()));
+    } else if !described().is_empty() && env::var_os("HWLOC_THISSYSTEM").is_none() {
+        // hwloc falls back by itself, with at most a line on stderr, when a file is missing or a description has a mistake.
+        warnings.push(format!("hwloc could not use what it was given{} and describes this machine", described()));
+    }
+    // This thread's mask says nothing about another machine.
+    let allowed = if foreign { None } else { allowed };
+    let cpus = describe(&topology, allowed);
+    if cpus.is_empty() {
+        let wanted = allowed.map(CpuMask::to_string).unwrap_or_default();
+        return Err(format!("hwloc{} knows none of the CPUs that this process may use ({wanted})", described()));
+    }
+    warnings.extend(allowed.and_then(|allowed| unknown_cpus(&cpus, allowed)));
+    Ok((Machine::new(cpus, Source::Hwloc { version: version() }, foreign), warnings))
+}
+
+/// " (HWLOC_XMLFILE=...)" if hwloc was told to describe another machine, else nothing.
+fn described() -> String {
+    let set = DESCRIPTIONS.iter().find_map(|name| Some((name, env::var_os(name)?)));
+    set.map(|(name, value)| format!(" ({name}={})", value.display())).unwrap_or_default()
+}
+
+/// hwloc may leave out CPUs that the mask has, such as those that were switched off between the two readings.
+fn unknown_cpus(cpus: &[RawCpu], allowed: &CpuMask) -> Option<String> {
+    let unknown = allowed.difference(&cpus.iter().map(|cpu| cpu.os_index).collect());
+    (!unknown.is_empty()).then(|| format!("hwloc does not know the allowed CPUs {unknown}: they are not used"))
+}
+
+fn version() -> String {
+    let version = hwlocality::hwloc_api_version();
+    format!("{}.{}.{}", version >> 16, version >> 8 & 0xff, version & 0xff)
+}
+
+/// The allowed CPUs in hwloc's logical order, in which neighbours share most.
+fn describe(topology: &Topology, allowed: Option<&CpuMask>) -> Vec<RawCpu> {
+    let permitted = topology.allowed_cpuset();
+    let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
+    topology
+        .objects_with_type(ObjectType::PU)
+        .filter_map(|pu| {
+            let os_index = pu.os_index()?;
+            let usable = permitted.is_set(os_index) && allowed.is_none_or(|allowed| allowed.contains(os_index));
+            usable.then(|| describe_cpu(topology, &nodes, pu, os_index))
+        })
+        .collect()
+}
+
+fn describe_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject, os_index: usize) -> RawCpu {
+    // Some systems tell of CPUs only: then a CPU is its own core, and the machine is the package.
+    let core = pu.first_ancestor_with_type(ObjectType::Core).unwrap_or(pu);
+    let package = pu.first_ancestor_with_type(ObjectType::Package).unwrap_or_else(|| topology.root_object());
+    let key = TopologyObject::global_persistent_index;
+    RawCpu {
+        os_index,
+        core: key(core),
+        cluster: key(last_cache(core).unwrap_or(package)),
+        // A CPU that is local to no node, as when its node is switched off, goes with the others of its package.
+        node: key(nearest_node(nodes, os_index).unwrap_or(package)),
+        package: key(package),
+    }
+}
+
+/// The outermost data or unified cache between the core and its package: the third level, or a lower one if several cores
+/// share it. A private cache does not make a cluster: hypervisors often hide the third level.
+fn last_cache(core: &TopologyObject) -> Option<&TopologyObject> {
+    let outermost = core
+        .ancestors()
+        .take_while(|ancestor| ancestor.object_type() != ObjectType::Package)
+        .filter(|ancestor| ancestor.object_type().is_cpu_data_cache())
+        .last()?;
+    let third_level_or_above = !matches!(outermost.object_type(), ObjectType::L1Cache | ObjectType::L2Cache);
+    (third_level_or_above || weight(outermost.cpuset()) > weight(core.cpuset())).then_some(outermost)
+}
+
+/// The node that has the CPU and the fewest others: memory that is attached higher up, to a package or to the machine, is local
+/// to more CPUs. Of two memories at the same place (DRAM and high-bandwidth memory) the first is the ordinary one.
+fn nearest_node<'t>(nodes: &[&'t TopologyObject], os_index: usize) -> Option<&'t TopologyObject> {
+    let local = nodes.iter().filter(|node| node.cpuset().is_some_and(|cpus| cpus.is_set(os_index)));
+    local.min_by_key(|node| weight(node.cpuset())).copied()
+}
+
+fn weight(cpus: Option<BitmapRef<'_, CpuSet>>) -> usize {
+    cpus.and_then(|cpus| cpus.weight()).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,135 @@
+//! What hwloc reads, on this machine and on described ones. hwloc takes descriptions from the environment, so each of those is
+//! read in a process of its own: this test program again, with `child` as its only test.
+
+use std::process::Command;
+
+use super::super::affinity;
+use super::super::machine::Unit;
+use super::super::mask::CpuMask;
+use super::*;
+
+const CHILD: &str = "HIVE_TEST_READS_MACHINE";
+
+/// What the child prints for its parent.
+fn report() -> String {
+    let mask = env::var(CHILD).unwrap().parse().unwrap();
+    let (machine, warnings) = super::super::read(Some(&mask));
+    let counts = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit));
+    let source = if *machine.source() == Source::Flat { "flat" } else { "hwloc" };
+    let foreign = machine.is_foreign();
+    format!("{source} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}", machine.mask(), machine.cpus().last())
+}
+
+#[test]
+fn child() {
+    if env::var_os(CHILD).is_some() {
+        println!("report: {}", report());
+    }
+}
+
+/// The child's report with these variables set, for the CPUs that this thread may use.
+fn read_with(variables: &[(&str, &str)]) -> String {
+    read_within(&affinity::get().unwrap(), variables)
+}
+
+fn read_within(mask: &CpuMask, variables: &[(&str, &str)]) -> String {
+    let module = module_path!();
+    let test = format!("{}::child", module.split_once("::").map_or(module, |(_, path)| path));
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args(["--exact", &test, "--nocapture", "--test-threads=1"]).env(CHILD, mask.to_string());
+    for name in DESCRIPTIONS.iter().chain(&["HWLOC_THISSYSTEM"]) {
+        command.env_remove(name);
+    }
+    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
+    let report = text.split_once("report: ").unwrap_or_else(|| panic!("no report from {test} in {text}")).1;
+    report.lines().next().unwrap_or_default().to_owned()
+}
+
+fn synthetic(description: &str) -> String {
+    read_with(&[("HWLOC_SYNTHETIC", description)])
+}
+
+fn assert_has(report: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(report.contains(part), "{part} is missing in {report}");
+    }
+}
+
+#[test]
+fn this_machine_is_read_within_the_mask() {
+    let (whole, warnings) = read(None).unwrap();
+    assert_eq!(warnings, Vec::<String>::new());
+    assert!(!whole.is_foreign());
+    let first: CpuMask = whole.mask().iter().take(1).collect();
+    let (part, warnings) = read(Some(&first)).unwrap();
+    assert_eq!((part.mask(), warnings.len()), (first, 0));
+    assert!(matches!(part.source(), Source::Hwloc { version } if version.starts_with("2.")), "{part:?}");
+}
+
+#[test]
+fn cpus_that_hwloc_does_not_know_are_a_warning() {
+    let known = read(None).unwrap().0.mask();
+    let mask = known.iter().chain([60_000]).collect();
+    let (machine, warnings) = read(Some(&mask)).unwrap();
+    assert_eq!(machine.mask(), known);
+    assert_has(&warnings.concat(), &["hwloc does not know the allowed CPUs 60000"]);
+    let error = read(Some(&[60_000].into_iter().collect())).unwrap_err();
+    assert_has(&error, &["knows none of the CPUs that this process may use (60000)"]);
+}
+
+#[test]
+fn another_machine_is_read_in_full_with_a_warning() {
+    let report = synthetic("pack:2 [numa(memory=2GB)] l3:4 core:4 pu:2");
+    let last = "Cpu { os_index: 63, core: 31, cluster: 7, node: 1, package: 1, smt: 1 }";
+    assert_has(&report, &["hwloc foreign=true cpus=0-63 counts=[32, 8, 2, 2]", last, "binding has no effect"]);
+}
+
+#[test]
+fn another_machine_taken_for_this_one_is_read_within_the_mask() {
+    let description = ("HWLOC_SYNTHETIC", "pack:2 [numa] l3:4 core:4 pu:2");
+    let report = read_within(&"3-4".parse().unwrap(), &[description, ("HWLOC_THISSYSTEM", "1")]);
+    assert_has(&report, &["hwloc foreign=false cpus=3-4 counts=[2, 1, 1, 1]"]);
+    assert!(report.ends_with(" []"), "{report}");
+}
+
+#[test]
+fn clusters_without_a_third_level() {
+    // Shared second levels are clusters, private ones are not: then it is the package.
+    assert_has(&synthetic("pack:2 [numa] l2:4 core:2 pu:2"), &["counts=[16, 8, 2, 2]"]);
+    assert_has(&synthetic("pack:2 [numa] core:4 l2:1 pu:1"), &["counts=[8, 2, 2, 2]"]);
+    assert_has(&synthetic("pack:2 [numa] l2:4 core:1 pu:2"), &["counts=[8, 2, 2, 2]"]);
+    assert_has(&synthetic("pack:2 [numa] core:4 pu:2"), &["counts=[8, 2, 2, 2]"]);
+    assert_has(&synthetic("pack:2 [numa] l3:4 core:1 pu:1"), &["counts=[8, 8, 2, 2]"]);
+}
+
+#[test]
+fn nodes_of_all_kinds() {
+    // Fast memory beside the ordinary one; memory above the packages; one node for all.
+    assert_has(&synthetic("pack:2 [numa] [numa] l3:1 core:2 pu:1"), &["counts=[4, 2, 2, 2]"]);
+    assert_has(&synthetic("[numa] pack:2 [numa] l3:1 core:2 pu:1"), &["counts=[4, 2, 2, 2]"]);
+    assert_has(&synthetic("[numa] pack:2 l3:2 core:2 pu:1"), &["counts=[8, 4, 1, 2]"]);
+    assert_has(&synthetic("pack:1 [numa] die:1 l3:2 [numa] core:2 pu:1"), &["counts=[4, 2, 2, 1]"]);
+}
+
+#[test]
+fn numbering_and_size_are_free() {
+    let report = synthetic("pack:1 [numa] l3:1 core:2 pu:2(indexes=0,4,1,5)");
+    assert_has(&report, &["cpus=0-1,4-5", "Cpu { os_index: 5, core: 1,"]);
+    assert_has(&synthetic("pack:4 [numa] l3:8 core:32 pu:2"), &["cpus=0-2047 counts=[1024, 32, 4, 4]"]);
+    assert_has(&synthetic("pu:4"), &["cpus=0-3 counts=[4, 1, 1, 1]"]);
+}
+
+#[test]
+fn descriptions_with_mistakes_are_warnings() {
+    let file = env::temp_dir().join(format!("hive-bad-{}.xml", std::process::id()));
+    std::fs::write(&file, "<topology version=\"2.0\"> this is no machine").unwrap();
+    let report = read_with(&[("HWLOC_XMLFILE", file.to_str().unwrap())]);
+    std::fs::remove_file(&file).unwrap();
+    assert_has(&report, &["flat foreign=false", "hwloc could not read the machine (HWLOC_XMLFILE=", "flat list of CPUs"]);
+    for variable in [("HWLOC_XMLFILE", "/nonexistent.xml"), ("HWLOC_SYNTHETIC", "pack:2 nonsense:3")] {
+        let report = read_with(&[variable]);
+        assert_has(&report, &["hwloc foreign=false", "hwloc could not use what it was given", variable.1]);
+    }
+}

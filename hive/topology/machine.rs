@@ -1,0 +1,183 @@
+//! The machine's CPUs and what they share.
+
+use std::collections::HashMap;
+
+use super::mask::CpuMask;
+
+/// One CPU that this process may use, and which units it belongs to. Units are numbered from 0 among those this process may
+/// use, in the order of their first CPU, so that the numbers index an array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Cpu {
+    /// The operating system's number, as in an affinity mask.
+    pub(crate) os_index: usize,
+    pub(crate) core: usize,
+    /// The CPUs that share the last cache level.
+    pub(crate) cluster: usize,
+    /// NUMA node.
+    pub(crate) node: usize,
+    pub(crate) package: usize,
+    /// 0: the first hardware thread of its core that this process may use.
+    pub(crate) smt: usize,
+}
+
+impl Cpu {
+    /// The number of the unit of this kind that the CPU belongs to.
+    pub(crate) fn number(&self, unit: Unit) -> usize {
+        match unit {
+            Unit::Core => self.core,
+            Unit::Cluster => self.cluster,
+            Unit::Node => self.node,
+            Unit::Package => self.package,
+        }
+    }
+}
+
+/// What CPUs are grouped by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    Core,
+    Cluster,
+    Node,
+    Package,
+}
+
+impl Unit {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Unit::Core => "core",
+            Unit::Cluster => "cluster",
+            Unit::Node => "node",
+            Unit::Package => "package",
+        }
+    }
+}
+
+/// A CPU as its source describes it: keys may be any numbers that are equal exactly for CPUs of the same unit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct RawCpu {
+    pub(crate) os_index: usize,
+    pub(crate) core: u64,
+    pub(crate) cluster: u64,
+    pub(crate) node: u64,
+    pub(crate) package: u64,
+}
+
+/// Who described the machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// hwloc, of this API version.
+    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "a flat build has no other source"))]
+    Hwloc { version: String },
+    /// A flat list: what the CPUs share is not known.
+    Flat,
+}
+
+/// The CPUs that this process may use; never empty.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Machine {
+    cpus: Vec<Cpu>,
+    source: Source,
+    foreign: bool,
+}
+
+impl Machine {
+    /// The CPUs in the order given, their units renumbered. `foreign`: see [`Machine::is_foreign`].
+    pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: Source, foreign: bool) -> Self {
+        let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
+        let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
+        let mut threads_seen = HashMap::new();
+        let cpus: Vec<_> = raw
+            .into_iter()
+            .map(|raw| {
+                let threads = threads_seen.entry(raw.core).or_insert(0);
+                let smt = *threads;
+                *threads += 1;
+                Cpu {
+                    os_index: raw.os_index,
+                    core: cores.number(raw.core),
+                    cluster: clusters.number(raw.cluster),
+                    node: nodes.number(raw.node),
+                    package: packages.number(raw.package),
+                    smt,
+                }
+            })
+            .collect();
+        assert!(!cpus.is_empty(), "a machine without CPUs was described by {source:?}");
+        Self { cpus, source, foreign }
+    }
+
+    /// In the order of the machine: neighbours share most.
+    pub(crate) fn cpus(&self) -> &[Cpu] {
+        &self.cpus
+    }
+
+    pub(crate) fn source(&self) -> &Source {
+        &self.source
+    }
+
+    /// Whether hwloc was told to describe another machine than this one (`HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`). All of the
+    /// described CPUs then count as allowed, and binding to them has no effect.
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+
+    /// The CPU with this operating system number.
+    pub(crate) fn cpu(&self, os_index: usize) -> Option<&Cpu> {
+        self.cpus.iter().find(|cpu| cpu.os_index == os_index)
+    }
+
+    /// The operating system numbers of all CPUs.
+    pub(crate) fn mask(&self) -> CpuMask {
+        self.cpus.iter().map(|cpu| cpu.os_index).collect()
+    }
+
+    /// How many units of this kind there are.
+    pub(crate) fn count(&self, unit: Unit) -> usize {
+        self.cpus.iter().map(|cpu| cpu.number(unit) + 1).max().unwrap_or(0)
+    }
+
+    /// The CPUs of one unit.
+    pub(crate) fn cpus_of(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
+        self.cpus.iter().filter(move |cpu| cpu.number(unit) == number)
+    }
+}
+
+/// Numbers keys from 0 in the order in which they come up.
+#[derive(Default)]
+struct Numbering(HashMap<u64, usize>);
+
+impl Numbering {
+    fn number(&mut self, key: u64) -> usize {
+        let next = self.0.len();
+        *self.0.entry(key).or_insert(next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(os_index: usize, core: u64, cluster: u64, node: u64, package: u64) -> RawCpu {
+        RawCpu { os_index, core, cluster, node, package }
+    }
+
+    #[test]
+    fn numbers_units_from_zero_in_machine_order() {
+        let raw = [raw(8, 70, 9, 5, 3), raw(24, 70, 9, 5, 3), raw(9, 71, 9, 5, 3), raw(0, 12, 4, 1, 1)];
+        let machine = Machine::new(raw, Source::Flat, false);
+        let cpu = |os_index, core, cluster, node, package, smt| Cpu { os_index, core, cluster, node, package, smt };
+        let expected = [cpu(8, 0, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0, 1), cpu(9, 1, 0, 0, 0, 0), cpu(0, 2, 1, 1, 1, 0)];
+        assert_eq!(machine.cpus(), expected);
+        assert_eq!([Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit)), [3, 2, 2, 2]);
+        assert_eq!(machine.mask().to_string(), "0,8-9,24");
+        assert_eq!(machine.cpu(24), Some(&expected[1]));
+        assert_eq!(machine.cpu(1), None);
+        assert!(machine.cpus_of(Unit::Cluster, 0).eq(&expected[..3]));
+    }
+
+    #[test]
+    #[should_panic(expected = "a machine without CPUs")]
+    fn is_never_empty() {
+        Machine::new([], Source::Flat, false);
+    }
+}

@@ -1,0 +1,224 @@
+//! Which CPUs each member of a hive is for. Pure: nothing is asked of the system, no thread is touched.
+
+use std::fmt;
+
+use super::machine::{Cpu, Machine, Unit};
+use super::mask::CpuMask;
+use super::policy::Pin;
+
+/// The CPUs that one member of a hive is pinned to.
+///
+/// Its numbers of core, cluster, node and package count from 0 the units that the process may use; they are there where all of
+/// the place's CPUs are in the same unit.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    cpus: Vec<usize>,
+    core: Option<usize>,
+    cluster: Option<usize>,
+    node: Option<usize>,
+    package: Option<usize>,
+    /// The unit that the place is, if it was not chosen CPU by CPU.
+    unit: Option<(Unit, usize)>,
+    /// On another machine than this one: see [`Machine::is_foreign`].
+    foreign: bool,
+}
+
+impl Place {
+    fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
+        let common = |unit| common_number(cpus, unit);
+        Self {
+            cpus: cpus.iter().map(|cpu| cpu.os_index).collect(),
+            core: common(Unit::Core),
+            cluster: common(Unit::Cluster),
+            node: common(Unit::Node),
+            package: common(Unit::Package),
+            unit,
+            foreign: machine.is_foreign(),
+        }
+    }
+
+    /// The operating system's numbers of the CPUs.
+    pub fn cpus(&self) -> &[usize] {
+        &self.cpus
+    }
+
+    /// The physical core.
+    pub fn core(&self) -> Option<usize> {
+        self.core
+    }
+
+    /// The group of CPUs that share a last-level cache.
+    pub fn cluster(&self) -> Option<usize> {
+        self.cluster
+    }
+
+    /// The NUMA node.
+    pub fn node(&self) -> Option<usize> {
+        self.node
+    }
+
+    /// The package (socket).
+    pub fn package(&self) -> Option<usize> {
+        self.package
+    }
+
+    pub(crate) fn mask(&self) -> CpuMask {
+        self.cpus.iter().copied().collect()
+    }
+
+    pub(crate) fn is_foreign(&self) -> bool {
+        self.foreign
+    }
+}
+
+fn common_number(cpus: &[&Cpu], unit: Unit) -> Option<usize> {
+    let number = cpus.first()?.number(unit);
+    cpus.iter().all(|cpu| cpu.number(unit) == number).then_some(number)
+}
+
+/// Short: "cpu 3", "cpus 0-7 (node 0)".
+impl fmt::Display for Place {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cpu{} {}", if self.cpus.len() == 1 { "" } else { "s" }, self.mask())?;
+        match self.unit {
+            Some((unit, number)) => write!(f, " ({} {number})", unit.name()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The places of all members that a hive may ever have.
+#[derive(Clone, Debug)]
+pub(crate) struct Places {
+    places: Vec<Place>,
+    /// Member `i` has the place `order[i % order.len()]`; empty: nobody is pinned.
+    order: Vec<usize>,
+    /// Whether a member is alone on its CPU, as far as there are CPUs.
+    exclusive: bool,
+}
+
+impl Places {
+    /// The places of a hive's members. CPUs that are `taken` by other hives of the process are left out where each member gets
+    /// one of its own; a unit is never taken as a whole, and a list is the user's own word.
+    pub(crate) fn new(machine: &Machine, pin: &Pin, taken: &CpuMask) -> Result<Self, PlaceError> {
+        match pin {
+            Pin::None => Ok(Self { places: Vec::new(), order: Vec::new(), exclusive: false }),
+            Pin::Core => Self::cores(machine, taken),
+            Pin::Cluster => Ok(Self::units(machine, Unit::Cluster)),
+            Pin::Node => Ok(Self::units(machine, Unit::Node)),
+            Pin::Package => Ok(Self::units(machine, Unit::Package)),
+            Pin::Cpus(list) => Self::listed(machine, list),
+        }
+    }
+
+    /// The place of a member; none: it runs anywhere.
+    pub(crate) fn of(&self, member: usize) -> Option<&Place> {
+        self.first_of(member.checked_rem(self.order.len())?)
+    }
+
+    /// The place of a member, unless an earlier member has had the same turn: nobody starts again at the first place.
+    pub(crate) fn first_of(&self, member: usize) -> Option<&Place> {
+        self.order.get(member).map(|&place| &self.places[place])
+    }
+
+    /// Whether a member is alone on its CPU, as far as there are CPUs, so that other hives should leave it alone.
+    pub(crate) fn are_exclusive(&self) -> bool {
+        self.exclusive
+    }
+
+    /// The CPUs that the first so many members have for their own, and that other hives should leave alone.
+    pub(crate) fn claims(&self, members: usize) -> CpuMask {
+        let turns = members.min(self.order.len());
+        let places = self.order[..turns].iter().map(|&place| &self.places[place]);
+        places.filter(|_| self.exclusive).flat_map(Place::cpus).copied().collect()
+    }
+
+    fn cores(machine: &Machine, taken: &CpuMask) -> Result<Self, PlaceError> {
+        let cpus = by_turn(machine, taken);
+        if cpus.is_empty() {
+            return Err(PlaceError::AllTaken { allowed: machine.mask() });
+        }
+        Ok(Self::single(machine, &cpus))
+    }
+
+    /// Members go where they would go by cores, so that a hive of as many members as there are physical cores uses all units.
+    fn units(machine: &Machine, unit: Unit) -> Self {
+        let place = |number| Place::new(machine, &machine.cpus_of(unit, number).collect::<Vec<_>>(), Some((unit, number)));
+        let order = by_turn(machine, &CpuMask::new()).iter().map(|cpu| cpu.number(unit)).collect();
+        Self { places: (0..machine.count(unit)).map(place).collect(), order, exclusive: false }
+    }
+
+    fn listed(machine: &Machine, list: &[usize]) -> Result<Self, PlaceError> {
+        if list.is_empty() {
+            return Err(PlaceError::EmptyList);
+        }
+        let known: Vec<_> = list.iter().filter_map(|&cpu| machine.cpu(cpu)).collect();
+        if known.len() == list.len() {
+            return Ok(Self::single(machine, &known));
+        }
+        let allowed = machine.mask();
+        Err(PlaceError::NotAllowed { cpus: list.iter().copied().collect::<CpuMask>().difference(&allowed), allowed })
+    }
+
+    fn single(machine: &Machine, cpus: &[&Cpu]) -> Self {
+        let places: Vec<_> = cpus.iter().map(|&cpu| Place::new(machine, &[cpu], None)).collect();
+        Self { order: (0..places.len()).collect(), places, exclusive: true }
+    }
+}
+
+/// The CPUs that are not taken, in the order in which members get them: first those on whose core nobody is yet, then those
+/// with one neighbour on it, and so on; else in the machine's order.
+fn by_turn<'m>(machine: &'m Machine, taken: &CpuMask) -> Vec<&'m Cpu> {
+    let is_taken = |cpu: &&Cpu| taken.contains(cpu.os_index);
+    let mut busy = vec![0_usize; machine.count(Unit::Core)];
+    for cpu in machine.cpus().iter().filter(is_taken) {
+        busy[cpu.core] += 1;
+    }
+    let mut turns = Vec::with_capacity(machine.cpus().len());
+    for cpu in machine.cpus().iter().filter(|cpu| !is_taken(cpu)) {
+        turns.push((busy[cpu.core], cpu));
+        busy[cpu.core] += 1;
+    }
+    // Stable: CPUs of the same turn stay in the machine's order.
+    turns.sort_by_key(|&(turn, _)| turn);
+    turns.into_iter().map(|(_, cpu)| cpu).collect()
+}
+
+/// What a hive is pinned to if the user says nothing: to cores as long as every member gets a free CPU of its own, else to
+/// nothing, because two members that are tied to one CPU wait for each other while others may be idle.
+pub(crate) fn default_pin(machine: &Machine, taken: &CpuMask, members: usize) -> Pin {
+    let free = machine.mask().difference(taken).len();
+    if members <= free { Pin::Core } else { Pin::None }
+}
+
+/// Why there are no places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum PlaceError {
+    /// A list without CPUs.
+    EmptyList,
+    /// A list with CPUs that the process may not use.
+    NotAllowed { cpus: CpuMask, allowed: CpuMask },
+    /// Every allowed CPU belongs to another hive.
+    AllTaken { allowed: CpuMask },
+}
+
+impl fmt::Display for PlaceError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::EmptyList => write!(f, "the list of CPUs to pin to is empty: name some, such as \"0,2,4-7\", or do not pin"),
+            Self::NotAllowed { cpus, allowed } => {
+                write!(f, "CPUs {cpus} cannot be pinned to: this process may use CPUs {allowed}; name some of these")
+            }
+            Self::AllTaken { allowed } => write!(
+                f,
+                "no core is left to pin to: other hives of this process have all of its CPUs, {allowed}; \
+                 list CPUs to share them, or do not pin"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for PlaceError {}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,206 @@
+//! Reads CPU quotas from the control group file systems, versions 1 and 2. Everything but the reading of a file is pure.
+
+use std::io;
+use std::path::{Component, Path, PathBuf};
+
+use super::Quota;
+
+const GROUPS: &str = "/proc/self/cgroup";
+const MOUNTS: &str = "/proc/self/mountinfo";
+
+/// Which of the two interfaces a hierarchy has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Version {
+    One,
+    Two,
+}
+
+/// Where a hierarchy that controls CPU time is mounted.
+#[derive(Debug, PartialEq, Eq)]
+struct Mount {
+    version: Version,
+    /// The group that appears at the mount point.
+    root: PathBuf,
+    point: PathBuf,
+}
+
+/// The smallest quota of the process's groups, and warnings; `read_file` is the file system.
+pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<Quota>, Vec<String>) {
+    let mut reader = Reader { read_file, warnings: Vec::new() };
+    let groups = reader.text(Path::new(GROUPS)).unwrap_or_default();
+    let mounts = reader.text(Path::new(MOUNTS)).unwrap_or_default();
+    let groups = reader.lines(GROUPS, &groups, parse_group);
+    let mounts = reader.lines(MOUNTS, &mounts, parse_mount);
+    let mut smallest: Option<Quota> = None;
+    for (version, directory) in directories(&groups, &mounts) {
+        let found = match version {
+            Version::Two => reader.version_two(&directory),
+            Version::One => reader.version_one(&directory),
+        };
+        if let Some(quota) = found
+            && smallest.as_ref().is_none_or(|smallest| quota.cpus < smallest.cpus)
+        {
+            smallest = Some(quota);
+        }
+    }
+    (smallest, reader.warnings)
+}
+
+struct Reader<F> {
+    read_file: F,
+    warnings: Vec<String>,
+}
+
+impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
+    /// The text of a file; none where there is no such file, which is no fault: the group at the top has no limits, and a
+    /// kernel may have no groups.
+    fn text(&mut self, path: &Path) -> Option<String> {
+        match (self.read_file)(path) {
+            Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                self.warn(path, &format!("cannot be read ({error})"));
+                None
+            }
+        }
+    }
+
+    /// What each line says, without those that say nothing about CPU time.
+    fn lines<T>(&mut self, path: &str, text: &str, parse: impl Fn(&str) -> Result<Option<T>, String>) -> Vec<T> {
+        let mut all = Vec::new();
+        for line in text.lines() {
+            match parse(line) {
+                Ok(parsed) => all.extend(parsed),
+                Err(problem) => self.warn(Path::new(path), &format!("has a line {line:?}: {problem}")),
+            }
+        }
+        all
+    }
+
+    fn version_two(&mut self, directory: &Path) -> Option<Quota> {
+        let file = directory.join("cpu.max");
+        let text = self.text(&file)?;
+        let parsed = parse_cpu_max(&text);
+        self.quota(file, parsed)
+    }
+
+    fn version_one(&mut self, directory: &Path) -> Option<Quota> {
+        let file = directory.join("cpu.cfs_quota_us");
+        let quota = self.text(&file)?;
+        let period = self.text(&directory.join("cpu.cfs_period_us")).unwrap_or_default();
+        let parsed = parse_cfs(&quota, &period);
+        self.quota(file, parsed)
+    }
+
+    fn quota(&mut self, file: PathBuf, parsed: Result<Option<f64>, String>) -> Option<Quota> {
+        match parsed {
+            Ok(cpus) => cpus.map(|cpus| Quota { cpus, file }),
+            Err(problem) => {
+                self.warn(&file, &problem);
+                None
+            }
+        }
+    }
+
+    fn warn(&mut self, path: &Path, problem: &str) {
+        self.warnings.push(format!("{} {problem}: a CPU quota there is not respected", path.display()));
+    }
+}
+
+/// One line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`: the group in a hierarchy that may
+/// control CPU time.
+fn parse_group(line: &str) -> Result<Option<(Version, PathBuf)>, String> {
+    let mut fields = line.splitn(3, ':');
+    let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+        return Err("expected number:controllers:path".to_owned());
+    };
+    if id == "0" && controllers.is_empty() {
+        return Ok(Some((Version::Two, path.into())));
+    }
+    Ok(controllers.split(',').any(|name| name == "cpu").then(|| (Version::One, path.into())))
+}
+
+/// One line of `/proc/self/mountinfo`, such as
+/// `35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`.
+fn parse_mount(line: &str) -> Result<Option<Mount>, String> {
+    let malformed = || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
+    let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
+    let mut file_system = file_system.split(' ');
+    let version = match file_system.next() {
+        Some("cgroup2") => Version::Two,
+        Some("cgroup") => {
+            let options = file_system.nth(1).ok_or_else(malformed)?;
+            if !options.split(',').any(|option| option == "cpu") {
+                return Ok(None);
+            }
+            Version::One
+        }
+        _ => return Ok(None),
+    };
+    let mut fields = mount.split(' ').skip(3);
+    let (Some(root), Some(point)) = (fields.next(), fields.next()) else {
+        return Err(malformed());
+    };
+    Ok(Some(Mount { version, root: unescape(root).into(), point: unescape(point).into() }))
+}
+
+/// The kernel writes blanks, line ends and backslashes in paths as a backslash and three octal digits.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// The directories of the process's groups and of all groups above them, as far as they are mounted.
+fn directories(groups: &[(Version, PathBuf)], mounts: &[Mount]) -> Vec<(Version, PathBuf)> {
+    let mut directories = Vec::new();
+    for (version, group) in groups {
+        let mounts = mounts.iter().filter(|mount| mount.version == *version);
+        // The mount that shows most of what is above the group. In a container the group may lie outside of every mount: what
+        // is at the mount point is then all that can be seen.
+        let Some(mount) = mounts.min_by_key(|mount| (below(mount, group).is_none(), mount.root.components().count())) else {
+            continue;
+        };
+        let own = mount.point.join(below(mount, group).unwrap_or(Path::new("")));
+        let chain = own.ancestors().take_while(|directory| directory.starts_with(&mount.point));
+        directories.extend(chain.map(|directory| (*version, directory.to_owned())));
+    }
+    directories
+}
+
+/// The path of a group below the mount point, if it is there. `..` begins a group outside of the process's namespace.
+fn below<'g>(mount: &Mount, group: &'g Path) -> Option<&'g Path> {
+    let climbs = group.components().any(|component| component == Component::ParentDir);
+    group.strip_prefix(&mount.root).ok().filter(|_| !climbs)
+}
+
+/// `cpu.max`: "max 100000" or "150000 100000", both in microseconds.
+fn parse_cpu_max(text: &str) -> Result<Option<f64>, String> {
+    let fields: Vec<_> = text.split_whitespace().collect();
+    match fields[..] {
+        ["max"] | ["max", _] => Ok(None),
+        // The period may be left out when writing; the kernel's own is 100 ms.
+        [quota] => ratio(quota, "100000").map(Some),
+        [quota, period] => ratio(quota, period).map(Some),
+        _ => Err(format!("says {:?}, expected \"max\" or a quota, and a period", text.trim())),
+    }
+}
+
+/// `cpu.cfs_quota_us`, where a negative number means no limit, and `cpu.cfs_period_us`.
+fn parse_cfs(quota: &str, period: &str) -> Result<Option<f64>, String> {
+    let quota = quota.trim();
+    match quota.parse::<i64>() {
+        Ok(number) if number < 0 => Ok(None),
+        _ => ratio(quota, period.trim()).map(Some),
+    }
+}
+
+fn ratio(quota: &str, period: &str) -> Result<f64, String> {
+    match (quota.parse::<u64>(), period.parse::<u64>()) {
+        (Ok(quota @ 1..), Ok(period @ 1..)) => Ok(quota as f64 / period as f64),
+        _ => Err(format!("says quota {quota:?} and period {period:?}, expected two positive numbers")),
+    }
+}
+
+#[cfg(test)]
+mod tests;
