@@ -1,7 +1,7 @@
 //! The handle: what a program holds of a hive.
 
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use crate::bond::Bond;
 use crate::colony::Colony;
@@ -13,6 +13,7 @@ use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::region::{Bee, Body};
 use crate::report::Report;
+use crate::results::Results;
 use crate::topology::Place;
 
 /// A set of threads for numeric code: a queen, who is whichever thread calls, and bees, who run regions with her.
@@ -152,14 +153,16 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd). Results that the other members have returned by then are dropped.
     #[track_caller]
+    #[expect(unsafe_code, reason = "each member writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
         // No more than there can be members: a region of `n` may be refused.
-        let results: Vec<Mutex<Option<R>>> = (0..n.min(self.max_bees())).map(|_| Mutex::new(None)).collect();
+        let results = Results::new(n.min(self.max_bees()));
         self.spmd(n, |bee| {
             let result = body(bee);
-            *results[bee.id()].lock().expect("nothing panics under this lock") = Some(result);
+            // SAFETY: a region has one member of each number, and returns before the results are looked at.
+            unsafe { results.put(bee.id(), result) };
         });
-        results.into_iter().map_while(|result| result.into_inner().expect("nothing panics under this lock")).collect()
+        results.into_vec()
     }
 
     /// Makes the hive `n` members large, the queen among them. May be called by any thread at any time, and never waits.

@@ -40,6 +40,7 @@ mod housing;
 mod pin;
 mod region;
 mod report;
+mod results;
 mod semaphore;
 mod signal_mask;
 mod split;

@@ -1,6 +1,6 @@
 //! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
 
-use std::hint::spin_loop;
+use std::hint::{black_box, spin_loop};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
@@ -24,26 +24,20 @@ static AWAKE_BEES: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct WaitPolicy {
     spin: Duration,
     cpus: usize,
-    pauses_per_step: u32,
+    turns_per_step: u32,
 }
 
 impl WaitPolicy {
     /// Members poll for `spin` and sleep afterwards; on `cpus` CPUs, as far as this process may use them.
     pub(crate) fn new(spin: Duration, cpus: usize) -> Self {
-        Self { spin, cpus, pauses_per_step: pauses_per_step() }
-    }
-
-    /// Lets a cache line be for one step of a [`Hold`].
-    #[inline(always)]
-    pub(crate) fn hold_once(&self) {
-        (0..self.pauses_per_step).for_each(|_| spin_loop());
+        Self { spin, cpus, turns_per_step: turns_per_step() }
     }
 
     /// The patience of one wait.
     #[inline(always)]
     pub(crate) fn patience(&self) -> Patience<'_> {
         let polls = if self.crowded() { HOT_POLLS } else { 0 };
-        Patience { policy: self, fresh: true, polls, yields: 0, deadline: None }
+        Patience { policy: self, polls, yields: 0, deadline: None }
     }
 
     /// Marks the calling bee as gone from its core while `sleep` runs.
@@ -99,7 +93,6 @@ impl Drop for Counted {
 /// The patience of one wait: polls hot, then with pauses until the policy's spin time is over, then yields, then is over.
 pub(crate) struct Patience<'p> {
     policy: &'p WaitPolicy,
-    fresh: bool,
     polls: u32,
     yields: u32,
     /// None: the clock has not been looked at yet, or spinning never ends.
@@ -107,16 +100,9 @@ pub(crate) struct Patience<'p> {
 }
 
 impl Patience<'_> {
-    /// Whether no poll has been in vain yet.
-    #[inline(always)]
-    pub(crate) fn is_fresh(&self) -> bool {
-        self.fresh
-    }
-
     /// Call after a poll that found nothing. Says whether to poll again; if not, it is time to sleep.
     #[inline(always)]
     pub(crate) fn poll_again(&mut self) -> bool {
-        self.fresh = false;
         if self.polls < HOT_POLLS {
             self.polls += 1;
             return true;
@@ -158,65 +144,110 @@ impl Patience<'_> {
     }
 }
 
-/// How long one thread lets a cache line be, after it has written to it what another waits for, before it polls that line for the
-/// answer.
+/// How long a bee lets the signal's cache line be, after it has written its arrival there, before it polls it for the next start.
 ///
-/// A poll takes the line away from whoever holds it. One that comes while the other is about to write its answer costs both
-/// of them a transfer, about half a round trip each. So the first poll should come just when the answer is there, and when that is
-/// depends on the machine and on the work. It is learnt: a first poll in vain makes the hold longer by a step; many first polls in
-/// a row that found the answer make it shorter. It is bounded, so what comes at other times is found as soon.
-#[derive(Debug, Default)]
+/// A poll takes the line away from whoever holds it. One that comes between the queen's reading of the arrival and her
+/// next start makes her fetch the line back first: about half a round trip, twice. One that comes late is late. When the right moment
+/// is depends on the machine and on the program, so it is found by trial: now and then some regions are run with a hold one step
+/// longer or shorter, and it stays if they came round faster. Where regions do not follow each other closely a hold changes nothing, because it
+/// is over before the next start.
+#[derive(Debug)]
 pub(crate) struct Hold {
     steps: u32,
-    found: u32,
+    /// The number of steps before the trial that goes on; none: no trial does.
+    before: Option<u32>,
+    longer_next: bool,
+    /// When the last lap began: from arrival to arrival.
+    lap_began: Option<Instant>,
+    laps: u32,
+    /// Of the laps sampled in this phase, and in the phase before.
+    sampled: Duration,
+    sampled_before: Duration,
 }
 
 impl Hold {
     /// The longest hold.
-    const MOST_STEPS: u32 = 6;
+    const MOST_STEPS: u32 = 16;
+    /// Laps between two trials.
+    const SETTLED_LAPS: u32 = 512;
+    /// Laps of a trial; the same number at the end of a settled phase is what it is compared with.
+    const SAMPLED_LAPS: u32 = 24;
+    /// A lap counts for no more than this: one that took longer was not about cache lines.
+    const LONGEST_LAP: Duration = Duration::from_micros(2);
 
-    /// First polls in a row that must have found the answer before a shorter hold is tried.
-    const FOUND_BEFORE_LESS: u32 = 32;
-
-    /// Lets the line be.
-    #[inline(always)]
-    pub(crate) fn keep(&self, policy: &WaitPolicy) {
-        for _ in 0..self.steps * policy.pauses_per_step {
-            spin_loop();
+    pub(crate) fn new() -> Self {
+        Self {
+            steps: 5,
+            before: None,
+            longer_next: true,
+            lap_began: None,
+            laps: 0,
+            sampled: Duration::ZERO,
+            sampled_before: Duration::ZERO,
         }
     }
 
-    /// Learns whether the first poll after the hold `found` the answer.
+    /// Lets the line be.
     #[inline(always)]
-    pub(crate) fn learn(&mut self, found: bool) {
-        if !found {
-            self.found = 0;
-            self.steps = (self.steps + 1).min(Self::MOST_STEPS);
-        } else {
-            self.found += 1;
-            if self.found == Self::FOUND_BEFORE_LESS {
-                self.found = 0;
-                self.steps = self.steps.saturating_sub(1);
+    pub(crate) fn keep(&mut self, policy: &WaitPolicy) {
+        self.learn(Instant::now());
+        idle(self.steps * policy.turns_per_step);
+    }
+
+    fn learn(&mut self, now: Instant) {
+        let lap = self.lap_began.replace(now).map_or(Self::LONGEST_LAP, |began| now - began);
+        self.laps += 1;
+        let phase = if self.before.is_some() { Self::SAMPLED_LAPS } else { Self::SETTLED_LAPS };
+        if self.laps + Self::SAMPLED_LAPS > phase {
+            self.sampled += lap.min(Self::LONGEST_LAP);
+        }
+        if self.laps == phase {
+            self.end_phase();
+        }
+    }
+
+    #[cold]
+    fn end_phase(&mut self) {
+        let sampled = std::mem::take(&mut self.sampled);
+        self.laps = 0;
+        match self.before.take() {
+            None => {
+                self.sampled_before = sampled;
+                self.before = Some(self.steps);
+                self.steps = if self.longer_next { (self.steps + 1).min(Self::MOST_STEPS) } else { self.steps.saturating_sub(1) };
+            }
+            // Better by a few per cent, or it is noise: it stays, and the next trial goes on the same way.
+            Some(_) if sampled < self.sampled_before - self.sampled_before / 32 => {}
+            Some(before) => {
+                self.steps = before;
+                self.longer_next = !self.longer_next;
             }
         }
     }
 }
 
-/// The PAUSEs that take about 40 ns, a third of a round trip between neighbouring cores: from 1 to 16, by processor.
-fn pauses_per_step() -> u32 {
-    const STEP: Duration = Duration::from_nanos(40);
-    const SAMPLE: u32 = 128;
+/// Lets time pass without touching memory, in finer grains than a PAUSE has, which takes up to 60 ns.
+#[inline(always)]
+fn idle(turns: u32) {
+    for turn in 0..turns {
+        black_box(turn);
+    }
+}
+
+/// The turns of `idle` that take a step of a [`Hold`]: about 15 ns.
+fn turns_per_step() -> u32 {
+    const STEP: Duration = Duration::from_nanos(15);
+    const SAMPLE: u32 = 10_000;
     static MEASURED: OnceLock<u32> = OnceLock::new();
     *MEASURED.get_or_init(|| {
         let sample = || {
             let start = Instant::now();
-            (0..SAMPLE).for_each(|_| spin_loop());
+            idle(SAMPLE);
             start.elapsed()
         };
         // The least of a few: this thread may have lost its core in one.
         let least = (0..5).map(|_| sample()).min().unwrap_or_default().as_nanos().max(1);
-        let pauses = (STEP.as_nanos() * u128::from(SAMPLE) + least / 2) / least;
-        pauses.clamp(1, 16) as u32
+        (STEP.as_nanos() * u128::from(SAMPLE) / least).clamp(1, 1_000) as u32
     })
 }
 
@@ -225,26 +256,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hold_grows_at_once_shrinks_slowly_and_is_bounded() {
-        let mut hold = Hold::default();
-        (0..100).for_each(|_| hold.learn(false));
-        assert_eq!(hold.steps, Hold::MOST_STEPS);
-        (1..Hold::FOUND_BEFORE_LESS).for_each(|_| hold.learn(true));
-        assert_eq!(hold.steps, Hold::MOST_STEPS);
-        hold.learn(true);
-        assert_eq!(hold.steps, Hold::MOST_STEPS - 1);
-        (0..1_000).for_each(|_| hold.learn(true));
-        assert_eq!(hold.steps, 0);
-    }
-
-    #[test]
     fn patience_runs_out_after_the_spin_time_and_not_before() {
         let policy = WaitPolicy::new(Duration::from_millis(5), usize::MAX);
         let start = Instant::now();
         let mut patience = policy.patience();
         while patience.poll_again() {}
         assert!(start.elapsed() >= Duration::from_millis(5));
-        assert!(!patience.is_fresh());
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Life<'c> {
 impl<'c> Life<'c> {
     /// The bee that was hired as `id` when the crew had come to the region `hired_at`.
     pub(crate) fn new(crew: &'c Crew, id: u32, hired_at: u64) -> Self {
-        Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::default() }
+        Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::new() }
     }
 
     /// Lives until dismissed.
@@ -29,7 +29,6 @@ impl<'c> Life<'c> {
         loop {
             if let Some(team) = self.called() {
                 self.run_part(team);
-                self.hold.learn(patience.is_fresh());
                 self.hold.keep(self.crew.policy());
                 patience = self.crew.policy().patience();
             } else if !self.slot.is_awake() {

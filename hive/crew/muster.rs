@@ -266,7 +266,6 @@ impl Muster {
     /// The queen's wait for the bees of her team, after her own part.
     #[inline]
     pub(crate) fn await_end(&self, account: &Account, own: &Slot, policy: &WaitPolicy) -> End {
-        policy.hold_once();
         let mut patience = policy.patience();
         loop {
             // Acquire: pairs with the Release in `leave` and in `poison`.
