@@ -4,10 +4,19 @@
 //! so whatever `crew/` needs from outside comes through here.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Condvar, Mutex};
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+
+use std::sync::PoisonError;
+use std::time::Duration;
 
 pub(crate) use crate::semaphore::Semaphore;
 pub(crate) use crate::wait::{Hold, WaitPolicy};
+
+/// Waits for `condition`, and not for ever: a millisecond. For a waiter that may have been missed, and then must look again by itself.
+pub(crate) fn wait_a_while<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
+    let waited = condition.wait_timeout(guard, Duration::from_millis(1));
+    waited.unwrap_or_else(PoisonError::into_inner).0
+}
 
 /// `std`'s `UnsafeCell` behind loom's interface, which tells the checker when an access begins and ends.
 #[derive(Debug)]

@@ -60,7 +60,7 @@ impl<'c> Life<'c> {
         let member = Member::new(self.crew, self.id, team, order.base);
         // SAFETY: the queen keeps the closure alive until every member of the team has arrived.
         self.crew.perform(&member, || unsafe { order.job.run(&member) });
-        self.crew.arrive(&member.account());
+        self.crew.arrive(&member);
     }
 
     /// Does what a state other than AWAKE asks for. Break: the bee is dismissed.
@@ -91,11 +91,15 @@ impl<'c> Life<'c> {
         // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
         // Pairs with the fence in `Crew::start`.
         fence(Ordering::SeqCst);
-        if self.is_called() && self.slot.change(State::Asleep, State::Awake) {
-            self.crew.attendance.is_up();
-            return;
+        if self.is_called() {
+            if self.slot.change(State::Asleep, State::Awake) {
+                self.crew.attendance.is_up();
+                return;
+            }
+            // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and the queen may have looked
+            // before there was a sleeper to see: the bee calls itself, and takes the post below.
+            self.crew.call(self.id);
         }
-        // Whoever ended the sleep before it began has posted, or has parked this bee where it lies.
         self.rest();
     }
 

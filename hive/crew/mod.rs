@@ -134,9 +134,14 @@ impl Crew {
         self.muster(account.team).meet(account, self.slot(id), self.all_slots(), self.policy())
     }
 
+    /// Brings `member`, a bee, to the end of its region.
     #[inline(always)]
-    fn arrive(&self, account: &Account) {
-        self.muster(account.team).leave(account, self.slot(0), self.all_slots());
+    fn arrive(&self, member: &Member<'_>) {
+        let muster = self.muster(member.team());
+        // Nothing is made ready for the sleepers before the arrival: every step here keeps the queen waiting.
+        if let Some(left) = muster.leave() {
+            muster.wake_sleepers(left, &member.account(), self.slot(0), self.all_slots());
+        }
     }
 }
 

@@ -139,6 +139,13 @@ pub(crate) enum Broken {
     Deserted,
 }
 
+/// A bee's arrival at the end of a region in which somebody slept.
+#[must_use = "somebody may be asleep"]
+pub(crate) struct Left {
+    /// The word that it found.
+    before: Word,
+}
+
 /// How the queen's wait at the end of a region went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
@@ -243,18 +250,24 @@ impl Muster {
         }
     }
 
-    /// A bee's arrival at the end of its region. Afterwards it touches nothing that belongs to the region's caller.
-    #[inline]
-    pub(crate) fn leave<'s>(&self, account: &Account, queen: &Slot, slots: impl Iterator<Item = &'s Slot>) {
+    /// A bee's arrival at the end of its region. Says whether somebody sleeps whom it may have to wake: see `wake_sleepers`.
+    /// Afterwards the bee touches nothing that belongs to the region's caller.
+    #[inline(always)]
+    pub(crate) fn leave(&self) -> Option<Left> {
         // Release: pairs with the Acquire in `await_end`; what this bee did happens before the region's return.
         let before = Word(self.word.fetch_add(Word::LEFT, Ordering::Release));
-        if before.has(Word::QUEEN_ASLEEP | Word::DOZING) {
-            self.leave_sleepers(before, account, queen, slots);
-        }
+        before.has(Word::QUEEN_ASLEEP | Word::DOZING).then_some(Left { before })
     }
 
+    /// Wakes the queen, if this bee was the last to leave, and whoever dozes at a barrier that will not be completed.
     #[cold]
-    fn leave_sleepers<'s>(&self, before: Word, account: &Account, queen: &Slot, slots: impl Iterator<Item = &'s Slot>) {
+    pub(crate) fn wake_sleepers<'s>(
+        &self,
+        Left { before }: Left,
+        account: &Account,
+        queen: &Slot,
+        slots: impl Iterator<Item = &'s Slot>,
+    ) {
         if before.has(Word::QUEEN_ASLEEP) && before.left().wrapping_add(1) == account.clean_end().left() {
             queen.bed.post();
         }

@@ -67,7 +67,7 @@ impl Crew {
 
     /// Wakes bee `id` if it is in bed. A parked one runs its part as a surplus bee and parks again: the hive was made smaller while this
     /// region started.
-    fn call(&self, id: u32) {
+    pub(super) fn call(&self, id: u32) {
         let slot = self.slot(id);
         loop {
             let called = match slot.state() {

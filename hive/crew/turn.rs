@@ -1,22 +1,22 @@
-//! Whose turn it is to be queen: a lock that costs one swap each way when nobody else wants it, and is handed over in order of arrival when
-//! somebody does, so that a busy queen starves nobody.
+//! Whose turn it is to be queen: a lock that costs one swap and one store when nobody else wants it, and is handed over in order of
+//! arrival when somebody does, so that a busy queen starves nobody.
 
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, UnsafeCell, WaitPolicy};
+use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard, Ordering, UnsafeCell, WaitPolicy, wait_a_while};
 
 /// Nobody has the turn.
 const FREE: u32 = 0;
-/// Somebody has it, and nobody waits in the queue.
+/// Somebody has it.
 const HELD: u32 = 1;
-/// Somebody has it, and hands it on to the queue. The state enters and leaves this value under the queue's lock only.
-const QUEUED: u32 = 2;
 
 /// The turn, and what only its holder may touch. Kept in cache lines of its own: the queen writes here in every region, and the bees
 /// have nothing to look for here.
 #[repr(align(128))]
 pub(crate) struct Turn<T> {
     state: AtomicU32,
+    /// Whether the queue may not be empty. Changes under the queue's lock.
+    queued: AtomicBool,
     held: UnsafeCell<T>,
     queue: Mutex<Queue>,
     served: Condvar,
@@ -37,6 +37,7 @@ impl<T> Turn<T> {
     pub(crate) fn new(held: T) -> Self {
         Self {
             state: AtomicU32::new(FREE),
+            queued: AtomicBool::new(false),
             held: UnsafeCell::new(held),
             queue: Mutex::new(Queue::default()),
             served: Condvar::new(),
@@ -76,34 +77,50 @@ impl<T> Turn<T> {
     }
 
     fn take_from_queue(&self) -> Guard<'_, T> {
-        let mut queue = self.queue.lock().expect("no code that can panic runs under this lock");
-        loop {
-            if let Some(guard) = self.try_take() {
-                return guard;
-            }
-            // Relaxed: the lock orders the queue's state; the turn itself is handed over under it.
-            if self.state.compare_exchange(HELD, QUEUED, Ordering::Relaxed, Ordering::Relaxed) != Err(FREE) {
-                break;
-            }
-        }
+        let mut queue = self.lock_queue();
         let ticket = queue.tickets;
         queue.tickets += 1;
-        while queue.served <= ticket {
-            queue = self.served.wait(queue).expect("no code that can panic runs under this lock");
+        // Relaxed, as the look at it in `Guard::drop`: a holder who misses it is the reason for the second look below.
+        self.queued.store(true, Ordering::Relaxed);
+        loop {
+            if queue.served > ticket {
+                return Guard { turn: self };
+            }
+            // The head of the queue looks whether the turn was given back by somebody who had not seen the queue yet.
+            if queue.served == ticket
+                && let Some(guard) = self.try_take()
+            {
+                self.serve_next(&mut queue);
+                return guard;
+            }
+            queue = wait_a_while(&self.served, queue);
         }
-        Guard { turn: self }
     }
 
+    /// Gives the turn to the head of the queue, or back if the queue is empty after all.
     #[cold]
     fn hand_over(&self) {
-        let mut queue = self.queue.lock().expect("no code that can panic runs under this lock");
-        queue.served += 1;
-        assert!(queue.served <= queue.tickets, "{} served of {}", queue.served, queue.tickets);
+        let mut queue = self.lock_queue();
         if queue.served == queue.tickets {
-            // Relaxed: nobody takes the turn by this word before the next holder frees it.
-            self.state.store(HELD, Ordering::Relaxed);
+            // Release: as in `Guard::drop`.
+            self.state.store(FREE, Ordering::Release);
+            return;
         }
+        self.serve_next(&mut queue);
         self.served.notify_all();
+    }
+
+    fn serve_next(&self, queue: &mut Queue) {
+        queue.served += 1;
+        debug_assert!(queue.served <= queue.tickets, "{} served of {}", queue.served, queue.tickets);
+        if queue.served == queue.tickets {
+            // Relaxed: who still sees true finds the queue empty, under its lock.
+            self.queued.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn lock_queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().expect("no code that can panic runs under this lock")
     }
 }
 
@@ -133,11 +150,13 @@ impl<T> DerefMut for Guard<'_, T> {
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `try_take`; publishes this holder's changes. Failure is Relaxed: the queue's lock
-        // orders what follows.
-        let freed = self.turn.state.compare_exchange(HELD, FREE, Ordering::Release, Ordering::Relaxed);
-        if freed.is_err() {
+        // Relaxed: no swap and no fence, which would be a tenth of a region's time. Who queues up at this very moment may be
+        // missed; it finds the turn free when it looks again.
+        if self.turn.queued.load(Ordering::Relaxed) {
             self.turn.hand_over();
+        } else {
+            // Release: pairs with the Acquire in `try_take`; publishes this holder's changes.
+            self.turn.state.store(FREE, Ordering::Release);
         }
     }
 }
