@@ -167,17 +167,17 @@ pub(crate) struct Hold {
 
 impl Hold {
     /// The longest hold.
-    const MOST_STEPS: u32 = 16;
+    const MOST_STEPS: u32 = 30;
     /// Laps between two trials.
-    const SETTLED_LAPS: u32 = 512;
+    const SETTLED_LAPS: u32 = 2048;
     /// Laps of a trial; the same number at the end of a settled phase is what it is compared with.
-    const SAMPLED_LAPS: u32 = 24;
+    const SAMPLED_LAPS: u32 = 64;
     /// A lap counts for no more than this: one that took longer was not about cache lines.
     const LONGEST_LAP: Duration = Duration::from_micros(2);
 
     pub(crate) fn new() -> Self {
         Self {
-            steps: 5,
+            steps: 8,
             before: None,
             longer_next: true,
             lap_began: None,
@@ -234,9 +234,9 @@ fn idle(turns: u32) {
     }
 }
 
-/// The turns of `idle` that take a step of a [`Hold`]: about 15 ns.
+/// The turns of `idle` that take a step of a [`Hold`]: about 8 ns.
 fn turns_per_step() -> u32 {
-    const STEP: Duration = Duration::from_nanos(15);
+    const STEP: Duration = Duration::from_nanos(8);
     const SAMPLE: u32 = 10_000;
     static MEASURED: OnceLock<u32> = OnceLock::new();
     *MEASURED.get_or_init(|| {

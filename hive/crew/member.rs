@@ -55,7 +55,7 @@ impl<'c> Member<'c> {
         if self.team > 1
             && let Err(broken) = self.crew.meet(self.id, &self.account())
         {
-            self.leave_barrier(broken);
+            return self.leave_barrier(broken);
         }
         self.passed.set(self.passed.get() + 1);
     }
@@ -63,6 +63,10 @@ impl<'c> Member<'c> {
     #[cold]
     #[track_caller]
     fn leave_barrier(&self, broken: Broken) {
+        if broken == Broken::Deserted {
+            // At once: the body may catch the panic below, and the counts are uneven from here on.
+            self.crew.poison(self.team);
+        }
         if std::thread::panicking() {
             return;
         }

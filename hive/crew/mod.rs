@@ -125,8 +125,14 @@ impl Crew {
     #[inline(always)]
     fn perform(&self, member: &Member<'_>, part: impl FnOnce()) {
         if !self.panics.catch(member.id(), part) {
-            self.muster(member.team()).poison(self.all_slots());
+            self.poison(member.team());
         }
+    }
+
+    /// Ends the barriers of the region of a team of `team` that is on.
+    #[cold]
+    fn poison(&self, team: u32) {
+        self.muster(team).poison(self.all_slots());
     }
 
     #[inline]

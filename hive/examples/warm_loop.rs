@@ -1,0 +1,13 @@
+//! A hot loop of empty regions of two; the number of them is the argument. What `.ci/syscalls` counts the system calls of.
+
+use std::hint::black_box;
+
+fn main() {
+    let regions: u64 = std::env::args().nth(1).and_then(|count| count.parse().ok()).unwrap_or(1_000_000);
+    let hive = hive::Hive::builder().bees(2).pin_queen(true).build().expect("two members");
+    for _ in 0..regions {
+        hive.spmd(2, |bee| {
+            black_box(bee.id());
+        });
+    }
+}
