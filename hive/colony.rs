@@ -33,8 +33,9 @@ pub(crate) struct Colony {
 impl Colony {
     /// A colony of the queen alone.
     pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
+        let policy = WaitPolicy::new(config.spin, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         Arc::new(Self {
-            crew: Crew::new(config.max_bees, WaitPolicy::new(config.spin, habitat.usable_cpus())),
+            crew: Crew::new(config.max_bees, policy),
             config,
             habitat,
             housing,

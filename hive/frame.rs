@@ -57,10 +57,12 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
+    use crate::topology::CpuMask;
+
     use crate::wait::WaitPolicy;
 
     fn crew() -> Crew {
-        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1))
+        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()))
     }
 
     #[test]

@@ -35,6 +35,12 @@ impl Housing {
         if self.by_default { self.places.first_of(member) } else { self.places.of(member) }
     }
 
+    /// The CPUs that bees of a hive of `members` have for their own.
+    pub(crate) fn bees_cpus(&self, members: usize) -> CpuMask {
+        let all = self.places.claims(members);
+        self.of(0).map_or_else(CpuMask::new, |queen| all.difference(&queen.mask()))
+    }
+
     /// The place for a member's thread to be bound to, claimed for this hive. By default none if another hive has come to have it since
     /// this one was built; what the user asked for is given in any case.
     pub(crate) fn move_in(&self, member: usize) -> Option<&Place> {

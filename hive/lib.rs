@@ -22,7 +22,8 @@
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
 //! # How it works
-//! The protocols are described, and proved, in `docs/start.md`, `docs/muster.md` and `docs/resize.md` of the repository.
+//! How a region starts, how its members meet, and how the hive is resized while it runs is described, and proved, in `protocols`
+//! (the pages `docs/start.md`, `docs/muster.md` and `docs/resize.md` of the repository).
 
 mod bond;
 mod build_info;
@@ -38,6 +39,8 @@ mod habitat;
 mod hive;
 mod housing;
 mod pin;
+#[cfg(doc)]
+pub mod protocols;
 mod region;
 mod report;
 mod results;

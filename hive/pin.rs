@@ -62,6 +62,21 @@ pub(crate) fn bind(place: &Place) -> Result<Rebound, PinError> {
     if place.is_foreign() { Ok(Rebound(None)) } else { rebind(&place.mask(), Some(place.clone())) }
 }
 
+/// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as before.
+pub(crate) fn step_aside(cpus: &CpuMask) {
+    let in_the_way = affinity::current_cpu().is_some_and(|cpu| cpus.contains(cpu));
+    if !in_the_way {
+        return;
+    }
+    let Ok(mask) = current_mask() else { return };
+    let elsewhere = mask.difference(cpus);
+    // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that comes back.
+    if !elsewhere.is_empty() && affinity::set(&elsewhere).is_ok() {
+        // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
+        let _ = affinity::set(&mask);
+    }
+}
+
 /// Lets the calling thread run where it might before hive bound it, as long as the guard lives; for threads that it spawns
 /// meanwhile, which inherit the mask. Does nothing on a thread that is not bound.
 pub(crate) fn unpin() -> Result<Rebound, PinError> {

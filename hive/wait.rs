@@ -6,6 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use crate::pin;
+use crate::topology::CpuMask;
+
 /// Polls made back to back, without PAUSE and without a look at the clock: a microsecond or two, in which a hot region
 /// begins and ends. A PAUSE would add up to its own length to each hand-over.
 const HOT_POLLS: u32 = 2_000;
@@ -24,13 +27,23 @@ static AWAKE_BEES: AtomicUsize = AtomicUsize::new(0);
 pub(crate) struct WaitPolicy {
     spin: Duration,
     cpus: usize,
+    /// The CPUs that bees are bound to, one each.
+    bees_cpus: CpuMask,
     turns_per_step: u32,
 }
 
 impl WaitPolicy {
     /// Members poll for `spin` and sleep afterwards; on `cpus` CPUs, as far as this process may use them.
-    pub(crate) fn new(spin: Duration, cpus: usize) -> Self {
-        Self { spin, cpus, turns_per_step: turns_per_step() }
+    /// Bees are bound to `bees_cpus`.
+    pub(crate) fn new(spin: Duration, cpus: usize, bees_cpus: CpuMask) -> Self {
+        Self { spin, cpus, bees_cpus, turns_per_step: turns_per_step() }
+    }
+
+    /// Moves the queen off a CPU that a bee is bound to. She is not bound, and the kernel may have put her there while the bee slept; it
+    /// takes many milliseconds to notice that the bee, which can run nowhere else, waits for that very CPU.
+    #[cold]
+    pub(crate) fn step_aside(&self) {
+        pin::step_aside(&self.bees_cpus);
     }
 
     /// The patience of one wait.
@@ -127,7 +140,12 @@ impl Patience<'_> {
         }
         let now = Instant::now();
         match self.deadline {
-            Some(deadline) if now >= deadline => self.yield_core(),
+            Some(deadline) if now >= deadline => {
+                if self.yields == 0 {
+                    self.policy.step_aside();
+                }
+                self.yield_core()
+            }
             Some(_) => true,
             None => {
                 // A spin time beyond the clock's range is endless.
@@ -257,7 +275,7 @@ mod tests {
 
     #[test]
     fn patience_runs_out_after_the_spin_time_and_not_before() {
-        let policy = WaitPolicy::new(Duration::from_millis(5), usize::MAX);
+        let policy = WaitPolicy::new(Duration::from_millis(5), usize::MAX, CpuMask::new());
         let start = Instant::now();
         let mut patience = policy.patience();
         while patience.poll_again() {}
@@ -266,14 +284,14 @@ mod tests {
 
     #[test]
     fn an_endless_spin_does_not_end() {
-        let policy = WaitPolicy::new(Duration::MAX, usize::MAX);
+        let policy = WaitPolicy::new(Duration::MAX, usize::MAX, CpuMask::new());
         let mut patience = policy.patience();
         assert!((0..10 * HOT_POLLS).all(|_| patience.poll_again()));
     }
 
     #[test]
     fn where_cpus_are_short_nobody_polls_for_long() {
-        let policy = WaitPolicy::new(Duration::MAX, 0);
+        let policy = WaitPolicy::new(Duration::MAX, 0, CpuMask::new());
         let mut patience = policy.patience();
         assert!((0..=YIELDS).any(|_| !patience.poll_again()));
     }

@@ -60,6 +60,7 @@ impl Crew {
     /// Makes sure that each bee of a team that has been started comes to its region.
     #[cold]
     fn call_up(&self, team: u32) {
+        self.policy().step_aside();
         for id in 1..team {
             self.call(id);
         }

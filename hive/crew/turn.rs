@@ -166,6 +166,8 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    use crate::topology::CpuMask;
+
     #[test]
     fn the_turn_is_taken_once_and_given_back() {
         let turn = Turn::new(0);
@@ -178,7 +180,7 @@ mod tests {
 
     #[test]
     fn stampede_of_queens_loses_no_turn() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1);
+        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
         let turn = Turn::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_served_although_the_holder_comes_straight_back() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1);
+        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
         let turn = Turn::new(Vec::new());
         std::thread::scope(|scope| {
             let first = turn.take(&policy);

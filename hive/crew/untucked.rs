@@ -78,9 +78,11 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    use crate::topology::CpuMask;
+
     #[test]
     fn settle_returns_at_zero_and_not_before() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1);
+        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
         let untucked = Untucked::new();
         untucked.settle(&policy);
         untucked.add();

@@ -30,10 +30,10 @@ impl std::error::Error for CallError {
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use linux::{get, set};
+pub(crate) use linux::{current_cpu, get, set};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use elsewhere::{get, set};
+pub(crate) use elsewhere::{current_cpu, get, set};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
@@ -56,6 +56,14 @@ mod linux {
     /// The CPUs that the calling thread may run on.
     pub(crate) fn get() -> Result<CpuMask, CallError> {
         get_growing(FIRST_WORDS)
+    }
+
+    /// The CPU that the calling thread is on; it may be on another by the time this returns.
+    #[allow(unsafe_code)]
+    pub(crate) fn current_cpu() -> Option<usize> {
+        // SAFETY: takes nothing and writes nothing.
+        let cpu = unsafe { libc::sched_getcpu() };
+        usize::try_from(cpu).ok()
     }
 
     /// Begins with a mask of so many words.
@@ -160,6 +168,11 @@ mod elsewhere {
 
     use super::super::mask::CpuMask;
     use super::CallError;
+
+    /// Not to be had portably.
+    pub(crate) fn current_cpu() -> Option<usize> {
+        None
+    }
 
     /// The CPUs that the calling thread may run on.
     pub(crate) fn get() -> Result<CpuMask, CallError> {

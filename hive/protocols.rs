@@ -1,0 +1,10 @@
+//! The protocols, step by step and with their proofs. (In the documentation only.)
+
+#[doc = include_str!("../docs/start.md")]
+pub mod start {}
+
+#[doc = include_str!("../docs/muster.md")]
+pub mod muster {}
+
+#[doc = include_str!("../docs/resize.md")]
+pub mod resize {}
