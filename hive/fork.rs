@@ -1,7 +1,11 @@
 //! Sees that the process has forked: a child has the memory of a hive, and none of its threads.
 
-use std::sync::Once;
+#[cfg(unix)]
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering};
+
+#[cfg(unix)]
+use crate::{global, habitat, topology};
 
 /// Forks between this process and the first that used hive.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -13,18 +17,37 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// From now on, forks are seen. (Those made by `fork`; a raw `clone` system call runs no handlers.)
+/// From now on, forks are seen, and happen only while no thread is building a hive: a child inherits a lock that another thread
+/// holds as locked for ever. (Forks made by `fork`; a raw `clone` system call runs no handlers.)
 #[cfg(unix)]
-#[expect(unsafe_code, reason = "pthread_atfork takes C functions")]
 pub(crate) fn watch() {
+    use std::cell::RefCell;
+    use std::sync::Once;
+
+    thread_local! {
+        /// The locks of the process, while this thread forks.
+        static HELD: RefCell<Option<Locks>> = const { RefCell::new(None) };
+    }
+
+    extern "C" fn before() {
+        HELD.set(Some(Locks::take()));
+    }
+
+    extern "C" fn in_parent() {
+        HELD.take();
+    }
+
     extern "C" fn in_child() {
         // Relaxed: the child has one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
+        HELD.take();
     }
+
     static WATCHED: Once = Once::new();
     WATCHED.call_once(|| {
-        // SAFETY: the handler is async-signal-safe: one atomic addition.
-        let status = unsafe { libc::pthread_atfork(None, None, Some(in_child)) };
+        #[expect(unsafe_code, reason = "pthread_atfork takes C functions")]
+        // SAFETY: the handlers take and give back locks, on the one thread that forks, and allocate nothing.
+        let status = unsafe { libc::pthread_atfork(Some(before), Some(in_parent), Some(in_child)) };
         assert_eq!(status, 0, "pthread_atfork: {}", std::io::Error::from_raw_os_error(status));
     });
 }
@@ -32,3 +55,18 @@ pub(crate) fn watch() {
 /// There is no fork here.
 #[cfg(not(unix))]
 pub(crate) fn watch() {}
+
+/// Every lock that is shared by all hives of the process, held; in the order in which building a hive takes them.
+#[cfg(unix)]
+struct Locks {
+    _global: MutexGuard<'static, ()>,
+    _machine: habitat::Lock,
+    _claims: topology::ClaimsLock,
+}
+
+#[cfg(unix)]
+impl Locks {
+    fn take() -> Self {
+        Self { _global: global::lock(), _machine: habitat::lock(), _claims: topology::lock_claims() }
+    }
+}

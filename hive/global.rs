@@ -1,6 +1,6 @@
 //! The hive of the process, and the functions that use it.
 
-use std::sync::OnceLock;
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{ResizeError, SpmdError};
 use crate::hive::Hive;
@@ -17,7 +17,17 @@ use crate::region::Bee;
 /// ```
 pub fn global() -> &'static Hive {
     static GLOBAL: OnceLock<Hive> = OnceLock::new();
-    GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
+    GLOBAL.get().unwrap_or_else(|| {
+        let _building = lock();
+        GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
+    })
+}
+
+/// Held while the global hive is built. (A `OnceLock` that another thread was filling when this process was forked would never be
+/// full; `fork.rs` waits for this lock.)
+pub(crate) fn lock() -> MutexGuard<'static, ()> {
+    static BUILDING: Mutex<()> = Mutex::new(());
+    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cold]

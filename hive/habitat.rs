@@ -1,6 +1,6 @@
 //! The machine that a hive finds itself on: its CPUs, the process's mask and quota, and what could not be read.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::pin;
 use crate::topology::{self, CpuMask, Machine, Quota};
@@ -15,8 +15,15 @@ pub(crate) struct Habitat {
 /// The machine as it was last read, for the mask that it was read with: reading takes milliseconds, and it hardly changes.
 static LAST: Mutex<Option<Reading>> = Mutex::new(None);
 
+/// The lock on that.
+pub(crate) type Lock = MutexGuard<'static, Option<Reading>>;
+
+pub(crate) fn lock() -> Lock {
+    LAST.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 #[derive(Clone)]
-struct Reading {
+pub(crate) struct Reading {
     mask: Option<CpuMask>,
     machine: Arc<Machine>,
     warnings: Vec<String>,
@@ -38,7 +45,7 @@ impl Habitat {
 
 fn machine() -> Reading {
     let mask = pin::original_mask().ok();
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut last = lock();
     match &*last {
         Some(reading) if reading.mask == mask => reading.clone(),
         _ => {

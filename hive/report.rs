@@ -36,8 +36,9 @@ impl Report {
             ("waiting", waiting(colony.config.spin)),
         ];
         let mut warnings = colony.habitat.warnings.clone();
-        warnings.extend(colony.troubles());
-        if colony.is_forked() {
+        if !colony.is_forked() {
+            warnings.extend(colony.troubles());
+        } else {
             warnings.push("this process was forked from the one that made this hive, and has none of its threads".to_owned());
         }
         Self { lines, warnings }

@@ -47,6 +47,15 @@ impl Claims {
     }
 }
 
+/// The lock on the claims, for a thread that is about to fork.
+pub(crate) struct ClaimsLock {
+    _claims: MutexGuard<'static, Claims>,
+}
+
+pub(crate) fn lock_claims() -> ClaimsLock {
+    ClaimsLock { _claims: Claims::lock() }
+}
+
 /// Claims CPUs for a hive. `choose` gets what other hives have, and says what this one takes; no other hive chooses meanwhile.
 pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
     let mut claims = Claims::lock();

@@ -15,6 +15,8 @@ mod policy;
 mod quota;
 
 pub(crate) use claims::{Claim, claim};
+#[cfg(unix)]
+pub(crate) use claims::{ClaimsLock, lock_claims};
 #[cfg(test)]
 pub(crate) use machine::RawCpu;
 pub(crate) use machine::{Machine, Source, Unit};
