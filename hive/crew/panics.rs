@@ -60,12 +60,17 @@ impl Panics {
     }
 }
 
-/// Drops a payload nobody will see. If its own drop panics, that panic is the user's fault twice over: it is
-/// reported by the panic hook, and its payload leaked, so that it cannot end a bee.
-fn drop_quietly(payload: Payload) {
-    if let Err(another) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        std::mem::forget(another);
+/// Drops a payload nobody will see. If its drop panics, that panic's payload is dropped in its place, and so on; a payload that
+/// does not end even so is leaked. None of this can end a bee.
+fn drop_quietly(mut payload: Payload) {
+    const TRIES: u32 = 8;
+    for _ in 0..TRIES {
+        match catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+            Ok(()) => return,
+            Err(another) => payload = another,
+        }
     }
+    std::mem::forget(payload);
 }
 
 #[cfg(test)]
