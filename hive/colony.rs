@@ -11,8 +11,9 @@ use crate::fork;
 use crate::frame;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
-use crate::pin;
+use crate::pin::{self, PinError};
 use crate::signal_mask;
+use crate::topology::Place;
 use crate::wait::WaitPolicy;
 
 /// The shared part of a hive.
@@ -23,7 +24,8 @@ pub(crate) struct Colony {
     pub(crate) housing: Housing,
     /// The process that the threads belong to: see `fork.rs`.
     generation: u32,
-    /// The size asked for from inside a region, which it gets when that ends. 0: none.
+    /// The size asked for from inside the region that is on, which the hive gets when that ends. 0: none. (A region whose team is its
+    /// caller alone may be on beside it; its wishes are kept by its member.)
     postponed: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
     /// What went wrong after the hive was built.
@@ -55,16 +57,18 @@ impl Colony {
     #[inline]
     pub(crate) fn spmd<P: Part>(self: &Arc<Self>, members: usize, part: &P) -> Result<(), SpmdError> {
         let team = self.team_of(members)?;
-        let _resize = AfterRegion(self);
         if team == 1 {
             self.alone(part);
             return Ok(());
         }
+        // Dropped after the turn.
+        let mut resize = AfterRegion { colony: self, is_on: false };
         let turn = if frame::inside_any() { self.turn_inside() } else { Some(self.crew.take_turn()) };
         let Some(mut turn) = turn else {
             self.alone(part);
             return Ok(());
         };
+        resize.is_on = true;
         if team > self.crew.bees() {
             self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
         }
@@ -74,8 +78,9 @@ impl Colony {
 
     /// Runs a region whose team is the caller alone.
     #[inline]
-    fn alone<P: Part>(&self, part: &P) {
-        part.run(&Member::alone(&self.crew));
+    fn alone<P: Part>(self: &Arc<Self>, part: &P) {
+        let alone = Alone { colony: self, member: Member::alone(&self.crew) };
+        part.run(&alone.member);
     }
 
     /// The turn, for a thread that is inside a region: it does not wait, because the one who has the turn may be waiting for it.
@@ -111,35 +116,31 @@ impl Colony {
             _ if self.is_forked() => return Err(ResizeError(ResizeProblem::Forked)),
             _ => bees as u32,
         };
-        let hire = |member, epoch| self.hire(member, epoch, bees);
-        let resized = if frame::inside(&self.crew) {
-            // What may fail is done now, while there is somebody to tell.
-            let hired = self.crew.hire(bees, hire);
-            if hired.is_ok() {
-                // Relaxed: the member's arrival publishes it to the queen.
-                self.postponed.store(bees, Ordering::Relaxed);
-            }
-            hired
-        } else {
-            // Relaxed: whoever reads it late applies an older wish of another thread, as if that had come later.
-            self.postponed.store(0, Ordering::Relaxed);
-            self.crew.resize(bees, hire)
-        };
+        let resized = frame::with_outermost(&self.crew, |member| self.resize_later(bees, member));
+        let resized = resized.unwrap_or_else(|| self.resize_now(bees));
         resized.map_err(|error| ResizeError(ResizeProblem::Hire(error)))
     }
 
-    #[cold]
-    fn apply_postponed(self: &Arc<Self>) {
-        if frame::inside(&self.crew) {
-            return;
+    fn resize_now(self: &Arc<Self>, bees: u32) -> Result<(), HireError> {
+        self.crew.resize(bees, |member, epoch| self.hire(member, epoch, bees))
+    }
+
+    /// Resizes when the region that `member` is in has ended. What may fail is done now, while there is somebody to tell.
+    fn resize_later(self: &Arc<Self>, bees: u32, member: &Member<'_>) -> Result<(), HireError> {
+        self.crew.hire(bees, |member, epoch| self.hire(member, epoch, bees))?;
+        if member.team() == 1 {
+            member.make_wish(bees);
+        } else {
+            // Relaxed: the member's arrival publishes it to the queen.
+            self.postponed.store(bees, Ordering::Relaxed);
         }
-        // Relaxed: stored by a member of the region that has just ended.
-        let bees = self.postponed.swap(0, Ordering::Relaxed);
-        if bees > 0 {
-            let resized = self.crew.resize(bees, |member, epoch| self.hire(member, epoch, bees));
-            if let Err(error) = resized {
-                self.report_trouble(error.to_string());
-            }
+        Ok(())
+    }
+
+    #[cold]
+    fn grant(self: &Arc<Self>, bees: u32) {
+        if let Err(error) = self.resize_now(bees) {
+            self.report_trouble(error.to_string());
         }
     }
 
@@ -154,29 +155,35 @@ impl Colony {
     /// Starts the thread of bee `member`, the crew having come to region `epoch`.
     fn hire(self: &Arc<Self>, member: u32, epoch: u64, wanted: u32) -> Result<(), HireError> {
         let colony = Arc::clone(self);
+        let place = self.housing.move_in(member as usize).cloned();
         let mut thread = thread::Builder::new().name(format!("{}-{member}", self.config.thread_name));
         if let Some(bytes) = self.config.stack_size {
             thread = thread.stack_size(bytes);
         }
         // A bee inherits the hiring thread's mask, which may be one core of another hive.
         let _unpinned = pin::unpin();
-        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch)));
+        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch, place.as_ref())));
         let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
 
     /// What a bee's thread does.
-    fn live(self: Arc<Self>, member: u32, epoch: u64) {
+    fn live(self: Arc<Self>, member: u32, epoch: u64, place: Option<&Place>) {
         let _counted = self.crew.policy().on_core();
-        let _bound = self.housing.move_in(member as usize).and_then(|place| match pin::bind(place) {
-            Ok(bound) => Some(bound),
-            Err(error) => {
-                self.report_trouble(format!("member {member} is not bound: {error}"));
-                None
-            }
-        });
+        // The thread that hired this one may have been bound by its program.
+        if let Some(mask) = &self.habitat.mask {
+            self.report_failure(member, pin::adopt(mask));
+        }
+        let bound = place.and_then(|place| self.report_failure(member, pin::bind(place)));
+        if place.is_some() && bound.is_none() {
+            self.housing.move_out(member as usize);
+        }
         Life::new(&self.crew, member, epoch).live();
+    }
+
+    fn report_failure<T>(&self, member: u32, bound: Result<T, PinError>) -> Option<T> {
+        bound.map_err(|error| self.report_trouble(format!("member {member} is not bound as it should be: {error}"))).ok()
     }
 
     /// Ends all bees and waits for their threads, except the calling one's if it is one of them.
@@ -210,14 +217,33 @@ impl Colony {
 }
 
 /// Applies, after a region however it ends, the resize that was asked for inside.
-struct AfterRegion<'c>(&'c Arc<Colony>);
+struct AfterRegion<'c> {
+    colony: &'c Arc<Colony>,
+    /// Whether there was a region.
+    is_on: bool,
+}
 
 impl Drop for AfterRegion<'_> {
     #[inline]
     fn drop(&mut self) {
         // Relaxed: stored by a member before its arrival, which the queen has seen.
-        if self.0.postponed.load(Ordering::Relaxed) > 0 {
-            self.0.apply_postponed();
+        if self.is_on && self.colony.postponed.load(Ordering::Relaxed) > 0 {
+            self.colony.grant(self.colony.postponed.swap(0, Ordering::Relaxed));
+        }
+    }
+}
+
+/// As `AfterRegion`, for a team of one.
+struct Alone<'c> {
+    colony: &'c Arc<Colony>,
+    member: Member<'c>,
+}
+
+impl Drop for Alone<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(bees) = self.member.wish() {
+            self.colony.grant(bees);
         }
     }
 }

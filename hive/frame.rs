@@ -1,12 +1,15 @@
 //! Which regions the calling thread is inside of: a list of frames on its stack, innermost first.
 
+#![expect(unsafe_code, reason = "follows pointers to frames further up this thread's stack")]
+
 use std::cell::Cell;
 use std::ptr;
 
-use crate::crew::Crew;
+use crate::crew::{Crew, Member};
 
 struct Frame {
-    crew: *const Crew,
+    /// Erased: it lives as long as the frame.
+    member: *const Member<'static>,
     outer: *const Frame,
 }
 
@@ -14,9 +17,9 @@ thread_local! {
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
 }
 
-/// Runs `part` as a part of a region of `crew`.
+/// Runs `part` as the part of `member`.
 #[inline(always)]
-pub(crate) fn within<R>(crew: &Crew, part: impl FnOnce() -> R) -> R {
+pub(crate) fn within<R>(member: &Member<'_>, part: impl FnOnce() -> R) -> R {
     struct Left(*const Frame);
     impl Drop for Left {
         #[inline(always)]
@@ -24,7 +27,7 @@ pub(crate) fn within<R>(crew: &Crew, part: impl FnOnce() -> R) -> R {
             INNERMOST.set(self.0);
         }
     }
-    let frame = Frame { crew, outer: INNERMOST.get() };
+    let frame = Frame { member: ptr::from_ref(member).cast(), outer: INNERMOST.get() };
     let _left = Left(frame.outer);
     INNERMOST.set(&raw const frame);
     part()
@@ -37,18 +40,25 @@ pub(crate) fn inside_any() -> bool {
 }
 
 /// Whether the calling thread is inside a region of `crew`, however deep.
-#[expect(unsafe_code, reason = "follows pointers to frames further up this thread's stack")]
 pub(crate) fn inside(crew: &Crew) -> bool {
+    with_outermost(crew, |_| ()).is_some()
+}
+
+/// Calls `use_it` with the member that the calling thread is in the outermost region of `crew` that it is inside of, if it is inside of one.
+pub(crate) fn with_outermost<R>(crew: &Crew, use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
+    let mut found = None;
     let mut next = INNERMOST.get();
     while !next.is_null() {
         // SAFETY: `within` takes a frame off the list before its stack goes, and frames are read by their own thread only.
         let frame = unsafe { &*next };
-        if ptr::eq(frame.crew, crew) {
-            return true;
+        // SAFETY: the member outlives the call of `within` that made the frame.
+        let member = unsafe { &*frame.member };
+        if ptr::eq(member.crew(), crew) {
+            found = Some(member);
         }
         next = frame.outer;
     }
-    false
+    found.map(use_it)
 }
 
 #[cfg(test)]
@@ -67,21 +77,30 @@ mod tests {
 
     #[test]
     fn frames_nest_and_are_left_by_unwinding_too() {
-        let (a, b) = (&crew(), &crew());
+        let (crew_a, crew_b) = (crew(), crew());
+        let (a, b) = (Member::alone(&crew_a), Member::alone(&crew_b));
         assert!(!inside_any());
-        within(a, || {
-            assert!(inside(a) && !inside(b));
-            let unwound = catch_unwind(AssertUnwindSafe(|| within(b, || std::panic::resume_unwind(Box::new(())))));
+        within(&a, || {
+            assert!(inside(&crew_a) && !inside(&crew_b));
+            let unwound = catch_unwind(AssertUnwindSafe(|| within(&b, || std::panic::resume_unwind(Box::new(())))));
             assert!(unwound.is_err());
-            within(b, || assert!(inside(a) && inside(b)));
-            assert!(inside(a) && !inside(b) && inside_any());
+            within(&b, || assert!(inside(&crew_a) && inside(&crew_b)));
+            assert!(inside(&crew_a) && !inside(&crew_b) && inside_any());
         });
         assert!(!inside_any());
     }
 
     #[test]
+    fn of_two_members_of_a_hive_the_outermost_is_found() {
+        let crew = crew();
+        let (outer, inner) = (Member::alone(&crew), Member::alone(&crew));
+        let is_outer = |member: &Member<'_>| ptr::eq(ptr::from_ref(member).cast(), &raw const outer);
+        within(&outer, || within(&inner, || assert_eq!(with_outermost(&crew, is_outer), Some(true))));
+    }
+
+    #[test]
     fn another_thread_is_not_inside() {
-        within(&crew(), || {
+        within(&Member::alone(&crew()), || {
             std::thread::scope(|scope| scope.spawn(|| assert!(!inside_any())).join().unwrap());
         });
     }

@@ -8,6 +8,8 @@ use crate::topology::{self, CpuMask, Machine, Quota};
 /// What a hive knows of its surroundings. It is read when the hive is built.
 pub(crate) struct Habitat {
     pub(crate) machine: Arc<Machine>,
+    /// The mask of the thread that built the hive, but for what hive bound it to; none: the system does not tell.
+    pub(crate) mask: Option<CpuMask>,
     pub(crate) quota: Option<Quota>,
     pub(crate) warnings: Vec<String>,
 }
@@ -31,10 +33,10 @@ pub(crate) struct Reading {
 
 impl Habitat {
     pub(crate) fn survey() -> Self {
-        let Reading { machine, mut warnings, .. } = machine();
+        let Reading { machine, mask, mut warnings } = machine();
         let (quota, quota_warnings) = topology::cpu_quota();
         warnings.extend(quota_warnings);
-        Self { machine, quota, warnings }
+        Self { machine, mask, quota, warnings }
     }
 
     /// How many threads can always be running at once.

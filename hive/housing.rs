@@ -1,5 +1,6 @@
 //! Which place each member of a hive has, and the claim on it that keeps other hives of the process away.
 
+use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::Config;
@@ -15,6 +16,8 @@ pub(crate) struct Housing {
     places: Places,
     /// CPUs that other hives leave alone.
     claim: Mutex<Claim>,
+    /// Members that could not have their place.
+    homeless: Mutex<BTreeSet<usize>>,
 }
 
 impl Housing {
@@ -27,11 +30,16 @@ impl Housing {
             (cpus, found)
         });
         let (pin, places) = found?;
-        Ok(Self { pin, by_default: config.pin.is_none(), places, claim: Mutex::new(claim) })
+        Ok(Self { pin, by_default: config.pin.is_none(), places, claim: Mutex::new(claim), homeless: Mutex::default() })
     }
 
     /// The place of a member; none: it is not bound. By default a member is bound only where it is alone.
     pub(crate) fn of(&self, member: usize) -> Option<&Place> {
+        let is_homeless = self.homeless.lock().unwrap_or_else(PoisonError::into_inner).contains(&member);
+        if is_homeless { None } else { self.planned(member) }
+    }
+
+    fn planned(&self, member: usize) -> Option<&Place> {
         if self.by_default { self.places.first_of(member) } else { self.places.of(member) }
     }
 
@@ -50,7 +58,16 @@ impl Housing {
         }
         let wanted = place.mask();
         let got = self.claim.lock().unwrap_or_else(PoisonError::into_inner).extend(&wanted);
-        (!self.by_default || got == wanted).then_some(place)
+        if self.by_default && got != wanted {
+            self.move_out(member);
+            return None;
+        }
+        Some(place)
+    }
+
+    /// Notes that a member is not bound to the place that was meant for it.
+    pub(crate) fn move_out(&self, member: usize) {
+        self.homeless.lock().unwrap_or_else(PoisonError::into_inner).insert(member);
     }
 }
 

@@ -62,6 +62,11 @@ pub(crate) fn bind(place: &Place) -> Result<Rebound, PinError> {
     if place.is_foreign() { Ok(Rebound(None)) } else { rebind(&place.mask(), Some(place.clone())) }
 }
 
+/// Gives the calling thread, which is hive's own, the mask of the thread that built the hive.
+pub(crate) fn adopt(mask: &CpuMask) -> Result<(), PinError> {
+    if current_mask().is_ok_and(|own| own == *mask) { Ok(()) } else { set(mask) }
+}
+
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as before.
 pub(crate) fn step_aside(cpus: &CpuMask) {
     let in_the_way = affinity::current_cpu().is_some_and(|cpu| cpus.contains(cpu));

@@ -15,7 +15,7 @@ pub(crate) struct Body<F>(pub(crate) F);
 impl<F: Fn(&Bee<'_>) + Sync> Part for Body<F> {
     #[inline]
     fn run(&self, member: &Member<'_>) {
-        frame::within(member.crew(), || (self.0)(&Bee { member }));
+        frame::within(member, || (self.0)(&Bee { member }));
     }
 }
 

@@ -1,8 +1,7 @@
 //! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
 
 use std::hint::{black_box, spin_loop};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
@@ -256,8 +255,10 @@ fn idle(turns: u32) {
 fn turns_per_step() -> u32 {
     const STEP: Duration = Duration::from_nanos(8);
     const SAMPLE: u32 = 10_000;
-    static MEASURED: OnceLock<u32> = OnceLock::new();
-    *MEASURED.get_or_init(|| {
+    // Not a OnceLock: one that another thread was filling when this process was forked would never be full.
+    static MEASURED: AtomicU32 = AtomicU32::new(0);
+    // Relaxed, here and below: only the number itself is shared.
+    if MEASURED.load(Ordering::Relaxed) == 0 {
         let sample = || {
             let start = Instant::now();
             idle(SAMPLE);
@@ -265,8 +266,10 @@ fn turns_per_step() -> u32 {
         };
         // The least of a few: this thread may have lost its core in one.
         let least = (0..5).map(|_| sample()).min().unwrap_or_default().as_nanos().max(1);
-        (STEP.as_nanos() * u128::from(SAMPLE) / least).clamp(1, 1_000) as u32
-    })
+        let turns = (STEP.as_nanos() * u128::from(SAMPLE) / least).clamp(1, 1_000) as u32;
+        MEASURED.store(turns, Ordering::Relaxed);
+    }
+    MEASURED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -14,12 +14,14 @@ pub(crate) struct Member<'c> {
     base: Base,
     /// The barriers passed so far.
     passed: Cell<u64>,
+    /// The size that its body wants the hive to have afterwards. 0: none.
+    wish: Cell<u32>,
 }
 
 impl<'c> Member<'c> {
     #[inline(always)]
     pub(super) fn new(crew: &'c Crew, id: u32, team: u32, base: Base) -> Self {
-        Self { crew, id, team, base, passed: Cell::new(0) }
+        Self { crew, id, team, base, passed: Cell::new(0), wish: Cell::new(0) }
     }
 
     /// The member of a team that is only its caller: it starts and meets nobody.
@@ -37,6 +39,18 @@ impl<'c> Member<'c> {
 
     pub(crate) fn team(&self) -> u32 {
         self.team
+    }
+
+    /// Notes a size that the hive is to have after this region, whose team is its caller alone.
+    pub(crate) fn make_wish(&self, bees: u32) {
+        self.wish.set(bees);
+    }
+
+    /// The wish noted last.
+    #[inline(always)]
+    pub(crate) fn wish(&self) -> Option<u32> {
+        let bees = self.wish.get();
+        (bees > 0).then_some(bees)
     }
 
     #[inline(always)]
