@@ -194,7 +194,7 @@ impl Hold {
 
     pub(crate) fn new() -> Self {
         Self {
-            steps: 8,
+            steps: 10,
             before: None,
             longer_next: true,
             lap_began: None,

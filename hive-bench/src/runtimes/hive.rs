@@ -43,7 +43,7 @@ impl Runtime for HiveTeam {
     }
 
     fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        self.hive.spmd(members, |bee| body(bee.id()));
+        self.hive.spmd(members, move |bee| body(bee.id()));
     }
 
     fn sums(&mut self, times: u64) -> f64 {
