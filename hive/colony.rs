@@ -1,5 +1,6 @@
 //! What a hive's handle and its bees' threads share: the crew, the places, and how bees are hired.
 
+use std::cell::LazyCell;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -12,9 +13,13 @@ use crate::frame;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::pin::{self, PinError};
+use crate::semaphore::Semaphore;
 use crate::signal_mask;
 use crate::topology::Place;
 use crate::wait::WaitPolicy;
+
+/// What starts a bee's thread: given its number, and the region that the crew has come to.
+type Hire<'h> = dyn FnMut(u32, u64) -> Result<(), HireError> + 'h;
 
 /// The shared part of a hive.
 pub(crate) struct Colony {
@@ -104,7 +109,7 @@ impl Colony {
 
     #[cold]
     fn grow_to(self: &Arc<Self>, team: u32) -> Result<(), HireError> {
-        self.crew.grow_to(team, |member, epoch| self.hire(member, epoch, team))
+        self.hiring(team, |hire| self.crew.grow_to(team, hire))
     }
 
     /// Resizes: see [`crate::Hive::resize`].
@@ -122,12 +127,12 @@ impl Colony {
     }
 
     fn resize_now(self: &Arc<Self>, bees: u32) -> Result<(), HireError> {
-        self.crew.resize(bees, |member, epoch| self.hire(member, epoch, bees))
+        self.hiring(bees, |hire| self.crew.resize(bees, hire))
     }
 
     /// Resizes when the region that `member` is in has ended. What may fail is done now, while there is somebody to tell.
     fn resize_later(self: &Arc<Self>, bees: u32, member: &Member<'_>) -> Result<(), HireError> {
-        self.crew.hire(bees, |member, epoch| self.hire(member, epoch, bees))?;
+        self.hiring(bees, |hire| self.crew.hire(bees, hire))?;
         if member.team() == 1 {
             member.make_wish(bees);
         } else {
@@ -152,8 +157,22 @@ impl Colony {
         }
     }
 
-    /// Starts the thread of bee `member`, the crew having come to region `epoch`.
-    fn hire(self: &Arc<Self>, member: u32, epoch: u64, wanted: u32) -> Result<(), HireError> {
+    /// Makes a change for which bees may have to be hired, and returns when those hired are living: what they are bound to is then known, and
+    /// a fork after this finds none of them holding a lock of the thread library.
+    fn hiring<R>(self: &Arc<Self>, wanted: u32, change: impl FnOnce(&mut Hire<'_>) -> R) -> R {
+        let begun = LazyCell::new(|| Arc::new(Semaphore::new()));
+        let mut hired = 0;
+        let changed = change(&mut |member, epoch| {
+            self.hire(member, epoch, wanted, Arc::clone(&begun))?;
+            hired += 1;
+            Ok(())
+        });
+        (0..hired).for_each(|_| begun.wait());
+        changed
+    }
+
+    /// Starts the thread of bee `member`, the crew having come to region `epoch`. The thread posts `begun`.
+    fn hire(self: &Arc<Self>, member: u32, epoch: u64, wanted: u32, begun: Arc<Semaphore>) -> Result<(), HireError> {
         let colony = Arc::clone(self);
         let place = self.housing.move_in(member as usize).cloned();
         let mut thread = thread::Builder::new().name(format!("{}-{member}", self.config.thread_name));
@@ -162,14 +181,15 @@ impl Colony {
         }
         // A bee inherits the hiring thread's mask, which may be one core of another hive.
         let _unpinned = pin::unpin();
-        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch, place.as_ref())));
+        let spawned =
+            signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch, place.as_ref(), &begun)));
         let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
 
     /// What a bee's thread does.
-    fn live(self: Arc<Self>, member: u32, epoch: u64, place: Option<&Place>) {
+    fn live(self: Arc<Self>, member: u32, epoch: u64, place: Option<&Place>, begun: &Semaphore) {
         let _counted = self.crew.policy().on_core();
         // The thread that hired this one may have been bound by its program.
         if let Some(mask) = &self.habitat.mask {
@@ -179,6 +199,7 @@ impl Colony {
         if place.is_some() && bound.is_none() {
             self.housing.move_out(member as usize);
         }
+        begun.post();
         Life::new(&self.crew, member, epoch).live();
     }
 
