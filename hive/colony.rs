@@ -66,14 +66,13 @@ impl Colony {
             self.alone(part);
             return Ok(());
         }
-        // Dropped after the turn.
-        let mut resize = AfterRegion { colony: self, is_on: false };
         let turn = if frame::inside_any() { self.turn_inside() } else { Some(self.crew.take_turn()) };
         let Some(mut turn) = turn else {
             self.alone(part);
             return Ok(());
         };
-        resize.is_on = true;
+        // Dropped before the turn: another queen's region may have wishes of its own.
+        let _resize = AfterRegion(self);
         if team > self.crew.bees() {
             self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
         }
@@ -238,18 +237,16 @@ impl Colony {
 }
 
 /// Applies, after a region however it ends, the resize that was asked for inside.
-struct AfterRegion<'c> {
-    colony: &'c Arc<Colony>,
-    /// Whether there was a region.
-    is_on: bool,
-}
+struct AfterRegion<'c>(&'c Arc<Colony>);
 
 impl Drop for AfterRegion<'_> {
     #[inline]
     fn drop(&mut self) {
         // Relaxed: stored by a member before its arrival, which the queen has seen.
-        if self.is_on && self.colony.postponed.load(Ordering::Relaxed) > 0 {
-            self.colony.grant(self.colony.postponed.swap(0, Ordering::Relaxed));
+        let bees = self.0.postponed.load(Ordering::Relaxed);
+        if bees > 0 {
+            self.0.postponed.store(0, Ordering::Relaxed);
+            self.0.grant(bees);
         }
     }
 }

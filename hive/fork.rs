@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(unix)]
-use crate::{global, habitat, topology};
+use crate::{global, habitat, topology, wait};
 
 /// Forks between this process and the first that used hive.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -40,6 +40,7 @@ pub(crate) fn watch() {
     extern "C" fn in_child() {
         // Relaxed: the child has one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
+        wait::forget_bees();
         HELD.take();
     }
 

@@ -21,6 +21,13 @@ const YIELDS: u32 = 16;
 /// Bees of all hives that are on a core, or want to be. Changed when a bee goes to sleep and when it comes back only.
 static AWAKE_BEES: AtomicUsize = AtomicUsize::new(0);
 
+/// Forgets the bees of the parent process.
+#[cfg(unix)]
+pub(crate) fn forget_bees() {
+    // Relaxed: a forked child has one thread.
+    AWAKE_BEES.store(0, Ordering::Relaxed);
+}
+
 /// What a hive's members do while they wait.
 #[derive(Debug)]
 pub(crate) struct WaitPolicy {
