@@ -33,6 +33,7 @@ impl Crew {
     /// With the panic of the lowest member that panicked.
     #[inline]
     pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &P) {
+        debug_assert!(team > 1, "a team of one meets nobody");
         let base = *turn.base(team);
         self.start(turn, team, Order { job: Job::new(part), base });
         let queen = Member::new(self, 0, team, base);
