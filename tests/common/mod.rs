@@ -1,0 +1,165 @@
+//! What the integration tests share: gates, a watchdog, processes of their own, what Linux says of threads, and its C calls.
+
+#![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
+
+pub(crate) mod process;
+pub(crate) mod sys;
+pub(crate) mod task;
+
+use std::any::Any;
+use std::io::{Write, stderr};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// Far more than any test needs, on a loaded machine and under a sanitizer too: who is not done by then never will be. In seconds in
+/// `HIVE_TEST_LIMIT`, for those who look for hangs.
+pub(crate) fn limit() -> Duration {
+    let seconds = std::env::var("HIVE_TEST_LIMIT").ok().map(|limit| limit.parse().expect("HIVE_TEST_LIMIT: seconds"));
+    let patience = if std::env::var_os("HIVE_STRESS").is_some() { 1_200 } else { 240 };
+    Duration::from_secs(seconds.unwrap_or(patience))
+}
+
+/// Waits until `condition` holds. Whoever waits for what never comes is ended by the watchdog.
+pub(crate) fn until(mut condition: impl FnMut() -> bool) {
+    while !condition() {
+        thread::yield_now();
+    }
+}
+
+/// A place where threads meet that all must be running for.
+#[derive(Default)]
+pub(crate) struct Gate {
+    here: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn new() -> Self {
+        Self::default()
+    }
+
+    /// Comes, and goes on when `count` have come.
+    pub(crate) fn meet(&self, count: usize) {
+        self.come();
+        self.wait_for(count);
+    }
+
+    /// Comes without waiting.
+    pub(crate) fn come(&self) {
+        self.here.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Waits without coming.
+    pub(crate) fn wait_for(&self, count: usize) {
+        until(|| self.here() >= count);
+    }
+
+    pub(crate) fn here(&self) -> usize {
+        self.here.load(Ordering::Acquire)
+    }
+}
+
+/// One test of a test program at a time, so that the bees of one do not crowd the other's out of their polling, and not for ever.
+pub(crate) struct Alone {
+    _lock: MutexGuard<'static, ()>,
+    _watchdog: Watchdog,
+}
+
+/// Waits for the other tests of this program. Then, if the guard lives for longer than [`limit`], the program is aborted.
+pub(crate) fn alone() -> Alone {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+    let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
+    Alone { _lock: lock, _watchdog: Watchdog::new() }
+}
+
+struct Watchdog {
+    _end: Sender<()>,
+}
+
+impl Watchdog {
+    fn new() -> Self {
+        let test = thread::current().name().unwrap_or("a test").to_owned();
+        let (end, ended) = channel();
+        thread::spawn(move || {
+            // Second by second: a machine that was halted for an hour, as virtual ones are, has taken one.
+            let is_over = || ended.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout);
+            if !(0..limit().as_secs()).any(|_| is_over()) {
+                // Past the capture of the tests' output, which an abort would lose.
+                let _ = writeln!(stderr(), "{test} is still running after {:?}; its threads:\n{}", limit(), task::list(None));
+                process::print_stacks(std::process::id());
+                std::process::abort();
+            }
+        });
+        Self { _end: end }
+    }
+}
+
+/// Keeps panics that the tests cause on purpose out of their output, where they would cost a backtrace each: those whose
+/// message contains `expected`, or "as expected", and those without a message.
+pub(crate) fn hush(expected: &'static str) {
+    let report = panic::take_hook();
+    panic::set_hook(Box::new(move |panic| {
+        let message = panic.payload_as_str().unwrap_or("as expected");
+        if !message.contains(expected) && !message.contains("as expected") {
+            report(panic);
+        }
+    }));
+}
+
+/// The payload of the panic that `body` ends with.
+pub(crate) fn panic_of(body: impl FnOnce()) -> Box<dyn Any + Send> {
+    catch_unwind(AssertUnwindSafe(body)).expect_err("it should have panicked")
+}
+
+/// The message of the panic that `body` ends with.
+pub(crate) fn message_of(body: impl FnOnce()) -> String {
+    let payload = panic_of(body);
+    match payload.downcast::<String>() {
+        Ok(message) => *message,
+        Err(payload) => (*payload.downcast::<&'static str>().expect("a panic with a message")).to_owned(),
+    }
+}
+
+/// Whether `text` contains all of the `parts`.
+#[track_caller]
+pub(crate) fn assert_says(text: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(text.contains(part), "{part:?} is not in {text:?}");
+    }
+}
+
+/// A region of `n` members on `hive` does what a region should: each member runs once, and they meet at barriers.
+#[track_caller]
+pub(crate) fn assert_works(hive: &hive::Hive, n: usize) {
+    let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
+    hive.spmd(n, |bee| {
+        assert_eq!(bee.count(), n);
+        for round in 1..=3 {
+            runs[bee.id()].fetch_add(1, Ordering::Relaxed);
+            bee.barrier();
+            assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == round), "barrier {round} of {n}: {runs:?}");
+            bee.barrier();
+        }
+    });
+    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} members: {runs:?}");
+}
+
+/// Numbers without a pattern, the same in each run (xorshift).
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// From 1 to `faces`.
+    pub(crate) fn roll(&mut self, faces: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 33) as usize % faces + 1
+    }
+}

@@ -1,0 +1,151 @@
+//! The C calls that the tests need; all of their unsafe code.
+
+#![allow(unsafe_code, reason = "C calls")]
+
+use std::cell::UnsafeCell;
+use std::io::{Error, ErrorKind};
+use std::mem::MaybeUninit;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::null_mut;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A word that is not atomic, for what threads hand each other over: a race on it is for ThreadSanitizer to see.
+#[derive(Default)]
+pub(crate) struct Plain(UnsafeCell<u64>);
+
+// SAFETY: the tests write and read it in turns that hive's barriers and regions order; whether they do is what is tested.
+unsafe impl Sync for Plain {}
+
+impl Plain {
+    pub(crate) fn set(&self, value: u64) {
+        // SAFETY: as above.
+        unsafe { self.0.get().write(value) }
+    }
+
+    pub(crate) fn get(&self) -> u64 {
+        // SAFETY: as above.
+        unsafe { self.0.get().read() }
+    }
+}
+
+/// The calling thread's number, as /proc has it.
+pub(crate) fn tid() -> i32 {
+    // SAFETY: it only returns a number.
+    unsafe { libc::gettid() }
+}
+
+/// The CPU time that this process has used.
+pub(crate) fn cpu_time() -> Duration {
+    let mut time = MaybeUninit::<libc::timespec>::uninit();
+    // SAFETY: the call fills in the structure.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, time.as_mut_ptr()) };
+    check(status);
+    // SAFETY: filled in above.
+    let time = unsafe { time.assume_init() };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
+#[track_caller]
+fn check(status: i32) {
+    assert_eq!(status, 0, "{}", Error::last_os_error());
+}
+
+/// Ends a process that was started as the first of a group, and all others in that group.
+pub(crate) fn kill_group(leader: u32) {
+    // SAFETY: it only sends a signal. That there is no such group any more is as good.
+    unsafe { libc::kill(-(leader as i32), libc::SIGKILL) };
+}
+
+/// Sends SIGALRM to one thread of this process.
+pub(crate) fn alarm(tid: i32) {
+    // SAFETY: it only sends a signal, which `ring` has given a handler.
+    let status = unsafe { libc::syscall(libc::SYS_tgkill, std::process::id() as i32, tid, libc::SIGALRM) };
+    check(status as i32);
+}
+
+/// A forked child.
+pub(crate) struct Forked(i32);
+
+/// Forks, and runs `part` in the child, which ends with it.
+pub(crate) fn fork(part: impl FnOnce()) -> Forked {
+    // SAFETY: the child runs Rust code although other threads of the parent may have held locks; glibc keeps its own usable, and that hive
+    // does the same for what it promises is what is tested.
+    match unsafe { libc::fork() } {
+        -1 => panic!("fork: {}", Error::last_os_error()),
+        0 => {
+            let code = if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 };
+            // SAFETY: ends the process without its exit handlers, which are the parent's.
+            unsafe { libc::_exit(code) }
+        }
+        pid => Forked(pid),
+    }
+}
+
+impl Forked {
+    /// Waits for the child; it must have ended well.
+    #[track_caller]
+    pub(crate) fn join(self) {
+        let mut status = 0;
+        // SAFETY: waits for a child of this process.
+        while unsafe { libc::waitpid(self.0, &raw mut status, 0) } == -1 {
+            let error = Error::last_os_error();
+            assert_eq!(error.kind(), ErrorKind::Interrupted, "waitpid: {error}");
+        }
+        assert_eq!(status, 0, "the forked child's wait status; its own words are above");
+    }
+}
+
+/// Binds the calling thread to these CPUs.
+pub(crate) fn bind(cpus: &[usize]) {
+    // SAFETY: all zeros is the empty set.
+    let mut set = unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() };
+    for &cpu in cpus {
+        // SAFETY: writes within the set; the C library ignores numbers beyond it.
+        unsafe { libc::CPU_SET(cpu, &mut set) };
+    }
+    // SAFETY: the set is valid for this call, 0 is the calling thread.
+    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) });
+}
+
+/// Limits the process's address space.
+pub(crate) fn limit_address_space(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is valid for this call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) });
+}
+
+/// Alarms that have come since [`ring`].
+static RUNG: AtomicU64 = AtomicU64::new(0);
+
+pub(crate) fn rung() -> u64 {
+    RUNG.load(Ordering::Relaxed)
+}
+
+extern "C" fn on_alarm(_: i32) {
+    RUNG.fetch_add(1, Ordering::Relaxed);
+}
+
+/// SIGALRM to this process, over and over, with a handler that lets system calls be interrupted.
+pub(crate) fn ring(every: Duration) {
+    // SAFETY: all zeros: an empty mask and no flags, SA_RESTART not among them.
+    let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+    action.sa_sigaction = on_alarm as *const () as usize;
+    // SAFETY: the handler is async-signal-safe: one atomic addition.
+    check(unsafe { libc::sigaction(libc::SIGALRM, &raw const action, null_mut()) });
+    let interval = libc::timeval { tv_sec: every.as_secs() as libc::time_t, tv_usec: every.subsec_micros() as libc::suseconds_t };
+    let timer = libc::itimerval { it_interval: interval, it_value: interval };
+    // SAFETY: the structure is valid for this call.
+    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, null_mut()) });
+}
+
+/// Blocks a signal in the calling thread.
+pub(crate) fn block(signal: i32) {
+    let mut set = MaybeUninit::<libc::sigset_t>::uninit();
+    // SAFETY: initialises the set.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the set is initialised.
+    check(unsafe { libc::sigaddset(set.as_mut_ptr(), signal) });
+    // SAFETY: the set is initialised.
+    check(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), null_mut()) });
+}

@@ -1,0 +1,98 @@
+//! What Linux says of threads, under /proc.
+
+use std::fs;
+
+use super::until;
+
+/// The threads of this process.
+fn all() -> Vec<i32> {
+    tasks("/proc/self/task")
+}
+
+fn tasks(directory: &str) -> Vec<i32> {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    let mut tids: Vec<_> = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    tids.sort_unstable();
+    tids
+}
+
+/// The threads of this process whose names begin so.
+pub(crate) fn named(prefix: &str) -> Vec<i32> {
+    let name = |tid: &i32| fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
+    all().into_iter().filter(|tid| name(tid).starts_with(prefix)).collect()
+}
+
+/// Waits until all threads whose names begin so have ended: one that has been joined is listed for a moment yet.
+pub(crate) fn until_gone(prefix: &str) {
+    until(|| named(prefix).is_empty());
+}
+
+/// The state of a thread of this process: R for running or waiting for a CPU, S for asleep, and so on; None: it has ended.
+pub(crate) fn state(tid: i32) -> Option<char> {
+    state_in(&format!("/proc/self/task/{tid}"))
+}
+
+fn state_in(directory: &str) -> Option<char> {
+    let stat = fs::read_to_string(format!("{directory}/stat")).ok()?;
+    // The name before it is in parentheses, and may contain anything.
+    stat.rsplit_once(')')?.1.trim_start().chars().next()
+}
+
+pub(crate) fn is_asleep(tid: i32) -> bool {
+    state(tid) == Some('S')
+}
+
+/// Waits until all these threads sleep.
+pub(crate) fn until_asleep(tids: &[i32]) {
+    until(|| tids.iter().all(|&tid| is_asleep(tid)));
+}
+
+/// A line of a thread's status, by its name, such as `Cpus_allowed_list`.
+pub(crate) fn status(tid: i32, field: &str) -> String {
+    let text = fs::read_to_string(format!("/proc/self/task/{tid}/status")).expect("a living thread has a status");
+    let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {field} in {text}")).trim().to_owned()
+}
+
+/// The CPUs that a thread may run on.
+pub(crate) fn cpus(tid: i32) -> Vec<usize> {
+    let text = status(tid, "Cpus_allowed_list");
+    let range = |entry: &str| {
+        let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
+        let number = |text: &str| text.parse::<usize>().expect("a CPU");
+        number(first)..=number(last)
+    };
+    text.split(',').flat_map(range).collect()
+}
+
+/// Whether a thread has `signal` blocked.
+pub(crate) fn blocks(tid: i32, signal: i32) -> bool {
+    let mask = u64::from_str_radix(&status(tid, "SigBlk"), 16).expect("a hexadecimal mask");
+    mask & (1 << (signal - 1)) != 0
+}
+
+/// How often a thread has gone to sleep.
+pub(crate) fn sleeps(tid: i32) -> u64 {
+    status(tid, "voluntary_ctxt_switches").parse().expect("a count")
+}
+
+/// The threads of a process, or of this one, with their names and states, for people.
+pub(crate) fn list(pid: Option<u32>) -> String {
+    let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
+    let line = |tid: i32| {
+        let directory = format!("/proc/{process}/task/{tid}");
+        let name = fs::read_to_string(format!("{directory}/comm")).unwrap_or_default();
+        format!("  {tid} {} {}\n", state_in(&directory).unwrap_or('?'), name.trim())
+    };
+    tasks(&format!("/proc/{process}/task")).into_iter().map(line).collect()
+}
+
+/// A process and those that it has forked.
+pub(crate) fn family(pid: u32) -> Vec<u32> {
+    let mut family = vec![pid];
+    for tid in tasks(&format!("/proc/{pid}/task")) {
+        let children = fs::read_to_string(format!("/proc/{pid}/task/{tid}/children")).unwrap_or_default();
+        family.extend(children.split_whitespace().filter_map(|child| child.parse::<u32>().ok()));
+    }
+    family
+}

@@ -1,0 +1,255 @@
+//! A forked child has none of the bees: a clear error there, never a hang; and hives of its own work.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::sys::fork;
+use common::{Gate, assert_says, assert_works, message_of, sys, task};
+use hive::Hive;
+
+/// A hive from before the fork is of no use, and says so.
+fn assert_useless(hive: &Hive) {
+    for n in [1, 2, 6] {
+        assert_says(&hive.try_spmd(n, |_| unreachable!()).unwrap_err().to_string(), &["forked", "Hive::new"]);
+        assert_says(&hive.resize(n).unwrap_err().to_string(), &["forked", "Hive::new"]);
+    }
+    assert_says(&hive.try_spmd(0, |_| ()).unwrap_err().to_string(), &["0 were asked for"]);
+    assert_says(&message_of(|| hive.spmd(2, |_| ())), &["forked", "try_spmd"]);
+    assert_says(&message_of(|| drop(hive.spmd_map(2, |_| ()))), &["forked", "try_spmd"]);
+    hive.settle();
+    assert!(hive.bees() <= hive.max_bees() && hive.places().len() == hive.bees());
+    assert_says(&hive.report().to_string(), &["forked"]);
+}
+
+/// A hive that is built now works.
+fn assert_new_hives_work() {
+    let hive = Hive::new(3).unwrap();
+    assert_works(&hive, 3);
+    assert_works(&hive, 5);
+    hive.resize(1).unwrap();
+    hive.settle();
+    assert_works(&hive, 2);
+    drop(hive);
+    assert_works(&Hive::builder().build().unwrap(), 2);
+}
+
+#[test]
+fn a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent() {
+    in_own_process("a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent", || {
+        let hive = Hive::new(3).unwrap();
+        assert_works(&hive, 3);
+        assert_works(hive::global(), 2);
+        let child = fork(|| {
+            assert_useless(&hive);
+            assert_useless(hive::global());
+            assert!(hive::try_spmd(2, |_| ()).is_err() && hive::resize(1).is_err());
+            hive::settle();
+            assert_new_hives_work();
+            assert_useless(&hive);
+        });
+        assert_works(&hive, 6);
+        child.join();
+        assert_works(&hive, 3);
+        assert_works(hive::global(), 2);
+    });
+}
+
+#[test]
+fn whatever_the_bees_are_doing_at_the_fork() {
+    in_own_process("whatever_the_bees_are_doing_at_the_fork", || {
+        let in_child = |hive: &Hive| {
+            assert_useless(hive);
+            assert_new_hives_work();
+        };
+        let check = |hive: &Hive| {
+            fork(|| in_child(hive)).join();
+            assert_works(hive, 3);
+        };
+        for spin in [Duration::ZERO, Duration::MAX] {
+            let hive = Hive::builder().bees(3).spin(spin).build().unwrap();
+            check(&hive);
+            // Polling, or about to sleep.
+            check(&hive);
+            if spin.is_zero() {
+                task::until_asleep(&task::named("hive-bee"));
+                check(&hive);
+            }
+            hive.resize(1).unwrap();
+            hive.settle();
+            check(&hive);
+            // Surplus.
+            hive.resize(1).unwrap();
+            check(&hive);
+            // At work, for another thread; some of them surplus.
+            let (busy, free) = (Gate::new(), Gate::new());
+            thread::scope(|scope| {
+                let queen = scope.spawn(|| {
+                    hive.spmd(3, |_| {
+                        busy.come();
+                        free.wait_for(1);
+                    });
+                });
+                busy.wait_for(3);
+                hive.resize(2).unwrap();
+                fork(|| in_child(&hive)).join();
+                free.come();
+                // The scope would not wait for the very end of its thread, at which that holds a lock of std.
+                queen.join().unwrap();
+            });
+            check(&hive);
+        }
+    });
+}
+
+#[test]
+fn from_inside_a_region() {
+    in_own_process("from_inside_a_region", || {
+        let hive = Hive::new(3).unwrap();
+        for member in [0, 2] {
+            hive.spmd(3, |bee| {
+                if bee.id() == member {
+                    let child = fork(|| {
+                        assert_useless(&hive);
+                        assert_new_hives_work();
+                    });
+                    child.join();
+                }
+                bee.barrier();
+            });
+        }
+        assert_works(&hive, 3);
+    });
+}
+
+#[test]
+fn a_hive_is_dropped_in_the_child() {
+    in_own_process("a_hive_is_dropped_in_the_child", || {
+        for n in [1, 2, 4] {
+            for spin in [Duration::ZERO, Duration::MAX] {
+                let hive = Hive::builder().bees(n).spin(spin).pin_queen(true).build().unwrap();
+                assert_works(&hive, n);
+                // In the child, and then in the parent.
+                fork(move || {
+                    drop(hive);
+                    assert_new_hives_work();
+                })
+                .join();
+                task::until_gone("hive-bee");
+            }
+        }
+    });
+}
+
+#[test]
+fn the_global_hive_may_be_the_child_s_first() {
+    in_own_process("the_global_hive_may_be_the_child_s_first", || {
+        let part = || {
+            hive::spmd(2, |bee| bee.barrier());
+            assert_works(hive::global(), 3);
+        };
+        fork(part).join();
+        // And the grandchild's, and then the parent's.
+        fork(|| fork(part).join()).join();
+        part();
+        fork(|| assert_useless(hive::global())).join();
+    });
+}
+
+#[test]
+fn children_of_children() {
+    in_own_process("children_of_children", || {
+        let parents = Hive::new(2).unwrap();
+        fork(|| {
+            let childs = Hive::new(2).unwrap();
+            fork(|| {
+                assert_useless(&parents);
+                assert_useless(&childs);
+                assert_new_hives_work();
+            })
+            .join();
+            assert_works(&childs, 2);
+            assert_useless(&parents);
+        })
+        .join();
+        assert_works(&parents, 2);
+    });
+}
+
+/// The bees' threads are just beginning.
+#[test]
+fn stress_right_after_a_hive_was_built() {
+    in_own_process("stress_right_after_a_hive_was_built", || {
+        for round in 0..200 {
+            let hive = Hive::new(2 + round % 3).unwrap();
+            fork(|| {
+                assert!(hive.try_spmd(2, |_| ()).is_err());
+                let own = Hive::new(2).unwrap();
+                own.spmd(2, |bee| bee.barrier());
+            })
+            .join();
+            assert_works(&hive, 2);
+        }
+    });
+}
+
+/// What those other threads hold at that moment nobody in the child will let go. They start and end no threads: for that, std
+/// itself has a lock that a child may hang on.
+#[test]
+fn stress_while_other_threads_build_and_use_and_drop_hives() {
+    in_own_process("stress_while_other_threads_build_and_use_and_drop_hives", || {
+        let cpus = task::cpus(sys::tid());
+        let (shared, over) = (Hive::new(3).unwrap(), AtomicBool::new(false));
+        assert_works(&shared, 4);
+        thread::scope(|scope| {
+            // The machine is read anew for each mask.
+            for masks in [[&cpus[..], &cpus[..1]], [&cpus[..1], &cpus[..]]] {
+                let (shared, over) = (&shared, &over);
+                scope.spawn(move || {
+                    while !over.load(Ordering::Relaxed) {
+                        for mask in masks {
+                            sys::bind(mask);
+                            assert_works(&Hive::new(1).unwrap(), 1);
+                            shared.resize(2).unwrap();
+                            assert_works(shared, 4);
+                            assert!(!shared.report().to_string().is_empty());
+                        }
+                    }
+                });
+            }
+            for _ in 0..300 {
+                fork(|| {
+                    assert_useless(&shared);
+                    let own = Hive::new(2).unwrap();
+                    own.spmd(2, |bee| bee.barrier());
+                })
+                .join();
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    });
+}
+
+#[test]
+fn the_builder_s_bond_goes_with_the_parent_s_thread_only() {
+    in_own_process("the_builder_s_bond_goes_with_the_parent_s_thread_only", || {
+        let before = task::cpus(sys::tid());
+        let hive = Hive::builder().bees(2).pin_queen(true).build().unwrap();
+        let bound = task::cpus(sys::tid());
+        fork(|| {
+            // The child's one thread is bound as its parent was, and a hive of its own sees the CPUs of the process.
+            assert_eq!(task::cpus(sys::tid()), bound);
+            let own = Hive::builder().build().unwrap();
+            assert_eq!(own.bees(), before.len().min(own.bees()));
+            assert!(own.bees() > 1 || before.len() == 1);
+        })
+        .join();
+        drop(hive);
+        assert_eq!(task::cpus(sys::tid()), before);
+    });
+}

@@ -1,0 +1,171 @@
+//! Numbers out of range, and a system that makes no more threads.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::error::Error;
+use std::fs;
+use std::hint::black_box;
+use std::thread;
+
+use common::process::in_own_process_with;
+use common::{alone, assert_says, assert_works, message_of, sys, task};
+use hive::{BuildError, Builder, Hive};
+
+fn error(builder: Builder) -> String {
+    builder.build().expect_err("out of range").to_string()
+}
+
+#[test]
+fn what_is_out_of_range_is_named_with_its_limits() {
+    let _alone = alone();
+    let builder = Hive::builder;
+    assert_says(&error(builder().bees(0)), &["at least 1 member", "0 bees"]);
+    assert_says(&error(builder().bees(9).max_bees(8)), &["9 bees", "max_bees, 8"]);
+    assert_says(&error(builder().bees(1).max_bees(0)), &["max_bees is 0", "from 1 to 65535"]);
+    assert_says(&error(builder().bees(1).max_bees(1 << 40)), &["1099511627776", "from 1 to 65535"]);
+    assert_says(&error(builder().bees(2_000)), &["2000 bees", "max_bees, 1024"]);
+    assert_says(&error(builder().bees(usize::MAX).max_bees(usize::MAX)), &[&usize::MAX.to_string(), "65535"]);
+    assert_says(&error(builder().bees(2).thread_name("a\0b")), &["a\\0b", "NUL"]);
+    assert_says(&Hive::new(0).unwrap_err().to_string(), &["at least 1 member"]);
+    let hive = builder().bees(1).max_bees(65_535).build().unwrap();
+    assert_eq!((hive.bees(), hive.max_bees()), (1, 65_535));
+}
+
+#[test]
+fn names_and_stacks_of_any_size_are_taken() {
+    let _alone = alone();
+    for name in ["", "a name that is longer than the system shows", "bienenkönigin"] {
+        let hive = Hive::builder().bees(2).thread_name(name).build().unwrap();
+        let names = hive.spmd_map(3, |_| thread::current().name().map(ToOwned::to_owned));
+        assert_eq!(names[1..], [1, 2].map(|member| Some(format!("{name}-{member}"))));
+    }
+    for bytes in [0, 1, 100_001] {
+        let hive = Hive::builder().bees(2).stack_size(bytes).build().unwrap();
+        hive.spmd(2, |_| ());
+    }
+}
+
+/// In a process of its own, which it would end if the stacks were as small as usual.
+#[test]
+fn bees_have_the_stacks_that_were_asked_for() {
+    fn deep(depth: usize) -> usize {
+        let frame = black_box([depth as u8; 16 << 10]);
+        if depth == 0 { 0 } else { usize::from(frame[depth] == depth as u8) + deep(depth - 1) }
+    }
+    in_own_process_with("bees_have_the_stacks_that_were_asked_for", &[], || {
+        let hive = Hive::builder().bees(2).stack_size(64 << 20).build().unwrap();
+        // From the start, and hired later: 16 MiB and more.
+        let depths = hive.spmd_map(3, |bee| if bee.is_queen() { 1_000 } else { deep(1_000) });
+        assert_eq!(depths, [1_000; 3]);
+    });
+}
+
+/// A stack that no address space has room for is an error of the system's, or it is none; it is no panic, and no end of the process.
+#[test]
+fn absurd_stacks_are_errors() {
+    in_own_process_with("absurd_stacks_are_errors", &[], || {
+        for bytes in [usize::MAX, usize::MAX / 2 + 1, isize::MAX as usize, 1 << 48] {
+            let error = Hive::builder().bees(2).stack_size(bytes).build().expect_err("no room for its stack").to_string();
+            assert_says(&error, &["member 1 of 2"]);
+        }
+    });
+}
+
+/// Stacks that a few of fit.
+const STACK: usize = 256 << 20;
+const NAME: &str = "limited";
+
+fn builder() -> Builder {
+    Hive::builder().stack_size(STACK).thread_name(NAME)
+}
+
+/// Leaves room for three more threads with such a stack, and for little else. False: this process, which a sanitizer has inflated, cannot be
+/// limited so.
+fn leave_room_for_three() -> bool {
+    // What is needed once, such as the machine's description.
+    assert_works(&Hive::new(2).unwrap(), 2);
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.strip_suffix("kB")).unwrap();
+    let size = size.trim().parse::<usize>().unwrap() << 10;
+    if size > 1 << 40 {
+        println!("skipped: the address space is {} TiB already", size >> 40);
+        return false;
+    }
+    sys::limit_address_space((size + 3 * STACK + STACK / 2) as u64);
+    true
+}
+
+/// Without arenas of the threads' own, whose size is not ours to say.
+const ONE_ARENA: &[(&str, &str)] = &[("MALLOC_ARENA_MAX", "1")];
+
+#[test]
+fn a_hive_whose_threads_cannot_all_be_made_is_not_built_and_leaves_none() {
+    in_own_process_with("a_hive_whose_threads_cannot_all_be_made_is_not_built_and_leaves_none", ONE_ARENA, || {
+        if !leave_room_for_three() {
+            return;
+        }
+        for _ in 0..3 {
+            let error: BuildError = builder().bees(8).build().expect_err("only three bees have room");
+            assert_says(&error.to_string(), &["member 4 of 8", "stack_size"]);
+            assert!(error.source().is_some(), "what the system said");
+            task::until_gone(NAME);
+        }
+        // What has room is built.
+        assert_works(&builder().bees(4).build().unwrap(), 4);
+    });
+}
+
+#[test]
+fn a_hive_that_cannot_grow_keeps_its_size_and_works() {
+    in_own_process_with("a_hive_that_cannot_grow_keeps_its_size_and_works", ONE_ARENA, || {
+        let hive = builder().bees(2).build().unwrap();
+        assert_works(&hive, 2);
+        if !leave_room_for_three() {
+            return;
+        }
+        for _ in 0..3 {
+            let error = hive.try_spmd(8, |_| unreachable!("it cannot start")).unwrap_err();
+            assert_says(&error.to_string(), &["member 5 of 8"]);
+            assert!(error.source().is_some());
+            assert_says(&message_of(|| hive.spmd(8, |_| unreachable!())), &["member 5 of 8", "try_spmd"]);
+            assert_eq!(hive.bees(), 2);
+            let error = hive.resize(8).unwrap_err();
+            assert_says(&error.to_string(), &["member 5 of 8"]);
+            assert!(error.source().is_some());
+            // From inside as well, and then there is nothing to be done at its end.
+            hive.spmd(2, |_| assert!(hive.resize(8).is_err()));
+            assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (2, 0));
+            assert_works(&hive, 2);
+            // Those who were made are there.
+            assert_works(&hive, 5);
+            hive.resize(2).unwrap();
+            hive.settle();
+        }
+        drop(hive);
+        task::until_gone(NAME);
+        // There is room again.
+        assert_works(&builder().bees(4).build().unwrap(), 4);
+    });
+}
+
+#[test]
+fn the_global_hive_starts_alone_and_says_so() {
+    let report = in_own_process_with(
+        "the_global_hive_starts_alone_and_says_so",
+        &[("HIVE_NUM_BEES", "8"), ("RUST_MIN_STACK", "268435456")],
+        || {
+            if !leave_room_for_three() {
+                println!("its queen alone: member 4 of 8");
+                return;
+            }
+            assert_eq!(hive::global().bees(), 1);
+            println!("{}", hive::global().report());
+            assert_works(hive::global(), 3);
+            assert!(hive::try_spmd(8, |_| ()).is_err());
+            assert_works(hive::global(), 3);
+        },
+    );
+    assert_says(&report, &["queen alone", "of 8"]);
+}

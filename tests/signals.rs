@@ -1,0 +1,141 @@
+//! Signals: bees take none, and a storm of them on the other threads breaks nothing.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::{Dice, Gate, assert_works, sys, task, until};
+use hive::Hive;
+
+const BLOCKED: [i32; 8] =
+    [libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGHUP, libc::SIGCHLD, libc::SIGPROF];
+
+const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
+
+/// All members' threads but the queen's.
+fn bees(hive: &Hive, n: usize) -> Vec<i32> {
+    let gate = Gate::new();
+    let mut tids = hive.spmd_map(n, |_| {
+        gate.meet(n);
+        sys::tid()
+    });
+    tids.remove(0);
+    tids
+}
+
+#[test]
+fn bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was() {
+    in_own_process("bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was", || {
+        sys::block(libc::SIGUSR2);
+        let own = || task::status(sys::tid(), "SigBlk");
+        let before = own();
+        let hive = Hive::new(3).unwrap();
+        assert_eq!(own(), before);
+        // Those made when the hive is built, when a region needs them, when it is resized, and from inside of a region.
+        assert_works(&hive, 5);
+        hive.resize(6).unwrap();
+        assert_eq!(own(), before);
+        hive.spmd(3, |bee| {
+            if bee.id() == 1 {
+                hive.resize(8).unwrap()
+            }
+        });
+        assert_eq!(own(), before);
+        assert!(task::blocks(sys::tid(), libc::SIGUSR2) && !task::blocks(sys::tid(), libc::SIGUSR1));
+        let bees = bees(&hive, 8);
+        assert_eq!(bees.len(), 7);
+        for bee in bees {
+            for signal in BLOCKED {
+                assert!(task::blocks(bee, signal), "signal {signal} would be handled on a bee");
+            }
+            for fault in FAULTS {
+                assert!(!task::blocks(bee, fault), "fault {fault} would not be reported");
+            }
+        }
+    });
+}
+
+/// Alarms a thread every so often.
+fn pester(tid: &AtomicI32, over: &AtomicBool) {
+    while !over.load(Ordering::Relaxed) {
+        let tid = tid.load(Ordering::Acquire);
+        if tid != 0 {
+            sys::alarm(tid);
+        }
+        thread::sleep(Duration::from_micros(300));
+    }
+}
+
+#[test]
+fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
+    in_own_process("stress_regions_resizes_and_settling_under_a_storm_of_alarms", || {
+        // To the process, and to the two threads that use the hive.
+        sys::ring(Duration::from_millis(1));
+        let over = AtomicBool::new(false);
+        let users: [AtomicI32; 2] = Default::default();
+        let hives = [Duration::ZERO, Duration::from_micros(200)].map(|spin| Hive::builder().bees(4).spin(spin).build().unwrap());
+        let done = Gate::new();
+        thread::scope(|scope| {
+            for user in &users {
+                scope.spawn(|| pester(user, &over));
+            }
+            for (number, hive) in (1..).zip(&hives) {
+                for user in &users {
+                    let done = &done;
+                    scope.spawn(move || {
+                        user.store(sys::tid(), Ordering::Release);
+                        let mut dice = Dice::new(5);
+                        for _ in 0..500 {
+                            assert_works(hive, dice.roll(6));
+                            hive.resize(dice.roll(6)).unwrap();
+                            hive.settle();
+                            // Long enough for the queen to sleep until its end.
+                            hive.spmd(3, |bee| {
+                                if bee.id() == 2 {
+                                    (0..20).for_each(|_| thread::yield_now());
+                                }
+                                bee.barrier();
+                            });
+                            drop(Hive::new(2).unwrap());
+                        }
+                        user.store(0, Ordering::Release);
+                        done.come();
+                    });
+                }
+                done.wait_for(2 * number);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        assert!(sys::rung() > 20, "only {} alarms came", sys::rung());
+    });
+}
+
+#[test]
+fn a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal() {
+    in_own_process("a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal", || {
+        sys::ring(Duration::from_secs(1_000));
+        let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
+        let queen = sys::tid();
+        let ended = AtomicBool::new(false);
+        for _ in 0..5 {
+            hive.spmd(2, |bee| {
+                if !bee.is_queen() {
+                    for _ in 0..5 {
+                        task::until_asleep(&[queen]);
+                        let rung = sys::rung();
+                        sys::alarm(queen);
+                        until(|| sys::rung() > rung);
+                    }
+                    task::until_asleep(&[queen]);
+                    ended.store(true, Ordering::Relaxed);
+                }
+            });
+            assert!(ended.swap(false, Ordering::Relaxed));
+        }
+    });
+}
