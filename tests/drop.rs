@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -72,6 +73,33 @@ fn bees_that_have_just_become_surplus_or_been_called_back() {
                 task::until_gone(NAME);
             }
         }
+    }
+}
+
+#[test]
+fn drop_waits_for_the_very_end_of_the_threads() {
+    let _alone = alone();
+    static ENDED: AtomicUsize = AtomicUsize::new(0);
+    struct Late;
+    impl Drop for Late {
+        fn drop(&mut self) {
+            (0..100).for_each(|_| thread::yield_now());
+            ENDED.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    thread_local! {
+        static AT_THE_END: Late = const { Late };
+    }
+    for _ in 0..10 {
+        let hive = builder(4).build().unwrap();
+        hive.spmd(4, |bee| {
+            if !bee.is_queen() {
+                AT_THE_END.with(|_| ())
+            }
+        });
+        hive.resize(2).unwrap();
+        drop(hive);
+        assert_eq!(ENDED.swap(0, Ordering::Relaxed), 3);
     }
 }
 

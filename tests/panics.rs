@@ -245,7 +245,8 @@ fn a_payload_whose_drop_panics_reaches_the_caller_or_is_got_rid_of() {
             let all = panic_of(|| hive.spmd(n, |bee| panic_any(Bomb(bee.id() + 1))));
             let lowest = all.downcast::<Bomb>().expect("a bomb");
             assert_eq!(lowest.0, 1, "the queen's");
-            std::mem::forget(lowest);
+            // Its drop panics, with a payload whose drop does not.
+            assert!(catch_unwind(AssertUnwindSafe(|| drop(lowest))).is_err());
             assert_works(&hive, n);
             let panicked = who_panicked(|| {
                 hive.spmd(n, |bee| if bee.is_queen() { panic_any(Payload(0)) } else { panic_any(Bomb(3)) });
