@@ -1,0 +1,78 @@
+//! One model in a process of its own, because a failure is the end of its process.
+
+use std::env;
+use std::io::Read;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::mutation;
+use crate::verdict::{MARK, REJECTED};
+
+/// How a model's run ended.
+pub(super) enum Outcome {
+    /// It found nothing; with what it said about its executions.
+    Passed(String),
+    /// It found this.
+    Rejected(String),
+    /// It did not come to a verdict.
+    Broken(String),
+}
+
+/// What a run is limited to.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// None: as many preemptions as the model itself has.
+    pub(super) preemptions: Option<usize>,
+    pub(super) time: Duration,
+}
+
+/// Runs the model called `name`, with `mutant` if there is one.
+pub(super) fn run(name: &str, mutant: Option<&str>, limits: Limits) -> Outcome {
+    let mut command = Command::new(env::current_exe().expect("this program has a path"));
+    command.args(["model", name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.env_remove(mutation::VARIABLE);
+    if let Some(mutant) = mutant {
+        command.env(mutation::VARIABLE, mutant);
+    }
+    if let Some(preemptions) = limits.preemptions {
+        command.env("LOOM_MAX_PREEMPTIONS", preemptions.to_string());
+    }
+    let child = command.spawn().unwrap_or_else(|error| panic!("{command:?}: {error}"));
+    await_outcome(child, limits.time)
+}
+
+/// What is written to either pipe fits into it, so that the child does not wait for a reader.
+fn await_outcome(mut child: Child, time: Duration) -> Outcome {
+    let start = Instant::now();
+    let status = loop {
+        if let Some(status) = child.try_wait().expect("a child can be waited for") {
+            break status;
+        }
+        if start.elapsed() > time {
+            // It may have ended by itself meanwhile.
+            let _ = child.kill();
+            let _ = child.wait();
+            return Outcome::Broken(format!("not done after {} s", time.as_secs()));
+        }
+        thread::sleep(Duration::from_millis(2));
+    };
+    let said = read(child.stdout.take());
+    let complaint = read(child.stderr.take());
+    let reason = complaint.lines().find_map(|line| line.strip_prefix(MARK)).map(str::trim);
+    match (status.code(), reason) {
+        (Some(0), None) => Outcome::Passed(said.trim().to_owned()),
+        (Some(REJECTED), Some(reason)) if !reason.contains("exceeded maximum number of branches") => {
+            Outcome::Rejected(reason.to_owned())
+        }
+        _ => Outcome::Broken(format!("{status}: {}", complaint.trim())),
+    }
+}
+
+fn read(pipe: Option<impl Read>) -> String {
+    let mut text = Vec::new();
+    if let Some(mut pipe) = pipe {
+        pipe.read_to_end(&mut text).expect("a pipe can be read");
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}

@@ -1,0 +1,98 @@
+//! Runs the models, and the mutants against the models, each in a process of its own.
+
+mod child;
+mod hints;
+mod pool;
+
+use std::time::{Duration, Instant};
+
+use child::{Limits, Outcome};
+
+use crate::models::{self, Model};
+use crate::mutation::{self, Mutant};
+
+/// Far above what any model takes.
+const MODEL_TIME: Duration = Duration::from_secs(300);
+
+/// Runs all models whose name contains `filter`. Says whether none failed.
+pub(crate) fn run_models(filter: &str) -> bool {
+    let models: Vec<_> = models::all().into_iter().filter(|model| model.name.contains(filter)).collect();
+    let limits = Limits { preemptions: None, time: MODEL_TIME };
+    let passed = pool::map(&models, |model| match child::run(model.name, None, limits) {
+        Outcome::Passed(said) => {
+            println!("ok      {:22} {said}", model.name);
+            true
+        }
+        Outcome::Rejected(reason) | Outcome::Broken(reason) => {
+            println!("FAILED  {:22} {reason}", model.name);
+            false
+        }
+    });
+    summary("models", &passed)
+}
+
+/// Runs all mutants whose name contains `filter` until a model rejects them. Says whether all were rejected.
+pub(crate) fn run_mutants(filter: &str) -> bool {
+    let (spared, mutants): (Vec<_>, Vec<_>) =
+        mutation::all().into_iter().filter(|mutant| mutant.name.contains(filter)).partition(|mutant| mutant.spared.is_some());
+    for mutant in &spared {
+        println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.spared.unwrap_or_default());
+    }
+    let passed = pool::map(&mutants, judge);
+    summary("mutants", &passed)
+}
+
+fn summary(what: &str, passed: &[bool]) -> bool {
+    let failed = passed.iter().filter(|passed| !**passed).count();
+    println!("{what}: {} passed, {failed} failed", passed.len() - failed);
+    failed == 0
+}
+
+fn judge(mutant: &Mutant) -> bool {
+    let start = Instant::now();
+    let mut troubles = Vec::new();
+    for (model, limits) in trials(mutant) {
+        match child::run(model.name, Some(&mutant.name), limits) {
+            Outcome::Passed(_) => {}
+            Outcome::Rejected(reason) => {
+                let seconds = start.elapsed().as_secs_f64();
+                println!(
+                    "killed    {:8} {:44} {seconds:5.1} s by {}: {}",
+                    mutant.kind,
+                    mutant.name,
+                    model.name,
+                    first_words(&reason)
+                );
+                return true;
+            }
+            Outcome::Broken(reason) => troubles.push(format!("; {}: {}", model.name, first_words(&reason))),
+        }
+    }
+    let seconds = start.elapsed().as_secs_f64();
+    println!("SURVIVED  {:8} {:44} {seconds:5.1} s{}", mutant.kind, mutant.name, troubles.concat());
+    false
+}
+
+/// The models to try, in this order: first those most likely to reject it, and all with few preemptions, then all as they are.
+fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
+    let models = hints::in_order(mutant);
+    let few = |preemptions: usize| {
+        let limits = Limits { preemptions: Some(preemptions), time: Duration::from_secs(60) };
+        models
+            .clone()
+            .into_iter()
+            .filter(move |model| model.preemptions.is_none_or(|own| own > preemptions))
+            .map(move |model| (model, limits))
+    };
+    let full = Limits { preemptions: None, time: Duration::from_secs(120) };
+    few(1).chain(few(2)).chain(models.clone().into_iter().map(move |model| (model, full))).collect::<Vec<_>>().into_iter()
+}
+
+fn first_words(reason: &str) -> String {
+    const MOST: usize = 110;
+    let mut words: String = reason.chars().take(MOST).collect();
+    if words.len() < reason.len() {
+        words.push_str("...");
+    }
+    words
+}

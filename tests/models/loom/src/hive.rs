@@ -1,0 +1,138 @@
+//! The hive of a model: a crew, and its bees on threads of loom's.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use loom::thread;
+
+use crate::crew::{Crew, Life, Member, Part};
+use crate::sync::{Semaphore, WaitPolicy};
+use crate::{stage, verdict};
+
+/// Polls once and then sleeps.
+pub(crate) const SLEEPY: WaitPolicy = WaitPolicy::Polls(0);
+
+/// Polls twice and then sleeps.
+pub(crate) const PATIENT: WaitPolicy = WaitPolicy::Polls(1);
+
+/// Never sleeps.
+pub(crate) const HOT: WaitPolicy = WaitPolicy::Endless;
+
+struct Body<F>(F);
+
+impl<F: Fn(&Member<'_>) + Sync> Part for Body<F> {
+    fn run(&self, member: &Member<'_>) {
+        (self.0)(member);
+    }
+}
+
+/// A modelled hive. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Hive {
+    pub(crate) crew: Arc<Crew>,
+}
+
+impl Hive {
+    /// Of the queen alone.
+    pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
+        Self { crew: Arc::new(Crew::new(max_bees, policy)) }
+    }
+
+    /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
+    pub(crate) fn staffed(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
+        let hive = Self::rising(hired, bees, policy);
+        // Each gets as far as it can before the others.
+        (0..2 * hired).for_each(|_| thread::yield_now());
+        stage::play();
+        hive
+    }
+
+    /// As `staffed`, and the bees have just been woken for the first time. The play is still to begin.
+    pub(crate) fn rising(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
+        let hive = Self::new(hired, policy);
+        let contracts = RefCell::new(Vec::new());
+        let sign = |id, epoch| {
+            contracts.borrow_mut().push((id, epoch));
+            Ok::<(), Infallible>(())
+        };
+        hive.crew.hire(hired, sign).unwrap_or_else(|never| match never {});
+        hive.crew.grow_to(bees, sign).unwrap_or_else(|never| match never {});
+        contracts.take().into_iter().for_each(|(id, epoch)| hive.begin(id, epoch));
+        hive
+    }
+
+    fn begin(&self, id: u32, epoch: u64) {
+        let crew = Arc::clone(&self.crew);
+        thread::spawn(move || Life::new(&crew, id, epoch).live());
+    }
+
+    fn hire(&self, id: u32, epoch: u64) -> Result<(), Infallible> {
+        self.begin(id, epoch);
+        Ok(())
+    }
+
+    pub(crate) fn resize(&self, bees: u32) {
+        self.crew.resize(bees, |id, epoch| self.hire(id, epoch)).unwrap_or_else(|never| match never {});
+    }
+
+    pub(crate) fn grow_to(&self, bees: u32) {
+        self.crew.grow_to(bees, |id, epoch| self.hire(id, epoch)).unwrap_or_else(|never| match never {});
+    }
+
+    /// Runs a region that nobody panics in. As the library does, it grows the hive first if it is too small.
+    pub(crate) fn region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) {
+        if self.try_region(team, body).is_err() {
+            verdict::fail("a region in which nobody panicked ended by a panic");
+        }
+    }
+
+    /// Runs a region and returns the payload that it ends with. The turn is given back after the unwinding, because loom's threads
+    /// share one thread's count of panics.
+    pub(crate) fn try_region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) -> std::thread::Result<()> {
+        if team == 1 {
+            // As the library does, without the crew.
+            return catch_unwind(AssertUnwindSafe(|| body(&Member::alone(&self.crew))));
+        }
+        let mut turn = self.crew.take_turn();
+        if team > self.crew.bees() {
+            self.grow_to(team);
+        }
+        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &Body(body))))
+    }
+
+    /// Ends the bees, in one order of steps.
+    pub(crate) fn end(self) {
+        stage::end();
+        self.dismiss();
+    }
+
+    /// Ends the bees. That their threads end is for loom to see, which calls a thread that does not a deadlock.
+    pub(crate) fn dismiss(self) {
+        self.crew.dismiss_all();
+    }
+}
+
+/// A thread beside the queen's and the bees'.
+pub(crate) struct Helper {
+    done: Arc<Semaphore>,
+}
+
+impl Helper {
+    pub(crate) fn spawn(hive: &Hive, work: impl FnOnce(&Hive) + 'static) -> Self {
+        let done = Arc::new(Semaphore::new());
+        let (hive, signal) = (hive.clone(), Arc::clone(&done));
+        thread::spawn(move || {
+            work(&hive);
+            drop(hive);
+            signal.post();
+        });
+        Self { done }
+    }
+
+    /// Waits for the end of its work. Not by loom's `join`, which prints.
+    pub(crate) fn join(self) {
+        self.done.wait();
+    }
+}

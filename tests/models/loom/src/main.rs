@@ -1,0 +1,46 @@
+//! The hive's protocols under loom: the very files of `hive/crew/`, with loom's primitives for `crate::sync`.
+//!
+//! See `tests/models/README.md`.
+
+#[allow(dead_code, reason = "the models use what they need")]
+#[path = "../../../../hive/crew/mod.rs"]
+mod crew;
+
+mod data;
+mod driver;
+mod hive;
+mod models;
+mod mutation;
+mod rounds;
+mod stage;
+mod sync;
+mod verdict;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let passed = match arguments[..] {
+        ["list"] => list(),
+        ["model", name] => {
+            models::run(name);
+            true
+        }
+        ["models"] => driver::run_models(""),
+        ["models", filter] => driver::run_models(filter),
+        ["mutants"] => driver::run_mutants(""),
+        ["mutants", filter] => driver::run_mutants(filter),
+        _ => {
+            eprintln!("usage: list | model NAME | models [PART_OF_NAME] | mutants [PART_OF_NAME]");
+            false
+        }
+    };
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn list() -> bool {
+    models::all().iter().for_each(|model| println!("model   {:44} {}", model.name, model.about));
+    mutation::all().iter().for_each(|mutant| println!("mutant  {:44} {}", mutant.name, mutant.words));
+    true
+}

@@ -1,0 +1,71 @@
+//! The models. Each is one small script for a hive, run in every order that its bound on preemptions allows.
+
+mod barrier;
+mod end;
+mod panics;
+mod resize;
+mod settle;
+mod start;
+mod turn;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
+
+use crate::mutation;
+use crate::stage;
+use crate::sync::with_states;
+use crate::verdict;
+
+/// A script and how far it is explored.
+#[derive(Clone, Copy)]
+pub(crate) struct Model {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    /// The most preemptions in one execution; None: all executions.
+    pub(crate) preemptions: Option<usize>,
+    pub(crate) script: fn(),
+}
+
+impl Model {
+    /// A script that is run in every order.
+    const fn all(name: &'static str, about: &'static str, script: fn()) -> Self {
+        Self { name, about, preemptions: None, script }
+    }
+
+    /// A script that is run in every order with up to `preemptions`.
+    const fn up_to(preemptions: usize, name: &'static str, about: &'static str, script: fn()) -> Self {
+        Self { name, about, preemptions: Some(preemptions), script }
+    }
+}
+
+/// All models.
+pub(crate) fn all() -> Vec<Model> {
+    let groups = [start::MODELS, barrier::MODELS, panics::MODELS, resize::MODELS, settle::MODELS, end::MODELS, turn::MODELS];
+    groups.into_iter().flatten().copied().collect()
+}
+
+/// Runs the model called `name` in this process, and prints how many executions it took.
+pub(crate) fn run(name: &str) {
+    static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
+    let models = all();
+    let model = models.iter().find(|model| model.name == name).unwrap_or_else(|| panic!("no model is called {name:?}"));
+    verdict::watch();
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 20_000;
+    builder.expect_explicit_explore = true;
+    if builder.preemption_bound.is_none() {
+        builder.preemption_bound = model.preemptions;
+    }
+    let script = model.script;
+    let start = Instant::now();
+    builder.check(move || {
+        with_states(Vec::clear);
+        stage::set();
+        script();
+        EXECUTIONS.fetch_add(1, Ordering::Relaxed);
+    });
+    let executions = EXECUTIONS.load(Ordering::Relaxed);
+    assert!(executions > 0, "no execution came to its end");
+    let hits = mutation::hits().map(|hits| format!(", the broken operation ran {hits} times")).unwrap_or_default();
+    println!("{executions} executions in {:.1} s{hits}", start.elapsed().as_secs_f64());
+}

@@ -1,0 +1,24 @@
+//! Start and join, by bees that poll and bees that sleep.
+
+use super::Model;
+use crate::hive::{HOT, Hive, PATIENT, SLEEPY};
+use crate::rounds::Rounds;
+use crate::sync::WaitPolicy;
+
+pub(super) const MODELS: &[Model] = &[
+    Model::all("start_hot", "one bee polls through three regions", || play(HOT, 2, &[2, 2, 2])),
+    Model::up_to(2, "start_hot_two", "two bees poll through two regions", || play(HOT, 3, &[3, 3])),
+    Model::up_to(2, "start_sizes", "two bees poll through regions of 3, 2, 1 and 3", || play(HOT, 3, &[3, 2, 1, 3])),
+    Model::up_to(4, "sleep_one", "one bee may sleep before and after each of two regions", || play(SLEEPY, 2, &[2, 2])),
+    Model::all("sleep_once", "one bee falls asleep while a region starts", || play(SLEEPY, 2, &[2])),
+    Model::up_to(3, "sleep_one_patient", "the same, with a second poll before sleeping", || play(PATIENT, 2, &[2, 2])),
+    Model::up_to(3, "sleep_two_once", "two bees fall asleep while a region starts", || play(SLEEPY, 3, &[3])),
+    Model::up_to(2, "sleep_two", "two bees may sleep", || play(SLEEPY, 3, &[3, 2, 3])),
+];
+
+fn play(policy: WaitPolicy, bees: u32, teams: &[u32]) {
+    let hive = Hive::staffed(bees, bees, policy);
+    let mut rounds = Rounds::new(bees);
+    teams.iter().for_each(|&team| rounds.region(&hive, team));
+    hive.end();
+}

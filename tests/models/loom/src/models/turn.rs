@@ -1,0 +1,80 @@
+//! The turn to be queen.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Model;
+use crate::data::Datum;
+use crate::hive::{Helper, Hive, PATIENT, SLEEPY};
+use crate::rounds::Rounds;
+use crate::sync::WaitPolicy;
+
+pub(super) const MODELS: &[Model] = &[
+    Model::all("turn_two", "two queens take turns, of which one may queue", || in_turns(SLEEPY, 2, 1)),
+    Model::all("turn_two_patient", "the same, with a poll before queueing", || in_turns(PATIENT, 2, 1)),
+    Model::up_to(3, "turn_again", "two queens take two turns each", || in_turns(SLEEPY, 2, 2)),
+    Model::up_to(2, "turn_three", "three queens, of whom two may queue", || in_turns(SLEEPY, 3, 1)),
+    Model::up_to(3, "turn_try", "a second queen tries, and a third queues", try_beside_queue),
+    Model::up_to(2, "turn_regions", "two queens start regions of one bee", regions),
+];
+
+/// `queens` take the turn `times` each, and change what only the holder may.
+fn in_turns(policy: WaitPolicy, queens: u32, times: u32) {
+    let hive = Hive::staffed(1, 1, policy);
+    let held = Arc::new(Datum::new(0));
+    let reign = move |hive: &Hive, held: &Datum| {
+        for _ in 0..times {
+            let _turn = hive.crew.take_turn();
+            held.set(held.get() + 1);
+        }
+    };
+    let others: Vec<_> = (1..queens)
+        .map(|_| {
+            let held = Arc::clone(&held);
+            Helper::spawn(&hive, move |hive| reign(hive, &held))
+        })
+        .collect();
+    reign(&hive, &held);
+    others.into_iter().for_each(Helper::join);
+    assert_eq!(held.get(), queens * times, "turns taken");
+    hive.end();
+}
+
+fn try_beside_queue() {
+    let hive = Hive::staffed(1, 1, SLEEPY);
+    let held = Arc::new(Datum::new(0));
+    let queue = Helper::spawn(&hive, {
+        let held = Arc::clone(&held);
+        move |hive| {
+            let _turn = hive.crew.take_turn();
+            held.set(held.get() + 1);
+        }
+    });
+    // Loom runs one thread at a time: the cell is for the result only.
+    let tried = Rc::new(Cell::new(0));
+    let trier = Helper::spawn(&hive, {
+        let (held, tried) = (Arc::clone(&held), Rc::clone(&tried));
+        move |hive| {
+            if let Some(_turn) = hive.crew.try_take_turn() {
+                held.set(held.get() + 1);
+                tried.set(1);
+            }
+        }
+    });
+    let turn = hive.crew.take_turn();
+    held.set(held.get() + 1);
+    drop(turn);
+    queue.join();
+    trier.join();
+    assert_eq!(held.get(), 2 + tried.get(), "turns taken");
+    hive.end();
+}
+
+fn regions() {
+    let hive = Hive::staffed(2, 2, SLEEPY);
+    let other = Helper::spawn(&hive, |hive| Rounds::new(2).region(hive, 2));
+    Rounds::new(2).region(&hive, 2);
+    other.join();
+    hive.end();
+}

@@ -1,0 +1,125 @@
+//! The mutants that the models must reject.
+
+use std::fmt;
+
+use super::source::{Site, sites};
+
+/// What is wrong with a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A variant that a reader might think of, with a name of its own.
+    Logic,
+    /// A fence is left out, or does not order a store before a load.
+    Fence,
+    /// An ordering is Relaxed.
+    Weakened,
+    /// An ordering that both acquires and releases does one of them.
+    Halved,
+    /// A read-modify-write is a load and a store.
+    Torn,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Self::Logic => "logic",
+            Self::Fence => "fence",
+            Self::Weakened => "weakened",
+            Self::Halved => "halved",
+            Self::Torn => "torn",
+        })
+    }
+}
+
+/// A broken variant of the protocol.
+#[derive(Clone, Debug)]
+pub(crate) struct Mutant {
+    pub(crate) kind: Kind,
+    /// As `HIVE_MUTANT` names it.
+    pub(crate) name: String,
+    /// In words, where there is more to say than the name.
+    pub(crate) words: &'static str,
+    /// Why no model can reject it, if so.
+    pub(crate) spared: Option<&'static str>,
+}
+
+impl Mutant {
+    fn new(kind: Kind, site: &Site, change: &str) -> Self {
+        let name = format!("{}:{}#{}={change}", site.file, site.operation, site.number);
+        let spared = SPARED.iter().find(|(spared, _)| *spared == name).map(|&(_, reason)| reason);
+        Self { kind, name, words: "", spared }
+    }
+}
+
+/// Variants by name. The states' numbers are those of `slot.rs`.
+const LOGIC: [(&str, &str); 14] = [
+    ("signal.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
+    ("untucked.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
+    ("slot.rs:compare_exchange#1=blind-1-2", "a sleeper posted without the swap (asleep to notified)"),
+    ("slot.rs:compare_exchange#1=blind-4-2", "a parked bee posted without the swap (parked to notified)"),
+    ("slot.rs:compare_exchange#1=blind-4-3", "a parked bee called without the swap (parked to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-0-1", "falling asleep without the swap (awake to asleep)"),
+    ("slot.rs:compare_exchange#1=blind-1-0", "sleep undone without the swap (asleep to awake)"),
+    ("slot.rs:compare_exchange#1=blind-1-4", "a sleeper parked without the swap (asleep to parked)"),
+    ("slot.rs:compare_exchange#1=blind-0-3", "an awake bee laid off without the swap (awake to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-2-0", "a notified bee awake without the swap (notified to awake)"),
+    ("slot.rs:compare_exchange#1=blind-2-3", "a notified bee laid off without the swap (notified to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-3-0", "the order to park cancelled without the swap (surplus to awake)"),
+    ("slot.rs:compare_exchange#1=blind-3-4", "parking without the swap (surplus to parked)"),
+    ("slot.rs:compare_exchange#1=blind-0-5", "an awake bee dismissed without the swap (awake to dismissed)"),
+];
+
+/// Mutants that are as correct as the protocol itself, or whose fault loom does not see, with the reason.
+///
+/// They are not run. `FINDINGS.md`, number 3, says more.
+const SPARED: [(&str, &str); 16] = [
+    ("attendance.rs:load#1=relaxed", "redundant with the fence in `start`, which a team's size is read before"),
+    ("attendance.rs:fetch_add#1=relaxed", COVERED),
+    ("attendance.rs:fetch_add#1=acquire", COVERED),
+    ("attendance.rs:fetch_add#1=release", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#1=relaxed", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#1=acquire", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#1=release", NOT_SHOWN),
+    ("attendance.rs:fetch_add#2=relaxed", NOT_SHOWN),
+    ("attendance.rs:fetch_add#2=acquire", NOT_SHOWN),
+    ("attendance.rs:fetch_add#2=release", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#2=relaxed", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#2=acquire", NOT_SHOWN),
+    ("attendance.rs:fetch_sub#2=release", NOT_SHOWN),
+    ("slot.rs:compare_exchange#1=failure-relaxed", "no caller uses what a failed change has read"),
+    ("muster.rs:fetch_or#1=relaxed", "the panic's record is behind a mutex, and who is let go reads nothing else"),
+    ("turn.rs:store#2=relaxed", "in a branch that is never reached: a holder who sees the flag finds the queue not empty"),
+];
+
+/// Of what the written proof uses and no model needs.
+const NOT_SHOWN: &str = "not shown needed by these models; kept because the written proof uses it";
+
+/// Of the one that hands on the making of a bee's slot.
+const COVERED: &str = "`falls_asleep` releases as well, and only who has read it touches another's slot";
+
+/// All mutants, those with names first.
+pub(crate) fn all() -> Vec<Mutant> {
+    let named = LOGIC.iter().map(|&(name, words)| Mutant { kind: Kind::Logic, name: name.to_owned(), words, spared: None });
+    let mut mutants: Vec<_> = named.chain(sites().iter().flat_map(of_site)).collect();
+    mutants.sort_by_key(|mutant| mutant.kind);
+    mutants
+}
+
+fn of_site(site: &Site) -> Vec<Mutant> {
+    if site.operation == "fence" {
+        return ["skip", "acqrel"].map(|change| Mutant::new(Kind::Fence, site, change)).into();
+    }
+    let mut mutants = Vec::new();
+    for (which, ordering) in ["", "failure-"].iter().zip(&site.orderings) {
+        if ordering != "Relaxed" {
+            mutants.push(Mutant::new(Kind::Weakened, site, &format!("{which}relaxed")));
+        }
+        if ordering == "AcqRel" {
+            mutants.extend(["acquire", "release"].map(|half| Mutant::new(Kind::Halved, site, &format!("{which}{half}"))));
+        }
+    }
+    if !matches!(site.operation, "load" | "store") {
+        mutants.push(Mutant::new(Kind::Torn, site, "torn"));
+    }
+    mutants
+}

@@ -1,0 +1,100 @@
+//! The atomic operations in the protocol files, found in their text, so that a mutant's name survives an edit elsewhere in its file.
+
+use std::fs;
+use std::panic::Location;
+use std::path::Path;
+
+/// What `crate::sync`'s atomics can do.
+const OPERATIONS: [&str; 10] =
+    ["load", "store", "swap", "fetch_add", "fetch_sub", "fetch_and", "fetch_or", "fetch_update", "compare_exchange", "fence"];
+
+/// An atomic operation in the source.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) file: String,
+    pub(crate) operation: &'static str,
+    /// From 1, among the operations of this name in this file.
+    pub(crate) number: usize,
+    /// As written: one, or two for operations that may fail.
+    pub(crate) orderings: Vec<String>,
+    line: u32,
+    column: u32,
+}
+
+impl Site {
+    pub(crate) fn is_at(&self, location: &Location<'_>) -> bool {
+        location.line() == self.line
+            && location.column() == self.column
+            && Path::new(location.file()).file_name().is_some_and(|name| name == self.file.as_str())
+    }
+}
+
+/// All atomic operations in the protocol files.
+pub(crate) fn sites() -> Vec<Site> {
+    let crew = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../hive/crew");
+    let entries = fs::read_dir(crew).unwrap_or_else(|error| panic!("{crew}: {error}"));
+    let mut files: Vec<_> = entries.map(|entry| entry.expect("a directory entry").path()).collect();
+    files.sort();
+    files
+        .iter()
+        .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
+        .flat_map(|file| in_file(file))
+        .collect()
+}
+
+fn in_file(path: &Path) -> Vec<Site> {
+    let text = fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let file = path.file_name().expect("a file has a name").to_string_lossy().into_owned();
+    let text = without_comments(text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default());
+    let mut counts = [0; OPERATIONS.len()];
+    let mut sites = Vec::new();
+    for (start, _) in text.match_indices(|c: char| c.is_ascii_lowercase()) {
+        let is_word_start = !text[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        let Some(index) = OPERATIONS.iter().position(|operation| is_word_start && is_call(&text[start..], operation)) else {
+            continue;
+        };
+        let orderings = orderings(arguments(&text[start + OPERATIONS[index].len()..]));
+        if orderings.is_empty() {
+            continue;
+        }
+        counts[index] += 1;
+        let line_start = text[..start].rfind('\n').map_or(0, |newline| newline + 1);
+        sites.push(Site {
+            file: file.clone(),
+            operation: OPERATIONS[index],
+            number: counts[index],
+            orderings,
+            line: text[..start].matches('\n').count() as u32 + 1,
+            column: text[line_start..start].chars().count() as u32 + 1,
+        });
+    }
+    sites
+}
+
+/// Blanks out comments and keeps every line and column.
+fn without_comments(text: &str) -> String {
+    text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
+}
+
+fn is_call(text: &str, operation: &str) -> bool {
+    text.strip_prefix(operation).is_some_and(|rest| rest.starts_with('('))
+}
+
+/// What is between the parenthesis that `text` starts with and its partner.
+fn arguments(text: &str) -> &str {
+    let mut depth = 0;
+    for (index, c) in text.char_indices() {
+        match c {
+            '(' => depth += 1,
+            ')' if depth == 1 => return &text[1..index],
+            ')' => depth -= 1,
+            _ => {}
+        }
+    }
+    ""
+}
+
+fn orderings(arguments: &str) -> Vec<String> {
+    let after = arguments.split("Ordering::").skip(1);
+    after.map(|text| text.chars().take_while(char::is_ascii_alphanumeric).collect()).collect()
+}

@@ -1,0 +1,30 @@
+//! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from loom.
+
+#[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
+mod atomic;
+#[path = "../../../common/mutex.rs"]
+mod mutex;
+mod semaphore;
+mod wait;
+
+pub(crate) use std::sync::atomic::Ordering;
+
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, with_states};
+pub(crate) use loom::cell::UnsafeCell;
+pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use semaphore::Semaphore;
+pub(crate) use wait::{Hold, WaitPolicy};
+
+use crate::stage;
+
+/// What `mutex` is made of.
+mod raw {
+    pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
+}
+
+/// In a wait that ends by itself.
+fn give_way() {
+    /// See `stage::give_way`.
+    const EXPLORED_WAITS: u32 = 4;
+    stage::give_way(EXPLORED_WAITS);
+}

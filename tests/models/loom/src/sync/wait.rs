@@ -1,0 +1,61 @@
+//! Patience without a clock.
+
+use crate::stage::{self, Stage};
+
+/// How long the members of a modelled hive poll before they sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitPolicy {
+    /// This many polls in vain are followed by another.
+    Polls(u32),
+    /// Nobody sleeps at a poll.
+    Endless,
+}
+
+/// See `stage::give_way`.
+const EXPLORED_POLLS: u32 = 8;
+
+impl WaitPolicy {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { policy: *self, polls: 0 }
+    }
+
+    /// Where the bees need the queen's core. Here each has its own.
+    pub(crate) fn step_aside(&self) {}
+
+    pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
+        sleep();
+    }
+}
+
+/// The patience of one wait.
+pub(crate) struct Patience {
+    policy: WaitPolicy,
+    polls: u32,
+}
+
+impl Patience {
+    pub(crate) fn poll_again(&mut self) -> bool {
+        match self.policy {
+            WaitPolicy::Polls(polls) if stage::now() != Stage::Setting => {
+                self.polls += 1;
+                self.polls <= polls
+            }
+            // Until the play begins, bees come up and stay up.
+            WaitPolicy::Polls(_) | WaitPolicy::Endless => {
+                stage::give_way(EXPLORED_POLLS);
+                true
+            }
+        }
+    }
+}
+
+/// A hold takes no time here.
+pub(crate) struct Hold;
+
+impl Hold {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn keep(&mut self, _: &WaitPolicy) {}
+}

@@ -1,0 +1,36 @@
+//! How a run ends when something is wrong: at once, with a message, whatever catches panics meanwhile.
+
+use std::panic::{self, PanicHookInfo};
+use std::process::exit;
+
+/// The exit status of a run in which a model failed.
+pub(crate) const REJECTED: i32 = 9;
+
+/// The first word of the line that says why.
+pub(crate) const MARK: &str = "REJECTED:";
+
+/// Makes every panic the end of the process, except those of members who wait at a barrier that another left out. (Panics
+/// that the models throw themselves do not call the hook.)
+pub(crate) fn watch() {
+    panic::set_hook(Box::new(|info| {
+        let message = message(info);
+        if !message.contains("call barrier() equally often") {
+            let place = info.location().map(|at| format!(" [{}:{}]", file_name(at.file()), at.line())).unwrap_or_default();
+            fail(&format!("{message}{place}"));
+        }
+    }));
+}
+
+fn message(info: &PanicHookInfo<'_>) -> String {
+    info.payload_as_str().unwrap_or("a panic without words").to_owned()
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
+/// Ends the run.
+pub(crate) fn fail(reason: &str) -> ! {
+    eprintln!("{MARK} {}", reason.split_whitespace().collect::<Vec<_>>().join(" "));
+    exit(REJECTED)
+}

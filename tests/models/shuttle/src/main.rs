@@ -1,0 +1,81 @@
+//! The hive's protocols under shuttle: the very files of `hive/crew/`, with shuttle's primitives for `crate::sync`, many bees and
+//! random schedules.
+//!
+//! See `tests/models/README.md`.
+
+#[allow(dead_code, reason = "the scenes use what they need")]
+#[path = "../../../../hive/crew/mod.rs"]
+mod crew;
+
+mod hive;
+mod quiet;
+mod rounds;
+mod scenes;
+mod sync;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use scenes::{SCENES, Scene};
+use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
+use shuttle::{Config, Runner};
+
+/// The same schedules each time. `SHUTTLE_RANDOM_SEED` gives others.
+const SEED: u64 = 0xbee;
+
+/// Priorities change so often in one execution of PCT.
+const PCT_DEPTH: usize = 4;
+
+fn main() -> ExitCode {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+    let filter = match arguments[..] {
+        [] => "",
+        ["list"] => {
+            SCENES.iter().for_each(|scene| println!("{:10} {}", scene.name, scene.about));
+            return ExitCode::SUCCESS;
+        }
+        [filter] => filter,
+        _ => {
+            eprintln!("usage: [list | PART_OF_NAME]");
+            return ExitCode::FAILURE;
+        }
+    };
+    let scenes: Vec<_> = SCENES.iter().filter(|scene| scene.name.contains(filter)).collect();
+    let passed = scenes.iter().filter(|scene| play(scene)).count();
+    println!("scenes: {passed} passed, {} failed", scenes.len() - passed);
+    if passed == scenes.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs a scene under both schedulers. Says whether nothing was found.
+fn play(scene: &Scene) -> bool {
+    let start = Instant::now();
+    let random = run(scene, RandomScheduler::new_from_seed(SEED, scene.executions));
+    let by_priority = run(scene, PctScheduler::new_from_seed(SEED, PCT_DEPTH, scene.executions / 4));
+    let seconds = start.elapsed().as_secs_f64();
+    match (random, by_priority) {
+        (Some(random), Some(by_priority)) => {
+            println!("ok      {:10} {random} random and {by_priority} PCT executions in {seconds:.1} s", scene.name);
+            true
+        }
+        _ => {
+            println!("FAILED  {:10} the schedule that failed is above", scene.name);
+            false
+        }
+    }
+}
+
+/// None: a schedule failed, and shuttle has printed it.
+fn run(scene: &Scene, scheduler: impl Scheduler + 'static) -> Option<usize> {
+    let mut config = Config::new();
+    config.silence_warnings = true;
+    let script = scene.script;
+    let runner = Runner::new(scheduler, config);
+    std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        runner.run(move || {
+            quiet::about_deserters();
+            script();
+        })
+    }))
+    .ok()
+}

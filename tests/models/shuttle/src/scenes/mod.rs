@@ -1,0 +1,38 @@
+//! The scenes: long scripts with many bees, whose sizes and orders are drawn anew in each execution.
+
+mod end;
+mod panics;
+mod queens;
+mod regions;
+mod storm;
+
+use shuttle::rand::{Rng, thread_rng};
+
+/// A script, and how often it is run with random choices of the next thread; a quarter as often with priorities (PCT).
+pub(crate) struct Scene {
+    pub(crate) name: &'static str,
+    pub(crate) about: &'static str,
+    pub(crate) executions: usize,
+    pub(crate) script: fn(),
+}
+
+impl Scene {
+    const fn new(name: &'static str, about: &'static str, executions: usize, script: fn()) -> Self {
+        Self { name, about, executions, script }
+    }
+}
+
+pub(crate) const SCENES: [Scene; 7] = [
+    Scene::new("regions", "teams of all sizes in a hive of 15 bees", 6_000, regions::of_all_sizes),
+    Scene::new("barriers", "teams of all sizes with barriers", 6_000, regions::with_barriers),
+    Scene::new("hire", "a hive that grows from one member with its regions", 8_000, regions::growing),
+    Scene::new("panics", "members panic, or leave a barrier out", 8_000, panics::of_some),
+    Scene::new("storm", "two threads resize and settle while regions run", 10_000, storm::of_resizes),
+    Scene::new("queens", "four queens, one of whom only tries", 10_000, queens::in_turns),
+    Scene::new("end", "a hive ends while its bees do anything but a region", 15_000, end::at_any_time),
+];
+
+/// From `least` to `most`, by the execution's random numbers.
+fn draw(least: u32, most: u32) -> u32 {
+    thread_rng().gen_range(least..=most)
+}

@@ -1,0 +1,24 @@
+//! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from shuttle.
+
+mod atomic;
+#[path = "../../../common/mutex.rs"]
+mod mutex;
+mod semaphore;
+mod wait;
+
+pub(crate) use std::sync::atomic::Ordering;
+
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence};
+pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use semaphore::Semaphore;
+pub(crate) use wait::{Hold, WaitPolicy};
+
+/// What `mutex` is made of.
+mod raw {
+    pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
+}
+
+/// In a wait that ends by itself.
+fn give_way() {
+    shuttle::thread::yield_now();
+}

@@ -1,0 +1,46 @@
+//! Patience without a clock: how many polls it has is drawn from the schedule's own random numbers.
+
+use shuttle::rand::{Rng, thread_rng};
+
+/// The most polls before sleeping.
+const MOST_POLLS: u32 = 4;
+
+/// How a modelled hive waits.
+pub(crate) struct WaitPolicy;
+
+impl WaitPolicy {
+    pub(crate) fn patience(&self) -> Patience {
+        Patience { polls: thread_rng().gen_range(0..=MOST_POLLS) }
+    }
+
+    /// Where the bees need the queen's core. Here each has its own.
+    pub(crate) fn step_aside(&self) {}
+
+    pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
+        sleep();
+    }
+}
+
+/// The patience of one wait.
+pub(crate) struct Patience {
+    /// Left.
+    polls: u32,
+}
+
+impl Patience {
+    pub(crate) fn poll_again(&mut self) -> bool {
+        self.polls = self.polls.wrapping_sub(1);
+        self.polls < MOST_POLLS
+    }
+}
+
+/// A hold takes no time here.
+pub(crate) struct Hold;
+
+impl Hold {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn keep(&mut self, _: &WaitPolicy) {}
+}
