@@ -1,4 +1,4 @@
-//! STREAM triad: a[i] = b[i] + s c[i].
+//! STREAM triad: `a[i] = b[i] + s * c[i]`.
 
 use crate::kernels::{disjoint::Disjoint, split};
 use crate::runtimes::Runtime;
