@@ -13,7 +13,7 @@ const HINTS: [(&str, &[&str]); 14] = [
     ("untucked.rs", &["settle"]),
     ("blind-1", &["sleep", "shrink"]),
     ("blind-0-1", &["end", "shrink"]),
-    ("blind-4", &["grow", "shrink"]),
+    ("blind-4", &["shrink_grow", "grow", "shrink"]),
     ("blind", &["settle", "resizers", "end", "shrink"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
     ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
