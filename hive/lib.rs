@@ -37,6 +37,7 @@ mod frame;
 mod global;
 mod habitat;
 mod hive;
+mod hold;
 mod housing;
 mod pin;
 #[cfg(doc)]

@@ -9,8 +9,9 @@ pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 use std::sync::PoisonError;
 use std::time::Duration;
 
+pub(crate) use crate::hold::Hold;
 pub(crate) use crate::semaphore::Semaphore;
-pub(crate) use crate::wait::{Hold, WaitPolicy};
+pub(crate) use crate::wait::WaitPolicy;
 
 /// Waits for `condition`, and not for ever: a millisecond. For a waiter that may have been missed, and then must look again by itself.
 pub(crate) fn wait_a_while<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {

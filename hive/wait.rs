@@ -1,7 +1,7 @@
 //! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
 
-use std::hint::{black_box, spin_loop};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
@@ -35,14 +35,13 @@ pub(crate) struct WaitPolicy {
     cpus: usize,
     /// The CPUs that bees are bound to, one each.
     bees_cpus: CpuMask,
-    turns_per_step: u32,
 }
 
 impl WaitPolicy {
     /// Members poll for `spin` and sleep afterwards; on `cpus` CPUs, as far as this process may use them.
     /// Bees are bound to `bees_cpus`.
     pub(crate) fn new(spin: Duration, cpus: usize, bees_cpus: CpuMask) -> Self {
-        Self { spin, cpus, bees_cpus, turns_per_step: turns_per_step() }
+        Self { spin, cpus, bees_cpus }
     }
 
     /// Moves the queen off a CPU that a bee is bound to. She is not bound, and the kernel may have put her there while the bee slept; it
@@ -166,117 +165,6 @@ impl Patience<'_> {
         yield_now();
         self.yields <= YIELDS
     }
-}
-
-/// How long a bee lets the signal's cache line be, after it has written its arrival there, before it polls it for the next start.
-///
-/// A poll takes the line away from whoever holds it. One that comes between the queen's reading of the arrival and her
-/// next start makes her fetch the line back first: about half a round trip, twice. One that comes late is late. When the right moment
-/// is depends on the machine and on the program, so it is found by trial: now and then some regions are run with a hold one step
-/// longer or shorter, and it stays if they came round faster. Where regions do not follow each other closely a hold changes nothing, because it
-/// is over before the next start.
-#[derive(Debug)]
-pub(crate) struct Hold {
-    steps: u32,
-    /// The number of steps before the trial that goes on; none: no trial does.
-    before: Option<u32>,
-    longer_next: bool,
-    /// When the last lap began: from arrival to arrival.
-    lap_began: Option<Instant>,
-    laps: u32,
-    /// Of the laps sampled in this phase, and in the phase before.
-    sampled: Duration,
-    sampled_before: Duration,
-}
-
-impl Hold {
-    /// The longest hold.
-    const MOST_STEPS: u32 = 30;
-    /// Laps between two trials.
-    const SETTLED_LAPS: u32 = 2048;
-    /// Laps of a trial; the same number at the end of a settled phase is what it is compared with.
-    const SAMPLED_LAPS: u32 = 64;
-    /// A lap counts for no more than this: one that took longer was not about cache lines.
-    const LONGEST_LAP: Duration = Duration::from_micros(2);
-
-    pub(crate) fn new() -> Self {
-        Self {
-            steps: 10,
-            before: None,
-            longer_next: true,
-            lap_began: None,
-            laps: 0,
-            sampled: Duration::ZERO,
-            sampled_before: Duration::ZERO,
-        }
-    }
-
-    /// Lets the line be.
-    #[inline(always)]
-    pub(crate) fn keep(&mut self, policy: &WaitPolicy) {
-        self.learn(Instant::now());
-        idle(self.steps * policy.turns_per_step);
-    }
-
-    fn learn(&mut self, now: Instant) {
-        let lap = self.lap_began.replace(now).map_or(Self::LONGEST_LAP, |began| now - began);
-        self.laps += 1;
-        let phase = if self.before.is_some() { Self::SAMPLED_LAPS } else { Self::SETTLED_LAPS };
-        if self.laps + Self::SAMPLED_LAPS > phase {
-            self.sampled += lap.min(Self::LONGEST_LAP);
-        }
-        if self.laps == phase {
-            self.end_phase();
-        }
-    }
-
-    #[cold]
-    fn end_phase(&mut self) {
-        let sampled = std::mem::take(&mut self.sampled);
-        self.laps = 0;
-        match self.before.take() {
-            None => {
-                self.sampled_before = sampled;
-                self.before = Some(self.steps);
-                self.steps = if self.longer_next { (self.steps + 1).min(Self::MOST_STEPS) } else { self.steps.saturating_sub(1) };
-            }
-            // Better by a few per cent, or it is noise: it stays, and the next trial goes on the same way.
-            Some(_) if sampled < self.sampled_before - self.sampled_before / 32 => {}
-            Some(before) => {
-                self.steps = before;
-                self.longer_next = !self.longer_next;
-            }
-        }
-    }
-}
-
-/// Lets time pass without touching memory, in finer grains than a PAUSE has, which takes up to 60 ns.
-#[inline(always)]
-fn idle(turns: u32) {
-    for turn in 0..turns {
-        black_box(turn);
-    }
-}
-
-/// The turns of `idle` that take a step of a [`Hold`]: about 8 ns.
-fn turns_per_step() -> u32 {
-    const STEP: Duration = Duration::from_nanos(8);
-    const SAMPLE: u32 = 10_000;
-    // Not a OnceLock: one that another thread was filling when this process was forked would never be full.
-    static MEASURED: AtomicU32 = AtomicU32::new(0);
-    // Relaxed, here and below: only the number itself is shared.
-    if MEASURED.load(Ordering::Relaxed) == 0 {
-        let sample = || {
-            let start = Instant::now();
-            idle(SAMPLE);
-            start.elapsed()
-        };
-        // The least of a few: this thread may have lost its core in one.
-        let least = (0..5).map(|_| sample()).min().unwrap_or_default().as_nanos().max(1);
-        let turns = (STEP.as_nanos() * u128::from(SAMPLE) / least).clamp(1, 1_000) as u32;
-        MEASURED.store(turns, Ordering::Relaxed);
-    }
-    MEASURED.load(Ordering::Relaxed)
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ impl<'c> Life<'c> {
         loop {
             if let Some(team) = self.called() {
                 self.run_part(team);
-                self.hold.keep(self.crew.policy());
+                self.hold.keep();
                 patience = self.crew.policy().patience();
             } else if !self.slot.is_awake() {
                 if self.follow_state().is_break() {

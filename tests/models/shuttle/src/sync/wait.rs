@@ -42,5 +42,5 @@ impl Hold {
         Self
     }
 
-    pub(crate) fn keep(&mut self, _: &WaitPolicy) {}
+    pub(crate) fn keep(&mut self) {}
 }
