@@ -25,6 +25,7 @@
 //! How a region starts, how its members meet, and how the hive is resized while it runs is described, and proved, in `protocols`
 //! (the pages `docs/start.md`, `docs/muster.md` and `docs/resize.md` of the repository).
 
+mod asymmetric_fence;
 mod bond;
 mod build_info;
 mod colony;
@@ -49,6 +50,7 @@ mod semaphore;
 mod signal_mask;
 mod split;
 mod sync;
+mod thread_token;
 mod topology;
 mod wait;
 

@@ -3,6 +3,9 @@
 #[doc = include_str!("../docs/start.md")]
 pub mod start {}
 
+#[doc = include_str!("../docs/turn.md")]
+pub mod turn {}
+
 #[doc = include_str!("../docs/muster.md")]
 pub mod muster {}
 

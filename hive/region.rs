@@ -73,7 +73,8 @@ impl Bee<'_> {
     ///
     /// # Panics
     /// If another member's part has ended without coming to this barrier: that would otherwise be a wait for ever. When another
-    /// member has panicked, the barrier ends this part by unwinding, without a report of its own.
+    /// member has panicked, the barrier ends this part by unwinding, without a report of its own; what that member did before is visible to
+    /// the destructors that run then.
     #[inline]
     #[track_caller]
     pub fn barrier(&self) {

@@ -58,32 +58,35 @@ impl Attendance {
 
     #[inline(always)]
     pub(crate) fn read(&self) -> Reading {
-        // Acquire: pairs with the AcqRel of the changes below: who reads that bees came back finds them called back.
+        // Acquire: pairs with the Release in `resize`; who reads that a bee has come finds its slot.
         Reading(self.word.load(Ordering::Acquire))
     }
 
     /// Makes the hive's size `bees`. The caller holds the roster.
     pub(crate) fn resize(&self, bees: u32) {
         let now = self.read().bees();
-        // AcqRel: pairs with the Acquire in `read`. A difference, because bees fall asleep and wake meanwhile.
+        // A difference, because bees fall asleep and wake meanwhile.
         if bees >= now {
-            self.word.fetch_add(u64::from(bees - now) * Reading::BEE, Ordering::AcqRel);
+            // Release: pairs with the Acquire in `read`; publishes the new bees' slots. All changes of this word are read-modify-writes, so
+            // who reads a later one has it too.
+            self.word.fetch_add(u64::from(bees - now) * Reading::BEE, Ordering::Release);
         } else {
-            self.word.fetch_sub(u64::from(now - bees) * Reading::BEE, Ordering::AcqRel);
+            // Relaxed: the fences of `Crew::start` and `Life::park` say what the queen reads of it.
+            self.word.fetch_sub(u64::from(now - bees) * Reading::BEE, Ordering::Relaxed);
         }
     }
 
     /// Counts a bee that is about to become ASLEEP.
     pub(crate) fn falls_asleep(&self) {
-        // AcqRel: pairs with the Acquire in `read`.
-        let before = Reading(self.word.fetch_add(1, Ordering::AcqRel));
+        // Relaxed: the fences of `Crew::start` and `Life::sleep` say what the queen reads of it.
+        let before = Reading(self.word.fetch_add(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() < u32::from(u16::MAX), "one more asleep than there can be: {before:?}");
     }
 
     /// Counts off a bee that has left ASLEEP. Whoever won that change calls this.
     pub(crate) fn is_up(&self) {
-        // AcqRel: pairs with the Acquire in `read`: who misses the sleeper sees what became of it.
-        let before = Reading(self.word.fetch_sub(1, Ordering::AcqRel));
+        // Relaxed: the change out of ASLEEP (AcqRel) comes after the sleeper was counted, and a queen who reads too few up calls in vain.
+        let before = Reading(self.word.fetch_sub(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() > 0, "woken without having slept: {before:?}");
     }
 }

@@ -243,7 +243,8 @@ impl Muster {
     /// A member's panic: lets everybody at a barrier go, now and until the region is over.
     #[cold]
     pub(crate) fn poison<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
-        // Release: pairs with the Acquire loads of the waiting members and of the queen; publishes the panic's record.
+        // Release: pairs with the Acquire loads of the waiting members and of the queen; publishes
+        // what the panicking member did before.
         let before = Word(self.word.fetch_or(Word::POISONED, Ordering::Release));
         if before.has(Word::DOZING) {
             self.wake_dozers(slots);

@@ -92,17 +92,17 @@ impl Slot {
     }
 
     pub(crate) fn state(&self) -> State {
-        // Acquire: pairs with the AcqRel in `change`; whoever reads a state sees what led to it.
-        State::from_bits(self.state.load(Ordering::Acquire))
+        // Relaxed: whoever acts on it does so by `change`.
+        State::from_bits(self.state.load(Ordering::Relaxed))
     }
 
     /// Makes `from` into `to`; says whether the state was `from`. Who is told true has won, alone, and owes what the
     /// transition asks for.
     pub(crate) fn change(&self, from: State, to: State) -> bool {
         debug_assert!(from.may_become(to), "a bee does not go from {from:?} to {to:?}");
-        // AcqRel on success and Acquire on failure: pairs with itself and with the Acquire in `state`, so that the changes of a
-        // bee's state hand on what was done before each of them.
-        self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Acquire).is_ok()
+        // AcqRel: pairs with itself, so that the changes of a bee's state hand on what was done before each of them. Failure
+        // is Relaxed: who fails looks again, or goes to its semaphore.
+        self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
     /// Ends the bee, whatever it is doing, and wakes it for that. Says what it was doing.

@@ -1,25 +1,73 @@
-//! Whose turn it is to be queen: a lock that costs one swap and one store when nobody else wants it, and is handed over in order of
-//! arrival when somebody does, so that a busy queen starves nobody.
+//! Whose turn it is to be queen: a lock that costs a thread which takes it again and again no more than stores, one swap when
+//! threads take turns, and that is handed over in order of arrival when they queue, so that a busy queen starves nobody.
+//!
+//! The first thread that takes the turn many times in a row becomes its *owner*, and the turn is *reserved* to it (a biased lock,
+//! as Java's were): it takes the turn by a plain store, a light fence and a look whether it is reserved still. Anybody else who
+//! wants the turn ends the reservation first, and pays for the fence on both sides with a heavy one; the owner may earn it again.
 
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-use crate::sync::{AtomicBool, AtomicU32, Condvar, Mutex, MutexGuard, Ordering, UnsafeCell, WaitPolicy, wait_a_while};
+use crate::sync::{
+    AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadToken, UnsafeCell, WaitPolicy, heavy_fence,
+    light_fence, takes_to_reserve, this_thread, wait_a_while,
+};
 
-/// Nobody has the turn.
+/// Nobody has taken the turn by a swap.
 const FREE: u32 = 0;
-/// Somebody has it.
+/// Somebody has.
 const HELD: u32 = 1;
+
+/// No thread's token.
+const NOBODY: ThreadToken = ThreadToken::MAX;
 
 /// The turn, and what only its holder may touch. Kept in cache lines of its own: the queen writes here in every region, and the bees
 /// have nothing to look for here.
 #[repr(align(128))]
 pub(crate) struct Turn<T> {
     state: AtomicU32,
+    /// Whether the owner has the turn, or is about to see that it is not reserved any more. Only the owner writes it: were there a second
+    /// owner one day, the first might still be about to take back what it wrote before.
+    reigns: AtomicBool,
+    /// Whether the owner may take the turn without a swap. Changed by who has swapped `state` to HELD.
+    reserved: AtomicBool,
     /// Whether the queue may not be empty. Changes under the queue's lock.
     queued: AtomicBool,
-    held: UnsafeCell<T>,
+    /// Set once, by itself when it has swapped `state` to HELD.
+    owner: AtomicU64,
+    held: UnsafeCell<Held<T>>,
     queue: Mutex<Queue>,
     served: Condvar,
+}
+
+struct Held<T> {
+    value: T,
+    streak: Streak,
+}
+
+/// The takes by swap of one thread in a row.
+struct Streak {
+    thread: ThreadToken,
+    takes: u32,
+    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, so that those who alternate for good pay
+    /// for few.
+    needed: u32,
+}
+
+impl Streak {
+    /// Counts a take by `thread`. Whether it has earned a reservation.
+    fn count(&mut self, thread: ThreadToken) -> bool {
+        if self.thread != thread {
+            *self = Self { thread, takes: 0, ..*self };
+        }
+        self.takes = self.takes.saturating_add(1);
+        self.takes > self.needed
+    }
+
+    fn broken(&mut self) {
+        self.takes = 0;
+        self.needed = self.needed.saturating_mul(4);
+    }
 }
 
 /// Those who wait asleep: tickets given out, and those that have been served.
@@ -34,11 +82,15 @@ struct Queue {
 unsafe impl<T: Send> Sync for Turn<T> {}
 
 impl<T> Turn<T> {
-    pub(crate) fn new(held: T) -> Self {
+    pub(crate) fn new(value: T) -> Self {
+        let streak = Streak { thread: NOBODY, takes: 0, needed: takes_to_reserve() };
         Self {
             state: AtomicU32::new(FREE),
+            reigns: AtomicBool::new(false),
+            reserved: AtomicBool::new(false),
             queued: AtomicBool::new(false),
-            held: UnsafeCell::new(held),
+            owner: AtomicU64::new(NOBODY),
+            held: UnsafeCell::new(Held { value, streak }),
             queue: Mutex::new(Queue::default()),
             served: Condvar::new(),
         }
@@ -47,10 +99,76 @@ impl<T> Turn<T> {
     /// Takes the turn if nobody has it.
     #[inline]
     pub(crate) fn try_take(&self) -> Option<Guard<'_, T>> {
-        // Acquire: pairs with the Release in `Guard::drop`; makes the last holder's changes visible.
-        let taken = self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed);
-        // Lazily: a guard that exists gives the turn back.
-        taken.is_ok().then(|| Guard { turn: self })
+        match self.try_take_as_owner() {
+            Some(guard) => Some(guard),
+            None => self.try_take_by_swap(),
+        }
+    }
+
+    #[inline(always)]
+    fn try_take_as_owner(&self) -> Option<Guard<'_, T>> {
+        // Relaxed, all three: a thread knows whether it is the owner and reigns; whether the turn is reserved is looked at again below.
+        let may = self.owner.load(Ordering::Relaxed) == this_thread()
+            && self.reserved.load(Ordering::Relaxed)
+            && !self.reigns.load(Ordering::Relaxed);
+        if !may {
+            return None;
+        }
+        // Relaxed: the fence orders it.
+        self.reigns.store(true, Ordering::Relaxed);
+        // Who ends the reservation either sees the store above or is seen below. Pairs with the heavy fence in `end_reservation`.
+        light_fence();
+        // Relaxed: nobody else has held the turn since it was reserved, so there is nothing to acquire.
+        if self.reserved.load(Ordering::Relaxed) {
+            return Some(Guard::new(self, By::Owning));
+        }
+        // Release: as in `give_back_by_owner`, whose store this one hides.
+        self.reigns.store(false, Ordering::Release);
+        None
+    }
+
+    fn try_take_by_swap(&self) -> Option<Guard<'_, T>> {
+        // Acquire: pairs with the Release in `give_back_by_swap`; makes the last holder's changes visible.
+        if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
+            return None;
+        }
+        // Relaxed: changed by those who had swapped the state before.
+        let was_reserved = self.reserved.load(Ordering::Relaxed);
+        if was_reserved {
+            self.end_reservation();
+        }
+        // Acquire: pairs with the Release in `give_back_by_owner`; makes the owner's changes visible.
+        if self.reigns.load(Ordering::Acquire) {
+            // Release: as in `give_back_by_swap`. Those who queue are told by the owner, not here.
+            self.state.store(FREE, Ordering::Release);
+            return None;
+        }
+        let mut guard = Guard::new(self, By::Swap);
+        if was_reserved {
+            guard.held_mut().streak.broken();
+        }
+        Some(guard)
+    }
+
+    /// Afterwards, an owner who does not reign will not.
+    #[cold]
+    fn end_reservation(&self) {
+        // Relaxed: the fence orders it.
+        self.reserved.store(false, Ordering::Relaxed);
+        // Pairs with the light fence in `try_take_as_owner`.
+        heavy_fence();
+    }
+
+    /// Reserves the turn to the calling thread, which has swapped the state, unless another owns it.
+    #[cold]
+    fn reserve(&self, thread: ThreadToken) {
+        // Relaxed, all three: written by who has swapped the state; the Release that gives it back publishes them to whoever swaps it next.
+        if self.owner.load(Ordering::Relaxed) == NOBODY {
+            self.owner.store(thread, Ordering::Relaxed);
+        }
+        if self.owner.load(Ordering::Relaxed) == thread {
+            self.reserved.store(true, Ordering::Relaxed);
+        }
     }
 
     /// Takes the turn, waiting for it.
@@ -66,9 +184,10 @@ impl<T> Turn<T> {
     fn take_later(&self, policy: &WaitPolicy) -> Guard<'_, T> {
         let mut patience = policy.patience();
         while patience.poll_again() {
-            // Relaxed: only to spare the other queens a swap that would fail.
+            // Relaxed, both: only to spare the others a swap that would fail.
             if self.state.load(Ordering::Relaxed) == FREE
-                && let Some(guard) = self.try_take()
+                && !self.reigns.load(Ordering::Relaxed)
+                && let Some(guard) = self.try_take_by_swap()
             {
                 return guard;
             }
@@ -84,11 +203,11 @@ impl<T> Turn<T> {
         self.queued.store(true, Ordering::Relaxed);
         loop {
             if queue.served > ticket {
-                return Guard { turn: self };
+                return Guard::new(self, By::Swap);
             }
-            // The head of the queue looks whether the turn was given back by somebody who had not seen the queue yet.
+            // The head of the queue looks whether the turn was given back by the owner, or by somebody who had not seen the queue yet.
             if queue.served == ticket
-                && let Some(guard) = self.try_take()
+                && let Some(guard) = self.try_take_by_swap()
             {
                 self.serve_next(&mut queue);
                 return guard;
@@ -97,16 +216,20 @@ impl<T> Turn<T> {
         }
     }
 
-    /// Gives the turn to the head of the queue, or back if the queue is empty after all.
+    /// Gives the turn, taken by a swap, to the head of the queue.
     #[cold]
     fn hand_over(&self) {
         let mut queue = self.lock_queue();
-        if queue.served == queue.tickets {
-            // Release: as in `Guard::drop`.
-            self.state.store(FREE, Ordering::Release);
-            return;
-        }
+        // Who sets the flag is served by a holder before it is taken down, and the holder is here.
+        assert!(queue.served < queue.tickets, "the flag is up, and {} of {} served", queue.served, queue.tickets);
         self.serve_next(&mut queue);
+        self.served.notify_all();
+    }
+
+    /// Lets the head of the queue see that the owner has given the turn back.
+    #[cold]
+    fn call_queue(&self) {
+        let _queue = self.lock_queue();
         self.served.notify_all();
     }
 
@@ -124,39 +247,84 @@ impl<T> Turn<T> {
     }
 }
 
-/// The turn, held.
+/// How the turn was taken.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum By {
+    Owning,
+    Swap,
+}
+
+/// The turn, held. Stays on its thread, which may own the turn.
 pub(crate) struct Guard<'t, T> {
     turn: &'t Turn<T>,
+    by: By,
+    _on_its_thread: PhantomData<*const ()>,
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
+impl<'t, T> Guard<'t, T> {
+    /// Call once for each time that the turn is taken.
+    #[inline(always)]
+    fn new(turn: &'t Turn<T>, by: By) -> Self {
+        Self { turn, by, _on_its_thread: PhantomData }
+    }
+
+    #[inline(always)]
+    fn held(&self) -> &Held<T> {
+        // SAFETY: this guard is the only one, so there are only shared borrows of it, which keep it alive.
+        self.turn.held.with(|held| unsafe { &*held })
+    }
+
+    #[inline(always)]
+    fn held_mut(&mut self) -> &mut Held<T> {
+        // SAFETY: this guard is the only one, and is borrowed mutably.
+        self.turn.held.with_mut(|held| unsafe { &mut *held })
+    }
+
+    #[inline(always)]
+    fn give_back_by_owner(&self) {
+        // Release: pairs with the Acquire in `try_take_by_swap`; publishes this holder's changes.
+        self.turn.reigns.store(false, Ordering::Release);
+        // Relaxed: who queues up at this very moment may be missed; it finds the turn free when it looks again.
+        if self.turn.queued.load(Ordering::Relaxed) {
+            self.turn.call_queue();
+        }
+    }
+
+    fn give_back_by_swap(&mut self) {
+        // Relaxed: as above.
+        if self.turn.queued.load(Ordering::Relaxed) {
+            return self.turn.hand_over();
+        }
+        let thread = this_thread();
+        if self.held_mut().streak.count(thread) {
+            self.turn.reserve(thread);
+        }
+        // Release: pairs with the Acquire in `try_take_by_swap`; publishes this holder's changes.
+        self.turn.state.store(FREE, Ordering::Release);
+    }
+}
+
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one, so there are only shared borrows of it, which keep it alive.
-        self.turn.held.with(|held| unsafe { &*held })
+        &self.held().value
     }
 }
 
-#[expect(unsafe_code, reason = "a lock shares what it protects")]
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard is the only one, and is borrowed mutably.
-        self.turn.held.with_mut(|held| unsafe { &mut *held })
+        &mut self.held_mut().value
     }
 }
 
 impl<T> Drop for Guard<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Relaxed: no swap and no fence, which would be a tenth of a region's time. Who queues up at this very moment may be
-        // missed; it finds the turn free when it looks again.
-        if self.turn.queued.load(Ordering::Relaxed) {
-            self.turn.hand_over();
-        } else {
-            // Release: pairs with the Acquire in `try_take`; publishes this holder's changes.
-            self.turn.state.store(FREE, Ordering::Release);
+        match self.by {
+            By::Owning => self.give_back_by_owner(),
+            By::Swap => self.give_back_by_swap(),
         }
     }
 }
@@ -176,6 +344,24 @@ mod tests {
         assert!(turn.try_take().is_none());
         drop(guard);
         assert_eq!(*turn.try_take().expect("free again"), 1);
+    }
+
+    #[test]
+    fn a_thread_that_takes_it_again_and_again_does_so_without_a_swap() {
+        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
+        let turn = Turn::new(0);
+        let needed = takes_to_reserve();
+        if needed == u32::MAX {
+            return; // No heavy fence here.
+        }
+        (0..=needed).for_each(|_| *turn.take(&policy) += 1);
+        let reigning = turn.take(&policy);
+        assert!(reigning.by == By::Owning && *reigning == needed + 1);
+        std::thread::scope(|scope| scope.spawn(|| assert!(turn.try_take().is_none(), "the owner reigns")).join().unwrap());
+        drop(reigning);
+        std::thread::scope(|scope| scope.spawn(|| *turn.take(&policy) += 1).join().unwrap());
+        let after = turn.take(&policy);
+        assert!(after.by == By::Swap && *after == needed + 2, "the reservation has ended");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 14] = [
+const HINTS: [(&str, &[&str]); 15] = [
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),
@@ -15,6 +15,7 @@ const HINTS: [(&str, &[&str]); 14] = [
     ("blind-0-1", &["end", "shrink"]),
     ("blind-4", &["shrink_grow", "grow", "shrink"]),
     ("blind", &["settle", "resizers", "end", "shrink"]),
+    ("slot.rs:compare_exchange#1=", &["settle_work", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
     ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),

@@ -51,6 +51,7 @@ fn play(policy: WaitPolicy, acts: &'static [Act]) {
         outputs[id as usize].set(input.get() + id);
         match acts[id as usize] {
             Meet => {
+                let _look = Look { outputs: &outputs, acts };
                 member.barrier();
                 panic!("the barrier is passed, to which not all have come");
             }
@@ -68,6 +69,22 @@ fn play(policy: WaitPolicy, acts: &'static [Act]) {
     }
     Rounds::new(team).region(&hive, team);
     hive.end();
+}
+
+/// Sees, when the member's part unwinds, what the one member who panicked did before.
+struct Look<'o> {
+    outputs: &'o [Datum],
+    acts: &'static [Act],
+}
+
+impl Drop for Look<'_> {
+    fn drop(&mut self) {
+        // Of several only one is known to have panicked yet, and a barrier left out is told of by who waits there.
+        let culprits: Vec<_> = self.acts.iter().zip(0..).filter(|&(&act, _)| act != Meet).collect();
+        if let [(Throw, id)] = culprits[..] {
+            assert_eq!(self.outputs[id as usize].get(), 7 + id, "what member {id} did before it panicked");
+        }
+    }
 }
 
 /// The lowest of those who threw; or the barrier's own complaint if nobody threw and somebody left it out.

@@ -5,8 +5,20 @@ use std::panic::Location;
 use std::path::Path;
 
 /// What `crate::sync`'s atomics can do.
-const OPERATIONS: [&str; 10] =
-    ["load", "store", "swap", "fetch_add", "fetch_sub", "fetch_and", "fetch_or", "fetch_update", "compare_exchange", "fence"];
+const OPERATIONS: [&str; 12] = [
+    "load",
+    "store",
+    "swap",
+    "fetch_add",
+    "fetch_sub",
+    "fetch_and",
+    "fetch_or",
+    "fetch_update",
+    "compare_exchange",
+    "fence",
+    "light_fence",
+    "heavy_fence",
+];
 
 /// An atomic operation in the source.
 #[derive(Clone, Debug)]
@@ -15,7 +27,7 @@ pub(crate) struct Site {
     pub(crate) operation: &'static str,
     /// From 1, among the operations of this name in this file.
     pub(crate) number: usize,
-    /// As written: one, or two for operations that may fail.
+    /// As written: one, or two for operations that may fail; none for the fences of a pair.
     pub(crate) orderings: Vec<String>,
     line: u32,
     column: u32,
@@ -54,7 +66,8 @@ fn in_file(path: &Path) -> Vec<Site> {
             continue;
         };
         let orderings = orderings(arguments(&text[start + OPERATIONS[index].len()..]));
-        if orderings.is_empty() {
+        // A call of a function of the same name, or a fence of a pair, whose import is no call.
+        if orderings.is_empty() && !is_of_fence_pair(OPERATIONS[index]) {
             continue;
         }
         counts[index] += 1;
@@ -69,6 +82,10 @@ fn in_file(path: &Path) -> Vec<Site> {
         });
     }
     sites
+}
+
+pub(super) fn is_of_fence_pair(operation: &str) -> bool {
+    operation.ends_with("_fence")
 }
 
 /// Blanks out comments and keeps every line and column.

@@ -223,3 +223,23 @@ pub(crate) fn fence(order: Ordering) {
         Some(change) => mutation::misfit(change),
     }
 }
+
+/// The light fence of a pair, as strong as the heavy one makes it.
+#[track_caller]
+pub(crate) fn light_fence() {
+    pair_fence(Location::caller());
+}
+
+/// The heavy fence of a pair.
+#[track_caller]
+pub(crate) fn heavy_fence() {
+    pair_fence(Location::caller());
+}
+
+fn pair_fence(location: &Location<'_>) {
+    match mutation::at(location) {
+        None => loom_atomic::fence(Ordering::SeqCst),
+        Some(Change::Skip) => {}
+        Some(change) => mutation::misfit(change),
+    }
+}

@@ -5,14 +5,16 @@ mod atomic;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod semaphore;
+mod token;
 mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, with_states};
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use semaphore::Semaphore;
+pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 
 use crate::stage;

@@ -33,6 +33,10 @@ boxed!(AtomicBool, bool);
 /// Every interleaving is sequentially consistent here: see the loom models for the fences.
 pub(crate) fn fence(_: Ordering) {}
 
+pub(crate) fn light_fence() {}
+
+pub(crate) fn heavy_fence() {}
+
 /// The cell behind the interface that the protocol files use. Races are for loom to find.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 

@@ -4,13 +4,15 @@ mod atomic;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod semaphore;
+mod token;
 mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence};
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use semaphore::Semaphore;
+pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 
 /// What `mutex` is made of.

@@ -1,0 +1,79 @@
+//! A pair of sequentially consistent fences of which one is free: the light one only keeps the compiler from reordering, and the
+//! heavy one makes all cores that run threads of this process execute a fence, by Linux's `membarrier`.
+//!
+//! For a thread that does a thing all the time and another that seldom needs to know: of two threads that each write, fence and
+//! read what the other writes, at least one sees the other's write, if one fence is light and the other heavy.
+
+use std::sync::atomic::{Ordering, compiler_fence};
+
+/// The cheap side.
+#[inline(always)]
+pub(crate) fn light() {
+    compiler_fence(Ordering::SeqCst);
+}
+
+/// The dear side: some 20 us, and an interrupt on each core that runs a thread of this process.
+///
+/// # Panics
+/// Where `are_available` says no.
+#[cfg(target_os = "linux")]
+pub(crate) fn heavy() {
+    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
+        .unwrap_or_else(|error| panic!("membarrier, after it was registered: {error}"));
+}
+
+/// Whether the pair can be had. The first call of a process registers it, which takes milliseconds where threads are running already.
+#[cfg(target_os = "linux")]
+pub(crate) fn are_available() -> bool {
+    // Not remembered: a second registration costs a system call and no more.
+    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
+}
+
+#[cfg(target_os = "linux")]
+#[expect(unsafe_code, reason = "libc has no wrapper")]
+fn membarrier(command: libc::c_int) -> std::io::Result<()> {
+    const NO_FLAGS: libc::c_uint = 0;
+    const ANY_CPU: libc::c_int = 0;
+    // SAFETY: the call touches no memory of the caller's.
+    let status = unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, ANY_CPU) };
+    if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn heavy() {
+    unreachable!("there is no heavy fence on this system");
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn are_available() -> bool {
+    false
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use std::sync::Barrier;
+    use std::sync::atomic::AtomicU64;
+
+    #[test]
+    fn of_two_writers_one_sees_the_other() {
+        if !are_available() {
+            return;
+        }
+        let (light_side, heavy_side, round) = (AtomicU64::new(0), AtomicU64::new(0), Barrier::new(2));
+        let missed = |own: &AtomicU64, other: &AtomicU64, fence: fn(), turn: u64| {
+            round.wait();
+            own.store(turn, Ordering::Relaxed);
+            fence();
+            let missed = other.load(Ordering::Relaxed) < turn;
+            round.wait();
+            missed
+        };
+        std::thread::scope(|scope| {
+            let other = scope.spawn(|| (1..=5_000).map(|turn| missed(&light_side, &heavy_side, light, turn)).collect::<Vec<_>>());
+            let this: Vec<_> = (1..=5_000).map(|turn| missed(&heavy_side, &light_side, heavy, turn)).collect();
+            let both = this.iter().zip(other.join().unwrap()).filter(|(this, other)| **this && *other);
+            assert_eq!(both.count(), 0, "rounds in which neither saw the other");
+        });
+    }
+}

@@ -1,0 +1,27 @@
+//! Who the turn is reserved to.
+
+use std::cell::Cell;
+
+/// Differs between any two threads of an execution.
+pub(crate) type ThreadToken = u64;
+
+thread_local! {
+    /// Given in this execution. Loom's threads are all on one of the system's.
+    static GIVEN: Cell<ThreadToken> = const { Cell::new(0) };
+}
+
+loom::thread_local! {
+    static TOKEN: ThreadToken = {
+        GIVEN.set(GIVEN.get() + 1);
+        GIVEN.get()
+    };
+}
+
+pub(crate) fn this_thread() -> ThreadToken {
+    TOKEN.with(|token| *token)
+}
+
+/// The turn is reserved to the first that has had it.
+pub(crate) fn takes_to_reserve() -> u32 {
+    0
+}

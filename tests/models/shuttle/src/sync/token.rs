@@ -1,0 +1,13 @@
+//! Who the turn is reserved to.
+
+/// Differs between any two threads of an execution.
+pub(crate) type ThreadToken = u64;
+
+pub(crate) fn this_thread() -> ThreadToken {
+    usize::from(shuttle::thread::current().id()) as ThreadToken
+}
+
+/// Twice in a row.
+pub(crate) fn takes_to_reserve() -> u32 {
+    1
+}
