@@ -18,7 +18,7 @@ pub(crate) struct Effort {
     cpu_window_ms: u64,
     /// Steps of the heat kernel.
     pub(crate) jacobi_steps: u64,
-    /// Samples of the round trip.
+    /// Samples of the round trip, each with a cache line of its own.
     pub(crate) round_trips: u32,
 }
 
@@ -29,11 +29,11 @@ impl Effort {
         cpu_wait_ms: 1000,
         cpu_window_ms: 400,
         jacobi_steps: 1000,
-        round_trips: 9,
+        round_trips: 25,
     };
 
     pub(crate) const QUICK: Self =
-        Self { hot_ms: 10, after_idle: [20, 5, 2, 1], cpu_wait_ms: 250, cpu_window_ms: 250, jacobi_steps: 50, round_trips: 5 };
+        Self { hot_ms: 10, after_idle: [20, 5, 2, 1], cpu_wait_ms: 250, cpu_window_ms: 250, jacobi_steps: 50, round_trips: 9 };
 
     pub(crate) const fn hot(&self) -> Duration {
         Duration::from_millis(self.hot_ms)

@@ -1,15 +1,18 @@
 //! The round trip: one cache line to another CPU and back, by plain loads and stores.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use crate::cpus;
 use crate::timing::nanoseconds;
 
-/// There and back this often for one sample.
-const BOUNCES: u64 = 4000;
+/// There and back this often for one sample, and before it, while the line finds its way.
+const BOUNCES: u64 = 1200;
+const WARM_UP: u64 = 200;
 
 /// Alone on its cache line, and on the line that is fetched along with it.
+#[derive(Default)]
 #[repr(align(128))]
 struct Ball(AtomicU64);
 
@@ -23,37 +26,44 @@ impl Ball {
         // Release: pairs with the Acquire in `wait_for`.
         self.0.store(value, Ordering::Release);
     }
+
+    fn send_and_await(&self, bounces: Range<u64>) {
+        for bounce in bounces {
+            self.throw(2 * bounce + 1);
+            self.wait_for(2 * bounce + 2);
+        }
+    }
+
+    fn send_back(&self, bounces: Range<u64>) {
+        for bounce in bounces {
+            self.wait_for(2 * bounce + 1);
+            self.throw(2 * bounce + 2);
+        }
+    }
 }
 
-/// Nanoseconds a round trip between two CPUs, a sample for each of many bounces; the first samples warm up.
-pub(crate) fn measure(here: usize, there: usize, samples: u32) -> Vec<f64> {
-    let ball = Ball(AtomicU64::new(0));
-    let throws = (u64::from(samples) + 2) * BOUNCES;
+/// Nanoseconds a round trip between two CPUs: a sample for each of many bounces of each of so many lines.
+///
+/// Many lines, because the part of the chip that keeps track of a line depends on its address, and its distance makes a line up to half as
+/// dear again.
+pub(crate) fn measure(here: usize, there: usize, lines: u32) -> Vec<f64> {
+    let balls: Vec<Ball> = (0..lines).map(|_| Ball::default()).collect();
     thread::scope(|scope| {
         scope.spawn(|| {
             cpus::pin(there);
-            for bounce in 0..throws {
-                ball.wait_for(2 * bounce + 1);
-                ball.throw(2 * bounce + 2);
-            }
+            balls.iter().for_each(|ball| ball.send_back(0..WARM_UP + BOUNCES));
         });
-        scope.spawn(|| throw_and_time(&ball, here, throws)).join().expect("the thrower does not panic")
+        let thrower = scope.spawn(|| {
+            cpus::pin(here);
+            balls.iter().map(throw_and_time).collect()
+        });
+        thrower.join().expect("the thrower does not panic")
     })
 }
 
-fn throw_and_time(ball: &Ball, cpu: usize, throws: u64) -> Vec<f64> {
-    cpus::pin(cpu);
-    let mut samples = Vec::new();
-    for first in (0..throws).step_by(usize::try_from(BOUNCES).expect("a small number")) {
-        let took = nanoseconds(|| {
-            for bounce in first..first + BOUNCES {
-                ball.throw(2 * bounce + 1);
-                ball.wait_for(2 * bounce + 2);
-            }
-        });
-        samples.push(took / BOUNCES as f64);
-    }
-    samples.split_off(2)
+fn throw_and_time(ball: &Ball) -> f64 {
+    ball.send_and_await(0..WARM_UP);
+    nanoseconds(|| ball.send_and_await(WARM_UP..WARM_UP + BOUNCES)) / BOUNCES as f64
 }
 
 #[cfg(test)]
