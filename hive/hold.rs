@@ -18,56 +18,62 @@ const FIRST: usize = 7;
 /// Times that a search goes through all holds. What disturbs one pass disturbs all holds alike.
 const PASSES: u32 = 4;
 
-/// Laps of one hold in one pass, of which the first is still about the hold before.
-const LAPS: u32 = 8;
+/// Laps of one hold in one pass, timed together: reading the clock in each would make their lengths uneven.
+const LAPS: u32 = 12;
 
-/// Laps before the first search, and, at most, between two. A search is 640 laps, each up to twice as long as needed.
+/// Laps before the first search, and, at most, between two. A search is 960 laps, each up to twice as long as needed.
 const FIRST_REST: u32 = 128;
-const LONGEST_REST: u32 = 1 << 16;
+const LONGEST_REST: u32 = 1 << 17;
 
-/// A lap that takes longer is not about cache lines, and is left out.
+/// Laps that take longer are not about cache lines, and a search among them is given up.
 const LONGEST_LAP: Duration = Duration::from_micros(2);
 
 /// A bee's hold, and what it learns about it. A lap goes from one arrival of the bee to its next.
 pub(crate) struct Hold {
+    /// Turns of `idle`.
+    turns: u32,
+    /// Laps before something else is done about it.
+    laps: u32,
     chosen: usize,
-    lap_began: Option<Instant>,
-    /// Laps left before the next search, and before the one after it.
-    rest: u32,
     next_rest: u32,
     search: Option<Search>,
 }
 
 impl Hold {
     pub(crate) fn new() -> Self {
-        Self { chosen: FIRST, lap_began: None, rest: FIRST_REST, next_rest: FIRST_REST, search: None }
+        Self { turns: turns(FIRST), laps: FIRST_REST, chosen: FIRST, next_rest: FIRST_REST, search: None }
     }
 
     /// Lets the line be. Call right after an arrival.
     #[inline(always)]
     pub(crate) fn keep(&mut self) {
-        // The clock is read in every lap, not just in a search: it takes a part of the hold.
-        let now = Instant::now();
-        let lap = self.lap_began.replace(now).map_or(LONGEST_LAP, |began| now - began);
-        if lap < LONGEST_LAP {
-            self.rest = self.rest.saturating_sub(1);
-            if self.rest == 0 {
-                self.learn(lap);
-            }
+        self.laps -= 1;
+        if self.laps == 0 {
+            self.go_on(Instant::now());
         }
-        let hold = self.search.as_ref().map_or(self.chosen, |search| search.hold);
-        idle(HOLDS[hold]);
+        idle(self.turns);
     }
 
     #[cold]
-    fn learn(&mut self, lap: Duration) {
-        let search = self.search.get_or_insert_default();
-        if let Some(sums) = search.note(lap) {
-            self.chosen = choose(&sums, self.chosen);
-            self.search = None;
-            self.next_rest = (self.next_rest * 8).min(LONGEST_REST);
-            self.rest = self.next_rest;
+    fn go_on(&mut self, now: Instant) {
+        match self.search.take() {
+            None => self.try_next(Search::new(now)),
+            Some(mut search) => match search.note(now) {
+                Progress::Next => self.try_next(search),
+                Progress::Found(sums) => self.rest_with(choose(&sums, self.chosen), (self.next_rest * 8).min(LONGEST_REST)),
+                Progress::GivenUp => self.rest_with(self.chosen, self.next_rest),
+            },
         }
+    }
+
+    fn try_next(&mut self, search: Search) {
+        (self.turns, self.laps) = (turns(search.hold), LAPS);
+        self.search = Some(search);
+    }
+
+    fn rest_with(&mut self, hold: usize, rest: u32) {
+        (self.turns, self.laps) = (turns(hold), rest);
+        (self.chosen, self.next_rest) = (hold, rest);
     }
 }
 
@@ -75,32 +81,41 @@ impl Hold {
 type Sums = [u32; HOLDS.len()];
 
 /// A search that goes on: every hold is tried in turn, a few times over.
-#[derive(Default)]
 struct Search {
     pass: u32,
-    /// The hold on trial, and the laps that it has had in this pass.
+    /// The hold on trial, and since when.
     hold: usize,
-    laps: u32,
+    since: Instant,
     sums: Sums,
 }
 
+/// What comes after the laps of one hold.
+enum Progress {
+    Next,
+    Found(Sums),
+    GivenUp,
+}
+
 impl Search {
-    /// Takes a lap of the hold on trial, and goes on to the next when it has had enough. The sums, when all have.
-    fn note(&mut self, lap: Duration) -> Option<Sums> {
-        if self.laps > 0 {
-            // A lap is shorter than LONGEST_LAP.
-            self.sums[self.hold] += lap.as_nanos() as u32;
+    fn new(now: Instant) -> Self {
+        Self { pass: 0, hold: 0, since: now, sums: Sums::default() }
+    }
+
+    /// Takes the time of the laps of the hold on trial, which end now.
+    fn note(&mut self, now: Instant) -> Progress {
+        let took = now - self.since;
+        if took > LAPS * LONGEST_LAP {
+            return Progress::GivenUp;
         }
-        self.laps += 1;
-        if self.laps == LAPS {
-            self.laps = 0;
-            self.hold += 1;
-        }
+        // No more than LONGEST_LAP for each lap: far from what the type holds.
+        self.sums[self.hold] += took.as_nanos() as u32;
+        self.since = now;
+        self.hold += 1;
         if self.hold == HOLDS.len() {
             self.hold = 0;
             self.pass += 1;
         }
-        (self.pass == PASSES).then_some(self.sums)
+        if self.pass == PASSES { Progress::Found(self.sums) } else { Progress::Next }
     }
 }
 
@@ -110,16 +125,19 @@ fn choose(sums: &Sums, chosen: usize) -> usize {
     if sums[best] < sums[chosen] - sums[chosen] / 32 { best } else { chosen }
 }
 
-/// Lets so many nanoseconds pass without touching memory that is shared, in finer grains than a PAUSE has, which takes up to 60.
+/// Lets time pass without touching memory that is shared, in finer grains than a PAUSE has, which takes up to 60 ns.
 #[inline(always)]
-fn idle(nanoseconds: u32) {
-    for turn in 0..nanoseconds * turns_per_64_ns() / 64 {
+fn idle(turns: u32) {
+    for turn in 0..turns {
         black_box(turn);
     }
 }
 
-/// The turns of the loop in `idle` that take 64 ns.
-#[inline(always)]
+/// The turns of `idle` that a hold takes.
+fn turns(hold: usize) -> u32 {
+    HOLDS[hold] * turns_per_64_ns() / 64
+}
+
 fn turns_per_64_ns() -> u32 {
     // Not a OnceLock: one that another thread was filling when this process was forked would never be full.
     static MEASURED: AtomicU32 = AtomicU32::new(0);
@@ -134,14 +152,11 @@ fn turns_per_64_ns() -> u32 {
     }
 }
 
-#[cold]
 fn measure_turns() -> u32 {
     const SAMPLE: u32 = 10_000;
     let sample = || {
         let start = Instant::now();
-        (0..SAMPLE).for_each(|turn| {
-            black_box(turn);
-        });
+        idle(SAMPLE);
         start.elapsed()
     };
     // The least of a few: this thread may have lost its core in one.
@@ -153,16 +168,26 @@ fn measure_turns() -> u32 {
 mod tests {
     use super::*;
 
-    /// The hold that is found where a lap takes `cost(hold in nanoseconds)`.
-    fn found(cost: impl Fn(u32) -> u64) -> u32 {
-        let mut search = Search::default();
-        let sums = loop {
-            let lap = Duration::from_nanos(cost(HOLDS[search.hold]));
-            if let Some(sums) = search.note(lap) {
-                break sums;
+    /// Lets `laps` go by that take `cost(hold in nanoseconds)` each.
+    fn run(hold: &mut Hold, clock: &mut Instant, laps: u32, cost: impl Fn(u32) -> u64) {
+        for _ in 0..laps {
+            let on_trial = hold.search.as_ref().map_or(hold.chosen, |search| search.hold);
+            *clock += Duration::from_nanos(cost(HOLDS[on_trial]));
+            hold.laps -= 1;
+            if hold.laps == 0 {
+                hold.go_on(*clock);
             }
-        };
-        HOLDS[choose(&sums, FIRST)]
+        }
+    }
+
+    const SEARCH: u32 = HOLDS.len() as u32 * PASSES * LAPS;
+
+    /// The hold that is found in the first search.
+    fn found(cost: impl Fn(u32) -> u64) -> u32 {
+        let mut hold = Hold::new();
+        run(&mut hold, &mut Instant::now(), FIRST_REST + SEARCH, cost);
+        assert!(hold.search.is_none());
+        HOLDS[hold.chosen]
     }
 
     #[test]
@@ -180,13 +205,16 @@ mod tests {
     }
 
     #[test]
+    fn laps_that_are_not_about_cache_lines_teach_nothing() {
+        assert_eq!(found(|hold| if hold == 16 { 3_000 } else { 9_000 }), HOLDS[FIRST]);
+    }
+
+    #[test]
     fn searches_grow_rare() {
-        let mut hold = Hold::new();
-        let search_laps = HOLDS.len() as u32 * PASSES * LAPS;
-        for rest in [FIRST_REST, 8 * FIRST_REST, 64 * FIRST_REST, 512 * FIRST_REST, LONGEST_REST] {
-            assert_eq!((hold.rest, hold.search.is_some()), (rest, false));
-            hold.rest = 0;
-            (0..search_laps).for_each(|_| hold.learn(Duration::from_nanos(100)));
+        let (mut hold, mut clock) = (Hold::new(), Instant::now());
+        for rest in [FIRST_REST, 8 * FIRST_REST, 64 * FIRST_REST, 512 * FIRST_REST, LONGEST_REST, LONGEST_REST] {
+            assert_eq!((hold.laps, hold.search.is_some()), (rest, false));
+            run(&mut hold, &mut clock, rest + SEARCH, |_| 100);
         }
     }
 }
