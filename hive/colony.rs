@@ -13,6 +13,7 @@ use crate::frame;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::pin::{self, PinError};
+use crate::rehearsal;
 use crate::semaphore::Semaphore;
 use crate::signal_mask;
 use crate::topology::Place;
@@ -42,7 +43,7 @@ impl Colony {
     pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
         let policy = WaitPolicy::new(config.spin, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         Arc::new(Self {
-            crew: Crew::new(config.max_bees, policy),
+            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees)),
             config,
             habitat,
             housing,

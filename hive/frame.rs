@@ -67,12 +67,13 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
+    use crate::crew::Stage;
     use crate::topology::CpuMask;
 
     use crate::wait::WaitPolicy;
 
     fn crew() -> Crew {
-        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()))
+        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()), Stage::new(1))
     }
 
     #[test]

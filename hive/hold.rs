@@ -133,6 +133,11 @@ fn idle(turns: u32) {
     }
 }
 
+/// Lets the line be for as long as a bee does that has learnt nothing yet.
+pub(crate) fn keep_first() {
+    idle(turns(FIRST));
+}
+
 /// The turns of `idle` that a hold takes.
 fn turns(hold: usize) -> u32 {
     HOLDS[hold] * turns_per_64_ns() / 64

@@ -44,6 +44,7 @@ mod pin;
 #[cfg(doc)]
 pub mod protocols;
 mod region;
+mod rehearsal;
 mod report;
 mod results;
 mod semaphore;

@@ -14,6 +14,7 @@ mod queen;
 mod resize;
 mod signal;
 mod slot;
+mod stage;
 mod turn;
 mod untucked;
 
@@ -29,8 +30,8 @@ use panics::Panics;
 use queen::Ledger;
 use resize::Roster;
 pub(crate) use signal::MAX_TEAM;
-use signal::Signal;
 use slot::{Slot, State};
+pub(crate) use stage::{Follower, Leader, Stage};
 pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
@@ -42,7 +43,7 @@ const NEAR_TEAM: u32 = 4;
 
 /// What a hive's members share.
 pub(crate) struct Crew {
-    signal: Signal,
+    signal: Stage,
     /// Where teams meet that are too large for the muster in the signal's line.
     far: CachePadded<Muster>,
     turn: Turn<Ledger>,
@@ -62,12 +63,12 @@ struct Settled {
 
 impl Crew {
     /// A crew of the queen alone, which can grow to `max_bees` members.
-    pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
+    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage) -> Self {
         assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
         let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
         slots[0].get_or_init(|| Box::new(Slot::new(State::Awake)));
         Self {
-            signal: Signal::new(),
+            signal: stage,
             far: CachePadded::new(Muster::new()),
             turn: Turn::new(Ledger::new()),
             attendance: Attendance::new(),

@@ -277,6 +277,12 @@ impl Muster {
         }
     }
 
+    /// Whether all bees of the queen's team have left.
+    pub(crate) fn has_ended(&self, account: &Account) -> bool {
+        // Acquire: as in `await_end`.
+        account.at_end(Word(self.word.load(Ordering::Acquire))) == Some(End::Clean)
+    }
+
     /// The queen's wait for the bees of her team, after her own part.
     #[inline]
     pub(crate) fn await_end(&self, account: &Account, own: &Slot, policy: &WaitPolicy) -> End {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Crew, Life, Member, Part};
+use crate::crew::{Crew, Life, Member, Part, Stage};
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{stage, verdict};
 
@@ -37,7 +37,7 @@ pub(crate) struct Hive {
 impl Hive {
     /// Of the queen alone.
     pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
-        Self { crew: Arc::new(Crew::new(max_bees, policy)) }
+        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1))) }
     }
 
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.

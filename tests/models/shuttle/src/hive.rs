@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
 
-use crate::crew::{Crew, Life, Member, Part};
+use crate::crew::{Crew, Life, Member, Part, Stage};
 use crate::sync::WaitPolicy;
 
 struct Body<F>(F);
@@ -28,7 +28,7 @@ pub(crate) struct Hive {
 impl Hive {
     /// Of `bees` members, which may grow to `max_bees`.
     pub(crate) fn new(max_bees: u32, bees: u32) -> Self {
-        let hive = Self { crew: Arc::new(Crew::new(max_bees, WaitPolicy)), bees: Arc::default() };
+        let hive = Self { crew: Arc::new(Crew::new(max_bees, WaitPolicy, Stage::new(1))), bees: Arc::default() };
         hive.grow_to(bees);
         hive
     }

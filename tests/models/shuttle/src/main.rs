@@ -3,7 +3,7 @@
 //!
 //! See `tests/models/README.md`.
 
-#[allow(dead_code, reason = "the scenes use what they need")]
+#[allow(dead_code, unused_imports, reason = "the scenes use what they need")]
 #[path = "../../../../hive/crew/mod.rs"]
 mod crew;
 

@@ -1,8 +1,12 @@
 //! Start and join, by bees that poll and bees that sleep.
 
+use std::sync::Arc;
+
 use super::Model;
+use crate::crew::{Follower, Leader, Stage as Lines};
 use crate::hive::{HOT, Hive, PATIENT, SLEEPY};
 use crate::rounds::Rounds;
+use crate::stage;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -13,6 +17,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::all("sleep_once", "one bee falls asleep while a region starts", || play(SLEEPY, 2, &[2])),
     Model::up_to(3, "sleep_one_patient", "the same, with a second poll before sleeping", || play(PATIENT, 2, &[2, 2])),
     Model::up_to(3, "sleep_two_once", "two bees fall asleep while a region starts", || play(SLEEPY, 3, &[3])),
+    Model::all("rehearsal", "two threads rehearse two regions on a line", rehearse),
     Model::up_to(2, "sleep_two", "two bees may sleep", || play(SLEEPY, 3, &[3, 2, 3])),
 ];
 
@@ -21,4 +26,27 @@ fn play(policy: WaitPolicy, bees: u32, teams: &[u32]) {
     let mut rounds = Rounds::new(bees);
     teams.iter().for_each(|&team| rounds.region(&hive, team));
     hive.end();
+}
+
+fn rehearse() {
+    const REGIONS: u32 = 2;
+    /// See `stage::give_way`.
+    const EXPLORED_LOOKS: u32 = 8;
+    let look_again = || {
+        stage::give_way(EXPLORED_LOOKS);
+        true
+    };
+    let lines = Arc::new(Lines::new(1));
+    stage::play();
+    let bee = loom::thread::spawn({
+        let lines = Arc::clone(&lines);
+        move || {
+            let mut follower = Follower::new(&lines.lines()[0]);
+            (0..REGIONS).for_each(|_| follower.region(look_again).expect("never given up"));
+        }
+    });
+    let mut leader = Leader::new(&lines.lines()[0]);
+    (0..REGIONS).for_each(|_| leader.region(look_again).expect("never given up"));
+    bee.join().expect("the follower ends");
+    assert_eq!(lines.look().epoch(), u64::from(REGIONS), "regions rehearsed");
 }
