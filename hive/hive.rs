@@ -157,10 +157,10 @@ impl Hive {
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
         // No more than there can be members: a region of `n` may be refused.
         let results = Results::new(n.min(self.max_bees()));
-        self.spmd(n, |bee| {
-            let result = body(bee);
+        let (inbox, body) = (results.inbox(), &body);
+        self.spmd(n, move |bee| {
             // SAFETY: a region has one member of each number, and returns before the results are looked at.
-            unsafe { results.put(bee.id(), result) };
+            unsafe { inbox.put_with(bee.id(), bee.count(), || body(bee)) };
         });
         results.into_vec()
     }
