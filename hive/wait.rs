@@ -54,8 +54,20 @@ impl WaitPolicy {
     /// The patience of one wait.
     #[inline(always)]
     pub(crate) fn patience(&self) -> Patience<'_> {
+        self.patience_of(self.spin)
+    }
+
+    /// The patience of one wait for somebody who was asleep and has been called. A core that has been idle for long may take longer to wake than
+    /// anybody polls otherwise, and would take as long again to wake who waits for it.
+    #[inline(always)]
+    pub(crate) fn patience_with_sleepers(&self) -> Patience<'_> {
+        self.patience_of(self.spin.saturating_mul(8))
+    }
+
+    #[inline(always)]
+    fn patience_of(&self, spin: Duration) -> Patience<'_> {
         let polls = if self.crowded() { HOT_POLLS } else { 0 };
-        Patience { policy: self, polls, yields: 0, deadline: None }
+        Patience { policy: self, spin, polls, yields: 0, deadline: None }
     }
 
     /// Marks the calling bee as gone from its core while `sleep` runs.
@@ -111,6 +123,7 @@ impl Drop for Counted {
 /// The patience of one wait: polls hot, then with pauses until the policy's spin time is over, then yields, then is over.
 pub(crate) struct Patience<'p> {
     policy: &'p WaitPolicy,
+    spin: Duration,
     polls: u32,
     yields: u32,
     /// None: the clock has not been looked at yet, or spinning never ends.
@@ -140,7 +153,7 @@ impl Patience<'_> {
         }
         // Wraps back to the start of this phase, so that an endless spin does not overflow.
         self.polls = HOT_POLLS;
-        if self.policy.spin == Duration::MAX {
+        if self.spin == Duration::MAX {
             return true;
         }
         let now = Instant::now();
@@ -154,7 +167,7 @@ impl Patience<'_> {
             Some(_) => true,
             None => {
                 // A spin time beyond the clock's range is endless.
-                self.deadline = now.checked_add(self.policy.spin);
+                self.deadline = now.checked_add(self.spin);
                 true
             }
         }

@@ -283,10 +283,10 @@ impl Muster {
         account.at_end(Word(self.word.load(Ordering::Acquire))) == Some(End::Clean)
     }
 
-    /// The queen's wait for the bees of her team, after her own part.
+    /// The queen's wait for the bees of her team, after her own part. `late`: some were asleep when she started them.
     #[inline]
-    pub(crate) fn await_end(&self, account: &Account, own: &Slot, policy: &WaitPolicy) -> End {
-        let mut patience = policy.patience();
+    pub(crate) fn await_end(&self, account: &Account, own: &Slot, policy: &WaitPolicy, late: bool) -> End {
+        let mut patience = if late { policy.patience_with_sleepers() } else { policy.patience() };
         loop {
             // Acquire: pairs with the Release in `leave` and in `poison`.
             let word = Word(self.word.load(Ordering::Acquire));

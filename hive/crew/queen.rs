@@ -35,27 +35,30 @@ impl Crew {
     pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &P) {
         debug_assert!(team > 1, "a team of one meets nobody");
         let base = *turn.base(team);
-        self.start(turn, team, Order { job: Job::new(part), base });
+        let late = self.start(turn, team, Order { job: Job::new(part), base });
         let queen = Member::new(self, 0, team, base);
         self.perform(&queen, || part.run(&queen));
-        let end = self.await_bees(&queen);
+        let end = self.await_bees(&queen, late);
         *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
         if end == End::Poisoned {
             self.panics.resume();
         }
     }
 
+    /// Starts a region. Says whether bees had to be called from their beds.
     #[inline]
     #[expect(unsafe_code, reason = "lends the caller's part to the team")]
-    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) {
+    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) -> bool {
         // SAFETY: the caller has the turn, and whoever had it before kept it until its team had arrived.
         unsafe { self.signal.publish(team, order) };
         // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Life::sleep` and
         // `Life::park`.
         fence(Ordering::SeqCst);
-        if !self.attendance.read().all_up(team) {
+        let late = !self.attendance.read().all_up(team);
+        if late {
             self.call_up(team);
         }
+        late
     }
 
     /// Makes sure that each bee of a team that has been started comes to its region.
@@ -94,10 +97,10 @@ impl Crew {
 
     /// Waits until all bees of the queen's team have arrived.
     #[inline]
-    fn await_bees(&self, queen: &Member<'_>) -> End {
+    fn await_bees(&self, queen: &Member<'_>, late: bool) -> End {
         let account = queen.account();
         let muster = self.muster(account.team);
-        match muster.await_end(&account, self.slot(0), self.policy()) {
+        match muster.await_end(&account, self.slot(0), self.policy(), late) {
             End::Deserter => {
                 self.perform(queen, || {
                     panic!(
@@ -107,7 +110,7 @@ impl Crew {
                         account.passed + 1,
                     )
                 });
-                muster.await_end(&account, self.slot(0), self.policy())
+                muster.await_end(&account, self.slot(0), self.policy(), late)
             }
             end => end,
         }

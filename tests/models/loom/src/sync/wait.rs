@@ -19,6 +19,10 @@ impl WaitPolicy {
         Patience { policy: *self, polls: 0 }
     }
 
+    pub(crate) fn patience_with_sleepers(&self) -> Patience {
+        self.patience()
+    }
+
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
 

@@ -13,6 +13,10 @@ impl WaitPolicy {
         Patience { polls: thread_rng().gen_range(0..=MOST_POLLS) }
     }
 
+    pub(crate) fn patience_with_sleepers(&self) -> Patience {
+        self.patience()
+    }
+
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
 
