@@ -64,10 +64,11 @@ impl Crew {
     /// Makes sure that each bee of a team that has been started comes to its region.
     #[cold]
     fn call_up(&self, team: u32) {
-        self.policy().step_aside();
         for id in 1..team {
             self.call(id);
         }
+        // After the calls: on a core that has been idle every step takes long, and the bees wake meanwhile.
+        self.policy().step_aside();
     }
 
     /// Wakes bee `id` if it is in bed. A parked one runs its part as a surplus bee and parks again: the hive was made smaller while this
