@@ -151,6 +151,12 @@ impl RuntimeId {
         matches!(self, Self::LibgompActive | Self::LibompActive)
     }
 
+    /// Whether the runtime's threads are all asleep when the program has done nothing for `gap`.
+    pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
+        let sleeps_at_last = matches!(self, Self::Hive | Self::RayonWorker | Self::RayonOutside | Self::StdScope);
+        sleeps_at_last && gap >= Duration::from_millis(1)
+    }
+
     /// Whether every member stays on its CPU. Threads made anew would have to pin themselves each time.
     pub(crate) const fn is_pinned(self) -> bool {
         !matches!(self, Self::StdScope)

@@ -44,7 +44,8 @@ fn measure(job: &Job) -> Result<Measured, String> {
     if let [here, there, ..] = job.cpus[..] {
         let round_trips = round_trip::measure(here, there, job.effort.round_trips);
         measured.references.insert(Reference::RoundTrip, round_trips);
-        if let Some(gap) = job.case.gap() {
+        // Where the runtime's threads sleep, the hand-overs are measured in turn with its regions.
+        if let Some(gap) = job.case.gap().filter(|gap| !job.runtime.sleeps_after(*gap)) {
             let samples = job.effort.samples_after_idle(job.case);
             let hand_overs = hand_over::measure(here, there, gap, samples);
             measured.references.insert(Reference::HandOver, hand_overs);

@@ -1,22 +1,50 @@
 //! The limit of sleeping: a thread that waits in the kernel is woken by a semaphore and answers with a store. No
 //! runtime whose threads sleep can start a region sooner than that.
 
+use std::thread;
+use std::time::Duration;
+
 #[cfg(target_os = "linux")]
-pub(crate) use linux::measure;
+pub(crate) use linux::HandOver;
+
+use crate::cpus;
+
+/// Nanoseconds from the post to the answer, after `gap` without anything to do.
+pub(crate) fn measure(here: usize, there: usize, gap: Duration, samples: u32) -> Vec<f64> {
+    let asking = thread::spawn(move || {
+        cpus::pin(here);
+        let Some(mut hand_over) = HandOver::start(there) else { return Vec::new() };
+        let sample = |_| {
+            thread::sleep(gap);
+            hand_over.ask()
+        };
+        (0..samples).map(sample).collect()
+    });
+    asking.join().expect("the asking thread does not panic")
+}
 
 /// Unnamed semaphores are not everywhere: no reference then.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn measure(_here: usize, _there: usize, _gap: std::time::Duration, _samples: u32) -> Vec<f64> {
-    Vec::new()
+pub(crate) enum HandOver {}
+
+#[cfg(not(target_os = "linux"))]
+impl HandOver {
+    pub(crate) fn start(_there: usize) -> Option<Self> {
+        None
+    }
+
+    pub(crate) fn ask(&mut self) -> f64 {
+        match *self {}
+    }
 }
 
 #[cfg(target_os = "linux")]
 mod linux {
     use std::cell::UnsafeCell;
     use std::mem::MaybeUninit;
-    use std::sync::atomic::{AtomicU32, Ordering};
-    use std::thread;
-    use std::time::Duration;
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+    use std::thread::{self, JoinHandle};
 
     use crate::cpus;
     use crate::timing::nanoseconds;
@@ -61,54 +89,79 @@ mod linux {
         }
     }
 
-    /// Nanoseconds from the post to the answer, after `gap` without anything to do.
-    pub(crate) fn measure(here: usize, there: usize, gap: Duration, samples: u32) -> Vec<f64> {
-        let wake = Semaphore::new();
-        let answer = AtomicU32::new(0);
-        thread::scope(|scope| {
-            scope.spawn(|| {
-                cpus::pin(there);
-                for turn in 0..=samples {
-                    wake.wait();
-                    // Release: pairs with the Acquire in `ask`.
-                    answer.store(turn + 1, Ordering::Release);
-                }
-            });
-            let asking = scope.spawn(|| {
-                cpus::pin(here);
-                ask(&wake, &answer, gap, samples)
-            });
-            asking.join().expect("the asking thread does not panic")
-        })
+    /// A thread that sleeps until it is asked, and answers.
+    pub(crate) struct HandOver {
+        shared: Arc<Shared>,
+        asked: u32,
+        thread: Option<JoinHandle<()>>,
     }
 
-    /// The first turn finds the other thread not yet waiting and does not count.
-    fn ask(wake: &Semaphore, answer: &AtomicU32, gap: Duration, samples: u32) -> Vec<f64> {
-        let mut taken = Vec::new();
-        for turn in 0..=samples {
-            thread::sleep(if turn == 0 { Duration::from_micros(100) } else { gap });
-            let took = nanoseconds(|| {
-                wake.post();
+    struct Shared {
+        wake: Semaphore,
+        /// The number of the latest question that has been answered.
+        answer: AtomicU32,
+        over: AtomicBool,
+    }
+
+    impl HandOver {
+        /// Starts the thread, on CPU `there`.
+        pub(crate) fn start(there: usize) -> Option<Self> {
+            let shared = Arc::new(Shared { wake: Semaphore::new(), answer: AtomicU32::new(0), over: AtomicBool::new(false) });
+            let thread = thread::spawn({
+                let shared = Arc::clone(&shared);
+                move || {
+                    cpus::pin(there);
+                    for turn in 1.. {
+                        shared.wake.wait();
+                        // Relaxed: the semaphore orders it.
+                        if shared.over.load(Ordering::Relaxed) {
+                            return;
+                        }
+                        // Release: pairs with the Acquire in `ask`.
+                        shared.answer.store(turn, Ordering::Release);
+                    }
+                }
+            });
+            let mut hand_over = Self { shared, asked: 0, thread: Some(thread) };
+            // The first question finds the thread not yet waiting and does not count.
+            hand_over.ask();
+            Some(hand_over)
+        }
+
+        /// Nanoseconds from a post to the answer.
+        pub(crate) fn ask(&mut self) -> f64 {
+            self.asked += 1;
+            nanoseconds(|| {
+                self.shared.wake.post();
                 // Acquire: pairs with the Release of the answer.
-                while answer.load(Ordering::Acquire) != turn + 1 {
+                while self.shared.answer.load(Ordering::Acquire) != self.asked {
                     std::hint::spin_loop();
                 }
-            });
-            taken.push(took);
+            })
         }
-        taken.split_off(1)
     }
 
-    #[cfg(test)]
-    mod tests {
-        use super::*;
-
-        #[test]
-        fn every_post_is_answered() {
-            let cpus = cpus::in_order_of_use();
-            let samples = measure(cpus[0], *cpus.last().unwrap(), Duration::from_micros(50), 5);
-            assert_eq!(samples.len(), 5);
-            assert!(samples.iter().all(|ns| *ns > 0.0));
+    impl Drop for HandOver {
+        fn drop(&mut self) {
+            // Relaxed: the semaphore orders it.
+            self.shared.over.store(true, Ordering::Relaxed);
+            self.shared.wake.post();
+            if let Some(thread) = self.thread.take() {
+                thread.join().expect("the answering thread does not panic");
+            }
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_post_is_answered() {
+        let cpus = cpus::in_order_of_use();
+        let samples = measure(cpus[0], *cpus.last().unwrap(), Duration::from_micros(50), 5);
+        assert_eq!(samples.len(), 5);
+        assert!(samples.iter().all(|ns| *ns > 0.0));
     }
 }
