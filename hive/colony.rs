@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::config::Config;
-use crate::crew::{Crew, Life, Member, Part};
+use crate::crew::{Crew, Hand, Life, Member, Part, Sleep};
 use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
 use crate::fork;
 use crate::frame;
@@ -16,6 +16,7 @@ use crate::pin::{self, PinError};
 use crate::rehearsal;
 use crate::semaphore::Semaphore;
 use crate::signal_mask;
+use crate::tasks;
 use crate::topology::Place;
 use crate::wait::WaitPolicy;
 
@@ -43,7 +44,7 @@ impl Colony {
     pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
         let policy = WaitPolicy::new(config.spin, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         Arc::new(Self {
-            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees)),
+            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees), Sleep::jec()),
             config,
             habitat,
             housing,
@@ -67,7 +68,7 @@ impl Colony {
             self.alone(part);
             return Ok(());
         }
-        let turn = if frame::inside_any() { self.turn_inside() } else { Some(self.crew.take_turn()) };
+        let turn = if frame::inside_any() || tasks::is_anywhere() { self.turn_inside() } else { Some(self.crew.take_turn()) };
         let Some(mut turn) = turn else {
             self.alone(part);
             return Ok(());
@@ -91,7 +92,7 @@ impl Colony {
     /// The turn, for a thread that is inside a region: it does not wait, because the one who has the turn may be waiting for it.
     #[cold]
     fn turn_inside(&self) -> Option<crate::crew::Turned<'_>> {
-        if frame::inside(&self.crew) { None } else { self.crew.try_take_turn() }
+        if frame::inside(&self.crew) || tasks::is_at(&self.crew) { None } else { self.crew.try_take_turn() }
     }
 
     #[inline]
@@ -110,6 +111,17 @@ impl Colony {
     #[cold]
     fn grow_to(self: &Arc<Self>, team: u32) -> Result<(), HireError> {
         self.hiring(team, |hire| self.crew.grow_to(team, hire))
+    }
+
+    /// Sees that there is a bee to run tasks.
+    ///
+    /// # Panics
+    /// If the system makes no more threads, or in a forked child.
+    pub(crate) fn have_a_bee(self: &Arc<Self>) {
+        assert!(!self.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        if !self.crew.has_bee() {
+            self.hiring(2, |hire| self.crew.hire(2, hire)).unwrap_or_else(|error| panic!("no bee to run tasks: {error}"));
+        }
     }
 
     /// Resizes: see [`crate::Hive::resize`].
@@ -200,7 +212,8 @@ impl Colony {
             self.housing.move_out(member as usize);
         }
         begun.post();
-        Life::new(&self.crew, member, epoch).live();
+        let hand = Hand::new(&self.crew, member);
+        tasks::within(&hand, || Life::new(&hand, epoch).live());
     }
 
     fn report_failure<T>(&self, member: u32, bound: Result<T, PinError>) -> Option<T> {
@@ -220,6 +233,7 @@ impl Colony {
                 thread.join().expect("a bee catches the panics of what it runs");
             }
         }
+        self.crew.finish_tasks();
     }
 
     pub(crate) fn report_trouble(&self, trouble: String) {

@@ -39,6 +39,18 @@ pub(crate) fn inside_any() -> bool {
     !INNERMOST.get().is_null()
 }
 
+/// Calls `use_it` with the member that the calling thread is in the innermost region that it is inside of, if it is inside of one.
+pub(crate) fn innermost<R>(use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
+    let frame = INNERMOST.get();
+    if frame.is_null() {
+        return None;
+    }
+    // SAFETY: `within` takes a frame off the list before its stack goes, and frames are read by their own thread only.
+    let frame = unsafe { &*frame };
+    // SAFETY: the member outlives the call of `within` that made the frame.
+    Some(use_it(unsafe { &*frame.member }))
+}
+
 /// Whether the calling thread is inside a region of `crew`, however deep.
 pub(crate) fn inside(crew: &Crew) -> bool {
     with_outermost(crew, |_| ()).is_some()
@@ -67,13 +79,13 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
-    use crate::crew::Stage;
+    use crate::crew::{Sleep, Stage};
     use crate::topology::CpuMask;
 
     use crate::wait::WaitPolicy;
 
     fn crew() -> Crew {
-        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()), Stage::new(1))
+        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()), Stage::new(1), Sleep::jec())
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::error::{ResizeError, SpmdError};
 use crate::hive::Hive;
 use crate::region::Bee;
+use crate::tasks::Scope;
 
 /// The hive of the process, made on first use: as many members as CPUs that the process may really use, or as the
 /// [environment](crate#environment) says. It is never dropped; its bees sleep when there is nothing to do.
@@ -85,6 +86,75 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(n: usize, body: F) -> Result<(), SpmdErr
 #[track_caller]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(n: usize, body: F) -> Vec<R> {
     global().spmd_map(n, body)
+}
+
+/// Runs two closures, perhaps at the same time, on the [global](global()) hive. See [`Hive::join`].
+///
+/// ```
+/// assert_eq!(hive::join(|| 1, || 2), (1, 2));
+/// ```
+///
+/// # Panics
+/// As [`Hive::join`].
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    global().join(a, b)
+}
+
+/// Runs `body` and the tasks that it spawns on the [global](global()) hive. See [`Hive::scope`].
+///
+/// ```
+/// let mut sum = 0;
+/// hive::scope(|scope| scope.spawn(|_| sum = 1 + 2));
+/// assert_eq!(sum, 3);
+/// ```
+///
+/// # Panics
+/// As [`Hive::scope`].
+pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
+    global().scope(body)
+}
+
+/// Queues a task on the [global](global()) hive. See [`Hive::spawn`].
+///
+/// # Panics
+/// As [`Hive::spawn`].
+pub fn spawn(task: impl FnOnce() + Send + 'static) {
+    global().spawn(task);
+}
+
+/// Queues a task that only one bee of the [global](global()) hive runs. See [`Hive::spawn_on`].
+///
+/// # Panics
+/// As [`Hive::spawn_on`].
+pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
+    global().spawn_on(bee, task);
+}
+
+/// Runs `work` once on each bee of the [global](global()) hive. See [`Hive::broadcast`].
+///
+/// # Panics
+/// As [`Hive::broadcast`].
+pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    global().broadcast(work)
+}
+
+/// Runs `work` as a member of the [global](global()) hive. See [`Hive::install`].
+///
+/// ```
+/// assert_eq!(hive::install(|| 42), 42);
+/// ```
+///
+/// # Panics
+/// As [`Hive::install`].
+pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    global().install(work)
 }
 
 /// Makes the [global](global()) hive `n` members large. See [`Hive::resize`].

@@ -37,7 +37,7 @@ use crate::topology::Place;
 /// # Drop
 /// Dropping a hive ends its bees and waits for their threads. It cannot happen while a region runs, which borrows the hive.
 pub struct Hive {
-    colony: Arc<Colony>,
+    pub(crate) colony: Arc<Colony>,
     /// What the building thread is bound by, with `pin_queen(true)`.
     _bond: Option<Bond>,
 }

@@ -16,6 +16,7 @@ pub(crate) use crate::hold::Hold;
 pub(crate) use crate::semaphore::Semaphore;
 pub(crate) use crate::thread_token::{ThreadToken, this_thread};
 pub(crate) use crate::wait::WaitPolicy;
+pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 /// How often a thread has to take the turn by itself before it is reserved to it. To end a reservation costs some 20 us, about a tenth of what so
 /// many regions take.

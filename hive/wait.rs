@@ -173,6 +173,18 @@ impl Patience<'_> {
         }
     }
 
+    /// Whether the wait has only just begun.
+    #[inline(always)]
+    pub(crate) fn is_hot(&self) -> bool {
+        self.polls < HOT_POLLS
+    }
+
+    /// Whether to look for tasks as well as at what is polled: while the wait is hot only now and then, because that is many cache lines.
+    #[inline(always)]
+    pub(crate) fn looks_around(&self) -> bool {
+        !self.is_hot() || self.polls % POLLS_PER_LOOK == POLLS_PER_LOOK / 2
+    }
+
     fn yield_core(&mut self) -> bool {
         self.yields += 1;
         yield_now();

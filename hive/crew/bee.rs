@@ -1,6 +1,11 @@
-//! A bee's life: poll for a start, run its part, arrive; sleep when nothing has come for a while; park when it is surplus.
+//! A bee's life: poll for a start, run its part, arrive; run tasks in between; sleep when nothing has come for a while; park when it is
+//! surplus.
 
+use std::ops::ControlFlow;
+
+use super::hand::Hand;
 use super::slot::{Slot, State};
+use super::task::Task;
 use super::{Crew, Member};
 use crate::sync::{Hold, Ordering, fence};
 
@@ -13,32 +18,44 @@ pub(crate) struct Life<'c> {
     /// thread finds when it gets going: that may already be the first region it has a part in.
     seen: u64,
     hold: Hold,
+    /// What it runs tasks with.
+    hand: &'c Hand<'c>,
 }
 
 impl<'c> Life<'c> {
-    /// The bee that was hired as `id` when the crew had come to the region `hired_at`.
-    pub(crate) fn new(crew: &'c Crew, id: u32, hired_at: u64) -> Self {
-        Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::new() }
+    /// The bee whose `hand` it is, hired when the crew had come to the region `hired_at`.
+    pub(crate) fn new(hand: &'c Hand<'c>, hired_at: u64) -> Self {
+        let (crew, id) = (hand.crew(), hand.id());
+        Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::new(), hand }
     }
 
     /// Lives until dismissed.
     pub(crate) fn live(mut self) {
         // Bees are hired parked.
-        self.rest();
+        self.lie_down();
         let mut patience = self.crew.policy().patience();
         loop {
             if let Some(team) = self.called() {
+                self.hand.work();
                 self.run_part(team);
                 self.hold.keep();
-                patience = self.crew.policy().patience();
             } else if !self.slot.is_awake() {
                 if self.follow_state().is_break() {
                     return;
                 }
-                patience = self.crew.policy().patience();
-            } else if !patience.poll_again() {
-                self.sleep();
+            } else if patience.looks_around()
+                && let Some(task) = self.look_around(patience.is_hot())
+            {
+                self.hand.run(task);
+            } else if patience.poll_again() {
+                continue;
+            } else if let Some(task) = self.sleep() {
+                self.hand.run(task);
+            } else if self.slot.is_awake() && !self.is_called() {
+                // Something has been posted meanwhile: once more, without waiting as long again.
+                continue;
             }
+            patience = self.crew.policy().patience();
         }
     }
 
@@ -63,69 +80,89 @@ impl<'c> Life<'c> {
         self.crew.arrive(&member);
     }
 
+    /// Looks for a task. A bee that has only just begun to wait is not counted among those without work: a region may be next.
+    fn look_around(&self, is_hot: bool) -> Option<Task> {
+        if !self.crew.sleep.has_tasks() {
+            return None;
+        }
+        if !is_hot {
+            self.hand.search();
+        }
+        self.hand.find()
+    }
+
     /// Does what a state other than AWAKE asks for. Break: the bee is dismissed.
     #[cold]
-    fn follow_state(&mut self) -> std::ops::ControlFlow<()> {
+    fn follow_state(&mut self) -> ControlFlow<()> {
         match self.slot.state() {
-            State::Notified => {
-                // If this fails, somebody has just made the bee surplus; it looks again.
-                self.slot.change(State::Notified, State::Awake);
+            State::Notified => self.slot.wake_up(),
+            State::Surplus => match self.last_task() {
+                Some(task) => self.hand.run(task),
+                None => self.park(),
+            },
+            State::Dismissed => {
+                self.finish_tasks();
+                return ControlFlow::Break(());
             }
-            State::Surplus => self.park(),
-            State::Dismissed => return std::ops::ControlFlow::Break(()),
             // AWAKE again: the order to park was cancelled.
             State::Awake => {}
             state @ (State::Asleep | State::Parked) => unreachable!("bee {} is up and {state:?}", self.id),
         }
-        std::ops::ControlFlow::Continue(())
+        ControlFlow::Continue(())
     }
 
-    /// Gives up the core until a region needs this bee.
-    #[cold]
-    fn sleep(&self) {
-        self.crew.attendance.falls_asleep();
-        if !self.slot.change(State::Awake, State::Asleep) {
-            self.crew.attendance.is_up();
-            return;
+    /// What a surplus bee still has to do: what only it may, and anything at all where it is the only one.
+    fn last_task(&self) -> Option<Task> {
+        if !self.crew.sleep.has_tasks() {
+            return None;
         }
-        // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
-        // Pairs with the fence in `Crew::start`.
-        fence(Ordering::SeqCst);
-        if self.is_called() {
-            if self.slot.change(State::Asleep, State::Awake) {
-                self.crew.attendance.is_up();
-                return;
+        let mail = self.slot.desk.take_mail();
+        mail.or_else(|| if self.crew.bees() == 1 { self.hand.find() } else { None })
+    }
+
+    /// Runs what is still queued when the hive ends.
+    fn finish_tasks(&self) {
+        if self.crew.sleep.has_tasks() {
+            while let Some(task) = self.hand.find() {
+                self.hand.run(task);
             }
-            // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and the queen may have looked
-            // before there was a sleeper to see: the bee calls itself, and takes the post below.
-            self.crew.call(self.id);
         }
-        self.rest();
+    }
+
+    /// Gives up the core until a region or a task needs this bee.
+    fn sleep(&self) -> Option<Task> {
+        self.crew.go_to_sleep(self.id, self.hand.is_counted(), || self.is_called(), || self.hand.find())
     }
 
     /// Gives up the core until the hive grows again.
     #[cold]
     fn park(&self) {
+        self.hand.work();
         if !self.slot.change(State::Surplus, State::Parked) {
             return;
         }
-        // As in `sleep`: pairs with the fence in `Crew::start`.
+        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `post` and `post_to`.
         fence(Ordering::SeqCst);
-        if self.is_called() && self.slot.change(State::Parked, State::Surplus) {
+        if (self.is_called() || self.has_last_task()) && self.slot.change(State::Parked, State::Surplus) {
             // Still counted as not yet tucked in.
             return;
         }
         self.crew.untucked.remove();
-        self.rest();
+        self.crew.hand_on();
+        self.lie_down();
     }
 
-    /// The last look before sleeping: at everything from outside that this bee would have to wake for and that does not come through its
-    /// own state.
+    fn has_last_task(&self) -> bool {
+        self.crew.sleep.has_tasks() && (self.slot.desk.has_mail() || (self.crew.bees() == 1 && self.crew.is_work_queued()))
+    }
+
+    /// The last look before sleeping: at everything from outside that this bee would have to wake for and that comes neither through its
+    /// own state nor as a task.
     fn is_called(&self) -> bool {
         self.crew.signal.look().calls(self.id, self.seen)
     }
 
-    fn rest(&self) {
+    fn lie_down(&self) {
         self.crew.policy().off_core(|| self.slot.bed.wait());
     }
 }

@@ -6,15 +6,21 @@
 
 mod attendance;
 mod bee;
+mod hand;
 mod job;
+mod latch;
 mod member;
 mod muster;
 mod panics;
 mod queen;
+mod queues;
 mod resize;
+mod rest;
 mod signal;
+mod sleep;
 mod slot;
 mod stage;
+mod task;
 mod turn;
 mod untucked;
 
@@ -23,15 +29,20 @@ use std::sync::OnceLock;
 use attendance::Attendance;
 pub(crate) use bee::Life;
 use crossbeam_utils::CachePadded;
+pub(crate) use hand::Hand;
 pub(crate) use job::Part;
+pub(crate) use latch::Latch;
 pub(crate) use member::Member;
 use muster::{Account, Broken, Muster};
 use panics::Panics;
 use queen::Ledger;
+use queues::Inbox;
 use resize::Roster;
 pub(crate) use signal::MAX_TEAM;
+pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
 pub(crate) use stage::{Follower, Leader, Stage};
+pub(crate) use task::{Run, Task};
 pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
@@ -48,6 +59,9 @@ pub(crate) struct Crew {
     far: CachePadded<Muster>,
     turn: Turn<Ledger>,
     attendance: Attendance,
+    sleep: CachePadded<Sleep>,
+    /// Tasks from outside.
+    inbox: Inbox,
     untucked: Untucked,
     roster: Mutex<Roster>,
     panics: Panics,
@@ -63,7 +77,7 @@ struct Settled {
 
 impl Crew {
     /// A crew of the queen alone, which can grow to `max_bees` members.
-    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage) -> Self {
+    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage, sleep: Sleep) -> Self {
         assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
         let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
         slots[0].get_or_init(|| Box::new(Slot::new(State::Awake)));
@@ -72,6 +86,8 @@ impl Crew {
             far: CachePadded::new(Muster::new()),
             turn: Turn::new(Ledger::new()),
             attendance: Attendance::new(),
+            sleep: CachePadded::new(sleep),
+            inbox: Inbox::new(),
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
             panics: Panics::new(),
@@ -98,6 +114,35 @@ impl Crew {
     #[inline]
     pub(crate) fn take_turn(&self) -> Turned<'_> {
         self.turn.take(self.policy())
+    }
+
+    /// Queues a task from outside.
+    pub(crate) fn inject(&self, task: Task) {
+        self.inbox.push(task);
+        self.post(1);
+    }
+
+    /// Queues a task that only bee `id`, which has been hired, may run.
+    pub(crate) fn send(&self, id: u32, task: Task) {
+        self.post_to(id, task);
+    }
+
+    /// Whether there is a member `id`, be it parked.
+    pub(crate) fn is_hired(&self, id: usize) -> bool {
+        self.settled.slots.get(id).is_some_and(|slot| slot.get().is_some())
+    }
+
+    /// Whether there is a bee, be it parked.
+    pub(crate) fn has_bee(&self) -> bool {
+        self.is_hired(1)
+    }
+
+    /// Runs what nobody has run, after the end of all bees.
+    pub(crate) fn finish_tasks(&self) {
+        let mail = || self.all_slots().find_map(|slot| slot.desk.take_mail().or_else(|| slot.desk.steal()));
+        while let Some(task) = self.inbox.take().or_else(mail) {
+            task.run();
+        }
     }
 
     /// Takes the turn to be queen if nobody has it.

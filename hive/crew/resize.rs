@@ -5,7 +5,7 @@
 
 use super::Crew;
 use super::slot::{Slot, State};
-use crate::sync::Mutex;
+use crate::sync::{Mutex, Ordering, fence};
 
 /// Who has been hired. Its lock is held by whoever resizes.
 #[derive(Default)]
@@ -74,6 +74,10 @@ impl Crew {
                     let won = slot.change(State::Asleep, State::Parked);
                     if won {
                         self.attendance.is_up();
+                        self.sleep.park();
+                        // Pairs with the fence in `post`.
+                        fence(Ordering::SeqCst);
+                        self.hand_on();
                     }
                     won
                 }
@@ -115,9 +119,9 @@ impl Crew {
         let won = slot.change(from, next);
         if won {
             if from == State::Asleep {
-                self.attendance.is_up();
+                self.count_up();
             }
-            slot.bed.post();
+            slot.post_bed(from);
         }
         won
     }
@@ -131,10 +135,15 @@ impl Crew {
     pub(crate) fn dismiss_all(&self) {
         let roster = lock(&self.roster);
         for id in 1..=roster.hired {
-            match self.slot(id).dismiss() {
-                State::Asleep => self.attendance.is_up(),
+            let slot = self.slot(id);
+            let state = slot.dismiss();
+            match state {
+                State::Asleep => self.count_up(),
                 State::Surplus => self.untucked.remove(),
                 State::Awake | State::Notified | State::Parked | State::Dismissed => {}
+            }
+            if state.is_abed() {
+                slot.post_bed(state);
             }
         }
     }

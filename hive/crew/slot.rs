@@ -17,6 +17,7 @@
 //! wins the swap. A bee waits on its semaphore in these two states only. So the semaphore holds one permit at most
 //! and never a stale one. DISMISSED, the end, is reached from every state.
 
+use super::queues::Desk;
 use crate::sync::{AtomicBool, AtomicU32, Ordering, Semaphore};
 
 /// The states of a bee.
@@ -78,11 +79,21 @@ pub(crate) struct Slot {
     pub(crate) dozing: AtomicBool,
     /// Where it sleeps.
     pub(crate) bed: Semaphore,
+    /// What whoever posts the bed says with that: whether it has taken the member out of ASLEEP, not out of PARKED.
+    was_asleep: AtomicBool,
+    /// Where its tasks wait.
+    pub(super) desk: Desk,
 }
 
 impl Slot {
     pub(crate) fn new(state: State) -> Self {
-        Self { state: AtomicU32::new(state as u32), dozing: AtomicBool::new(false), bed: Semaphore::new() }
+        Self {
+            state: AtomicU32::new(state as u32),
+            dozing: AtomicBool::new(false),
+            bed: Semaphore::new(),
+            was_asleep: AtomicBool::new(false),
+            desk: Desk::new(),
+        }
     }
 
     #[inline(always)]
@@ -105,17 +116,34 @@ impl Slot {
         self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Ends the bee, whatever it is doing, and wakes it for that. Says what it was doing.
+    /// Takes a member out of bed that was in state `from`. Call once, having won the change from there.
+    pub(crate) fn post_bed(&self, from: State) {
+        // Relaxed: the semaphore orders it.
+        self.was_asleep.store(from == State::Asleep, Ordering::Relaxed);
+        self.bed.post();
+    }
+
+    /// Whether the member was asleep, and not parked, when its bed was last posted.
+    pub(crate) fn was_asleep(&self) -> bool {
+        // Relaxed: as above.
+        self.was_asleep.load(Ordering::Relaxed)
+    }
+
+    /// A member that has been notified is awake.
+    pub(crate) fn wake_up(&self) {
+        if self.state() == State::Notified {
+            // If this fails, somebody has just made the bee surplus.
+            self.change(State::Notified, State::Awake);
+        }
+    }
+
+    /// Ends the bee, whatever it is doing. Says what that was; if it was abed, it is owed a post.
     pub(crate) fn dismiss(&self) -> State {
         loop {
             let state = self.state();
-            if state != State::Dismissed && !self.change(state, State::Dismissed) {
-                continue;
+            if state == State::Dismissed || self.change(state, State::Dismissed) {
+                return state;
             }
-            if state.is_abed() {
-                self.bed.post();
-            }
-            return state;
         }
     }
 }
@@ -133,14 +161,15 @@ mod tests {
     }
 
     #[test]
-    fn a_dismissed_sleeper_is_posted_and_an_awake_bee_is_not() {
-        let asleep = Slot::new(State::Asleep);
-        assert_eq!(asleep.dismiss(), State::Asleep);
-        asleep.bed.wait();
-
-        let awake = Slot::new(State::Awake);
-        assert_eq!(awake.dismiss(), State::Awake);
-        assert_eq!(awake.state(), State::Dismissed);
+    fn who_posts_says_where_the_member_was() {
+        for (from, was_asleep) in [(State::Asleep, true), (State::Parked, false)] {
+            let slot = Slot::new(from);
+            assert_eq!(slot.dismiss(), from);
+            assert!(from.is_abed());
+            slot.post_bed(from);
+            slot.bed.wait();
+            assert_eq!((slot.was_asleep(), slot.state()), (was_asleep, State::Dismissed));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Crew, Life, Member, Part, Stage};
+use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Stage};
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{stage, verdict};
 
@@ -37,35 +37,50 @@ pub(crate) struct Hive {
 impl Hive {
     /// Of the queen alone.
     pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
-        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1))) }
+        Self::with(max_bees, policy, Sleep::without_tasks())
+    }
+
+    fn with(max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1), sleep)) }
     }
 
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
     pub(crate) fn staffed(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
-        let hive = Self::rising(hired, bees, policy);
+        Self::rising(hired, bees, policy).up(hired)
+    }
+
+    /// As `staffed`, and the bees run tasks and sleep by `sleep`.
+    pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        Self::with(hired, policy, sleep).raise(hired, bees).up(hired)
+    }
+
+    fn up(self, hired: u32) -> Self {
         // Each gets as far as it can before the others.
         (0..2 * hired).for_each(|_| thread::yield_now());
         stage::play();
-        hive
+        self
     }
 
     /// As `staffed`, and the bees have just been woken for the first time. The play is still to begin.
     pub(crate) fn rising(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
-        let hive = Self::new(hired, policy);
+        Self::new(hired, policy).raise(hired, bees)
+    }
+
+    fn raise(self, hired: u32, bees: u32) -> Self {
         let contracts = RefCell::new(Vec::new());
         let sign = |id, epoch| {
             contracts.borrow_mut().push((id, epoch));
             Ok::<(), Infallible>(())
         };
-        hive.crew.hire(hired, sign).unwrap_or_else(|never| match never {});
-        hive.crew.grow_to(bees, sign).unwrap_or_else(|never| match never {});
-        contracts.take().into_iter().for_each(|(id, epoch)| hive.begin(id, epoch));
-        hive
+        self.crew.hire(hired, sign).unwrap_or_else(|never| match never {});
+        self.crew.grow_to(bees, sign).unwrap_or_else(|never| match never {});
+        contracts.take().into_iter().for_each(|(id, epoch)| self.begin(id, epoch));
+        self
     }
 
     fn begin(&self, id: u32, epoch: u64) {
         let crew = Arc::clone(&self.crew);
-        thread::spawn(move || Life::new(&crew, id, epoch).live());
+        thread::spawn(move || Life::new(&Hand::new(&crew, id), epoch).live());
     }
 
     fn hire(&self, id: u32, epoch: u64) -> Result<(), Infallible> {

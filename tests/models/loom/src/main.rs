@@ -2,12 +2,13 @@
 //!
 //! See `tests/models/README.md`.
 
-#[allow(dead_code, reason = "the models use what they need")]
+#[allow(dead_code, unused_imports, reason = "the models use what they need")]
 #[path = "../../../../hive/crew/mod.rs"]
 mod crew;
 
 mod data;
 mod driver;
+mod errand;
 mod hive;
 mod models;
 mod mutation;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
 
-use crate::crew::{Crew, Life, Member, Part, Stage};
+use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Stage};
 use crate::sync::WaitPolicy;
 
 struct Body<F>(F);
@@ -28,14 +28,15 @@ pub(crate) struct Hive {
 impl Hive {
     /// Of `bees` members, which may grow to `max_bees`.
     pub(crate) fn new(max_bees: u32, bees: u32) -> Self {
-        let hive = Self { crew: Arc::new(Crew::new(max_bees, WaitPolicy, Stage::new(1))), bees: Arc::default() };
+        let hive =
+            Self { crew: Arc::new(Crew::new(max_bees, WaitPolicy, Stage::new(1), Sleep::without_tasks())), bees: Arc::default() };
         hive.grow_to(bees);
         hive
     }
 
     fn hire(&self, id: u32, epoch: u64) -> Result<(), Infallible> {
         let crew = Arc::clone(&self.crew);
-        let bee = thread::spawn(move || Life::new(&crew, id, epoch).live());
+        let bee = thread::spawn(move || Life::new(&Hand::new(&crew, id), epoch).live());
         self.bees.lock().expect("no panic under this lock").push(bee);
         Ok(())
     }

@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 15] = [
+const HINTS: [(&str, &[&str]); 19] = [
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),
@@ -20,6 +20,10 @@ const HINTS: [(&str, &[&str]); 15] = [
     ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),
     ("turn.rs", &["turn"]),
+    ("counters.rs", &["task"]),
+    ("rest.rs", &["sleep_one", "task"]),
+    ("latch.rs", &["task_latch"]),
+    ("resize.rs:fence", &["task_shrink"]),
 ];
 
 /// All models, the likeliest to reject `mutant` first.

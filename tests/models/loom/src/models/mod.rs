@@ -6,6 +6,7 @@ mod panics;
 mod resize;
 mod settle;
 mod start;
+mod tasks;
 mod turn;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +41,16 @@ impl Model {
 
 /// All models.
 pub(crate) fn all() -> Vec<Model> {
-    let groups = [start::MODELS, barrier::MODELS, panics::MODELS, resize::MODELS, settle::MODELS, end::MODELS, turn::MODELS];
+    let groups = [
+        start::MODELS,
+        barrier::MODELS,
+        panics::MODELS,
+        resize::MODELS,
+        settle::MODELS,
+        end::MODELS,
+        turn::MODELS,
+        tasks::MODELS,
+    ];
     groups.into_iter().flatten().copied().collect()
 }
 

@@ -4,6 +4,8 @@
 mod atomic;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
+#[path = "../../../common/queues.rs"]
+mod queues;
 mod semaphore;
 mod token;
 mod wait;
@@ -13,6 +15,7 @@ pub(crate) use std::sync::atomic::Ordering;
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};

@@ -38,6 +38,14 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    pub(crate) fn is_hot(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn looks_around(&self) -> bool {
+        true
+    }
+
     pub(crate) fn poll_again(&mut self) -> bool {
         match self.policy {
             WaitPolicy::Polls(polls) if stage::now() != Stage::Setting => {

@@ -32,6 +32,14 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
+    pub(crate) fn is_hot(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn looks_around(&self) -> bool {
+        true
+    }
+
     pub(crate) fn poll_again(&mut self) -> bool {
         self.polls = self.polls.wrapping_sub(1);
         self.polls < MOST_POLLS

@@ -1,0 +1,181 @@
+//! What a program calls to run tasks on a hive.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, PoisonError};
+
+use super::heap_job::HeapJob;
+use super::scope::{Scope, scope};
+use super::{blocked, current, join, place};
+use crate::hive::Hive;
+
+impl Hive {
+    /// Runs two closures, perhaps at the same time, and returns what both return.
+    ///
+    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. Recursion is
+    /// what this is made for: a join that nobody helps with costs a few nanoseconds.
+    ///
+    /// A thread from outside whose place is taken, because a region or another thread's tasks are on, waits while a bee runs both;
+    /// inside a region or a task of another hive it runs one after the other instead, so that no two hives wait for each other.
+    ///
+    /// ```
+    /// fn sum(data: &[u64]) -> u64 {
+    ///     match data {
+    ///         [] => 0,
+    ///         [one] => *one,
+    ///         _ => {
+    ///             let (left, right) = data.split_at(data.len() / 2);
+    ///             let (left, right) = hive::join(|| sum(left), || sum(right));
+    ///             left + right
+    ///         }
+    ///     }
+    /// }
+    /// assert_eq!(sum(&[1, 2, 3, 4]), 10);
+    /// ```
+    ///
+    /// # Panics
+    /// If one of the closures does, with that panic, after the other has ended. If both do, with that of `a`.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        current::with(&self.colony.crew, |hand| match hand {
+            Some(hand) => join::join(hand, a, b),
+            None => self.join_from_outside(a, b),
+        })
+    }
+
+    #[cold]
+    fn join_from_outside<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        place::run(&self.colony, |hand| match hand {
+            Some(hand) => join::join(hand, a, b),
+            None => join::in_order(a, b),
+        })
+    }
+
+    /// Runs `body`, which may spawn tasks that borrow from outside, and returns when it and all tasks have ended.
+    ///
+    /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does, while it waits.
+    ///
+    /// ```
+    /// let mut halves = [1, 2];
+    /// let [left, right] = &mut halves;
+    /// hive::scope(|scope| {
+    ///     scope.spawn(|_| *left *= 10);
+    ///     scope.spawn(|_| *right *= 10);
+    /// });
+    /// assert_eq!(halves, [10, 20]);
+    /// ```
+    ///
+    /// # Panics
+    /// If `body` or a task does, with that panic, after all have ended. That of `body` goes before, then the first.
+    pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
+        place::run(&self.colony, |hand| scope(hand, body))
+    }
+
+    /// Runs `work` as a member of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at once, and returns what it returns: on the calling
+    /// thread, if that is a bee or can take the queen's place; else on a bee, while it waits.
+    ///
+    /// ```
+    /// assert_eq!(hive::install(|| hive::join(|| 1, || 2)), (1, 2));
+    /// ```
+    ///
+    /// # Panics
+    /// If `work` does, with that panic.
+    pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        place::run(&self.colony, |_| work())
+    }
+
+    /// Queues a task that some bee runs at some time. Nobody waits for it, but dropping the hive does.
+    ///
+    /// Spawned by a member, it goes to that member's own queue, where others may steal it. In a hive that is the queen alone one bee is called for it, hired if need be,
+    /// and parks again.
+    ///
+    /// ```
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// hive::spawn(move || sender.send(6 * 7).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(42));
+    /// ```
+    ///
+    /// # Panics
+    /// If the hive has no bee and the system makes no more threads, or in a forked child. A panic of the task ends the process, after the message
+    /// of the panic hook.
+    pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        self.colony.have_a_bee();
+        let crew = &self.colony.crew;
+        // SAFETY: the task borrows nothing that ends.
+        #[expect(unsafe_code, reason = "erases the task's type")]
+        let task = unsafe { HeapJob::task(detached(task)) };
+        current::with(crew, |hand| match hand {
+            Some(hand) => hand.push(task),
+            None => crew.inject(task),
+        });
+    }
+
+    /// Queues a task that only bee `bee` runs, between its other tasks. One that is parked is called for it and parks again.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// hive.spawn_on(1, move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+    /// assert_eq!(receiver.recv(), Ok(Some(1)));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such bee: 0 is the queen, who is not always there, and those from [`bees`](Self::bees) on may not have been hired yet. As
+    /// [`spawn`](Self::spawn) otherwise.
+    pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
+        let crew = &self.colony.crew;
+        assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        assert!(bee > 0 && crew.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
+        // SAFETY: the task borrows nothing that ends.
+        #[expect(unsafe_code, reason = "erases the task's type")]
+        let task = unsafe { HeapJob::task(detached(task)) };
+        crew.send(bee as u32, task);
+    }
+
+    /// Runs `work` once on each bee of the hive, between its other tasks, and returns what it returned, in order of the bees. `work` gets the bee's
+    /// number, from 1.
+    ///
+    /// A bee that sleeps is woken for it; surplus ones are left alone. The calling thread waits, and runs other tasks meanwhile if it can take the queen's place.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(3)?;
+    /// assert_eq!(hive.broadcast(|bee| bee * 10), [10, 20]);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If `work` does on some bee, with the first such panic, after all have ended.
+    pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        let crew = &self.colony.crew;
+        let bees = self.bees();
+        let results: Vec<_> = (1..bees).map(|_| Mutex::new(None)).collect();
+        let put = |bee: usize| *results[bee - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee));
+        place::run(&self.colony, |hand| match hand {
+            Some(_) => scope(hand, |scope| (1..bees).for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
+            None => (1..bees).for_each(|bee| blocked::run(|task| crew.send(bee as u32, task), || put(bee))),
+        });
+        let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
+    }
+}
+
+/// A task that ends the process if it panics: nobody is there to tell.
+fn detached(task: impl FnOnce() + Send) -> impl FnOnce() + Send {
+    || {
+        if catch_unwind(AssertUnwindSafe(task)).is_err() {
+            std::process::abort();
+        }
+    }
+}

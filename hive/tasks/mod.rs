@@ -1,0 +1,14 @@
+//! Tasks: what runs between regions, on the same bees, by work stealing.
+
+mod blocked;
+mod current;
+mod handle;
+mod heap_job;
+mod join;
+mod place;
+mod scope;
+mod stack_job;
+
+pub use current::{current, yield_now};
+pub(crate) use current::{is_anywhere, is_at, within};
+pub use scope::Scope;

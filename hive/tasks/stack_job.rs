@@ -1,0 +1,74 @@
+//! A task that lies on the stack of a member that waits for it.
+
+#![allow(unsafe_code)]
+
+use std::cell::UnsafeCell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
+
+use crate::crew::{Crew, Hand, Latch, Run, Task};
+
+pub(super) struct StackJob<F, R> {
+    work: UnsafeCell<Option<F>>,
+    result: UnsafeCell<Option<thread::Result<R>>>,
+    latch: Latch,
+    crew: *const Crew,
+    owner: u32,
+}
+
+impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
+    /// Of the member whose hand it is.
+    #[inline(always)]
+    pub(super) fn new(hand: &Hand<'_>, work: F) -> Self {
+        Self {
+            work: UnsafeCell::new(Some(work)),
+            result: UnsafeCell::new(None),
+            latch: Latch::new(),
+            crew: hand.crew(),
+            owner: hand.id(),
+        }
+    }
+
+    /// The task, to be run by anybody.
+    ///
+    /// # Safety
+    /// The job stays where it is until the task has been run, or is known never to be.
+    #[inline(always)]
+    pub(super) unsafe fn task(&self) -> Task {
+        // SAFETY: the caller's promise; what the job holds may change threads.
+        unsafe { Task::new::<Self>(self) }
+    }
+
+    pub(super) fn latch(&self) -> &Latch {
+        &self.latch
+    }
+
+    /// The work, of a job whose task nobody will run.
+    #[inline(always)]
+    pub(super) fn into_work(self) -> F {
+        self.work.into_inner().unwrap_or_else(|| unreachable!("nobody has run it"))
+    }
+
+    /// How the work went, once the latch is set.
+    pub(super) fn into_result(self) -> thread::Result<R> {
+        self.result.into_inner().unwrap_or_else(|| unreachable!("the latch is set"))
+    }
+}
+
+impl<F: FnOnce() -> R + Send, R: Send> Run for StackJob<F, R> {
+    unsafe fn run(this: *const Self) {
+        // SAFETY: the job lives until its latch is set.
+        let job = unsafe { &*this };
+        // SAFETY: a task is run once, and the owner touches neither field before the latch is set.
+        let work = unsafe { &mut *job.work.get() }.take();
+        let work = work.unwrap_or_else(|| unreachable!("a task is run once"));
+        let result = catch_unwind(AssertUnwindSafe(work));
+        // SAFETY: as above.
+        unsafe { *job.result.get() = Some(result) };
+        let (crew, owner, latch) = (job.crew, job.owner, &raw const job.latch);
+        // SAFETY: the crew outlives its members, of which the calling thread is one.
+        let crew = unsafe { &*crew };
+        // SAFETY: the latch is not set yet; the job is not touched from here on.
+        unsafe { crew.set_latch(latch, owner) };
+    }
+}

@@ -1,0 +1,104 @@
+//! What stands in for crossbeam's queues, which no checker can look into: a list under a lock, and its length beside it, which whoever
+//! only asks whether it is empty may see late, as in the real ones.
+//!
+//! Of each checker's `sync`: `super` has its own mutex and atomics.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+use super::{AtomicU32, Mutex, Ordering};
+
+pub(crate) enum Steal<T> {
+    Success(T),
+    Empty,
+    #[allow(dead_code, reason = "the real ones sometimes do not know")]
+    Retry,
+}
+
+struct List<T> {
+    items: Mutex<VecDeque<T>>,
+    len: AtomicU32,
+}
+
+impl<T> List<T> {
+    fn new() -> Self {
+        Self { items: Mutex::new(VecDeque::new()), len: AtomicU32::new(0) }
+    }
+
+    fn push(&self, item: T) {
+        let mut items = self.items.lock().expect("nobody panics under this lock");
+        items.push_back(item);
+        // Release, as the real ones have it at least.
+        self.len.store(items.len() as u32, Ordering::Release);
+    }
+
+    fn pop(&self, take: impl FnOnce(&mut VecDeque<T>) -> Option<T>) -> Option<T> {
+        if self.is_empty() {
+            return None;
+        }
+        let mut items = self.items.lock().expect("nobody panics under this lock");
+        let item = take(&mut items);
+        self.len.store(items.len() as u32, Ordering::Release);
+        item
+    }
+
+    fn is_empty(&self) -> bool {
+        self.len.load(Ordering::Acquire) == 0
+    }
+}
+
+pub(crate) struct Injector<T>(List<T>);
+
+impl<T> Injector<T> {
+    pub(crate) fn new() -> Self {
+        Self(List::new())
+    }
+
+    pub(crate) fn push(&self, item: T) {
+        self.0.push(item);
+    }
+
+    pub(crate) fn steal(&self) -> Steal<T> {
+        self.0.pop(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+pub(crate) struct Worker<T>(Arc<List<T>>);
+
+pub(crate) struct Stealer<T>(Arc<List<T>>);
+
+impl<T> Worker<T> {
+    pub(crate) fn new_lifo() -> Self {
+        Self(Arc::new(List::new()))
+    }
+
+    pub(crate) fn stealer(&self) -> Stealer<T> {
+        Stealer(Arc::clone(&self.0))
+    }
+
+    pub(crate) fn push(&self, item: T) {
+        self.0.push(item);
+    }
+
+    pub(crate) fn pop(&self) -> Option<T> {
+        self.0.pop(VecDeque::pop_back)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T> Stealer<T> {
+    pub(crate) fn steal(&self) -> Steal<T> {
+        self.0.pop(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

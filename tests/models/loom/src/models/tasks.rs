@@ -1,0 +1,115 @@
+//! Tasks against sleep: whatever is posted, from wherever, is run, although nobody but the bees runs it.
+
+use super::Model;
+use crate::crew::{Hand, Latch, Sleep};
+use crate::errand::Errand;
+use crate::hive::{Helper, Hive, SLEEPY};
+use crate::rounds::Rounds;
+
+pub(super) const MODELS: &[Model] = &[
+    Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(2, 1)),
+    Model::up_to(2, "task_outside_again", "the same twice", || outside(2, 2)),
+    Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(3, 2)),
+    Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(2)),
+    Model::up_to(2, "task_inside_two", "the same with two bees", || inside(3)),
+    Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", mail),
+    Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", mail_parking),
+    Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", latch),
+    Model::up_to(2, "task_shrink", "a bee is parked while a task comes", || shrink(2, 1)),
+    Model::up_to(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(3, 2)),
+    Model::up_to(3, "task_parked", "a task comes to a hive whose bee is parked", parked),
+    Model::up_to(2, "task_region", "a region starts while a task comes", region),
+    Model::up_to(3, "task_end", "a hive ends while a task is queued", end),
+];
+
+/// The queen posts tasks and waits for each.
+fn outside(bees: u32, tasks: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+    for _ in 0..tasks {
+        let (errand, task) = Errand::new();
+        hive.crew.inject(task);
+        errand.wait();
+    }
+    hive.end();
+}
+
+fn inside(bees: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+    let (errand, task) = Errand::new();
+    let hand = Hand::new(&hive.crew, 0);
+    hand.push(task);
+    errand.wait();
+    drop(hand);
+    hive.end();
+}
+
+fn mail() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    let (errand, task) = Errand::new();
+    hive.crew.send(1, task);
+    errand.wait();
+    hive.end();
+}
+
+fn mail_parking() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    hive.resize(1);
+    let (errand, task) = Errand::new();
+    hive.crew.send(1, task);
+    errand.wait();
+    hive.crew.settle();
+    hive.end();
+}
+
+fn latch() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    let latch = std::sync::Arc::new(Latch::new());
+    let hand = Hand::new(&hive.crew, 0);
+    let other = Helper::spawn(&hive, {
+        let latch = std::sync::Arc::clone(&latch);
+        #[expect(unsafe_code, reason = "sets a latch")]
+        // SAFETY: the helper keeps it alive.
+        move |hive| unsafe { hive.crew.set_latch(&raw const *latch, 0) }
+    });
+    hand.work_until(&latch);
+    other.join();
+    drop(hand);
+    hive.end();
+}
+
+fn shrink(bees: u32, to: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+    let resizer = Helper::spawn(&hive, move |hive| hive.resize(to));
+    let (errand, task) = Errand::new();
+    hive.crew.inject(task);
+    errand.wait();
+    resizer.join();
+    hive.end();
+}
+
+fn parked() {
+    let hive = Hive::with_tasks(2, 1, SLEEPY, Sleep::jec());
+    let (errand, task) = Errand::new();
+    hive.crew.inject(task);
+    errand.wait();
+    hive.crew.settle();
+    hive.end();
+}
+
+fn region() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    let (errand, task) = Errand::new();
+    let other = Helper::spawn(&hive, move |hive| hive.crew.inject(task));
+    Rounds::new(2).region(&hive, 2);
+    other.join();
+    errand.wait();
+    hive.end();
+}
+
+fn end() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    let (errand, task) = Errand::new();
+    hive.crew.inject(task);
+    hive.dismiss();
+    errand.wait();
+}

@@ -1,0 +1,325 @@
+//! Tasks between regions: join, scope, spawn, broadcast, install.
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Barrier, mpsc};
+use std::thread;
+
+use hive::Hive;
+
+use common::alone;
+
+fn add(count: &AtomicUsize, number: usize) {
+    count.fetch_add(number, Ordering::Relaxed);
+}
+
+fn fib(hive: &Hive, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = hive.join(|| fib(hive, n - 1), || fib(hive, n - 2));
+    a + b
+}
+
+#[test]
+fn join_returns_what_both_return() {
+    let _alone = alone();
+    {
+        for bees in [1, 2, 4] {
+            let hive = Hive::new(bees).unwrap();
+            assert_eq!(fib(&hive, 20), 6765, "{bees} bees");
+            assert_eq!(hive.install(|| fib(&hive, 20)), 6765);
+        }
+    }
+}
+
+#[test]
+fn join_from_several_threads_at_once() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| assert_eq!(fib(&hive, 16), 987));
+            }
+        });
+    }
+}
+
+#[test]
+fn tasks_of_a_scope_borrow_and_spawn_more() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        for _ in 0..200 {
+            let count = AtomicUsize::new(0);
+            hive.scope(|scope| {
+                for _ in 0..10 {
+                    scope.spawn(|scope| {
+                        count.fetch_add(1, Ordering::Relaxed);
+                        scope.spawn(|_| {
+                            count.fetch_add(1, Ordering::Relaxed);
+                        });
+                    });
+                }
+            });
+            assert_eq!(count.into_inner(), 20);
+        }
+    }
+}
+
+#[test]
+fn what_is_spawned_runs_once_also_in_a_hive_of_one() {
+    let _alone = alone();
+    {
+        for bees in [1, 2, 4] {
+            let hive = Hive::new(bees).unwrap();
+            let (sender, receiver) = mpsc::channel();
+            for number in 0..1000 {
+                let sender = sender.clone();
+                hive.spawn(move || sender.send(number).unwrap());
+            }
+            drop(sender);
+            let mut numbers: Vec<_> = receiver.iter().collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..1000), "{bees} bees");
+            hive.settle();
+            assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (bees, 0));
+        }
+    }
+}
+
+#[test]
+fn a_hive_resized_to_one_runs_what_is_spawned_and_parks_again() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        hive.resize(1).unwrap();
+        hive.settle();
+        for _ in 0..100 {
+            let (sender, receiver) = mpsc::channel();
+            hive.spawn(move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+            assert!(receiver.recv().unwrap().is_some_and(|bee| bee > 0));
+        }
+        hive.settle();
+        assert_eq!(hive.bees_not_yet_tucked_in(), 0);
+    }
+}
+
+#[test]
+fn spawn_on_runs_on_that_bee_awake_asleep_or_parked() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        for bees in [3, 1] {
+            hive.resize(bees).unwrap();
+            hive.settle();
+            for turn in 0..100 {
+                let (sender, receiver) = mpsc::channel();
+                let bee = 1 + turn % 2;
+                hive.spawn_on(bee, move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+                assert_eq!(receiver.recv().unwrap(), Some(bee));
+                if turn % 10 == 0 {
+                    thread::sleep(std::time::Duration::from_millis(2));
+                }
+            }
+            hive.settle();
+        }
+    }
+}
+
+#[test]
+fn broadcast_runs_once_on_every_bee() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(4).unwrap();
+        for _ in 0..100 {
+            assert_eq!(hive.broadcast(|bee| (bee, hive::current().unwrap().1)), [(1, 1), (2, 2), (3, 3)]);
+        }
+        hive.resize(2).unwrap();
+        assert_eq!(hive.broadcast(|bee| bee), [1]);
+        hive.resize(1).unwrap();
+        assert!(hive.broadcast(|bee| bee).is_empty());
+    }
+}
+
+#[test]
+fn regions_and_tasks_take_turns() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        for _ in 0..300 {
+            let ran = AtomicUsize::new(0);
+            hive.spmd(3, |_| {
+                ran.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(ran.into_inner(), 3);
+            assert_eq!(fib(&hive, 8), 21);
+        }
+    }
+}
+
+#[test]
+fn join_and_scope_work_inside_a_region_on_every_member() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(3).unwrap();
+        let sums = hive.spmd_map(3, |bee| {
+            let sum = AtomicUsize::new(0);
+            hive.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| add(&sum, 1))));
+            bee.barrier();
+            fib(&hive, 12) as usize + sum.into_inner()
+        });
+        assert_eq!(sums, [154, 154, 154]);
+    }
+}
+
+#[test]
+fn a_region_in_a_task_is_a_team_of_one() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(2).unwrap();
+        let counts = hive.join(|| hive.spmd_map(2, |bee| bee.count()), || hive.spmd_map(2, |bee| bee.count()));
+        assert_eq!(counts, (vec![1], vec![1]));
+    }
+}
+
+#[test]
+fn the_other_half_of_a_join_completes_when_one_panics() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(2).unwrap();
+        hive.install(|| {
+            // Deep enough for joins that keep their second half and for those that do not.
+            nest(&hive, 20);
+        });
+    }
+
+    fn nest(hive: &Hive, depth: u32) {
+        let done = AtomicUsize::new(0);
+        let count = || add(&done, 1);
+        let left = catch_unwind(AssertUnwindSafe(|| hive.join(|| panic!("left"), count)));
+        let right = catch_unwind(AssertUnwindSafe(|| hive.join(count, || panic!("right"))));
+        let both = catch_unwind(AssertUnwindSafe(|| hive.join(|| panic!("left"), || panic!("right"))));
+        let message = |panic: std::thread::Result<((), ())>| *panic.unwrap_err().downcast::<&str>().unwrap();
+        assert_eq!([left, right, both].map(message), ["left", "right", "left"]);
+        assert_eq!(done.into_inner(), 2);
+        if depth > 0 {
+            hive.join(|| nest(hive, depth - 1), || ());
+        }
+    }
+}
+
+#[test]
+fn a_panic_in_a_task_of_a_scope_reaches_the_caller_when_all_are_done() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(2).unwrap();
+        let done = AtomicUsize::new(0);
+        let panic = catch_unwind(AssertUnwindSafe(|| {
+            hive.scope(|scope| {
+                for number in 0..20 {
+                    let done = &done;
+                    scope.spawn(move |_| {
+                        assert!(number != 7, "number seven");
+                        done.fetch_add(1, Ordering::Relaxed);
+                    });
+                }
+            });
+        }));
+        assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "number seven");
+        assert_eq!(done.into_inner(), 19);
+    }
+}
+
+#[test]
+fn scopes_and_regions_nest() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(2).unwrap();
+        let count = AtomicUsize::new(0);
+        hive.scope(|scope| {
+            scope.spawn(|_| {
+                hive.spmd(2, |_| {
+                    hive.scope(|scope| scope.spawn(|_| add(&count, 1)));
+                });
+            });
+        });
+        hive.spmd(2, |_| hive.scope(|scope| scope.spawn(|_| add(&count, 10))));
+        assert_eq!(count.into_inner(), 21);
+    }
+}
+
+#[test]
+fn two_hives_that_use_each_other_do_not_wait_for_each_other() {
+    let _alone = alone();
+    {
+        let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
+        let meet = Barrier::new(2);
+        let use_other = |own: &Hive, other: &Hive| {
+            own.install(|| {
+                meet.wait();
+                assert_eq!(fib(other, 10), 55);
+                other.scope(|scope| scope.spawn(|_| ()));
+                assert_eq!(fib(own, 10), 55);
+            });
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| use_other(&a, &b));
+            scope.spawn(|| use_other(&b, &a));
+        });
+    }
+}
+
+#[test]
+fn dropping_a_hive_runs_what_is_queued() {
+    let _alone = alone();
+    {
+        for bees in [1, 2, 3] {
+            for _ in 0..50 {
+                let done = std::sync::Arc::new(AtomicUsize::new(0));
+                let hive = Hive::new(bees).unwrap();
+                for _ in 0..20 {
+                    let done = done.clone();
+                    hive.spawn(move || add(&done, 1));
+                }
+                drop(hive);
+                assert_eq!(done.load(Ordering::Relaxed), 20, "{bees} bees");
+            }
+        }
+    }
+}
+
+#[test]
+fn resizes_lose_no_task() {
+    let _alone = alone();
+    {
+        let hive = Hive::new(4).unwrap();
+        let over = std::sync::atomic::AtomicBool::new(false);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for turn in 0.. {
+                    if over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    hive.resize(1 + turn % 4).unwrap();
+                }
+            });
+            for turn in 0..300 {
+                assert_eq!(fib(&hive, 10), 55);
+                let (sender, receiver) = mpsc::channel();
+                for _ in 0..5 {
+                    let sender = sender.clone();
+                    hive.spawn(move || sender.send(()).unwrap());
+                }
+                let sender_on = sender.clone();
+                hive.spawn_on(1 + turn % 3, move || sender_on.send(()).unwrap());
+                drop(sender);
+                assert_eq!(receiver.iter().count(), 6);
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+    }
+}
