@@ -11,3 +11,6 @@ pub mod muster {}
 
 #[doc = include_str!("../docs/resize.md")]
 pub mod resize {}
+
+#[doc = include_str!("../docs/sleep.md")]
+pub mod sleep {}

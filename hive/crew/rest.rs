@@ -1,7 +1,8 @@
 //! How a member goes to sleep when it has nothing to do, and how others are told of new work. The protocol's own counts are in `sleep/`.
 //!
-//! Who posts: puts the task where others find it, *fence*, reads the counts, wakes. Who goes to sleep: announces it, *fence*, searches once more, counts itself
-//! asleep, changes its state, *fence*, looks at everything that may come from outside. One of two fences comes first, so that the other's writer is seen.
+//! Who posts: puts the task where others find it, *fence*, reads the counts, wakes. Who goes to sleep: announces it, searches once more, counts itself asleep unless
+//! something has been posted since, changes its state, *fence*, looks at everything once more. One of the two fences comes first, so that the other's writer is
+//! seen. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
 
 use std::cell::Cell;
 
@@ -29,8 +30,6 @@ impl Crew {
                 self.sleep.search();
             }
             let announced = self.sleep.announce()?;
-            // What was posted before is found below; who posts later sees the announcement. Pairs with the fence in `post`.
-            fence(Ordering::SeqCst);
             if let Some(task) = find() {
                 return Some(task);
             }

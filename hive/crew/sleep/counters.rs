@@ -98,8 +98,8 @@ impl Counters {
     /// Counts an event if that makes the count odd, or, if `odd` is false, even. Returns the word as it is then.
     pub(super) fn count_event(&self, odd: bool) -> Reading {
         let count = |now: u64| (Reading(now).is_posted() != odd).then(|| now.wrapping_add(Reading::EVENT));
-        // AcqRel: a member that gets sleepy sees what was posted before the event that it undoes; and the other way round.
-        match self.0.fetch_update(Ordering::AcqRel, Ordering::Relaxed, count) {
+        // Relaxed: what must not be missed is ordered by the fences of whoever posts and whoever sleeps.
+        match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) {
             Ok(before) => Reading(before.wrapping_add(Reading::EVENT)),
             Err(now) => Reading(now),
         }

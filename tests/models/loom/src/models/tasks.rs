@@ -1,7 +1,10 @@
 //! Tasks against sleep: whatever is posted, from wherever, is run, although nobody but the bees runs it.
 
+use std::sync::Arc;
+
 use super::Model;
 use crate::crew::{Hand, Latch, Sleep};
+use crate::data::Datum;
 use crate::errand::Errand;
 use crate::hive::{Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
@@ -63,15 +66,19 @@ fn mail_parking() {
 
 fn latch() {
     let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
-    let latch = std::sync::Arc::new(Latch::new());
+    let shared = Arc::new((Latch::new(), Datum::new(0)));
     let hand = Hand::new(&hive.crew, 0);
     let other = Helper::spawn(&hive, {
-        let latch = std::sync::Arc::clone(&latch);
+        let shared = Arc::clone(&shared);
         #[expect(unsafe_code, reason = "sets a latch")]
-        // SAFETY: the helper keeps it alive.
-        move |hive| unsafe { hive.crew.set_latch(&raw const *latch, 0) }
+        move |hive| {
+            shared.1.set(1);
+            // SAFETY: the helper keeps it alive.
+            unsafe { hive.crew.set_latch(&raw const shared.0, 0) };
+        }
     });
-    hand.work_until(&latch);
+    hand.work_until(&shared.0);
+    assert_eq!(shared.1.get(), 1, "what was done before the latch was set");
     other.join();
     drop(hand);
     hive.end();

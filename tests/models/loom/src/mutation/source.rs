@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::panic::Location;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// What `crate::sync`'s atomics can do.
 const OPERATIONS: [&str; 12] = [
@@ -44,14 +44,19 @@ impl Site {
 /// All atomic operations in the protocol files.
 pub(crate) fn sites() -> Vec<Site> {
     let crew = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../hive/crew");
-    let entries = fs::read_dir(crew).unwrap_or_else(|error| panic!("{crew}: {error}"));
-    let mut files: Vec<_> = entries.map(|entry| entry.expect("a directory entry").path()).collect();
+    let mut files = files_under(Path::new(crew));
     files.sort();
     files
         .iter()
         .filter(|file| file.extension().is_some_and(|extension| extension == "rs"))
         .flat_map(|file| in_file(file))
         .collect()
+}
+
+fn files_under(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("a directory entry").path());
+    paths.flat_map(|path| if path.is_dir() { files_under(&path) } else { vec![path] }).collect()
 }
 
 fn in_file(path: &Path) -> Vec<Site> {
