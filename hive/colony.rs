@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
-use crate::config::Config;
+use crate::config::{Config, SleepProtocol};
 use crate::crew::{Crew, Hand, Life, Member, Part, Sleep};
 use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
 use crate::fork;
@@ -42,9 +42,13 @@ pub(crate) struct Colony {
 impl Colony {
     /// A colony of the queen alone.
     pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
+        let sleep = match config.sleep {
+            SleepProtocol::Jec => Sleep::jec(),
+            SleepProtocol::Tickle => Sleep::tickle(),
+        };
         let policy = WaitPolicy::new(config.spin, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         Arc::new(Self {
-            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees), Sleep::jec()),
+            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees), sleep),
             config,
             habitat,
             housing,

@@ -28,6 +28,18 @@ pub struct Builder {
     spin: Option<Duration>,
     thread_name: Option<String>,
     stack_size: Option<usize>,
+    sleep: SleepProtocol,
+}
+
+/// How bees without tasks go to sleep, and who is woken for new ones. See `docs/sleep.md`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum SleepProtocol {
+    /// By the jobs event counter: as many are woken as there are tasks for. The default.
+    #[default]
+    Jec,
+    /// One sleepy bee at a time, and all are woken at once.
+    Tickle,
 }
 
 impl Builder {
@@ -69,6 +81,12 @@ impl Builder {
     /// least about a microsecond; not at all while more members are awake than there are CPUs. Default: 200 us.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
+        self
+    }
+
+    /// How bees without tasks go to sleep, and who is woken for new ones. Default: [`SleepProtocol::Jec`].
+    pub fn sleep(mut self, sleep: SleepProtocol) -> Self {
+        self.sleep = sleep;
         self
     }
 
@@ -118,6 +136,7 @@ impl Builder {
             pin: self.pin.clone().or_else(|| environment.pin.clone()),
             pin_queen: self.pin_queen,
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
+            sleep: self.sleep,
             thread_name: name,
             stack_size: self.stack_size,
         })
@@ -147,6 +166,7 @@ pub(crate) struct Config {
     pub(crate) pin: Option<Pin>,
     pub(crate) pin_queen: bool,
     pub(crate) spin: Duration,
+    pub(crate) sleep: SleepProtocol,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
 }

@@ -57,7 +57,7 @@ mod topology;
 mod wait;
 
 pub use build_info::{BuildInfo, build_info};
-pub use config::Builder;
+pub use config::{Builder, SleepProtocol};
 pub use error::{BuildError, ResizeError, SpmdError};
 pub use global::{broadcast, global, install, join, resize, scope, settle, spawn, spawn_on, spmd, spmd_map, try_spmd};
 pub use hive::Hive;

@@ -70,6 +70,11 @@ impl WaitPolicy {
         Patience { policy: self, spin, polls, yields: 0, deadline: None }
     }
 
+    /// Lets others have the core for a moment.
+    pub(crate) fn give_way(&self) {
+        yield_now();
+    }
+
     /// Marks the calling bee as gone from its core while `sleep` runs.
     pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
         let _off = Counted::down();

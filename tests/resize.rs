@@ -73,7 +73,8 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
                 }
             }
             assert_eq!(hive.bees(), size);
-            assert!(hive.bees_not_yet_tucked_in() <= 6 - size, "{hive:?}");
+            // A bee that is brought back just as it goes to bed counts itself off when it comes to it.
+            until(|| hive.bees_not_yet_tucked_in() <= 6 - size);
         }
         hive.settle();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (size, 0));

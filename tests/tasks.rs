@@ -6,8 +6,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
+use std::time::Duration;
 
-use hive::Hive;
+use hive::{Hive, SleepProtocol};
 
 use common::alone;
 
@@ -32,6 +33,29 @@ fn join_returns_what_both_return() {
             assert_eq!(fib(&hive, 20), 6765, "{bees} bees");
             assert_eq!(hive.install(|| fib(&hive, 20)), 6765);
         }
+    }
+}
+
+#[test]
+fn each_sleep_protocol_runs_everything() {
+    let _alone = alone();
+    for sleep in [SleepProtocol::Jec, SleepProtocol::Tickle] {
+        // Bees that sleep as soon as they may.
+        let hive = Hive::builder().bees(4).spin(Duration::ZERO).sleep(sleep).build().unwrap();
+        let (sender, receiver) = mpsc::channel();
+        for turn in 0..2_000 {
+            let sender = sender.clone();
+            hive.spawn(move || sender.send(turn).unwrap());
+            if turn % 3 == 0 {
+                assert_eq!(receiver.iter().take(if turn == 0 { 1 } else { 3 }).count(), if turn == 0 { 1 } else { 3 });
+            }
+            if turn % 100 == 0 {
+                assert_eq!(fib(&hive, 10), 55);
+                hive.spmd(4, |bee| bee.barrier());
+            }
+        }
+        drop(sender);
+        assert_eq!(receiver.iter().count(), 1, "{sleep:?}");
     }
 }
 
@@ -122,7 +146,7 @@ fn spawn_on_runs_on_that_bee_awake_asleep_or_parked() {
                 hive.spawn_on(bee, move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
                 assert_eq!(receiver.recv().unwrap(), Some(bee));
                 if turn % 10 == 0 {
-                    thread::sleep(std::time::Duration::from_millis(2));
+                    thread::sleep(Duration::from_millis(2));
                 }
             }
             hive.settle();

@@ -25,17 +25,20 @@ impl Crew {
         find: impl FnOnce() -> Option<Task>,
     ) -> Option<Task> {
         let slot = self.slot(id);
-        if self.sleep.has_tasks() {
-            if !is_counted.replace(true) {
-                self.sleep.search();
-            }
-            let announced = self.sleep.announce()?;
-            if let Some(task) = find() {
-                return Some(task);
-            }
-            if !self.sleep.fall_asleep(announced) {
-                return None;
-            }
+        if self.sleep.has_tasks() && !is_counted.replace(true) {
+            self.sleep.search();
+        }
+        let Some(announced) = self.sleep.announce(id) else {
+            self.policy().give_way();
+            return None;
+        };
+        if self.sleep.has_tasks()
+            && let Some(task) = find()
+        {
+            return Some(task);
+        }
+        if !self.sleep.fall_asleep(announced) {
+            return None;
         }
         self.attendance.falls_asleep();
         if !slot.change(State::Awake, State::Asleep) {
@@ -47,7 +50,7 @@ impl Crew {
         fence(Ordering::SeqCst);
         let is_bound = || is_called() || (self.sleep.has_tasks() && slot.desk.has_mail());
         // Also at the members' own deques: who has just queued something there may have seen this member counted, and not yet ASLEEP.
-        if is_bound() || (self.sleep.has_tasks() && self.is_work_queued()) {
+        if !self.sleep.confirm(announced) || is_bound() || (self.sleep.has_tasks() && self.is_work_queued()) {
             if slot.change(State::Asleep, State::Awake) {
                 self.count_up();
                 return None;

@@ -6,8 +6,10 @@
 
 mod counters;
 mod jec;
+mod tickle;
 
 use jec::Jec;
+use tickle::Tickle;
 
 /// What a sleepy member remembers until it falls asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,6 +22,7 @@ enum Protocol {
     /// There are no tasks, and nobody is counted: for models of regions alone.
     NoTasks,
     Jec(Jec),
+    Tickle(Tickle),
 }
 
 impl Sleep {
@@ -30,6 +33,10 @@ impl Sleep {
 
     pub(crate) fn jec() -> Self {
         Self(Protocol::Jec(Jec::new()))
+    }
+
+    pub(crate) fn tickle() -> Self {
+        Self(Protocol::Tickle(Tickle::new()))
     }
 
     /// Whether there are tasks at all.
@@ -43,6 +50,7 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => {}
             Protocol::Jec(jec) => jec.search(),
+            Protocol::Tickle(tickle) => tickle.search(),
         }
     }
 
@@ -51,14 +59,16 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => {}
             Protocol::Jec(jec) => jec.find(),
+            Protocol::Tickle(tickle) => tickle.find(),
         }
     }
 
     /// It announces that it is about to sleep. None: it may not, now.
-    pub(super) fn announce(&self) -> Option<Announced> {
+    pub(super) fn announce(&self, member: u32) -> Option<Announced> {
         match &self.0 {
             Protocol::NoTasks => Some(Announced(0)),
             Protocol::Jec(jec) => Some(jec.announce()),
+            Protocol::Tickle(tickle) => tickle.announce(member),
         }
     }
 
@@ -67,13 +77,22 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => true,
             Protocol::Jec(jec) => jec.fall_asleep(announced),
+            Protocol::Tickle(_) => true,
+        }
+    }
+
+    /// It is in state ASLEEP. Says whether it may stay there: whether nothing has been posted meanwhile.
+    pub(super) fn confirm(&self, announced: Announced) -> bool {
+        match &self.0 {
+            Protocol::NoTasks | Protocol::Jec(_) => true,
+            Protocol::Tickle(tickle) => tickle.confirm(announced),
         }
     }
 
     /// A sleeper is awake, and searches. Called by whoever has taken it out of ASLEEP.
     pub(super) fn rise(&self) {
         match &self.0 {
-            Protocol::NoTasks => {}
+            Protocol::NoTasks | Protocol::Tickle(_) => {}
             Protocol::Jec(jec) => jec.rise(),
         }
     }
@@ -83,6 +102,7 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => {}
             Protocol::Jec(jec) => jec.park(),
+            Protocol::Tickle(tickle) => tickle.find(),
         }
     }
 
@@ -91,6 +111,13 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => 0,
             Protocol::Jec(jec) => jec.post(jobs),
+            Protocol::Tickle(tickle) => {
+                if tickle.post() {
+                    u32::MAX
+                } else {
+                    0
+                }
+            }
         }
     }
 
@@ -100,6 +127,7 @@ impl Sleep {
         match &self.0 {
             Protocol::NoTasks => false,
             Protocol::Jec(jec) => jec.is_anybody_inactive(),
+            Protocol::Tickle(tickle) => tickle.is_anybody_inactive(),
         }
     }
 }

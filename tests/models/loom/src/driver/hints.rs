@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 19] = [
+const HINTS: [(&str, &[&str]); 20] = [
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),
@@ -21,6 +21,7 @@ const HINTS: [(&str, &[&str]); 19] = [
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),
     ("turn.rs", &["turn"]),
     ("counters.rs", &["task"]),
+    ("tickle.rs", &["tickle"]),
     ("rest.rs", &["sleep_one", "task"]),
     ("latch.rs", &["task_latch"]),
     ("resize.rs:fence", &["task_shrink"]),

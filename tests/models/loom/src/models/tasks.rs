@@ -9,25 +9,41 @@ use crate::errand::Errand;
 use crate::hive::{Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
 
+/// Makes a crew's protocol.
+type Protocol = fn() -> Sleep;
+
+const JEC: Protocol = Sleep::jec;
+const TICKLE: Protocol = Sleep::tickle;
+
 pub(super) const MODELS: &[Model] = &[
-    Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(2, 1)),
-    Model::up_to(2, "task_outside_again", "the same twice", || outside(2, 2)),
-    Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(3, 2)),
-    Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(2)),
-    Model::up_to(2, "task_inside_two", "the same with two bees", || inside(3)),
-    Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", mail),
-    Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", mail_parking),
-    Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", latch),
-    Model::up_to(2, "task_shrink", "a bee is parked while a task comes", || shrink(2, 1)),
-    Model::up_to(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(3, 2)),
-    Model::up_to(3, "task_parked", "a task comes to a hive whose bee is parked", parked),
-    Model::up_to(2, "task_region", "a region starts while a task comes", region),
-    Model::up_to(3, "task_end", "a hive ends while a task is queued", end),
+    Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
+    Model::up_to(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
+    Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
+    Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
+    Model::up_to(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
+    Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", || mail(JEC)),
+    Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", || mail_parking(JEC)),
+    Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
+    Model::up_to(2, "task_shrink", "a bee is parked while a task comes", || shrink(JEC, 2, 1)),
+    Model::up_to(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(JEC, 3, 2)),
+    Model::up_to(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
+    Model::up_to(2, "task_region", "a region starts while a task comes", || region(JEC)),
+    Model::up_to(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
+    Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
+    Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
+    Model::up_to(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
+    Model::up_to(3, "tickle_inside", "task_inside, by tickling", || inside(TICKLE, 2)),
+    Model::up_to(2, "tickle_inside_two", "task_inside_two, by tickling", || inside(TICKLE, 3)),
+    Model::up_to(4, "tickle_mail", "task_mail, by tickling", || mail(TICKLE)),
+    Model::up_to(3, "tickle_latch", "task_latch, by tickling", || latch(TICKLE)),
+    Model::up_to(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
+    Model::up_to(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
+    Model::up_to(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
 ];
 
 /// The queen posts tasks and waits for each.
-fn outside(bees: u32, tasks: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+fn outside(sleep: Protocol, bees: u32, tasks: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
     for _ in 0..tasks {
         let (errand, task) = Errand::new();
         hive.crew.inject(task);
@@ -36,8 +52,8 @@ fn outside(bees: u32, tasks: u32) {
     hive.end();
 }
 
-fn inside(bees: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+fn inside(sleep: Protocol, bees: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
     let (errand, task) = Errand::new();
     let hand = Hand::new(&hive.crew, 0);
     hand.push(task);
@@ -46,16 +62,16 @@ fn inside(bees: u32) {
     hive.end();
 }
 
-fn mail() {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+fn mail(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
     let (errand, task) = Errand::new();
     hive.crew.send(1, task);
     errand.wait();
     hive.end();
 }
 
-fn mail_parking() {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+fn mail_parking(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
     hive.resize(1);
     let (errand, task) = Errand::new();
     hive.crew.send(1, task);
@@ -64,8 +80,8 @@ fn mail_parking() {
     hive.end();
 }
 
-fn latch() {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+fn latch(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
     let shared = Arc::new((Latch::new(), Datum::new(0)));
     let hand = Hand::new(&hive.crew, 0);
     let other = Helper::spawn(&hive, {
@@ -84,8 +100,8 @@ fn latch() {
     hive.end();
 }
 
-fn shrink(bees: u32, to: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, Sleep::jec());
+fn shrink(sleep: Protocol, bees: u32, to: u32) {
+    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
     let resizer = Helper::spawn(&hive, move |hive| hive.resize(to));
     let (errand, task) = Errand::new();
     hive.crew.inject(task);
@@ -94,8 +110,8 @@ fn shrink(bees: u32, to: u32) {
     hive.end();
 }
 
-fn parked() {
-    let hive = Hive::with_tasks(2, 1, SLEEPY, Sleep::jec());
+fn parked(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 1, SLEEPY, sleep());
     let (errand, task) = Errand::new();
     hive.crew.inject(task);
     errand.wait();
@@ -103,8 +119,8 @@ fn parked() {
     hive.end();
 }
 
-fn region() {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+fn region(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
     let (errand, task) = Errand::new();
     let other = Helper::spawn(&hive, move |hive| hive.crew.inject(task));
     Rounds::new(2).region(&hive, 2);
@@ -113,8 +129,8 @@ fn region() {
     hive.end();
 }
 
-fn end() {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+fn end(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
     let (errand, task) = Errand::new();
     hive.crew.inject(task);
     hive.dismiss();

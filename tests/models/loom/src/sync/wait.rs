@@ -26,6 +26,10 @@ impl WaitPolicy {
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
 
+    pub(crate) fn give_way(&self) {
+        stage::give_way(EXPLORED_POLLS);
+    }
+
     pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
         sleep();
     }
