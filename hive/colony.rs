@@ -216,8 +216,10 @@ impl Colony {
             self.housing.move_out(member as usize);
         }
         begun.post();
+        self.config.handlers.started(member);
         let hand = Hand::new(&self.crew, member);
         tasks::within(&hand, || Life::new(&hand, epoch).live());
+        self.config.handlers.exits(member);
     }
 
     fn report_failure<T>(&self, member: u32, bound: Result<T, PinError>) -> Option<T> {

@@ -1,10 +1,12 @@
 //! How a hive is asked for: the builder, over the environment, over the defaults; and the one validated result.
 
+use std::any::Any;
 use std::time::Duration;
 
 use crate::crew::MAX_TEAM;
 use crate::environment::Environment;
 use crate::error::{BuildError, BuildProblem};
+use crate::handlers::{Handler, Handlers};
 use crate::hive::Hive;
 use crate::topology::Pin;
 
@@ -29,6 +31,7 @@ pub struct Builder {
     thread_name: Option<String>,
     stack_size: Option<usize>,
     sleep: SleepProtocol,
+    handlers: Handlers,
 }
 
 /// How bees without tasks go to sleep, and who is woken for new ones. See `docs/sleep.md`.
@@ -90,6 +93,36 @@ impl Builder {
         self
     }
 
+    /// What gets the panic of a task that nobody waits for ([`Hive::spawn`], [`Hive::spawn_on`]), and of the other handlers. If it panics itself, the process
+    /// ends. Default: the process ends, after the panic hook's message.
+    ///
+    /// ```
+    /// use std::sync::{Mutex, mpsc};
+    ///
+    /// let (sender, receiver) = mpsc::channel();
+    /// let sender = Mutex::new(sender);
+    /// let hive = hive::Hive::builder().bees(2).panic_handler(move |panic| sender.lock().unwrap().send(panic).unwrap()).build()?;
+    /// hive.spawn(|| panic!("nobody waits for this"));
+    /// assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"nobody waits for this"));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+        self.handlers.panic = Some(Handler::new(handler));
+        self
+    }
+
+    /// What each bee calls with its number when its thread begins, before it runs anything else.
+    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.start = Some(Handler::new(handler));
+        self
+    }
+
+    /// What each bee calls with its number when its thread is about to end, after all else.
+    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.handlers.exit = Some(Handler::new(handler));
+        self
+    }
+
     /// The bees' threads are called this and their number: "NAME-3". Default: "hive-bee".
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = Some(name.into());
@@ -137,6 +170,7 @@ impl Builder {
             pin_queen: self.pin_queen,
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             sleep: self.sleep,
+            handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
         })
@@ -167,6 +201,7 @@ pub(crate) struct Config {
     pub(crate) pin_queen: bool,
     pub(crate) spin: Duration,
     pub(crate) sleep: SleepProtocol,
+    pub(crate) handlers: Handlers,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
 }

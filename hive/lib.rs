@@ -37,6 +37,7 @@ mod fork;
 mod frame;
 mod global;
 mod habitat;
+mod handlers;
 mod hive;
 mod hold;
 mod housing;

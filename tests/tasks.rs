@@ -4,7 +4,7 @@ mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Barrier, mpsc};
+use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -303,7 +303,7 @@ fn dropping_a_hive_runs_what_is_queued() {
     {
         for bees in [1, 2, 3] {
             for _ in 0..50 {
-                let done = std::sync::Arc::new(AtomicUsize::new(0));
+                let done = Arc::new(AtomicUsize::new(0));
                 let hive = Hive::new(bees).unwrap();
                 for _ in 0..20 {
                     let done = done.clone();
@@ -346,4 +346,38 @@ fn resizes_lose_no_task() {
             over.store(true, Ordering::Relaxed);
         });
     }
+}
+
+#[test]
+fn handlers_hear_of_bees_and_of_panics_that_nobody_else_hears_of() {
+    type List = Arc<Mutex<Vec<usize>>>;
+    let _alone = alone();
+    common::hush("nobody waits");
+    let [starts, exits, panics] = [(); 3].map(|()| List::default());
+    let note = |list: &List| {
+        let list = list.clone();
+        move |bee| {
+            list.lock().unwrap().push(bee);
+            assert_ne!(bee, 2, "nobody waits for handlers");
+        }
+    };
+    let heard = panics.clone();
+    let hive = Hive::builder()
+        .bees(3)
+        .start_handler(note(&starts))
+        .exit_handler(note(&exits))
+        .panic_handler(move |panic| heard.lock().unwrap().push(usize::from(panic.is::<String>())))
+        .build()
+        .unwrap();
+    hive.spawn(|| panic!("nobody waits"));
+    hive.spawn_on(1, || panic!("nobody waits"));
+    assert_eq!(fib(&hive, 10), 55);
+    drop(hive);
+    let sorted = |list: &List| {
+        let mut list = list.lock().unwrap().clone();
+        list.sort_unstable();
+        list
+    };
+    assert_eq!((sorted(&starts), sorted(&exits)), (vec![1, 2], vec![1, 2]));
+    assert_eq!(sorted(&panics), [0, 0, 1, 1], "two tasks, two handlers");
 }

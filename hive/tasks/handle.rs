@@ -1,11 +1,12 @@
 //! What a program calls to run tasks on a hive.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::heap_job::HeapJob;
+use super::pointer::Pointer;
 use super::scope::{Scope, scope};
 use super::{blocked, current, join, place};
+use crate::crew::Task;
 use crate::hive::Hive;
 
 impl Hive {
@@ -107,14 +108,12 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If the hive has no bee and the system makes no more threads, or in a forked child. A panic of the task ends the process, after the message
-    /// of the panic hook.
+    /// If the hive has no bee and the system makes no more threads, or in a forked child. A panic of the task goes to the
+    /// [`panic_handler`](crate::Builder::panic_handler).
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         self.colony.have_a_bee();
         let crew = &self.colony.crew;
-        // SAFETY: the task borrows nothing that ends.
-        #[expect(unsafe_code, reason = "erases the task's type")]
-        let task = unsafe { HeapJob::task(detached(task)) };
+        let task = self.detached(task);
         current::with(crew, |hand| match hand {
             Some(hand) => hand.push(task),
             None => crew.inject(task),
@@ -138,9 +137,7 @@ impl Hive {
         let crew = &self.colony.crew;
         assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
         assert!(bee > 0 && crew.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
-        // SAFETY: the task borrows nothing that ends.
-        #[expect(unsafe_code, reason = "erases the task's type")]
-        let task = unsafe { HeapJob::task(detached(task)) };
+        let task = self.detached(task);
         crew.send(bee as u32, task);
     }
 
@@ -169,13 +166,17 @@ impl Hive {
         let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
         results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
     }
-}
 
-/// A task that ends the process if it panics: nobody is there to tell.
-fn detached(task: impl FnOnce() + Send) -> impl FnOnce() + Send {
-    || {
-        if catch_unwind(AssertUnwindSafe(task)).is_err() {
-            std::process::abort();
-        }
+    /// A task that nobody waits for.
+    #[expect(unsafe_code, reason = "erases the task's type")]
+    fn detached(&self, task: impl FnOnce() + Send + 'static) -> Task {
+        let colony = Pointer(Arc::as_ptr(&self.colony));
+        let work = move || {
+            // SAFETY: the colony outlives what is queued in its crew: its end runs all of it.
+            let colony = unsafe { colony.get() };
+            colony.config.handlers.watch(task);
+        };
+        // SAFETY: the task borrows nothing that ends.
+        unsafe { HeapJob::task(work) }
     }
 }

@@ -6,6 +6,7 @@ mod handle;
 mod heap_job;
 mod join;
 mod place;
+mod pointer;
 mod scope;
 mod stack_job;
 

@@ -11,6 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use super::current;
 use super::heap_job::HeapJob;
+use super::pointer::Pointer;
 use crate::crew::{Crew, Hand, Latch, Task};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::Hive::scope).
@@ -118,19 +119,5 @@ impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // Relaxed: for a reader's eyes.
         f.debug_struct("Scope").field("open", &self.open.load(Ordering::Relaxed)).finish_non_exhaustive()
-    }
-}
-
-struct Pointer<T>(*const T);
-
-// SAFETY: made of a shared borrow of what is Sync.
-unsafe impl<T: Sync> Send for Pointer<T> {}
-
-impl<T> Pointer<T> {
-    /// # Safety
-    /// What it points to lives.
-    unsafe fn get<'p>(self) -> &'p T {
-        // SAFETY: the caller's promise.
-        unsafe { &*self.0 }
     }
 }
