@@ -1,115 +1,100 @@
 /*
- * A bee's life, the same for every protocol. The protocol supplies:
+ * A bee's life, the same for every protocol. The protocol supplies
  *
- *   turn_idle      the bee has nothing left to run and begins to search
- *   get_sleepy     it announces that it may fall asleep; one more search follows
- *   fall_asleep    it counts itself and becomes ASLEEP; goes to `announce`, `search`, `lost` or `follow` if it may not
- *   leave_idle     it has found something, or is surplus: it is not to be reckoned with by others
- *   out_of_bed     it has taken its permit
- *   leave          it ends
- *   IS_UP          whether a state is that of a bee that may go on as it is
+ *   turn_idle          the bee has nothing left to run
+ *   get_sleepy         it announces that it may fall asleep; one more search follows
+ *   fall_asleep        it counts itself and becomes ASLEEP, or goes on at `announce`, `idle`, `lost` or `follow`
+ *   leave_idle         it has found something, or is surplus: others must not rely on it any more
+ *   out_of_bed, leave  it has taken its permit; it ends
+ *   count_off_sleeper, count_off_parked
+ *                      for whoever takes a bee out of ASLEEP: to an upright state, to PARKED
+ *   IS_UP              whether a state is that of a bee that nobody wants anything else from
  */
 
-/* One look, which takes what is there. The taking is a read-modify-write. */
+/* One look, which takes what it finds. Taking is a read-modify-write. */
 inline look(place)
 {
     d_step {
         if
-        :: found == NOWHERE && queue[place] > 0 -> drain(me); queue[place]--; found = place; printf("bee %d takes from place %d\n", me, place)
+        :: found == NOWHERE && queue[place] > 0 ->
+            drain(me);
+            queue[place]--;
+            found = place;
+            printf("bee %d takes from place %d\n", me, place)
         :: else
         fi
     }
 }
 
-/* What only this bee sees to, and its own deque, whose pop has a fence. */
 inline search_own()
 {
-    found = NOWHERE;
 #if REGIONS > 0
     look(START(me));
 #endif
 #if BOUND > 0
     look(MAILBOX(me));
 #endif
+    skip
 }
 
 inline search_all()
 {
 #if SPAWNED > 0
-    fence(me);
+    fence(me); /* a pop has one */
     look(DEQUE(me));
-#endif
-    look(INJECTOR);
-#if SPAWNED > 0
     look(DEQUE(OTHER(me)));
 #endif
+    look(INJECTOR)
 }
-
-/* The last look before bed: at whatever comes from outside. */
-#ifdef NO_DEQUES
-#define SEEN_QUEUED (queue[INJECTOR] > 0)
-#else
-#define SEEN_QUEUED QUEUED
-#endif
-#ifdef BROKEN_LAST_LOOK_WITHOUT_CLOSING
-#define LAST_LOOK (SEEN_QUEUED || IS_CALLED(me))
-#else
-#define LAST_LOOK (SEEN_QUEUED || IS_CALLED(me) || queue[CLOSING] > 0)
-#endif
-#ifdef BROKEN_NO_INJ
-#undef LAST_LOOK
-#define LAST_LOOK (IS_CALLED(me) || queue[CLOSING] > 0)
-#endif
 
 inline run_found()
 {
     if
-    :: d_step { found == INJECTOR && to_spawn > 0 -> to_spawn--; publish(me, DEQUE(me)) }
-        poster_fence(me);
+    :: d_step { found == INJECTOR && to_spawn > 0 && BUFFER_IS_FREE(me) -> to_spawn--; publish(me, DEQUE(me)) }
+        POSTER_FENCE(me);
         new_job(me)
     :: else
     fi;
     if
-    :: d_step { found != NOWHERE && found == long_one -> long_one = NOWHERE }
+    :: d_step { found == long_one -> long_one = NOWHERE }
         left == 1
     :: else
     fi;
-    d_step { left--; printf("bee %d has run what it took\n", me) }
+    d_step { left--; found = NOWHERE; printf("bee %d has run it\n", me) }
 }
+
+/* The last look before bed: at what nobody would tell the bee who saw it up. */
+#if defined(LAST_LOOK_WITHOUT_QUEUES)
+#define SEES_JOBS false
+#elif defined(LAST_LOOK_AT_DEQUES)
+#define SEES_JOBS QUEUED
+#else
+#define SEES_JOBS (queue[INJECTOR] > 0)
+#endif
+#ifdef LAST_LOOK_WITHOUT_CLOSING
+#define LAST_LOOK (SEES_JOBS || IS_CALLED(me))
+#else
+#define LAST_LOOK (SEES_JOBS || IS_CALLED(me) || queue[CLOSING] > 0)
+#endif
 
 proctype Bee(byte me)
 {
+    NOTES;
     byte found;      /* where the search has found something */
     mtype permit;
-    mtype was;       /* the state that a change by this thread has ended */
+    bit announced;   /* whether the search that is on follows an announcement */
+    bit counted;     /* whether the protocol's count of idle bees has this one in it, and nobody else will count it off */
     byte remembered; /* jec: the jobs event counter after the announcement */
-    byte b;          /* for loops over the bees */
-    bit won;         /* the last compare-and-swap */
-    bit needed;      /* whether somebody is to be woken */
-    bit counted;     /* whether the bee is in the protocol's count of searching or sleeping bees */
-    bit announced;
 
 idle:
-    skip;
-    forget();
-    permit = 0;
-    remembered = 0;
     turn_idle();
 
 search:
-    skip;
     forget();
     search_own();
     search_all();
     if
-    :: found != NOWHERE ->
-        leave_idle();
-        announced = false;
-        run_found();
-        goto follow
-    :: else
-    fi;
-    if
+    :: found != NOWHERE -> announced = false; leave_idle(); run_found(); goto follow
     :: ! IS_UP(state[me]) || queue[CLOSING] > 0 -> announced = false; goto follow
     :: else
     fi;
@@ -122,7 +107,7 @@ announce:
         goto search
     fi;
 
-#ifdef BROKEN_LAST_LOOK_FIRST
+#ifdef LAST_LOOK_FIRST
     if
     :: LAST_LOOK -> goto announce
     :: else
@@ -130,28 +115,33 @@ announce:
     fall_asleep();
     goto rest;
 #endif
+    /* Every protocol's fall_asleep ends in a read-modify-write, which on x86 is the sleeper's fence. */
     fall_asleep();
     if
-    :: LAST_LOOK ->
-        change(me, me, ASLEEP, AWAKE);
-        if
-        :: won -> count_off_sleeper(me); goto idle
-        :: else -> goto lost
-        fi
+    :: LAST_LOOK -> change(me, me, ASLEEP, AWAKE)
     :: else -> goto rest
+    fi;
+    if
+    :: won -> count_off_sleeper(me); goto idle
+    :: else
     fi;
 
 lost:
-    /* Somebody else has ended this sleep: a post is on its way. Or the bee was parked where it lies, which brings no post, and who called
-     * it may have looked before there was a sleeper to see. */
+    /*
+     * Somebody else has ended this sleep: a post is on its way. Or a resizer has parked the bee where it lies, and no post is; and a
+     * queen who has looked before there was a sleeper has not called it.
+     */
+#ifndef PARKED_SLEEPER_DOES_NOT_CALL_ITSELF
     if
     :: IS_CALLED(me) || queue[CLOSING] > 0 -> call(me, me)
     :: else
     fi;
+#endif
     goto rest;
 
 surplus:
     leave_idle();
+    forget();
     search_own();
     if
     :: members == 0 -> search_all()
@@ -159,9 +149,8 @@ surplus:
     fi;
     if
     :: found != NOWHERE -> run_found(); goto follow
-    :: else
+    :: else -> change(me, me, SURPLUS, PARKED)
     fi;
-    change(me, me, SURPLUS, PARKED);
     if
     :: won
     :: else -> goto follow
@@ -173,28 +162,32 @@ surplus:
         :: won -> goto follow
         :: else
         fi
-    :: else -> 
-#ifndef BROKEN_PARKING_BEE_DOES_NOT_LOOK
-    pass_on(me)
+#ifndef PARKING_BEE_DOES_NOT_LOOK
+    :: else -> pass_on(me)
+#else
+    :: else
 #endif
-    skip
     fi;
     untucked--;
 
 rest:
-end_abed:
+    forget();
+    remembered = 0;
+end_in_bed:
     atomic { bed[me] != 0 -> permit = bed[me]; bed[me] = 0; printf("bee %d gets up\n", me) }
     out_of_bed();
+    permit = 0;
 
 follow:
     if
-    :: state[me] == DISMISSED || queue[CLOSING] > 0 -> goto dismissed
-    :: state[me] == NOTIFIED -> change(me, me, NOTIFIED, AWAKE); goto follow
-    :: state[me] == SURPLUS -> goto surplus
-    :: else -> goto idle
+    :: queue[CLOSING] > 0 || state[me] == DISMISSED
+    :: else ->
+        if
+        :: state[me] == NOTIFIED -> change(me, me, NOTIFIED, AWAKE); goto follow
+        :: state[me] == SURPLUS -> goto surplus
+        :: else -> goto idle
+        fi
     fi;
-
-dismissed:
     leave();
     gone++
 }

@@ -1,25 +1,26 @@
 /*
- * What the three sleep protocols share: memory, the bees' state words and beds, and what is to be run.
+ * What the three sleep protocols share: memory, the bees' states and beds, what is to be run.
  *
- * Order of inclusion: this file; the protocol (jec, tickle, notify), which defines its word and its steps; bee.pml and scene.pml,
- * which call them.
+ * A protocol's file (jec, tickle, notify) includes this one, defines its word and its steps, and then includes bee.pml and scene.pml, which
+ * call them. A scene is a handful of -D:
  *
- * A scene is a handful of numbers, each a -D of the runner:
+ *   INJECTED=n   jobs from outside into the injector; any bee may run them
+ *   BOUND=n      jobs from outside into the mailbox of bee CALLED; only that bee may run them
+ *   REGIONS=1    a region, whose start word calls bee CALLED
+ *   SPAWNED=n    jobs that a bee pushes into its own deque while it runs one from the injector
+ *   OUTSIDERS=n  threads that publish all these, in any order; one if nothing is said
+ *   LONG_JOB     the first job from the injector lasts until everything else has been run
+ *   LONG_PART    the same of the region's part
+ *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back
+ *   DISMISS      in the end each bee's state becomes DISMISSED
+ *   CLOSE        in the end one word says so instead, and who is in bed is woken to read it
  *
- *   INJECTED   jobs from outside, into the injector; any bee may run them
- *   BOUND      jobs from outside into the mailbox of CALLED; only that bee may run them
- *   REGIONS    regions (at most one) whose start word calls CALLED
- *   SPAWNED    jobs that a bee pushes into its own deque while it runs one from the injector
- *   OUTSIDERS  threads that publish all these, in any order
- *   LONG       a place: the first that is taken from there lasts until all other jobs and parts have been run
- *   SHRINK_TO  a resizer lays off the bees from this one up; with GROW it brings them back
- *   DISMISS    in the end each bee's state becomes DISMISSED
- *   CLOSE      in the end a word says that the hive closes, and everybody is woken to read it
+ * The long ones ask for more than that no job is lost: no bee may sleep while one lies in a queue, however long the others are busy.
  */
 
 #define BEES 2
 #define OTHER(bee) (1 - bee)
-/* Who is called by regions and bound jobs: the bee that a resizer lays off first. */
+/* The bee that regions and bound jobs call, and that a resizer lays off first. */
 #define CALLED 1
 
 #ifndef INJECTED
@@ -40,32 +41,46 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
 
-/*
- * What has been published. The start word and the closing word are counted like queues: seeing one takes it out.
- */
+/* Where something may be published. The start word and the word that the hive closes are counted like queues. */
 #define NOWHERE 0
 #define INJECTOR 1
 #define CLOSING 2
 #define MAILBOX(bee) (3 + bee)
 #define DEQUE(bee) (3 + BEES + bee)
 #define START(bee) (3 + 2 * BEES + bee)
-#define PLACES (3 + 3 * BEES)
-byte queue[PLACES];
+byte queue[3 + 3 * BEES];
+
+/* What any member may run, and what only this bee sees to. */
+#define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
+#define IS_CALLED(bee) (queue[START(bee)] > 0 || queue[MAILBOX(bee)] > 0)
+
+/* The threads: the bees, the outsiders, and one that resizes or ends the hive. */
+#define STAFF (BEES + OUTSIDERS)
 
 /*
- * x86 keeps a store in a buffer that only its own thread sees, while the loads after it go ahead. It leaves the buffer at any time, and
- * at the latest at a fence or an atomic read-modify-write of the thread. One store a thread is enough: each publishes
- * one thing before its fence. Buffered are the stores that publish; all other changes are read-modify-writes.
+ * x86 keeps a thread's stores in a buffer that no other thread sees, while its loads go ahead. They reach memory at any time, and at the latest when
+ * the thread comes to a fence or to an atomic read-modify-write. Buffered here are the stores that publish: one a thread, which
+ * is enough, because each is followed by its fence. Whatever else changes is changed by a read-modify-write.
  */
-#define THREADS (BEES + OUTSIDERS + 1)
-#define STAFF (BEES + OUTSIDERS)
-byte buffer[THREADS]; /* the place it goes to */
+byte buffer[STAFF + 1]; /* the place that the store goes to */
 
+/* For use in a step that publishes; the step waits until BUFFER_IS_FREE. */
+#define BUFFER_IS_FREE(thread) (buffer[thread] == NOWHERE)
+inline publish(thread, place)
+{
+    printf("thread %d publishes in place %d\n", thread, place);
+    buffer[thread] = place
+}
+
+/* For use in a step that is a read-modify-write. */
 inline drain(thread)
 {
     if
-    :: buffer[thread] != NOWHERE -> queue[buffer[thread]]++; printf("in memory: place %d\n", buffer[thread]); buffer[thread] = NOWHERE
-    :: else
+    :: BUFFER_IS_FREE(thread)
+    :: else ->
+        printf("thread %d: place %d in memory\n", thread, buffer[thread]);
+        queue[buffer[thread]]++;
+        buffer[thread] = NOWHERE
     fi
 }
 
@@ -74,95 +89,98 @@ inline fence(thread)
     d_step { drain(thread) }
 }
 
+#ifdef POSTER_WITHOUT_FENCE
+#define POSTER_FENCE(thread) skip
+#else
+#define POSTER_FENCE(thread) fence(thread)
+#endif
+
 proctype Memory()
 {
     byte thread;
 end:
     do
-    :: d_step { buffer[0] != NOWHERE -> thread = 0; drain(thread) }
-    :: d_step { buffer[1] != NOWHERE -> thread = 1; drain(thread) }
-    :: d_step { buffer[2] != NOWHERE -> thread = 2; drain(thread) }
-#if THREADS > 3
-    :: d_step { buffer[3] != NOWHERE -> thread = 3; drain(thread) }
-#endif
-#if THREADS > 4
-    :: d_step { buffer[4] != NOWHERE -> thread = 4; drain(thread) }
+    :: d_step { ! BUFFER_IS_FREE(0) -> thread = 0; drain(thread) }
+    :: d_step { ! BUFFER_IS_FREE(1) -> thread = 1; drain(thread); thread = 0 }
+    :: d_step { ! BUFFER_IS_FREE(2) -> thread = 2; drain(thread); thread = 0 }
+    :: d_step { ! BUFFER_IS_FREE(3) -> thread = 3; drain(thread); thread = 0 }
+#if OUTSIDERS > 1
+    :: d_step { ! BUFFER_IS_FREE(4) -> thread = 4; drain(thread); thread = 0 }
 #endif
     od
 }
 
-/* Inside a d_step whose guard is BUFFER_FREE. */
-#define BUFFER_FREE(thread) (buffer[thread] == NOWHERE)
-inline publish(thread, place)
-{
-    buffer[thread] = place;
-    printf("thread %d publishes to place %d\n", thread, place)
-}
-
-#ifdef BROKEN_POSTER_WITHOUT_FENCE
-#define poster_fence(thread) skip
-#else
-#define poster_fence(thread) fence(thread)
-#endif
-
-/* ---- The state word and the bed -------------------------------------------------------------------------------------------- */
+/* ---- States and beds ------------------------------------------------------------------------------------------------------- */
 
 mtype = { AWAKE, ASLEEP, NOTIFIED, SURPLUS, PARKED, DISMISSED };
-#ifdef UP_STATES
-mtype = { UP_STATES };
-#endif
 mtype state[BEES] = AWAKE;
 
 /*
- * A bee's semaphore: 0, or a permit. The permit says which state it ended, ASLEEP or PARKED: whoever posts knows, and the bee
- * would not.
+ * A semaphore each: 0, or a permit. It says which state it ended, ASLEEP or PARKED. Whoever posts knows that; the bee could not tell, because
+ * both may have become NOTIFIED, or SURPLUS.
  */
 mtype bed[BEES];
 
-inline post(bee, ended)
+byte members = BEES; /* the hive's size: bees that are not laid off */
+byte untucked;       /* surplus bees on a core */
+
+/*
+ * What a thread has just found out: whether its swap succeeded, the state that it ended, whether somebody is to be woken; and a bee
+ * in a loop. Forgotten when nothing depends on it any more, because states that differ in it would be told apart.
+ */
+#define NOTES bit won; mtype was; bit needed; byte b
+inline forget()
 {
-    d_step {
-        assert(bed[bee] == 0); /* never a second permit */
-        bed[bee] = ended;
-        printf("bee %d is posted\n", bee)
-    }
+    atomic { won = false; was = 0; needed = false; b = 0 }
 }
 
-/* Compare-and-swap of a bee's state. */
+/* Compare-and-swap. */
 inline change(thread, bee, from, to)
 {
     d_step {
+        won = (state[bee] == from);
         if
-        :: state[bee] == from -> drain(thread); state[bee] = to; won = true; printf("bee %d: %e -> %e, by thread %d\n", bee, from, to, thread)
-        :: else -> won = false
+        :: won -> drain(thread); state[bee] = to; printf("bee %d: %e -> %e, by thread %d\n", bee, from, to, thread)
+        :: else
         fi
     }
 }
 
-/*
- * What a step found out is forgotten when nothing depends on it any more: the fewer states differ by it, the better.
- */
-inline forget()
+inline post(bee, ended)
 {
-    d_step { won = false; needed = false; was = 0; b = 0 }
+    d_step {
+        printf("bee %d is posted\n", bee);
+        assert(bed[bee] == 0); /* never a second permit */
+        bed[bee] = ended
+    }
 }
 
-/* ---- Resize ---------------------------------------------------------------------------------------------------------------- */
-
-byte members = BEES; /* bees that are not laid off */
-byte untucked;       /* surplus bees still on a core */
-
-/* ---- Waking one bee, and no other will do ---------------------------------------------------------------------------------- */
+/*
+ * The rest of the work of whoever made a bee leave ASLEEP for an upright state: counts it off, then posts. After the post the bee
+ * runs, and its own counting must find itself counted off.
+ */
+inline get_up(thread, bee)
+{
+#if defined(POST_BEFORE_COUNTING)
+    post(bee, ASLEEP);
+    count_off_sleeper(thread)
+#elif defined(SLEEPER_COUNTS_ITSELF_OFF) /* jec */
+    post(bee, ASLEEP)
+#else
+    count_off_sleeper(thread);
+    post(bee, ASLEEP)
+#endif
+}
 
 /*
- * Code that looks first, swaps if the look says so, and begins again if the swap fails, is one step here: nothing but the successful swap, or
- * the look that leads to none, does anything.
+ * Code that looks, swaps if the look says so, and looks again if the swap fails, is one step from here on: nobody sees anything of it but
+ * the swap that succeeds, or the look that leads to none.
  */
 
-/* Wakes a bee from ASLEEP, if that is where it is. */
+/* Wakes a bee that is asleep. */
 inline rouse(thread, bee)
 {
-#ifdef BROKEN_IS_IT_BLOCKED
+#ifdef TEST_INSTEAD_OF_SWAP
     won = (state[bee] == ASLEEP);
     if
     :: won -> state[bee] = NOTIFIED
@@ -172,30 +190,30 @@ inline rouse(thread, bee)
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
-    :: won -> count_off_woken(thread); post(bee, ASLEEP)
+    :: won -> get_up(thread, bee)
     :: else
     fi
 }
 
-/* Makes sure that a bee comes: for a region, a bound job, or because all are parked. A parked one comes as a surplus bee. */
+/* Makes sure that a bee comes, for something that no other can do. From PARKED it comes as a surplus bee. */
 inline call(thread, bee)
 {
     d_step {
         was = state[bee];
         if
-        :: was == ASLEEP || MUST_BE_TOLD(was) -> drain(thread); state[bee] = NOTIFIED; printf("bee %d: %e -> NOTIFIED, by thread %d\n", bee, was, thread)
+        :: was == ASLEEP -> drain(thread); state[bee] = NOTIFIED; printf("bee %d: ASLEEP -> NOTIFIED, by thread %d\n", bee, thread)
         :: was == PARKED -> drain(thread); state[bee] = SURPLUS; untucked++; printf("bee %d: PARKED -> SURPLUS, by thread %d\n", bee, thread)
-        :: else /* up, or about to be, and looks before it goes to bed */
+        :: else /* up, or posted already; and before it goes to bed it looks */
         fi
     }
     if
-    :: was == ASLEEP -> count_off_woken(thread); post(bee, ASLEEP)
+    :: was == ASLEEP -> get_up(thread, bee)
     :: was == PARKED -> post(bee, PARKED)
     :: else
     fi
 }
 
-/* ---- What is to be run ----------------------------------------------------------------------------------------------------- */
+/* ---- Jobs ------------------------------------------------------------------------------------------------------------------ */
 
 byte gone; /* bees that have ended */
 byte left = INJECTED + BOUND + REGIONS + SPAWNED;
@@ -205,28 +223,26 @@ byte long_one = INJECTOR;
 #elif defined(LONG_PART)
 byte long_one = START(CALLED);
 #else
-byte long_one;
+byte long_one = NOWHERE;
 #endif
 
-/* What any member may run. */
-#define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
-/* What only this bee can see to. */
-#define IS_CALLED(bee) (queue[START(bee)] > 0 || queue[MAILBOX(bee)] > 0)
-
-/* For who takes a bee out of the hive, or leaves the search: the work that others thought was that bee's. */
-inline pass_on(thread)
+/* If the whole hive is parked, a bee is called for a job's sake. */
+inline call_if_all_are_parked(thread)
 {
     if
-    :: QUEUED -> wake_for_queue(thread); call_if_all_parked(thread)
+    :: members == 0 -> call(thread, 0)
     :: else
     fi
 }
 
-/* With nobody left, a bee is called for the job's sake. */
-inline call_if_all_parked(thread)
+/*
+ * For whoever takes a bee away from the queues: others may have relied on it. It follows a swap of the bee's state or of the count, so on x86 it
+ * needs no fence of its own; elsewhere it does.
+ */
+inline pass_on(thread)
 {
     if
-    :: members == 0 -> call(thread, 0)
+    :: QUEUED -> wake_for_queue(thread); call_if_all_are_parked(thread)
     :: else
     fi
 }

@@ -1,57 +1,63 @@
 /*
  * The jobs event counter (after Rayon's): one word of three numbers.
+ *
+ * A bee that gets sleepy turns the counter from odd to even, and remembers it. A poster turns it from even to odd. A bee may count itself
+ * asleep only while the counter is as it remembers. The last look goes over the deques as well: a bee is counted before its state is ASLEEP, and a
+ * poster in between finds nobody to wake.
  */
 #define IS_UP(s) (s == AWAKE)
-#define MUST_BE_TOLD(s) false
+#ifndef LAST_LOOK_WITHOUT_DEQUES
+#define LAST_LOOK_AT_DEQUES
+#endif
 #include "common.pml"
 
-/* How far the counter counts: small, so that it rolls over. */
+/* The counter goes from 0 to EVENTS - 1 and round again. */
 #ifndef EVENTS
 #define EVENTS 4
 #endif
-
 byte inactive; /* bees that search or sleep */
 byte sleeping; /* those of them that sleep, or are about to */
-byte events;   /* the jobs event counter: even after an announcement, odd after a post */
+byte events;
 
-#ifdef COUNTER_TELLS
-/*
- * Whether a job has been posted since the bee's announcement. A bee that counts itself asleep in spite of it has not been told, which
- * must not happen while the counter cannot have gone round.
- */
-bit posted_since[BEES];
+#define SOMEBODY_SLEEPS (sleeping > 0)
+#define COUNTS_ARE(sleepers) (inactive == sleepers && sleeping == sleepers)
+
+/* What the counter alone is to prevent: a bee counts itself asleep, though a job was posted since its announcement. */
+#ifdef COUNTER_MUST_TELL
+bit untold[BEES];
 #endif
 
-#define SOUND printf("inactive %d, sleeping %d, events %d\n", inactive, sleeping, events); assert(sleeping <= inactive && inactive <= BEES)
-#define SOMEBODY_SLEEPS (sleeping > 0)
-#define AT_REST (inactive == sleeping && sleeping == (state[0] == ASLEEP) + (state[1] == ASLEEP))
-#define AT_END (inactive == 0 && sleeping == 0)
+/* For use in a step that changes the word. */
+inline check()
+{
+    printf("inactive %d, sleeping %d, events %d\n", inactive, sleeping, events);
+    assert(sleeping <= inactive && inactive <= BEES)
+}
 
 /* ---- Who publishes --------------------------------------------------------------------------------------------------------- */
 
-/* After the poster's fence. */
+/* After the fence. An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
 inline new_job(thread)
 {
-    /* Even: one compare-and-swap makes it odd and reads the rest. Odd: one load. */
     d_step {
         if
-        :: events % 2 == 0 -> drain(thread); events = (events + 1) % EVENTS; printf("events %d\n", events)
+        :: events % 2 == 0 -> drain(thread); events = (events + 1) % EVENTS
         :: else
         fi;
+        check();
         needed = (sleeping > 0 && inactive == sleeping);
-#ifdef COUNTER_TELLS
-        posted_since[0] = true;
-        posted_since[1] = true
+#ifdef COUNTER_MUST_TELL
+        untold[0] = true;
+        untold[1] = true
 #endif
     }
     if
     :: needed -> wake_for_queue(thread)
     :: else
     fi;
-    call_if_all_parked(thread)
+    call_if_all_are_parked(thread)
 }
 
-/* One bee only will do, whatever the others are at. */
 inline new_bound_job(thread, bee)
 {
     call(thread, bee)
@@ -69,29 +75,17 @@ inline wake_for_queue(thread)
         :: else -> b++
         fi
     :: else -> break
-    od;
-    b = 0
+    od
 }
 
-/* The winner of ASLEEP -> anything takes the bee off, before the post. */
 inline count_off_sleeper(thread)
 {
-    d_step { drain(thread); sleeping--; SOUND }
+    d_step { drain(thread); sleeping--; check() }
 }
 
-inline count_off_woken(thread)
-{
-#ifdef BROKEN_SLEEPER_COUNTS_ITSELF_OFF
-    skip
-#else
-    count_off_sleeper(thread)
-#endif
-}
-
-/* ASLEEP -> PARKED: off both counts. */
 inline count_off_parked(thread)
 {
-    d_step { drain(thread); sleeping--; inactive--; SOUND }
+    d_step { drain(thread); sleeping--; inactive--; check() }
 }
 
 /* ---- The bee --------------------------------------------------------------------------------------------------------------- */
@@ -100,25 +94,27 @@ inline turn_idle()
 {
     if
     :: counted
-    :: else -> d_step { drain(me); inactive++; SOUND; counted = true }
+    :: else -> d_step { drain(me); inactive++; counted = true; check() }
     fi
 }
+
+#ifdef BLITZ_COUNTER
+#define COUNTER_IS_TURNED (events % 2 == 0)
+#else
+#define COUNTER_IS_TURNED (events % 2 == 1)
+#endif
 
 inline get_sleepy()
 {
     d_step {
         if
-#ifdef BROKEN_BLITZ
-        :: events % 2 == 0
-#else
-        :: events % 2 == 1
-#endif
-            -> drain(me); events = (events + 1) % EVENTS; printf("events %d\n", events)
+        :: COUNTER_IS_TURNED -> drain(me); events = (events + 1) % EVENTS
         :: else
         fi;
+        check();
         remembered = events;
-#ifdef COUNTER_TELLS
-        posted_since[me] = false
+#ifdef COUNTER_MUST_TELL
+        untold[me] = false
 #endif
     }
 }
@@ -128,26 +124,33 @@ inline fall_asleep()
     atomic {
         if
         :: events == remembered ->
-            d_step { drain(me); sleeping++; SOUND }
-#ifdef COUNTER_TELLS
-            assert(! posted_since[me])
+            d_step { drain(me); sleeping++; check() }
+#ifdef COUNTER_MUST_TELL
+            assert(! untold[me]);
 #endif
         :: else -> goto announce
-        fi
+        fi;
+#ifdef COUNTED_UNDER_A_LOCK
+        /* As in Rayon: a waker waits until the sleeper, who has the lock, is asleep. */
+        change(me, me, AWAKE, ASLEEP)
+#endif
     }
+#ifndef COUNTED_UNDER_A_LOCK
     change(me, me, AWAKE, ASLEEP);
+#endif
     if
     :: won
     :: else -> count_off_sleeper(me); goto follow
     fi
 }
 
+/* Posters relied on this bee as long as it was idle. If somebody sleeps, it looks whether anything is left for them, before it runs. */
 inline leave_idle()
 {
     if
     :: counted ->
-        d_step { drain(me); inactive--; SOUND; needed = (sleeping > 0); counted = false }
-#ifdef BROKEN_NO_CASCADE
+        d_step { drain(me); inactive--; needed = (sleeping > 0); counted = false; check() }
+#ifdef NO_WAKE_WHEN_LEAVING
         needed = false;
 #endif
         if
@@ -158,25 +161,25 @@ inline leave_idle()
     fi
 }
 
+/* Woken from ASLEEP, it is still inactive. Parked, it is not, even if it was parked in its sleep. */
 inline out_of_bed()
 {
-#ifdef BROKEN_SLEEPER_COUNTS_ITSELF_OFF
+#ifdef SLEEPER_COUNTS_ITSELF_OFF
     if
     :: counted -> count_off_sleeper(me)
     :: else
     fi;
 #endif
-#ifndef BROKEN_WOKEN_BEE_TRUSTS_ITS_COUNT
-    counted = (permit == ASLEEP)
-#else
-    skip
+#ifndef WOKEN_BEE_TRUSTS_ITS_COUNT
+    counted = (permit == ASLEEP);
 #endif
+    skip
 }
 
 inline leave()
 {
     if
-    :: counted -> d_step { drain(me); inactive--; SOUND }
+    :: counted -> d_step { drain(me); inactive--; check() }
     :: else
     fi
 }

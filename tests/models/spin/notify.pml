@@ -1,44 +1,51 @@
 /*
- * Single bees are notified (after Mercury's engines): a bee that is up is WORKING, IDLE or STEALING, and says so in its state word.
+ * Single bees are notified (after Mercury's engines). A bee that is up is WORKING, IDLE or STEALING, and its state word says which.
+ *
+ * Who posts a job for anybody hints it to one bee that is stealing or asleep. Who posts a bound one notifies its bee, unless that works: then it looks when it turns
+ * idle. Either makes the bee NOTIFIED, so that its own next swap fails. Only the start word needs the last look: queens notify
+ * sleepers and no others.
  */
-#define UP_STATES IDLE, STEALING
 #define AWAKE WORKING
 #define IS_UP(s) (s == WORKING || s == IDLE || s == STEALING)
-#define MUST_BE_TOLD(s) (s == IDLE || s == STEALING)
 #include "common.pml"
+mtype = { IDLE, STEALING };
 
 byte idlers; /* bees STEALING or ASLEEP */
 
 #define SOMEBODY_SLEEPS (idlers > 0)
-#define AT_REST (idlers == (state[0] == ASLEEP) + (state[1] == ASLEEP))
-#define AT_END (idlers == 0)
+#define COUNTS_ARE(sleepers) (idlers == sleepers)
 
 /* ---- Who publishes --------------------------------------------------------------------------------------------------------- */
 
+/* After the fence. */
 inline new_job(thread)
 {
     if
     :: idlers > 0 -> wake_for_queue(thread)
     :: else
     fi;
-    call_if_all_parked(thread)
+    call_if_all_are_parked(thread)
 }
 
-/* A hint, for one that is stealing or asleep. It may find nobody. */
+/* Hints to one. What the hint says, whose queue to look in first, makes no difference here: the bee looks in all. */
 inline wake_for_queue(thread)
 {
     b = 0;
     do
     :: b < BEES ->
-#ifdef HINT_TRIES_ONCE
+#if defined(HINT_GIVES_UP)
         was = state[b];
-        d_step {
-            won = ((was == STEALING || was == ASLEEP) && state[b] == was);
-            if
-            :: won -> drain(thread); state[b] = NOTIFIED
-            :: else
-            fi
-        }
+        if
+        :: was == STEALING || was == ASLEEP -> change(thread, b, was, NOTIFIED)
+        :: else -> won = false
+        fi;
+#elif defined(TEST_INSTEAD_OF_SWAP)
+        was = state[b];
+        won = (was == STEALING || was == ASLEEP);
+        if
+        :: won -> state[b] = NOTIFIED
+        :: else
+        fi;
 #else
         d_step {
             was = state[b];
@@ -50,35 +57,40 @@ inline wake_for_queue(thread)
         }
 #endif
         if
-        :: won && was == ASLEEP -> count_off_sleeper(thread); post(b, ASLEEP); break
-        :: won && was == STEALING -> break
+        :: won && was == ASLEEP -> get_up(thread, b)
+        :: else
+        fi;
+        if
+        :: won -> break
         :: else -> b++
         fi
     :: else -> break
     od
 }
 
-/* Must arrive: at one that is idle, stealing or asleep. Who works looks at its mailbox when it turns idle. */
 inline new_bound_job(thread, bee)
 {
-#ifdef BROKEN_BOUND_NOTIFICATION_DROPPED
-    if
-    :: idlers > 0 -> wake_for_queue(thread)
-    :: else
-    fi
+#ifdef BOUND_JOB_IS_ONLY_HINTED
+    new_job(thread)
 #else
-    call(thread, bee)
+    d_step {
+        was = state[bee];
+        won = (was == IDLE || was == STEALING);
+        if
+        :: won -> drain(thread); state[bee] = NOTIFIED; printf("bee %d: %e -> NOTIFIED, by thread %d\n", bee, was, thread)
+        :: else
+        fi
+    }
+    if
+    :: won
+    :: else -> call(thread, bee)
+    fi
 #endif
 }
 
 inline count_off_sleeper(thread)
 {
-    d_step { drain(thread); assert(idlers > 0); idlers-- }
-}
-
-inline count_off_woken(thread)
-{
-    count_off_sleeper(thread)
+    d_step { drain(thread); assert(idlers > 0); idlers--; printf("idlers %d\n", idlers) }
 }
 
 inline count_off_parked(thread)
@@ -94,41 +106,43 @@ inline turn_idle()
     :: counted -> count_off_sleeper(me); counted = false
     :: else
     fi;
-#ifdef BROKEN_IDLE_BY_STORE
-    state[me] = IDLE
+#ifdef IDLE_BY_STORE
+    state[me] = IDLE;
 #else
     change(me, me, WORKING, IDLE);
     if
     :: won
     :: else -> goto follow
-    fi
+    fi;
 #endif
+    skip
 }
 
 inline get_sleepy()
 {
     change(me, me, IDLE, STEALING);
     if
-    :: won -> d_step { drain(me); idlers++; counted = true }
+    :: won -> d_step { drain(me); idlers++; counted = true; printf("idlers %d\n", idlers) }
     :: else -> goto follow
     fi
 }
 
+/* Once asleep, it is whoever wakes the bee that counts it off. */
 inline fall_asleep()
 {
     change(me, me, STEALING, ASLEEP);
     if
     :: won -> counted = false
-    :: else -> announced = false; goto follow
+    :: else -> goto follow
     fi
 }
 
-/* Back to WORKING, unless a resizer has something else in mind; and out of the count. */
+/* Unless a resizer wants something else, it works from now on. As in jec, it looks whether anything is left for sleepers. */
 inline leave_idle()
 {
     d_step {
         if
-        :: state[me] == IDLE || state[me] == STEALING || state[me] == NOTIFIED -> drain(me); state[me] = WORKING
+        :: state[me] == IDLE || state[me] == STEALING || state[me] == NOTIFIED -> drain(me); state[me] = WORKING; printf("bee %d: WORKING\n", me)
         :: else
         fi
     }
@@ -136,10 +150,13 @@ inline leave_idle()
     :: counted -> count_off_sleeper(me); counted = false
     :: else
     fi;
+#ifndef NO_WAKE_WHEN_LEAVING
     if
     :: idlers > 0 -> pass_on(me)
     :: else
-    fi
+    fi;
+#endif
+    skip
 }
 
 inline out_of_bed()

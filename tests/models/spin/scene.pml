@@ -1,30 +1,27 @@
 /*
- * The others: threads from outside, a resizer, the end; and what must hold when nobody has anything left to do.
+ * Everybody but the bees, and what must hold when nobody has anything left to do.
  */
-
-byte hands = OUTSIDERS;    /* outsiders and the resizer, while they have something to do */
 
 byte to_inject = INJECTED;
 byte to_bind = BOUND;
 byte to_start = REGIONS;
+byte at_work = OUTSIDERS; /* outsiders, and the resizer */
 
+/* A thread that is no bee. What is left to publish is published by whichever comes first. */
 proctype Outsider(byte me)
 {
-    byte b;
-    bit won;
-    bit needed;
-    mtype was;
+    NOTES;
     do
-    :: d_step { to_inject > 0 && BUFFER_FREE(me) -> to_inject--; publish(me, INJECTOR) }
-        poster_fence(me);
+    :: d_step { to_inject > 0 && BUFFER_IS_FREE(me) -> to_inject--; publish(me, INJECTOR) }
+        POSTER_FENCE(me);
         new_job(me);
         forget()
-    :: d_step { to_bind > 0 && BUFFER_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
-        poster_fence(me);
+    :: d_step { to_bind > 0 && BUFFER_IS_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
+        POSTER_FENCE(me);
         new_bound_job(me, CALLED);
         forget()
-    :: d_step { to_start > 0 && BUFFER_FREE(me) -> to_start--; publish(me, START(CALLED)) }
-        poster_fence(me);
+    :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
+        POSTER_FENCE(me);
         if
         :: SOMEBODY_SLEEPS || members <= CALLED -> call(me, CALLED)
         :: else
@@ -32,11 +29,11 @@ proctype Outsider(byte me)
         forget()
     :: to_inject + to_bind + to_start == 0 -> break
     od;
-    hands--
+    at_work--
 }
 
 #ifdef SHRINK_TO
-/* Makes a bee surplus. One that sleeps is parked where it lies, and whoever does so looks after its work. */
+/* Makes a bee surplus. One that sleeps is parked where it lies. */
 inline lay_off(bee)
 {
     d_step {
@@ -50,13 +47,15 @@ inline lay_off(bee)
     if
     :: was == ASLEEP ->
         count_off_parked(STAFF);
-#ifndef BROKEN_RESIZER_DOES_NOT_LOOK
-        pass_on(STAFF)
+#ifndef RESIZER_DOES_NOT_LOOK
+        pass_on(STAFF);
 #endif
+        skip
     :: else
     fi
 }
 
+/* Makes a bee a member again. One that has not parked yet has its order cancelled. */
 inline bring_back(bee)
 {
     d_step {
@@ -75,11 +74,8 @@ inline bring_back(bee)
 
 proctype Resizer()
 {
+    NOTES;
     byte bee;
-    byte b;
-    bit won;
-    bit needed;
-    mtype was;
     members = SHRINK_TO;
     bee = SHRINK_TO;
     do
@@ -89,36 +85,31 @@ proctype Resizer()
 #ifdef GROW
     bee = SHRINK_TO;
     do
-    :: bee < BEES -> bring_back(bee); bee++
+    :: bee < BEES -> bring_back(bee); forget(); bee++
     :: else -> break
     od;
     members = BEES;
 #endif
-    bee = 0;
-    was = 0;
-    hands--
+    at_work--
 }
 #endif
 
-#ifdef DISMISS
-/* Each bee's state becomes DISMISSED, and who was in bed is posted. */
+/* The end, when nobody publishes or resizes any more. What is queued may stay there; the bees must not. */
+#if defined(DISMISS)
 proctype Ender()
 {
+    NOTES;
     byte bee;
-    mtype was;
-    hands == 0;
+    at_work == 0;
     do
     :: bee < BEES ->
         d_step {
             was = state[bee];
             state[bee] = DISMISSED;
-            if
-            :: was == SURPLUS -> untucked--
-            :: else
-            fi
+            printf("bee %d: %e -> DISMISSED\n", bee, was)
         }
         if
-        :: was == ASLEEP -> count_off_sleeper(STAFF); post(bee, ASLEEP)
+        :: was == ASLEEP -> get_up(STAFF, bee)
         :: was == PARKED -> post(bee, PARKED)
         :: else
         fi;
@@ -126,18 +117,14 @@ proctype Ender()
     :: else -> break
     od
 }
-#endif
-
-#ifdef CLOSE
-/* The hive is told by one word that it closes, and who is in bed is woken to read it. */
+#elif defined(CLOSE)
 proctype Ender()
 {
+    NOTES;
     byte bee;
-    bit won;
-    mtype was;
-    hands == 0;
-    publish(STAFF, CLOSING);
-    poster_fence(STAFF);
+    at_work == 0;
+    d_step { publish(STAFF, CLOSING) }
+    POSTER_FENCE(STAFF);
     do
     :: bee < BEES -> call(STAFF, bee); bee++
     :: else -> break
@@ -145,11 +132,8 @@ proctype Ender()
 }
 #endif
 
-#if defined(DISMISS) || defined(CLOSE)
-#define FINISHED (gone == BEES)
-#else
-#define FINISHED (left == 0)
-#endif
+#define IS_ABED(bee) (state[bee] == ASLEEP || state[bee] == PARKED)
+#define SLEEPERS ((state[0] == ASLEEP) + (state[1] == ASLEEP))
 
 init {
     atomic {
@@ -161,27 +145,32 @@ init {
         run Outsider(BEES + 1);
 #endif
 #ifdef SHRINK_TO
-        hands++;
+        at_work++;
         run Resizer();
 #endif
 #if defined(DISMISS) || defined(CLOSE)
-        run Ender();
+        run Ender()
 #endif
     }
-#ifndef LIVENESS
-    /* Nobody can go on, nothing is left in a store buffer. */
+    /* Nobody can go on, and no store is in a buffer. */
     timeout ->
-        assert(FINISHED);
         assert(bed[0] == 0 && bed[1] == 0);
 #if defined(DISMISS) || defined(CLOSE)
-        assert(AT_END)
+        assert(gone == BEES);
+        assert(COUNTS_ARE(0))
 #else
-        assert(AT_REST);
-        assert(untucked == 0) /* settle() returns */
-#endif
+        assert(left == 0);
+        assert(untucked == 0); /* or settle() would wait for ever */
+        assert(IS_ABED(0) && IS_ABED(1));
+        assert(COUNTS_ARE(SLEEPERS))
 #endif
 }
 
+/* Not only does nobody get stuck: it does come to that, if each thread that could go on does so in the end. */
 #ifdef LIVENESS
-ltl finishes { <> FINISHED }
+#if defined(DISMISS) || defined(CLOSE)
+ltl comes_to_rest { <>[] (gone == BEES) }
+#else
+ltl comes_to_rest { <>[] (left == 0 && IS_ABED(0) && IS_ABED(1)) }
+#endif
 #endif
