@@ -16,6 +16,7 @@ use crate::pin::{self, PinError};
 use crate::rehearsal;
 use crate::semaphore::Semaphore;
 use crate::signal_mask;
+use crate::stats::{Counts, Stats};
 use crate::tasks;
 use crate::topology::Place;
 use crate::wait::WaitPolicy;
@@ -45,10 +46,17 @@ impl Colony {
         let sleep = match config.sleep {
             SleepProtocol::Jec => Sleep::jec(),
             SleepProtocol::Tickle => Sleep::tickle(),
+            SleepProtocol::Notify => Sleep::notify(config.max_bees),
         };
-        let policy = WaitPolicy::new(config.spin, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
+        let policy = WaitPolicy::new(config.spin, config.poll, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         Arc::new(Self {
-            crew: Crew::new(config.max_bees, policy, rehearsal::stage(&housing, config.bees), sleep),
+            crew: Crew::new(
+                config.max_bees,
+                policy,
+                rehearsal::stage(&housing, config.bees),
+                sleep,
+                housing.neighbours(config.max_bees),
+            ),
             config,
             habitat,
             housing,
@@ -240,6 +248,10 @@ impl Colony {
             }
         }
         self.crew.finish_tasks();
+    }
+
+    pub(crate) fn stats(&self) -> Stats {
+        Stats::new(self.crew.tallies().map(Counts::of).collect())
     }
 
     pub(crate) fn report_trouble(&self, trouble: String) {

@@ -31,6 +31,7 @@ pub struct Builder {
     thread_name: Option<String>,
     stack_size: Option<usize>,
     sleep: SleepProtocol,
+    poll: Option<Duration>,
     handlers: Handlers,
 }
 
@@ -43,6 +44,8 @@ pub enum SleepProtocol {
     Jec,
     /// One sleepy bee at a time, and all are woken at once.
     Tickle,
+    /// One bee is told of each task, and where it is.
+    Notify,
 }
 
 impl Builder {
@@ -90,6 +93,14 @@ impl Builder {
     /// How bees without tasks go to sleep, and who is woken for new ones. Default: [`SleepProtocol::Jec`].
     pub fn sleep(mut self, sleep: SleepProtocol) -> Self {
         self.sleep = sleep;
+        self
+    }
+
+    /// How often sleeping members wake by themselves and look for something to do, beside being woken for it. Default: None, never.
+    ///
+    /// Nothing depends on it. It is for those who would rather find a fault of hive's in [`Counts::rescues`](crate::Counts::rescues) than in a program that hangs.
+    pub fn poll(mut self, every: Option<Duration>) -> Self {
+        self.poll = every;
         self
     }
 
@@ -163,6 +174,9 @@ impl Builder {
         if name.contains('\0') {
             return Err(BuildError(BuildProblem::ThreadName(name)));
         }
+        if self.poll == Some(Duration::ZERO) {
+            return Err(BuildError(BuildProblem::PollsWithoutEnd));
+        }
         Ok(Config {
             bees: bees as u32,
             max_bees: max_bees as u32,
@@ -170,6 +184,7 @@ impl Builder {
             pin_queen: self.pin_queen,
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             sleep: self.sleep,
+            poll: self.poll,
             handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
@@ -201,6 +216,7 @@ pub(crate) struct Config {
     pub(crate) pin_queen: bool,
     pub(crate) spin: Duration,
     pub(crate) sleep: SleepProtocol,
+    pub(crate) poll: Option<Duration>,
     pub(crate) handlers: Handlers,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,

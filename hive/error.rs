@@ -78,6 +78,7 @@ pub(crate) enum BuildProblem {
     MaxBees { asked: usize, limit: usize },
     BeesAboveMax { bees: usize, max_bees: usize },
     ThreadName(String),
+    PollsWithoutEnd,
     Pin(String),
     Hire(HireError),
 }
@@ -91,6 +92,9 @@ impl fmt::Display for BuildError {
             }
             BuildProblem::BeesAboveMax { bees, max_bees } => {
                 write!(f, "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder")
+            }
+            BuildProblem::PollsWithoutEnd => {
+                f.write_str("poll(0 s) would have sleeping members look for work all the time; ask for a longer time, or None")
             }
             BuildProblem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
             BuildProblem::Pin(problem) => f.write_str(problem),

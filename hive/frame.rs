@@ -79,13 +79,16 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
-    use crate::crew::{Sleep, Stage};
+    use crate::crew::{Neighbours, Sleep, Stage};
     use crate::topology::CpuMask;
 
     use crate::wait::WaitPolicy;
 
     fn crew() -> Crew {
-        Crew::new(1, WaitPolicy::new(Duration::ZERO, 1, CpuMask::new()), Stage::new(1), Sleep::jec())
+        {
+            let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+            Crew::new(1, policy, Stage::new(1), Sleep::jec(), Neighbours::new(&[]))
+        }
     }
 
     #[test]

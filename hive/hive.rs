@@ -14,6 +14,7 @@ use crate::housing::Housing;
 use crate::region::{Bee, Body};
 use crate::report::Report;
 use crate::results::Results;
+use crate::stats::Stats;
 use crate::topology::Place;
 
 /// A set of threads for numeric code: a queen, who is whichever thread calls, and bees, who run regions with her.
@@ -210,6 +211,11 @@ impl Hive {
     /// The places of the members, in their order; None: not bound. Member 0's is used only with [`pin_queen`](Builder::pin_queen).
     pub fn places(&self) -> Vec<Option<Place>> {
         (0..self.bees()).map(|member| self.colony.housing.of(member).cloned()).collect()
+    }
+
+    /// What the members have done so far: regions, tasks, steals, sleeps. Always counted, each member's by itself; members may be counting on while this reads.
+    pub fn stats(&self) -> Stats {
+        self.colony.stats()
     }
 
     /// What is in effect: members, places, mask, quota, spin, how the machine was read, and every warning. Print it.

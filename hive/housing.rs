@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::Config;
+use crate::crew::{Address, Neighbours};
 use crate::error::{BuildError, BuildProblem};
 use crate::habitat::Habitat;
 use crate::topology::{self, Claim, CpuMask, Pin, Place, Places, default_pin};
@@ -41,6 +42,13 @@ impl Housing {
 
     fn planned(&self, member: usize) -> Option<&Place> {
         if self.by_default { self.places.first_of(member) } else { self.places.of(member) }
+    }
+
+    /// Who of a hive's `members` is near to whom. Members beyond the CPUs that there are count as strangers: they share places with earlier ones.
+    pub(crate) fn neighbours(&self, members: u32) -> Neighbours {
+        let address = |place: &Place| -> Address { [place.core(), place.cluster(), place.node()] };
+        let bound = (0..members as usize).map_while(|member| self.places.first_of(member));
+        Neighbours::new(&bound.map(address).collect::<Vec<_>>())
     }
 
     /// The CPUs that bees of a hive of `members` have for their own.

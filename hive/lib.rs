@@ -42,6 +42,7 @@ mod hive;
 mod hold;
 mod housing;
 mod pin;
+mod posts;
 #[cfg(doc)]
 pub mod protocols;
 mod region;
@@ -51,7 +52,9 @@ mod results;
 mod semaphore;
 mod signal_mask;
 mod split;
+mod stats;
 mod sync;
+mod tally;
 mod tasks;
 mod thread_token;
 mod topology;
@@ -64,5 +67,6 @@ pub use global::{broadcast, global, install, join, resize, scope, settle, spawn,
 pub use hive::Hive;
 pub use region::Bee;
 pub use report::Report;
+pub use stats::{Counts, Stats, Steals};
 pub use tasks::{Scope, current, yield_now};
 pub use topology::{ParsePinError, Pin, Place};

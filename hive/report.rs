@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::build_info;
 use crate::colony::Colony;
+use crate::config::Config;
 use crate::topology::{Machine, Source, Unit};
 
 /// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::Hive::report); print it.
@@ -33,7 +34,7 @@ impl Report {
             ("usable CPUs", usable(colony)),
             ("pinned to", pinned(colony)),
             ("places", places(colony)),
-            ("waiting", waiting(colony.config.spin)),
+            ("waiting", waiting(&colony.config)),
         ];
         let mut warnings = colony.habitat.warnings.clone();
         if !colony.is_forked() {
@@ -106,6 +107,9 @@ fn places(colony: &Colony) -> String {
     if bees > SHOWN { format!("{shown}; and {} more", bees - SHOWN) } else { shown }
 }
 
-fn waiting(spin: Duration) -> String {
-    if spin == Duration::MAX { "polls without end".to_owned() } else { format!("polls for {spin:?}, then sleeps") }
+fn waiting(config: &Config) -> String {
+    let spin = config.spin;
+    let polls = if spin == Duration::MAX { "polls without end".to_owned() } else { format!("polls for {spin:?}, then sleeps") };
+    let looks = config.poll.map_or_else(String::new, |every| format!(", and looks for work every {every:?}"));
+    format!("{polls} by {:?}{looks}", config.sleep)
 }

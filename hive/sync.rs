@@ -13,7 +13,9 @@ use crate::asymmetric_fence;
 
 pub(crate) use crate::asymmetric_fence::{heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::hold::Hold;
+pub(crate) use crate::posts::Posts;
 pub(crate) use crate::semaphore::Semaphore;
+pub(crate) use crate::tally::{Count, Tally};
 pub(crate) use crate::thread_token::{ThreadToken, this_thread};
 pub(crate) use crate::wait::WaitPolicy;
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};

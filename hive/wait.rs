@@ -32,16 +32,22 @@ pub(crate) fn forget_bees() {
 #[derive(Debug)]
 pub(crate) struct WaitPolicy {
     spin: Duration,
+    /// How often sleepers look for something to do by themselves.
+    poll: Option<Duration>,
     cpus: usize,
     /// The CPUs that bees are bound to, one each.
     bees_cpus: CpuMask,
 }
 
 impl WaitPolicy {
-    /// Members poll for `spin` and sleep afterwards; on `cpus` CPUs, as far as this process may use them.
+    /// Members poll for `spin` and sleep afterwards, and look for something to do every `poll` then; on `cpus` CPUs, as far as this process may use them.
     /// Bees are bound to `bees_cpus`.
-    pub(crate) fn new(spin: Duration, cpus: usize, bees_cpus: CpuMask) -> Self {
-        Self { spin, cpus, bees_cpus }
+    pub(crate) fn new(spin: Duration, poll: Option<Duration>, cpus: usize, bees_cpus: CpuMask) -> Self {
+        Self { spin, poll, cpus, bees_cpus }
+    }
+
+    pub(crate) fn poll(&self) -> Option<Duration> {
+        self.poll
     }
 
     /// Moves the queen off a CPU that a bee is bound to. She is not bound, and the kernel may have put her there while the bee slept; it
@@ -76,9 +82,9 @@ impl WaitPolicy {
     }
 
     /// Marks the calling bee as gone from its core while `sleep` runs.
-    pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
+    pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         let _off = Counted::down();
-        sleep();
+        sleep()
     }
 
     /// Counts the calling bee among those awake for as long as the guard lives.
@@ -203,7 +209,7 @@ mod tests {
 
     #[test]
     fn patience_runs_out_after_the_spin_time_and_not_before() {
-        let policy = WaitPolicy::new(Duration::from_millis(5), usize::MAX, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::from_millis(5), None, usize::MAX, CpuMask::new());
         let start = Instant::now();
         let mut patience = policy.patience();
         while patience.poll_again() {}
@@ -212,14 +218,14 @@ mod tests {
 
     #[test]
     fn an_endless_spin_does_not_end() {
-        let policy = WaitPolicy::new(Duration::MAX, usize::MAX, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::MAX, None, usize::MAX, CpuMask::new());
         let mut patience = policy.patience();
         assert!((0..10 * HOT_POLLS).all(|_| patience.poll_again()));
     }
 
     #[test]
     fn where_cpus_are_short_nobody_polls_for_long() {
-        let policy = WaitPolicy::new(Duration::MAX, 0, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::MAX, None, 0, CpuMask::new());
         let mut patience = policy.patience();
         assert!((0..=YIELDS).any(|_| !patience.poll_again()));
     }

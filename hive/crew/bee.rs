@@ -7,7 +7,7 @@ use super::hand::Hand;
 use super::slot::{Slot, State};
 use super::task::Task;
 use super::{Crew, Member};
-use crate::sync::{Hold, Ordering, fence};
+use crate::sync::{Count, Hold};
 
 /// The life of a bee: member `id` of the crew, on a thread of its own.
 pub(crate) struct Life<'c> {
@@ -77,6 +77,7 @@ impl<'c> Life<'c> {
         let member = Member::new(self.crew, self.id, team, order.base);
         // SAFETY: the queen keeps the closure alive until every member of the team has arrived.
         self.crew.perform(&member, || unsafe { order.job.run(&member) });
+        self.slot.tally.add(Count::Regions);
         self.crew.arrive(&member);
     }
 
@@ -98,7 +99,7 @@ impl<'c> Life<'c> {
             State::Notified => self.slot.wake_up(),
             State::Surplus => match self.last_task() {
                 Some(task) => self.hand.run(task),
-                None => self.park(),
+                None => self.hand.park(|| self.is_called()),
             },
             State::Dismissed => {
                 self.finish_tasks();
@@ -131,29 +132,7 @@ impl<'c> Life<'c> {
 
     /// Gives up the core until a region or a task needs this bee.
     fn sleep(&self) -> Option<Task> {
-        self.crew.go_to_sleep(self.id, self.hand.is_counted(), || self.is_called(), || self.hand.find())
-    }
-
-    /// Gives up the core until the hive grows again.
-    #[cold]
-    fn park(&self) {
-        self.hand.work();
-        if !self.slot.change(State::Surplus, State::Parked) {
-            return;
-        }
-        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `post` and `post_to`.
-        fence(Ordering::SeqCst);
-        if (self.is_called() || self.has_last_task()) && self.slot.change(State::Parked, State::Surplus) {
-            // Still counted as not yet tucked in.
-            return;
-        }
-        self.crew.untucked.remove();
-        self.crew.hand_on();
-        self.lie_down();
-    }
-
-    fn has_last_task(&self) -> bool {
-        self.crew.sleep.has_tasks() && (self.slot.desk.has_mail() || (self.crew.bees() == 1 && self.crew.is_work_queued()))
+        self.hand.go_to_sleep(|| self.is_called())
     }
 
     /// The last look before sleeping: at everything from outside that this bee would have to wake for and that comes neither through its

@@ -4,8 +4,11 @@ use std::cell::Cell;
 
 use super::Crew;
 use super::latch::Latch;
+use super::neighbours::Distance;
+use super::sleep::Reason;
+use super::slot::{Slot, State};
 use super::task::Task;
-use crate::sync::Worker;
+use crate::sync::{Count, Worker};
 
 /// A member that runs tasks, on its own thread.
 pub(crate) struct Hand<'c> {
@@ -20,6 +23,8 @@ pub(crate) struct Hand<'c> {
     kept_start: Cell<usize>,
     /// Whether it is counted among those without work.
     is_counted: Cell<bool>,
+    /// Whether it was woken and has had nothing to do since.
+    is_woken: Cell<bool>,
 }
 
 /// Joins beyond these run their halves in order: what is kept is enough to share, and it is the larger.
@@ -36,6 +41,7 @@ impl<'c> Hand<'c> {
             kept_end: Cell::new(0),
             kept_start: Cell::new(0),
             is_counted: Cell::new(false),
+            is_woken: Cell::new(false),
         }
     }
 
@@ -52,12 +58,17 @@ impl<'c> Hand<'c> {
         self.id
     }
 
+    pub(super) fn slot(&self) -> &'c Slot {
+        self.crew.slot(self.id)
+    }
+
     /// Queues a task that any member may run.
     pub(crate) fn push(&self, task: Task) {
-        self.own().push(task);
         // A queen alone runs it herself, or leaves it to a bee when she goes.
         if self.id > 0 || self.crew.bees() > 1 {
-            self.crew.post(1);
+            self.crew.post(self.id, || self.own().push(task));
+        } else {
+            self.own().push(task);
         }
     }
 
@@ -112,26 +123,46 @@ impl<'c> Hand<'c> {
 
     /// Gives what is still queued here to whoever has time. For a member that goes away.
     pub(crate) fn leave_tasks(&self) {
-        let mut left = 0;
         while let Some(task) = self.own().pop() {
-            self.crew.inbox.push(task);
-            left += 1;
-        }
-        if left > 0 {
-            self.crew.post(left);
+            self.crew.inject(task);
         }
     }
 
     /// A task to run: its own, by mail, from outside, or another member's.
     pub(super) fn find(&self) -> Option<Task> {
-        let desk = &self.crew.slot(self.id).desk;
-        let task = self.own().pop().or_else(|| desk.take_mail()).or_else(|| self.crew.inbox.take());
-        task.or_else(|| self.steal())
+        let told = if self.is_counted.get() { self.crew.sleep.told(self.id) } else { None };
+        let at_home = || self.own().pop().or_else(|| self.slot().desk.take_mail());
+        let where_told = || match told {
+            Some(Reason::WorkAt(other)) => self.steal_from(other),
+            Some(Reason::Mail) | None => None,
+        };
+        at_home().or_else(where_told).or_else(|| self.crew.inbox.take()).or_else(|| self.steal())
     }
 
     fn steal(&self) -> Option<Task> {
-        let victims = self.crew.all_slots().enumerate().filter(|(id, _)| *id != self.id as usize);
-        victims.filter(|(_, slot)| !slot.desk.is_bare()).find_map(|(_, slot)| slot.desk.steal())
+        if self.is_counted.get() {
+            self.crew.sleep.steal(self.id);
+        }
+        self.crew.others(self.id).find_map(|(slot, distance)| self.steal_at(slot, distance))
+    }
+
+    fn steal_from(&self, other: u32) -> Option<Task> {
+        let (slot, distance) = self.crew.others(self.id).find(|(slot, _)| std::ptr::eq(*slot, self.crew.slot(other)))?;
+        self.steal_at(slot, distance)
+    }
+
+    fn steal_at(&self, victim: &Slot, distance: Distance) -> Option<Task> {
+        if victim.desk.is_bare() {
+            return None;
+        }
+        let task = victim.desk.steal()?;
+        self.slot().tally.add(match distance {
+            Distance::Core => Count::StealsInCore,
+            Distance::Cluster => Count::StealsInCluster,
+            Distance::Node => Count::StealsInNode,
+            Distance::Far => Count::StealsFromFar,
+        });
+        Some(task)
     }
 
     /// Runs a task, if there is one. Says whether.
@@ -141,46 +172,99 @@ impl<'c> Hand<'c> {
 
     pub(super) fn run(&self, task: Task) {
         self.work();
+        self.slot().tally.add(Count::Tasks);
         task.run();
     }
 
     /// Notes that the member has something to do.
+    #[inline(always)]
     pub(super) fn work(&self) {
-        if self.is_counted.replace(false) {
-            self.crew.sleep.find();
+        if self.is_counted.get() {
+            self.stop_searching();
+        }
+    }
+
+    #[cold]
+    fn stop_searching(&self) {
+        let _under_way = self.crew.posting();
+        self.is_counted.set(false);
+        self.is_woken.set(false);
+        self.slot().tally.set_searching(false);
+        if self.crew.sleep.find(self.id) {
+            self.crew.pass_on(self.id);
         }
     }
 
     /// Notes that it searches.
+    #[inline(always)]
     pub(super) fn search(&self) {
-        if !self.is_counted.replace(true) {
-            self.crew.sleep.search();
+        if self.crew.sleep.has_tasks() && !self.is_counted.replace(true) {
+            self.slot().tally.set_searching(true);
+            self.crew.sleep.search(self.id);
         }
     }
 
-    pub(super) fn is_counted(&self) -> &Cell<bool> {
-        &self.is_counted
+    /// Notes that the member goes to bed.
+    pub(super) fn lie_down(&self) {
+        let tally = &self.slot().tally;
+        tally.add(Count::Sleeps);
+        tally.set_searching(false);
+        if self.is_woken.get() {
+            tally.add(Count::WakesForNothing);
+        }
+    }
+
+    /// Notes that it has got up, out of ASLEEP or out of PARKED, because somebody has woken it or by itself.
+    pub(super) fn get_up(&self, was_asleep: bool, is_woken: bool) {
+        if is_woken {
+            self.slot().tally.add(Count::Wakes);
+        }
+        self.is_woken.set(is_woken && was_asleep);
+        if was_asleep {
+            self.slot().tally.set_searching(self.is_counted.get());
+        } else {
+            // Who parked it has counted it off.
+            self.is_counted.set(false);
+            self.crew.sleep.unpark(self.id);
+        }
     }
 
     /// Runs tasks until `latch` is set; sleeps when there are none.
     pub(crate) fn work_until(&self, latch: &Latch) {
-        let slot = self.crew.slot(self.id);
         let mut patience = self.crew.policy().patience();
         while !latch.is_set() {
-            if let Some(task) = self.find() {
+            let found = self.find().or_else(|| {
+                // At once: others share their joins with those who are known to have nothing to do.
+                self.search();
+                if patience.poll_again() { None } else { self.rest(|| latch.is_set()) }
+            });
+            if let Some(task) = found {
                 self.run(task);
                 patience = self.crew.policy().patience();
-            } else if !patience.poll_again() {
-                let found = self.crew.go_to_sleep(self.id, &self.is_counted, || latch.is_set(), || self.find());
-                // Woken, unless a shrink has had the bee in the meantime: that waits until its tasks are done.
-                slot.wake_up();
-                if let Some(task) = found {
-                    self.run(task);
-                    patience = self.crew.policy().patience();
-                }
             }
         }
         self.work();
+    }
+
+    /// Goes to bed in the middle of something, until there is something to do or `is_called`. Returns a task that is found on the way.
+    fn rest(&self, is_called: impl Fn() -> bool) -> Option<Task> {
+        match self.slot().state() {
+            // A surplus bee gives up its core here as elsewhere, and is called for what it waits for.
+            State::Surplus => {
+                self.park(is_called);
+                None
+            }
+            // Others are about to end what it waits for.
+            State::Dismissed => {
+                self.crew.policy().give_way();
+                None
+            }
+            _ => {
+                let found = self.go_to_sleep(is_called);
+                self.slot().wake_up();
+                found
+            }
+        }
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a member waits for while it runs other tasks: set once, by whoever does the last of it.
 
 use super::Crew;
-use super::slot::State;
 use crate::sync::{AtomicBool, Ordering, fence};
 
 /// A latch of one member.
@@ -28,14 +27,12 @@ impl Crew {
     /// The latch lives until it is set; after that, it is not touched.
     #[expect(unsafe_code, reason = "who waits may free the latch as soon as it is set")]
     pub(crate) unsafe fn set_latch(&self, latch: *const Latch, owner: u32) {
+        let _under_way = self.posting();
         // Release: pairs with the Acquire in `is_set`.
         // SAFETY: it is not set yet, so it lives.
         unsafe { &*latch }.set.store(true, Ordering::Release);
-        // Pairs with the fence in `go_to_sleep`.
+        // Pairs with the fences in `go_to_sleep` and `park`.
         fence(Ordering::SeqCst);
-        let slot = self.slot(owner);
-        if slot.state() == State::Asleep {
-            self.wake(slot, State::Asleep, State::Notified);
-        }
+        self.call(owner);
     }
 }

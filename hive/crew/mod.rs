@@ -11,6 +11,7 @@ mod job;
 mod latch;
 mod member;
 mod muster;
+mod neighbours;
 mod panics;
 mod queen;
 mod queues;
@@ -34,6 +35,8 @@ pub(crate) use job::Part;
 pub(crate) use latch::Latch;
 pub(crate) use member::Member;
 use muster::{Account, Broken, Muster};
+use neighbours::Distance;
+pub(crate) use neighbours::{Address, Neighbours};
 use panics::Panics;
 use queen::Ledger;
 use queues::Inbox;
@@ -47,7 +50,7 @@ pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
 
-use crate::sync::{Mutex, WaitPolicy};
+use crate::sync::{Mutex, Posts, Tally, WaitPolicy};
 
 /// The largest team that meets in the signal's own line. See `Signal::near`.
 const NEAR_TEAM: u32 = 4;
@@ -65,6 +68,8 @@ pub(crate) struct Crew {
     untucked: Untucked,
     roster: Mutex<Roster>,
     panics: Panics,
+    /// In a hive whose sleepers look for work by themselves.
+    posts: Option<Posts>,
     settled: CachePadded<Settled>,
 }
 
@@ -73,14 +78,15 @@ struct Settled {
     policy: WaitPolicy,
     /// One a member, made when it is hired; the queen's is there from the start.
     slots: Box<[OnceLock<Box<Slot>>]>,
+    neighbours: Neighbours,
 }
 
 impl Crew {
     /// A crew of the queen alone, which can grow to `max_bees` members.
-    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage, sleep: Sleep) -> Self {
+    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage, sleep: Sleep, neighbours: Neighbours) -> Self {
         assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
         let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
-        slots[0].get_or_init(|| Box::new(Slot::new(State::Awake)));
+        slots[0].get_or_init(|| Box::new(Slot::new(0, State::Awake)));
         Self {
             signal: stage,
             far: CachePadded::new(Muster::new()),
@@ -91,7 +97,8 @@ impl Crew {
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
             panics: Panics::new(),
-            settled: CachePadded::new(Settled { policy, slots }),
+            posts: policy.poll().map(|_| Posts::new()),
+            settled: CachePadded::new(Settled { policy, slots, neighbours }),
         }
     }
 
@@ -118,8 +125,8 @@ impl Crew {
 
     /// Queues a task from outside.
     pub(crate) fn inject(&self, task: Task) {
-        self.inbox.push(task);
-        self.post(1);
+        // In the queen's name.
+        self.post(0, || self.inbox.push(task));
     }
 
     /// Queues a task that only bee `id`, which has been hired, may run.
@@ -165,6 +172,21 @@ impl Crew {
     /// The members hired so far. Hiring goes by id, so the first gap is the end.
     fn all_slots(&self) -> impl Iterator<Item = &Slot> {
         self.settled.slots.iter().map_while(|slot| slot.get().map(|slot| &**slot))
+    }
+
+    /// What the members hired so far have done.
+    pub(crate) fn tallies(&self) -> impl Iterator<Item = &Tally> {
+        self.all_slots().map(|slot| &*slot.tally)
+    }
+
+    /// The other members hired so far, the nearest to `member` first.
+    fn others(&self, member: u32) -> impl Iterator<Item = (&Slot, Distance)> {
+        let neighbours = &self.settled.neighbours;
+        let hired = |id: u32| self.settled.slots[id as usize].get().map(|slot| &**slot);
+        let near = neighbours.of(member).filter_map(move |(id, distance)| Some((hired(id)?, distance)));
+        let first = neighbours.first_stranger();
+        let strangers = (first..self.settled.slots.len() as u32).map_while(hired);
+        near.chain(strangers.filter(move |slot| slot.id != member).map(|slot| (slot, Distance::Far)))
     }
 
     /// Runs a member's part. A panic in it is kept, and lets the others go from their barriers.

@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn a_poisoned_region_leaves_no_trace_in_the_next() {
         let muster = Muster::new();
-        let slots = [Slot::new(super::super::slot::State::Awake)];
+        let slots = [Slot::new(0, super::super::slot::State::Awake)];
         muster.poison(slots.iter());
         let account = Account { team: 1, base: Base::first(), passed: 0 };
         assert_eq!(muster.conclude(&account, End::Poisoned), Base::first());

@@ -6,7 +6,7 @@ use super::signal::Order;
 use super::slot::State;
 use super::turn::Guard;
 use super::{Crew, Member, NEAR_TEAM};
-use crate::sync::{Ordering, fence};
+use crate::sync::{Count, Ordering, fence};
 
 /// What only the queen touches: she holds it with her turn.
 pub(crate) struct Ledger {
@@ -37,6 +37,7 @@ impl Crew {
         let base = *turn.base(team);
         let late = self.start(turn, team, Order { job: Job::new(part), base });
         let queen = Member::new(self, 0, team, base);
+        self.slot(0).tally.add(Count::Regions);
         self.perform(&queen, || part.run(&queen));
         let end = self.await_bees(&queen, late);
         *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
@@ -71,8 +72,8 @@ impl Crew {
         self.policy().step_aside();
     }
 
-    /// Wakes bee `id` if it is in bed. A parked one runs its part as a surplus bee and parks again: the hive was made smaller while this
-    /// region started.
+    /// Wakes member `id` if it is in bed. A parked one does what it is called for as a surplus bee and parks again: the hive was made smaller while this
+    /// region started, or what it is called for may be done by no other.
     pub(super) fn call(&self, id: u32) {
         let slot = self.slot(id);
         loop {
@@ -88,7 +89,8 @@ impl Crew {
                 }
                 // Up, or posted already; and before it goes to bed again it looks at the word.
                 State::Awake | State::Notified | State::Surplus => true,
-                State::Dismissed => unreachable!("bee {id} is called after the hive's end"),
+                // Runs what there is before it ends.
+                State::Dismissed => true,
             };
             if called {
                 return;

@@ -2,7 +2,6 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::Crew;
 use super::task::Task;
 use crate::sync::{Injector, Mutex, Steal, Stealer, Worker};
 
@@ -69,13 +68,6 @@ impl Desk {
 
     pub(super) fn is_bare(&self) -> bool {
         self.deque.is_empty()
-    }
-}
-
-impl Crew {
-    /// Whether there is a task that any member may run, as far as can be seen.
-    pub(super) fn is_work_queued(&self) -> bool {
-        !self.inbox.is_empty() || self.all_slots().any(|slot| !slot.desk.is_bare())
     }
 }
 

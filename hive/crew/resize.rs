@@ -5,7 +5,7 @@
 
 use super::Crew;
 use super::slot::{Slot, State};
-use crate::sync::{Mutex, Ordering, fence};
+use crate::sync::{Count, Mutex, Ordering, fence};
 
 /// Who has been hired. Its lock is held by whoever resizes.
 #[derive(Default)]
@@ -50,7 +50,7 @@ impl Crew {
     fn hire_up_to<E>(&self, roster: &mut Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         while roster.hired + 1 < bees {
             let id = roster.hired + 1;
-            self.settled.slots[id as usize].get_or_init(|| Box::new(Slot::new(State::Parked)));
+            self.settled.slots[id as usize].get_or_init(|| Box::new(Slot::new(id, State::Parked)));
             hire(id, self.signal.look().epoch())?;
             roster.hired = id;
         }
@@ -71,13 +71,15 @@ impl Crew {
                     won
                 }
                 State::Asleep => {
+                    let _under_way = self.posting();
                     let won = slot.change(State::Asleep, State::Parked);
                     if won {
                         self.attendance.is_up();
-                        self.sleep.park();
-                        // Pairs with the fence in `post`.
+                        self.sleep.park(id);
+                        slot.tally.add_for(Count::Parks);
+                        // Pairs with the fence in `tell_of`.
                         fence(Ordering::SeqCst);
-                        self.hand_on();
+                        self.hand_on(id);
                     }
                     won
                 }
@@ -100,6 +102,7 @@ impl Crew {
                     let won = slot.change(State::Surplus, State::Awake);
                     if won {
                         self.untucked.remove();
+                        slot.tally.add_for(Count::CancelledParks);
                     }
                     won
                 }
@@ -116,10 +119,11 @@ impl Crew {
     /// Takes a bee out of bed: from state `from` into `next`. Says whether it was this caller who did.
     pub(super) fn wake(&self, slot: &Slot, from: State, next: State) -> bool {
         debug_assert!(from.is_abed(), "a bee is not woken from {from:?}");
+        let _under_way = self.posting();
         let won = slot.change(from, next);
         if won {
             if from == State::Asleep {
-                self.count_up();
+                self.count_up(slot);
             }
             slot.post_bed(from);
         }
@@ -138,7 +142,7 @@ impl Crew {
             let slot = self.slot(id);
             let state = slot.dismiss();
             match state {
-                State::Asleep => self.count_up(),
+                State::Asleep => self.count_up(slot),
                 State::Surplus => self.untucked.remove(),
                 State::Awake | State::Notified | State::Parked | State::Dismissed => {}
             }

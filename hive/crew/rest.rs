@@ -1,84 +1,147 @@
-//! How a member goes to sleep when it has nothing to do, and how others are told of new work. The protocol's own counts are in `sleep/`.
+//! How a member goes to bed when it has nothing to do, and how others are told of new work. The protocol's own words are in `sleep/`.
 //!
 //! Who posts: puts the task where others find it, *fence*, reads the counts, wakes. Who goes to sleep: announces it, searches once more, counts itself asleep unless
 //! something has been posted since, changes its state, *fence*, looks at everything once more. One of the two fences comes first, so that the other's writer is
 //! seen. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
 
-use std::cell::Cell;
-
 use super::Crew;
-use super::slot::State;
+use super::hand::Hand;
+use super::sleep::{Reason, Told};
+use super::slot::{Slot, State};
 use super::task::Task;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Count, Ordering, Posts, fence};
 
-impl Crew {
+impl Hand<'_> {
     /// Sleeps until somebody wakes the member, unless there is something to do. Returns a task that is found on the way.
     ///
-    /// `is_counted`: whether the member is counted among those without work. `is_called`: whether there is something that it has to be up for and that comes
-    /// neither through its state nor as a task.
+    /// `is_called`: whether there is something that it has to be up for and that comes neither through its state nor as a task.
     #[cold]
-    pub(super) fn go_to_sleep(
-        &self,
-        id: u32,
-        is_counted: &Cell<bool>,
-        is_called: impl Fn() -> bool,
-        find: impl FnOnce() -> Option<Task>,
-    ) -> Option<Task> {
-        let slot = self.slot(id);
-        if self.sleep.has_tasks() && !is_counted.replace(true) {
-            self.sleep.search();
-        }
-        let Some(announced) = self.sleep.announce(id) else {
-            self.policy().give_way();
+    pub(super) fn go_to_sleep(&self, is_called: impl Fn() -> bool) -> Option<Task> {
+        let (crew, slot) = (self.crew(), self.slot());
+        self.search();
+        let Some(announced) = crew.sleep.announce(self.id()) else {
+            crew.policy().give_way();
             return None;
         };
-        if self.sleep.has_tasks()
-            && let Some(task) = find()
-        {
+        if let Some(task) = self.find() {
             return Some(task);
         }
-        if !self.sleep.fall_asleep(announced) {
+        if !crew.sleep.fall_asleep(announced) {
             return None;
         }
-        self.attendance.falls_asleep();
+        crew.attendance.falls_asleep();
         if !slot.change(State::Awake, State::Asleep) {
-            self.count_up();
+            crew.count_up(slot);
             return None;
         }
         // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
         // Pairs with the fences in `Crew::start`, `post`, `post_to` and `set_latch`.
         fence(Ordering::SeqCst);
-        let is_bound = || is_called() || (self.sleep.has_tasks() && slot.desk.has_mail());
-        // Also at the members' own deques: who has just queued something there may have seen this member counted, and not yet ASLEEP.
-        if !self.sleep.confirm(announced) || is_bound() || (self.sleep.has_tasks() && self.is_work_queued()) {
+        if !crew.sleep.confirm(self.id(), announced) || self.is_wanted(&is_called) {
             if slot.change(State::Asleep, State::Awake) {
-                self.count_up();
+                crew.count_up(slot);
                 return None;
             }
             // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and who called it may have looked
-            // before there was a sleeper to see: the bee calls itself, and takes the post below.
-            if is_bound() {
-                self.call(id);
+            // before there was a sleeper to see: the bee calls itself, and takes the post below. Others see to what anybody may do.
+            if is_called() || crew.has_mail(slot) {
+                crew.call(self.id());
+            } else {
+                crew.hand_on(self.id());
             }
         }
-        self.policy().off_core(|| slot.bed.wait());
-        is_counted.set(slot.was_asleep());
+        self.lie_asleep(&is_called);
         None
     }
 
-    /// Counts up a member that has left ASLEEP. Whoever won that change calls this.
-    pub(super) fn count_up(&self) {
-        self.attendance.is_up();
-        self.sleep.rise();
+    /// Gives up the core until the hive grows again, or until the bee is called. A surplus bee does, which is then parked.
+    ///
+    /// `is_called`: as for `go_to_sleep`.
+    #[cold]
+    pub(super) fn park(&self, is_called: impl Fn() -> bool) {
+        let (crew, slot) = (self.crew(), self.slot());
+        self.work();
+        let under_way = crew.posting();
+        if !slot.change(State::Surplus, State::Parked) {
+            return;
+        }
+        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `post`, `post_to` and `set_latch`.
+        fence(Ordering::SeqCst);
+        let is_needed = is_called() || crew.has_mail(slot) || (crew.bees() == 1 && crew.is_work_queued());
+        if is_needed && slot.change(State::Parked, State::Surplus) {
+            // Still counted as not yet tucked in.
+            return;
+        }
+        crew.untucked.remove();
+        slot.tally.add_for(Count::Parks);
+        crew.hand_on(self.id());
+        drop(under_way);
+        crew.policy().off_core(|| slot.bed.wait());
     }
 
-    /// Tells the others of `jobs` new tasks that anybody may run.
-    pub(super) fn post(&self, jobs: u32) {
-        // Pairs with the fences in `go_to_sleep` and `Life::park`.
+    /// The last look: at everything that the member would have to be up for. Also at the others' own queues: who has just queued something there may have seen this
+    /// member counted, and not yet ASLEEP.
+    fn is_wanted(&self, is_called: impl Fn() -> bool) -> bool {
+        let crew = self.crew();
+        is_called() || crew.has_mail(self.slot()) || crew.is_work_queued()
+    }
+
+    /// Lies in bed, in state ASLEEP or after somebody has ended that.
+    fn lie_asleep(&self, is_called: impl Fn() -> bool) {
+        let (crew, slot) = (self.crew(), self.slot());
+        self.lie_down();
+        let is_woken = crew.policy().off_core(|| self.is_taken_out_of_bed(is_called));
+        self.get_up(!is_woken || slot.was_asleep(), is_woken);
+    }
+
+    /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.
+    fn is_taken_out_of_bed(&self, is_called: impl Fn() -> bool) -> bool {
+        let (crew, slot) = (self.crew(), self.slot());
+        let Some(poll) = crew.policy().poll() else {
+            slot.bed.wait();
+            return true;
+        };
+        while !slot.bed.wait_for(poll) {
+            if slot.state() != State::Asleep || !self.is_wanted(&is_called) {
+                continue;
+            }
+            let is_rescue = crew.is_forgotten(slot);
+            // Before anybody can see that it is up.
+            slot.tally.set_searching(true);
+            if slot.change(State::Asleep, State::Awake) {
+                crew.count_up(slot);
+                if is_rescue {
+                    slot.tally.add(Count::Rescues);
+                }
+                return false;
+            }
+            slot.tally.set_searching(false);
+        }
+        true
+    }
+}
+
+impl Crew {
+    /// Counts up a member that has left ASLEEP. Whoever won that change calls this.
+    pub(super) fn count_up(&self, slot: &Slot) {
+        self.attendance.is_up();
+        self.sleep.rise(slot.id);
+    }
+
+    /// Queues a task where all find it, and tells others of it as `from`, who may be a thread from outside in the queen's name.
+    pub(super) fn post(&self, from: u32, queue: impl FnOnce()) {
+        let _under_way = self.posting();
+        queue();
+        self.tell_of(1, from);
+    }
+
+    /// Tells others of `jobs` new tasks that anybody may run.
+    pub(super) fn tell_of(&self, jobs: u32, from: u32) {
+        // Pairs with the fences in `go_to_sleep` and `park`.
         fence(Ordering::SeqCst);
         let wanted = self.sleep.post(jobs);
         if wanted > 0 {
-            self.wake_some(wanted);
+            self.tell_some(wanted, from);
         }
         if self.attendance.read().bees() == 1 {
             self.call_anybody();
@@ -87,30 +150,79 @@ impl Crew {
 
     /// Puts a task where only bee `id` finds it, and makes sure that it looks.
     pub(super) fn post_to(&self, id: u32, task: Task) {
+        let _under_way = self.posting();
         self.slot(id).desk.post(task);
-        // Pairs with the fences in `go_to_sleep` and `Life::park`.
+        // Pairs with the fences in `go_to_sleep` and `park`.
         fence(Ordering::SeqCst);
+        self.sleep.tell(id, Reason::Mail);
         self.call(id);
     }
 
     #[cold]
-    fn wake_some(&self, wanted: u32) {
-        let asleep = self.all_slots().filter(|slot| slot.state() == State::Asleep);
-        asleep.filter(|slot| self.wake(slot, State::Asleep, State::Notified)).take(wanted as usize).for_each(drop);
+    fn tell_some(&self, wanted: u32, from: u32) {
+        // The poster itself is among them: a thread from outside speaks for a queen who may be asleep.
+        let all = std::iter::once(self.slot(from)).chain(self.others(from).map(|(slot, _)| slot));
+        all.filter(|slot| self.tell(slot, from)).take(wanted as usize).for_each(drop);
+    }
+
+    /// Tells a member of work in the queue of `from`. Says whether it will look.
+    fn tell(&self, slot: &Slot, from: u32) -> bool {
+        match self.sleep.tell(slot.id, Reason::WorkAt(from)) {
+            Told::Heard => true,
+            Told::Asleep => self.wake(slot, State::Asleep, State::Notified),
+            Told::PerhapsAsleep => slot.state() == State::Asleep && self.wake(slot, State::Asleep, State::Notified),
+            Told::Busy => false,
+        }
     }
 
     /// Calls a bee for the sake of the tasks of a hive that is the queen alone. It parks again when there are none left.
     #[cold]
     fn call_anybody(&self) {
-        if self.all_slots().nth(1).is_some() && self.is_work_queued() {
+        if self.has_bee() && self.is_work_queued() {
             self.call(1);
         }
     }
 
-    /// Looks after the tasks that a bee leaves behind which has just parked, or was parked.
-    pub(super) fn hand_on(&self) {
+    /// Looks after the tasks that bee `from` leaves behind which has just parked, or was parked.
+    pub(super) fn hand_on(&self, from: u32) {
         if self.sleep.has_tasks() && self.is_work_queued() {
-            self.post(1);
+            let _under_way = self.posting();
+            self.tell_of(1, from);
         }
+    }
+
+    /// Member `from` has counted itself off those who search. If others have relied on it for more work than it takes, it tells somebody else.
+    #[cold]
+    pub(super) fn pass_on(&self, from: u32) {
+        // Pairs with the one in `tell_of`: either that counts this member no longer, or the task is seen here.
+        fence(Ordering::SeqCst);
+        self.hand_on(from);
+    }
+
+    fn has_mail(&self, slot: &Slot) -> bool {
+        self.sleep.has_tasks() && slot.desk.has_mail()
+    }
+
+    /// Whether there is a task that any member may run, as far as can be seen.
+    pub(super) fn is_work_queued(&self) -> bool {
+        self.sleep.has_tasks() && (!self.inbox.is_empty() || self.all_slots().any(|slot| !slot.desk.is_bare()))
+    }
+
+    /// Whether there is work for the owner of a slot, which is asleep, that nobody was woken for, although nobody who would have to do that is about to. Known
+    /// in a hive that polls only; of regions it is not known.
+    fn is_forgotten(&self, slot: &Slot) -> bool {
+        let Some(posts) = &self.posts else { return false };
+        let looks = |slot: &Slot| slot.tally.is_searching() || matches!(slot.state(), State::Notified | State::Surplus);
+        posts.still(|| {
+            let is_work_missed = || self.is_work_queued() && !self.all_slots().any(looks);
+            slot.state() == State::Asleep
+                && (self.has_mail(slot) || is_work_missed())
+                && (self.has_mail(slot) || self.is_work_queued())
+        })
+    }
+
+    /// Marks a step after which somebody may have to be woken, in a hive that polls.
+    pub(super) fn posting(&self) -> Option<impl Drop + '_> {
+        self.posts.as_ref().map(Posts::begin)
     }
 }

@@ -17,8 +17,10 @@
 //! wins the swap. A bee waits on its semaphore in these two states only. So the semaphore holds one permit at most
 //! and never a stale one. DISMISSED, the end, is reached from every state.
 
+use crossbeam_utils::CachePadded;
+
 use super::queues::Desk;
-use crate::sync::{AtomicBool, AtomicU32, Ordering, Semaphore};
+use crate::sync::{AtomicBool, AtomicU32, Ordering, Semaphore, Tally};
 
 /// The states of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -74,6 +76,7 @@ impl State {
 /// One member's place in the crew. Slot 0, the queen's, uses only the bed.
 #[repr(align(128))]
 pub(crate) struct Slot {
+    pub(super) id: u32,
     state: AtomicU32,
     /// Whether the member sleeps, or is about to, at a barrier inside a region. See `muster.rs`.
     pub(crate) dozing: AtomicBool,
@@ -83,16 +86,20 @@ pub(crate) struct Slot {
     was_asleep: AtomicBool,
     /// Where its tasks wait.
     pub(super) desk: Desk,
+    /// What it has done.
+    pub(super) tally: CachePadded<Tally>,
 }
 
 impl Slot {
-    pub(crate) fn new(state: State) -> Self {
+    pub(crate) fn new(id: u32, state: State) -> Self {
         Self {
+            id,
             state: AtomicU32::new(state as u32),
             dozing: AtomicBool::new(false),
             bed: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
             desk: Desk::new(),
+            tally: CachePadded::default(),
         }
     }
 
@@ -120,6 +127,8 @@ impl Slot {
     pub(crate) fn post_bed(&self, from: State) {
         // Relaxed: the semaphore orders it.
         self.was_asleep.store(from == State::Asleep, Ordering::Relaxed);
+        // It is counted among those who search from here on, and may be made surplus and a member again before it can know.
+        self.tally.set_searching(from == State::Asleep);
         self.bed.post();
     }
 
@@ -154,7 +163,7 @@ mod tests {
 
     #[test]
     fn of_two_who_change_a_state_one_wins() {
-        let slot = Slot::new(State::Parked);
+        let slot = Slot::new(1, State::Parked);
         assert!(slot.change(State::Parked, State::Notified));
         assert!(!slot.change(State::Parked, State::Notified));
         assert_eq!(slot.state(), State::Notified);
@@ -163,7 +172,7 @@ mod tests {
     #[test]
     fn who_posts_says_where_the_member_was() {
         for (from, was_asleep) in [(State::Asleep, true), (State::Parked, false)] {
-            let slot = Slot::new(from);
+            let slot = Slot::new(1, from);
             assert_eq!(slot.dismiss(), from);
             assert!(from.is_abed());
             slot.post_bed(from);
@@ -176,6 +185,6 @@ mod tests {
     #[should_panic(expected = "does not go from Awake to Parked")]
     #[cfg(debug_assertions)]
     fn a_transition_that_is_not_in_the_diagram_is_refused() {
-        Slot::new(State::Awake).change(State::Awake, State::Parked);
+        Slot::new(1, State::Awake).change(State::Awake, State::Parked);
     }
 }

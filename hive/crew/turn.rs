@@ -348,7 +348,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_takes_it_again_and_again_does_so_without_a_swap() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let turn = Turn::new(0);
         let needed = takes_to_reserve();
         if needed == u32::MAX {
@@ -366,7 +366,7 @@ mod tests {
 
     #[test]
     fn stampede_of_queens_loses_no_turn() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let turn = Turn::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
@@ -378,7 +378,7 @@ mod tests {
 
     #[test]
     fn a_queue_is_served_although_the_holder_comes_straight_back() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let turn = Turn::new(Vec::new());
         std::thread::scope(|scope| {
             let first = turn.take(&policy);

@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn settle_returns_at_zero_and_not_before() {
-        let policy = WaitPolicy::new(Duration::ZERO, 1, CpuMask::new());
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let untucked = Untucked::new();
         untucked.settle(&policy);
         untucked.add();

@@ -18,6 +18,7 @@ mod portable_under_test;
 #[cfg(test)]
 mod tests {
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
 
     macro_rules! semaphore_tests {
         ($name:ident, $semaphore:ty) => {
@@ -31,6 +32,15 @@ mod tests {
                     semaphore.post();
                     semaphore.wait();
                     semaphore.wait();
+                }
+
+                #[test]
+                fn a_wait_with_an_end_says_whether_there_was_a_permit() {
+                    let semaphore = <$semaphore>::new();
+                    assert!(!semaphore.wait_for(Duration::from_millis(1)));
+                    semaphore.post();
+                    assert!(semaphore.wait_for(Duration::MAX));
+                    assert!(!semaphore.wait_for(Duration::ZERO));
                 }
 
                 #[test]

@@ -1,6 +1,7 @@
 //! The substitute for systems without unnamed POSIX semaphores.
 
 use std::sync::{Condvar, Mutex, PoisonError};
+use std::time::Duration;
 
 /// A counting semaphore that starts with no permit.
 pub(crate) struct Semaphore {
@@ -24,5 +25,15 @@ impl Semaphore {
         let permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
         let mut permits = self.posted.wait_while(permits, |permits| *permits == 0).unwrap_or_else(PoisonError::into_inner);
         *permits -= 1;
+    }
+
+    /// As `wait`, but not for longer than `time`. Says whether there was a permit.
+    pub(crate) fn wait_for(&self, time: Duration) -> bool {
+        let permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.posted.wait_timeout_while(permits, time, |permits| *permits == 0);
+        let (mut permits, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        let is_posted = *permits > 0;
+        *permits -= u32::from(is_posted);
+        is_posted
     }
 }

@@ -5,6 +5,10 @@
 use std::cell::UnsafeCell;
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
+use std::time::{Duration, SystemTime};
+
+/// The longest wait with an end.
+const MOST: Duration = Duration::from_secs(3_600);
 
 /// A counting semaphore that starts with no permit.
 pub(crate) struct Semaphore {
@@ -45,6 +49,27 @@ impl Semaphore {
             let error = Error::last_os_error();
             assert_eq!(error.kind(), ErrorKind::Interrupted, "sem_wait: {error}");
         }
+    }
+
+    /// As `wait`, but not for longer than `time`, by a clock that may be set. Says whether there was a permit.
+    pub(crate) fn wait_for(&self, time: Duration) -> bool {
+        // Far enough in the future for anybody who waits longer.
+        let deadline =
+            SystemTime::now().checked_add(time.min(MOST)).and_then(|end| end.duration_since(SystemTime::UNIX_EPOCH).ok());
+        let deadline = deadline.unwrap_or_default();
+        // SAFETY: `timespec` is plain numbers.
+        let mut end: libc::timespec = unsafe { MaybeUninit::zeroed().assume_init() };
+        end.tv_sec = deadline.as_secs() as libc::time_t;
+        end.tv_nsec = deadline.subsec_nanos() as _;
+        // SAFETY: the semaphore was initialised by `new`, and the time is a valid one.
+        let status = unsafe { libc::sem_timedwait(self.raw.get(), &raw const end) };
+        if status == 0 {
+            return true;
+        }
+        let error = Error::last_os_error();
+        let is_late = error.raw_os_error() == Some(libc::ETIMEDOUT);
+        assert!(is_late || error.kind() == ErrorKind::Interrupted, "sem_timedwait: {error}");
+        false
     }
 }
 

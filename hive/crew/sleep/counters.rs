@@ -32,6 +32,12 @@ impl Reading {
         u32::from((self.0 >> 16) as u16)
     }
 
+    /// Members that are without work and up.
+    pub(super) fn searching(self) -> u32 {
+        debug_assert!(self.sleeping() <= self.inactive(), "{self:?}");
+        self.inactive() - self.sleeping()
+    }
+
     pub(super) fn events(self) -> u32 {
         (self.0 >> 32) as u32
     }
@@ -68,10 +74,12 @@ impl Counters {
         debug_assert!(before.inactive() < u32::from(u16::MAX), "one more inactive than there can be: {before:?}");
     }
 
-    pub(super) fn remove_inactive(&self) {
+    /// Returns the word as it is then.
+    pub(super) fn remove_inactive(&self) -> Reading {
         // Relaxed: as above.
         let before = Reading(self.0.fetch_sub(Reading::INACTIVE, Ordering::Relaxed));
         debug_assert!(before.sleeping() < before.inactive(), "one fewer inactive than asleep: {before:?}");
+        Reading(before.0 - Reading::INACTIVE)
     }
 
     pub(super) fn remove_sleeper(&self) {

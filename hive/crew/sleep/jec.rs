@@ -1,8 +1,8 @@
 //! Sleep by the jobs event counter, as Rayon has it: a member that is about to sleep announces it, searches once more, and sleeps if nothing has been posted in
 //! between. Who posts wakes as many as are needed beyond those who search already, and the woken wake more.
 
-use super::Announced;
 use super::counters::Counters;
+use super::{Announced, Protocol};
 
 pub(super) struct Jec {
     counters: Counters,
@@ -12,42 +12,45 @@ impl Jec {
     pub(super) fn new() -> Self {
         Self { counters: Counters::new() }
     }
+}
 
-    pub(super) fn search(&self) {
+impl Protocol for Jec {
+    fn search(&self, _me: u32) {
         self.counters.add_inactive();
     }
 
-    pub(super) fn find(&self) {
-        self.counters.remove_inactive();
+    /// The last who searches looks whether more has been posted than it takes: those who posted took its search for enough, and nobody else is left to
+    /// find out.
+    fn find(&self, _me: u32) -> bool {
+        let left = self.counters.remove_inactive();
+        left.sleeping() > 0 && left.searching() == 0
     }
 
     /// Makes the count of events even, and remembers it as it is then: were it what it was before, the member would take its own step for an event.
-    pub(super) fn announce(&self) -> Announced {
-        Announced(self.counters.count_event(false).events())
+    fn announce(&self, _me: u32) -> Option<Announced> {
+        Some(Announced(self.counters.count_event(false).events()))
     }
 
-    pub(super) fn fall_asleep(&self, announced: Announced) -> bool {
+    fn fall_asleep(&self, announced: Announced) -> bool {
         self.counters.add_sleeper(announced.0)
     }
 
-    pub(super) fn rise(&self) {
+    fn rise(&self, _member: u32) {
         self.counters.remove_sleeper();
     }
 
-    pub(super) fn park(&self) {
+    fn park(&self, _member: u32) {
         self.counters.remove_inactive_sleeper();
     }
 
-    /// How many to wake for `jobs` new ones: none while there are enough who search.
-    pub(super) fn post(&self, jobs: u32) -> u32 {
+    /// None are to be told while there are enough who search.
+    fn post(&self, jobs: u32) -> u32 {
         let now = self.counters.count_event(true);
-        debug_assert!(now.sleeping() <= now.inactive(), "{now:?}");
-        let searching = now.inactive() - now.sleeping();
-        jobs.saturating_sub(searching).min(now.sleeping())
+        jobs.saturating_sub(now.searching()).min(now.sleeping())
     }
 
     #[inline(always)]
-    pub(super) fn is_anybody_inactive(&self) -> bool {
+    fn is_anybody_inactive(&self) -> bool {
         self.counters.read().inactive() > 0
     }
 }

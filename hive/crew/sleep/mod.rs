@@ -1,4 +1,4 @@
-//! How members without work go to sleep, and who is woken for new work: one small interface, and the protocols behind it.
+//! How members without work go to sleep, and who is woken for new work: one small interface, and the protocols behind it, a file each.
 //!
 //! A member goes through these steps, each by its own call: it searches; it announces that it is sleepy; it searches once more; it falls asleep, unless
 //! something has been posted since. Around them stand the steps that all protocols share, in `rest.rs`: the change of state, the fences, the last
@@ -6,128 +6,187 @@
 
 mod counters;
 mod jec;
+mod notify;
 mod tickle;
 
 use jec::Jec;
+use notify::Notify;
 use tickle::Tickle;
 
 /// What a sleepy member remembers until it falls asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Announced(u32);
 
-/// The protocol of a crew.
-pub(crate) struct Sleep(Protocol);
+/// What became of telling a member of work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Told {
+    /// It is up, and will look.
+    Heard,
+    /// It is asleep, and is to be woken.
+    Asleep,
+    /// It is to be woken if it is asleep.
+    PerhapsAsleep,
+    /// It has work, or has been told of some.
+    Busy,
+}
 
-enum Protocol {
+/// Why a member was told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Reason {
+    /// There is a task that only it may run.
+    Mail,
+    /// There is work in the queue of this member.
+    WorkAt(u32),
+}
+
+/// A protocol. Methods whose first argument is `me` are called by that member, on its own thread.
+trait Protocol {
+    /// `me` has nothing to do, and searches.
+    fn search(&self, me: u32);
+
+    /// It has looked in vain where it is at home, and is about to look into the others' queues.
+    fn steal(&self, _me: u32) {}
+
+    /// It has work, or goes away. Whether somebody may have relied on it for more work than it has taken.
+    fn find(&self, me: u32) -> bool;
+
+    /// It is about to sleep. None: it may not, now.
+    fn announce(&self, me: u32) -> Option<Announced>;
+
+    /// It counts itself asleep, unless something has been posted since it announced that. Says whether.
+    fn fall_asleep(&self, _announced: Announced) -> bool {
+        true
+    }
+
+    /// It is in state ASLEEP. Says whether it may stay there: whether nothing has been posted meanwhile.
+    fn confirm(&self, _me: u32, _announced: Announced) -> bool {
+        true
+    }
+
+    /// A sleeper is up, and searches. Called by whoever has taken it out of ASLEEP, before it can know.
+    fn rise(&self, _member: u32) {}
+
+    /// A sleeper is parked where it lies. Called by whoever has done that.
+    fn park(&self, _member: u32) {}
+
+    /// `me` was parked where it lay, and is up again, with something to do.
+    fn unpark(&self, _me: u32) {}
+
+    /// `jobs` have been posted for anybody, and a fence executed. How many members are to be told, nearest first.
+    fn post(&self, jobs: u32) -> u32;
+
+    /// Tells a member.
+    fn tell(&self, _member: u32, _reason: Reason) -> Told {
+        Told::PerhapsAsleep
+    }
+
+    /// What `me` has been told, once.
+    fn told(&self, _me: u32) -> Option<Reason> {
+        None
+    }
+
+    /// Whether somebody would like to have work, asleep or not. A hint.
+    fn is_anybody_inactive(&self) -> bool;
+}
+
+/// The protocol of a crew.
+pub(crate) struct Sleep(Kind);
+
+enum Kind {
     /// There are no tasks, and nobody is counted: for models of regions alone.
     NoTasks,
     Jec(Jec),
     Tickle(Tickle),
+    Notify(Notify),
+}
+
+/// Calls a method of the crew's protocol; without tasks it is the last argument.
+macro_rules! each {
+    ($kind:expr, $protocol:ident => $call:expr, $without:expr) => {
+        match $kind {
+            Kind::NoTasks => $without,
+            Kind::Jec($protocol) => $call,
+            Kind::Tickle($protocol) => $call,
+            Kind::Notify($protocol) => $call,
+        }
+    };
 }
 
 impl Sleep {
     #[allow(dead_code, reason = "for the models")]
     pub(crate) fn without_tasks() -> Self {
-        Self(Protocol::NoTasks)
+        Self(Kind::NoTasks)
     }
 
     pub(crate) fn jec() -> Self {
-        Self(Protocol::Jec(Jec::new()))
+        Self(Kind::Jec(Jec::new()))
     }
 
     pub(crate) fn tickle() -> Self {
-        Self(Protocol::Tickle(Tickle::new()))
+        Self(Kind::Tickle(Tickle::new()))
+    }
+
+    /// For a crew of up to `members`.
+    pub(crate) fn notify(members: u32) -> Self {
+        Self(Kind::Notify(Notify::new(members)))
     }
 
     /// Whether there are tasks at all.
     #[inline(always)]
     pub(super) fn has_tasks(&self) -> bool {
-        !matches!(self.0, Protocol::NoTasks)
+        !matches!(self.0, Kind::NoTasks)
     }
 
-    /// A member has no work and searches for some.
-    pub(super) fn search(&self) {
-        match &self.0 {
-            Protocol::NoTasks => {}
-            Protocol::Jec(jec) => jec.search(),
-            Protocol::Tickle(tickle) => tickle.search(),
-        }
+    pub(super) fn search(&self, me: u32) {
+        each!(&self.0, protocol => protocol.search(me), ());
     }
 
-    /// It has found some, or goes away.
-    pub(super) fn find(&self) {
-        match &self.0 {
-            Protocol::NoTasks => {}
-            Protocol::Jec(jec) => jec.find(),
-            Protocol::Tickle(tickle) => tickle.find(),
-        }
+    pub(super) fn steal(&self, me: u32) {
+        each!(&self.0, protocol => protocol.steal(me), ());
     }
 
-    /// It announces that it is about to sleep. None: it may not, now.
-    pub(super) fn announce(&self, member: u32) -> Option<Announced> {
-        match &self.0 {
-            Protocol::NoTasks => Some(Announced(0)),
-            Protocol::Jec(jec) => Some(jec.announce()),
-            Protocol::Tickle(tickle) => tickle.announce(member),
-        }
+    pub(super) fn find(&self, me: u32) -> bool {
+        each!(&self.0, protocol => protocol.find(me), false)
     }
 
-    /// It counts itself asleep, unless something has been posted since it announced that. Says whether.
+    pub(super) fn announce(&self, me: u32) -> Option<Announced> {
+        each!(&self.0, protocol => protocol.announce(me), Some(Announced(0)))
+    }
+
     pub(super) fn fall_asleep(&self, announced: Announced) -> bool {
-        match &self.0 {
-            Protocol::NoTasks => true,
-            Protocol::Jec(jec) => jec.fall_asleep(announced),
-            Protocol::Tickle(_) => true,
-        }
+        each!(&self.0, protocol => protocol.fall_asleep(announced), true)
     }
 
-    /// It is in state ASLEEP. Says whether it may stay there: whether nothing has been posted meanwhile.
-    pub(super) fn confirm(&self, announced: Announced) -> bool {
-        match &self.0 {
-            Protocol::NoTasks | Protocol::Jec(_) => true,
-            Protocol::Tickle(tickle) => tickle.confirm(announced),
-        }
+    pub(super) fn confirm(&self, me: u32, announced: Announced) -> bool {
+        each!(&self.0, protocol => protocol.confirm(me, announced), true)
     }
 
-    /// A sleeper is awake, and searches. Called by whoever has taken it out of ASLEEP.
-    pub(super) fn rise(&self) {
-        match &self.0 {
-            Protocol::NoTasks | Protocol::Tickle(_) => {}
-            Protocol::Jec(jec) => jec.rise(),
-        }
+    pub(super) fn rise(&self, member: u32) {
+        each!(&self.0, protocol => protocol.rise(member), ());
     }
 
-    /// A sleeper is parked where it lies.
-    pub(super) fn park(&self) {
-        match &self.0 {
-            Protocol::NoTasks => {}
-            Protocol::Jec(jec) => jec.park(),
-            Protocol::Tickle(tickle) => tickle.find(),
-        }
+    pub(super) fn park(&self, member: u32) {
+        each!(&self.0, protocol => protocol.park(member), ());
     }
 
-    /// `jobs` have been posted for anybody, and a fence executed. How many sleepers are to be woken.
+    pub(super) fn unpark(&self, me: u32) {
+        each!(&self.0, protocol => protocol.unpark(me), ());
+    }
+
     pub(super) fn post(&self, jobs: u32) -> u32 {
-        match &self.0 {
-            Protocol::NoTasks => 0,
-            Protocol::Jec(jec) => jec.post(jobs),
-            Protocol::Tickle(tickle) => {
-                if tickle.post() {
-                    u32::MAX
-                } else {
-                    0
-                }
-            }
-        }
+        each!(&self.0, protocol => protocol.post(jobs), 0)
     }
 
-    /// Whether somebody would like to have work, asleep or not.
+    pub(super) fn tell(&self, member: u32, reason: Reason) -> Told {
+        each!(&self.0, protocol => protocol.tell(member, reason), Told::PerhapsAsleep)
+    }
+
+    pub(super) fn told(&self, me: u32) -> Option<Reason> {
+        each!(&self.0, protocol => protocol.told(me), None)
+    }
+
     #[inline(always)]
     pub(super) fn is_anybody_inactive(&self) -> bool {
-        match &self.0 {
-            Protocol::NoTasks => false,
-            Protocol::Jec(jec) => jec.is_anybody_inactive(),
-            Protocol::Tickle(tickle) => tickle.is_anybody_inactive(),
-        }
+        each!(&self.0, protocol => protocol.is_anybody_inactive(), false)
     }
 }

@@ -1,27 +1,42 @@
 //! A task of a model: it writes plain data, and says when it is done.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::crew::{Run, Task};
+use crate::crew::{Hand, Run, Task};
 use crate::data::Datum;
+use crate::hive::Hive;
 use crate::sync::Semaphore;
 
 /// What whoever has posted a task waits for.
 pub(crate) struct Errand(Arc<Shared>);
 
 struct Shared {
+    /// What is to be done first. Taken once, by who runs it.
+    work: Cell<Option<Box<dyn FnOnce()>>>,
     runs: Datum,
     done: Semaphore,
 }
 
 impl Errand {
     /// An errand, and the task that runs it.
-    #[expect(unsafe_code, reason = "erases the task's type")]
     pub(crate) fn new() -> (Self, Task) {
-        let shared = Arc::new(Shared { runs: Datum::new(0), done: Semaphore::new() });
+        Self::of(|| {})
+    }
+
+    /// An errand that does some work.
+    #[expect(unsafe_code, reason = "erases the task's type")]
+    pub(crate) fn of(work: impl FnOnce() + 'static) -> (Self, Task) {
+        let shared = Arc::new(Shared { work: Cell::new(Some(Box::new(work))), runs: Datum::new(0), done: Semaphore::new() });
         // SAFETY: the count that is given away here keeps it alive until `run` takes it back; it may be run anywhere.
         let task = unsafe { Task::new::<Shared>(Arc::into_raw(Arc::clone(&shared))) };
         (Self(shared), task)
+    }
+
+    /// An errand for bee `id` of the hive, which uses its hand.
+    pub(crate) fn at(hive: &Hive, id: u32, work: impl FnOnce(&Hand<'_>) + 'static) -> (Self, Task) {
+        let hand = hive.hand_of(id);
+        Self::of(move || hand.lend(work))
     }
 
     /// Waits until it is done, without lending a hand.
@@ -36,6 +51,9 @@ impl Run for Shared {
     unsafe fn run(this: *const Self) {
         // SAFETY: the pointer is the one that `new` made, and is used once.
         let shared = unsafe { Arc::from_raw(this) };
+        if let Some(work) = shared.work.take() {
+            work();
+        }
         shared.runs.set(shared.runs.get() + 1);
         shared.done.post();
     }

@@ -1,13 +1,15 @@
 //! The hive of a model: a crew, and its bees on threads of loom's.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Stage};
+use crate::crew::{Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{stage, verdict};
 
@@ -32,6 +34,25 @@ impl<F: Fn(&Member<'_>) + Sync> Part for Body<F> {
 #[derive(Clone)]
 pub(crate) struct Hive {
     pub(crate) crew: Arc<Crew>,
+    /// The bees' hands, for tasks that use them.
+    hands: Rc<RefCell<Vec<BeesHand>>>,
+}
+
+/// The hand of a bee, for what runs on that bee. Not seen by loom, whose threads take turns on one of the system's.
+#[derive(Clone)]
+pub(crate) struct BeesHand(Rc<Cell<*const Hand<'static>>>);
+
+impl BeesHand {
+    fn new() -> Self {
+        Self(Rc::new(Cell::new(ptr::null())))
+    }
+
+    /// Calls `use_it` with the hand. On the bee itself.
+    #[expect(unsafe_code, reason = "follows a pointer to further up the stack")]
+    pub(crate) fn lend(&self, use_it: impl FnOnce(&Hand<'_>)) {
+        // SAFETY: a task of the bee runs while its life does, which has the hand.
+        use_it(unsafe { &*self.0.get() });
+    }
 }
 
 impl Hive {
@@ -41,7 +62,7 @@ impl Hive {
     }
 
     fn with(max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1), sleep)) }
+        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(&[]))), hands: Rc::default() }
     }
 
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
@@ -80,7 +101,21 @@ impl Hive {
 
     fn begin(&self, id: u32, epoch: u64) {
         let crew = Arc::clone(&self.crew);
-        thread::spawn(move || Life::new(&Hand::new(&crew, id), epoch).live());
+        let place = self.hand_of(id);
+        thread::spawn(move || {
+            let hand = Hand::new(&crew, id);
+            place.0.set(ptr::from_ref(&hand).cast());
+            Life::new(&hand, epoch).live();
+        });
+    }
+
+    /// The hand of bee `id`.
+    pub(crate) fn hand_of(&self, id: u32) -> BeesHand {
+        let mut hands = self.hands.borrow_mut();
+        while hands.len() <= id as usize {
+            hands.push(BeesHand::new());
+        }
+        hands[id as usize].clone()
     }
 
     fn hire(&self, id: u32, epoch: u64) -> Result<(), Infallible> {

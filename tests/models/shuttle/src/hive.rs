@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
 
-use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Stage};
+use crate::crew::{Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
 use crate::sync::WaitPolicy;
 
 struct Body<F>(F);
@@ -28,8 +28,13 @@ pub(crate) struct Hive {
 impl Hive {
     /// Of `bees` members, which may grow to `max_bees`.
     pub(crate) fn new(max_bees: u32, bees: u32) -> Self {
-        let hive =
-            Self { crew: Arc::new(Crew::new(max_bees, WaitPolicy, Stage::new(1), Sleep::without_tasks())), bees: Arc::default() };
+        Self::with(max_bees, bees, WaitPolicy { polls: false }, Sleep::without_tasks())
+    }
+
+    /// As `new`, and the bees run tasks and sleep by `sleep`.
+    pub(crate) fn with(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(&[]));
+        let hive = Self { crew: Arc::new(crew), bees: Arc::default() };
         hive.grow_to(bees);
         hive
     }

@@ -8,12 +8,14 @@ use crate::data::Datum;
 use crate::errand::Errand;
 use crate::hive::{Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
+use crate::sync::Semaphore;
 
 /// Makes a crew's protocol.
 type Protocol = fn() -> Sleep;
 
 const JEC: Protocol = Sleep::jec;
 const TICKLE: Protocol = Sleep::tickle;
+const NOTIFY: Protocol = || Sleep::notify(3);
 
 pub(super) const MODELS: &[Model] = &[
     Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
@@ -29,6 +31,8 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
     Model::up_to(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::up_to(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
+    Model::up_to(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
+    Model::up_to(1, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
     Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
     Model::up_to(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
@@ -39,6 +43,20 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
     Model::up_to(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
+    Model::up_to(1, "tickle_together", "task_together, by tickling", || together(TICKLE)),
+    Model::up_to(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
+    Model::up_to(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
+    Model::up_to(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
+    Model::up_to(3, "notify_inside", "task_inside, by notifying", || inside(NOTIFY, 2)),
+    Model::up_to(2, "notify_inside_two", "task_inside_two, by notifying", || inside(NOTIFY, 3)),
+    Model::up_to(4, "notify_mail", "task_mail, by notifying", || mail(NOTIFY)),
+    Model::up_to(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
+    Model::up_to(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
+    Model::up_to(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
+    Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
+    Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
+    Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
+    Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
 ];
 
 /// The queen posts tasks and waits for each.
@@ -97,6 +115,46 @@ fn latch(sleep: Protocol) {
     assert_eq!(shared.1.get(), 1, "what was done before the latch was set");
     other.join();
     drop(hand);
+    hive.end();
+}
+
+/// The bee waits in a task, as a join does; the queen shrinks the hive and then does what it waits for.
+fn latch_parked(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+    let latch = Arc::new(Latch::new());
+    let (errand, task) = Errand::at(&hive, 1, {
+        let latch = Arc::clone(&latch);
+        move |hand| hand.work_until(&latch)
+    });
+    hive.crew.send(1, task);
+    hive.resize(1);
+    #[expect(unsafe_code, reason = "sets a latch")]
+    // SAFETY: this function keeps it alive.
+    unsafe {
+        hive.crew.set_latch(Arc::as_ptr(&latch), 1);
+    }
+    errand.wait();
+    hive.crew.settle();
+    hive.end();
+}
+
+/// The bee that comes first cannot run both.
+fn together(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+    let [here, there] = [(); 2].map(|()| Arc::new(Semaphore::new()));
+    let meet = |own: &Arc<Semaphore>, other: &Arc<Semaphore>| {
+        let (own, other) = (Arc::clone(own), Arc::clone(other));
+        move || {
+            other.post();
+            own.wait();
+        }
+    };
+    let (first, task) = Errand::of(meet(&here, &there));
+    hive.crew.inject(task);
+    let (second, task) = Errand::of(meet(&there, &here));
+    hive.crew.inject(task);
+    first.wait();
+    second.wait();
     hive.end();
 }
 

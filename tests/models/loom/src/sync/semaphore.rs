@@ -4,6 +4,7 @@
 //! missing elsewhere.
 
 use std::cell::RefCell;
+use std::time::Duration;
 
 use loom::sync::atomic::AtomicU32;
 use loom::thread::{self, Thread};
@@ -36,6 +37,10 @@ impl Semaphore {
         if let Some(sleeper) = self.sleeper.take() {
             sleeper.unpark();
         }
+    }
+
+    pub(crate) fn wait_for(&self, _time: Duration) -> bool {
+        unreachable!("nobody polls here: see `WaitPolicy::poll`")
     }
 
     pub(crate) fn wait(&self) {

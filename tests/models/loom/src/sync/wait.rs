@@ -1,5 +1,7 @@
 //! Patience without a clock.
 
+use std::time::Duration;
+
 use crate::stage::{self, Stage};
 
 /// How long the members of a modelled hive poll before they sleep.
@@ -23,6 +25,11 @@ impl WaitPolicy {
         self.patience()
     }
 
+    /// Nobody looks for work while asleep: that would hide what is missed.
+    pub(crate) fn poll(&self) -> Option<Duration> {
+        None
+    }
+
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
 
@@ -30,8 +37,8 @@ impl WaitPolicy {
         stage::give_way(EXPLORED_POLLS);
     }
 
-    pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
-        sleep();
+    pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        sleep()
     }
 }
 

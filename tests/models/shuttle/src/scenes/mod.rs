@@ -5,6 +5,7 @@ mod panics;
 mod queens;
 mod regions;
 mod storm;
+mod tasks;
 
 use shuttle::rand::{Rng, thread_rng};
 
@@ -22,13 +23,24 @@ impl Scene {
     }
 }
 
-pub(crate) const SCENES: [Scene; 7] = [
+pub(crate) const SCENES: [Scene; 11] = [
     Scene::new("regions", "teams of all sizes in a hive of 15 bees", 6_000, regions::of_all_sizes),
     Scene::new("barriers", "teams of all sizes with barriers", 6_000, regions::with_barriers),
     Scene::new("hire", "a hive that grows from one member with its regions", 8_000, regions::growing),
     Scene::new("panics", "members panic, or leave a barrier out", 8_000, panics::of_some),
     Scene::new("storm", "two threads resize and settle while regions run", 10_000, storm::of_resizes),
     Scene::new("queens", "four queens, one of whom only tries", 10_000, queens::in_turns),
+    Scene::new("jec", "tasks from everywhere, resizes and regions in a hive of 8 bees, by the counter", 3_000, || {
+        tasks::from_everywhere(tasks::JEC)
+    }),
+    Scene::new("tickle", "the same by tickling", 3_000, || tasks::from_everywhere(tasks::TICKLE)),
+    Scene::new("notify", "the same by notifying", 3_000, || tasks::from_everywhere(tasks::NOTIFY)),
+    Scene::new(
+        "together",
+        "as many tasks that wait for one another as there are bees, by each",
+        2_000,
+        tasks::that_wait_for_one_another,
+    ),
     Scene::new("end", "a hive ends while its bees do anything but a region", 15_000, end::at_any_time),
 ];
 

@@ -3,9 +3,15 @@
 mod atomic;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
+#[allow(dead_code, reason = "whole, as in the library")]
+#[path = "../../../../../hive/posts.rs"]
+mod posts;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../../../hive/tally.rs"]
+mod tally;
 mod token;
 mod wait;
 
@@ -13,8 +19,10 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
+pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 

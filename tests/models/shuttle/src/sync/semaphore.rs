@@ -1,6 +1,12 @@
 //! A semaphore for one sleeper.
 
+use std::time::Duration;
+
+use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::{Condvar, Mutex};
+
+/// The longest of the waits that end by themselves.
+const MOST_YIELDS: u32 = 8;
 
 pub(crate) struct Semaphore {
     permits: Mutex<u32>,
@@ -19,6 +25,15 @@ impl Semaphore {
         drop(permits);
         assert_eq!(now, 1, "a semaphore is posted twice: one permit of them is stale");
         self.posted.notify_one();
+    }
+
+    /// The wait may end at any time, with or without a permit.
+    pub(crate) fn wait_for(&self, _time: Duration) -> bool {
+        (0..thread_rng().gen_range(0..=MOST_YIELDS)).for_each(|_| shuttle::thread::yield_now());
+        let mut permits = self.permits.lock().expect("nobody panics under this lock");
+        let is_posted = *permits > 0;
+        *permits -= u32::from(is_posted);
+        is_posted
     }
 
     pub(crate) fn wait(&self) {

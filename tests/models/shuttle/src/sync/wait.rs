@@ -1,12 +1,17 @@
 //! Patience without a clock: how many polls it has is drawn from the schedule's own random numbers.
 
+use std::time::Duration;
+
 use shuttle::rand::{Rng, thread_rng};
 
 /// The most polls before sleeping.
 const MOST_POLLS: u32 = 4;
 
 /// How a modelled hive waits.
-pub(crate) struct WaitPolicy;
+pub(crate) struct WaitPolicy {
+    /// Whether sleepers look for work by themselves.
+    pub(crate) polls: bool,
+}
 
 impl WaitPolicy {
     pub(crate) fn patience(&self) -> Patience {
@@ -17,6 +22,11 @@ impl WaitPolicy {
         self.patience()
     }
 
+    /// The time is any.
+    pub(crate) fn poll(&self) -> Option<Duration> {
+        self.polls.then_some(Duration::ZERO)
+    }
+
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
 
@@ -24,8 +34,8 @@ impl WaitPolicy {
         shuttle::thread::yield_now();
     }
 
-    pub(crate) fn off_core(&self, sleep: impl FnOnce()) {
-        sleep();
+    pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
+        sleep()
     }
 }
 
