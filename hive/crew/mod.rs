@@ -38,6 +38,7 @@ use muster::{Account, Broken, Muster};
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
 use panics::Panics;
+pub(crate) use panics::{Payload, discard, drop_quietly};
 use queen::Ledger;
 use queues::Inbox;
 use resize::Roster;

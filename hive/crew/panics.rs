@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use crate::sync::Mutex;
 
-type Payload = Box<dyn Any + Send>;
+pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// The payload with which a member leaves a poisoned barrier. Not a panic of its own.
 struct Released;
@@ -60,9 +60,16 @@ impl Panics {
     }
 }
 
+/// Drops what nobody will see because a panic goes on. If its drop panics, too, that is not heard of.
+pub(crate) fn discard<T>(value: T) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+        drop_quietly(payload);
+    }
+}
+
 /// Drops a payload nobody will see. If its drop panics, that panic's payload is dropped in its place, and so on; a payload that
 /// does not end even so is leaked. None of this can end a bee.
-fn drop_quietly(mut payload: Payload) {
+pub(crate) fn drop_quietly(mut payload: Payload) {
     const TRIES: u32 = 8;
     for _ in 0..TRIES {
         match catch_unwind(AssertUnwindSafe(|| drop(payload))) {

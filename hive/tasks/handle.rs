@@ -1,12 +1,13 @@
 //! What a program calls to run tasks on a hive.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::heap_job::HeapJob;
 use super::pointer::Pointer;
 use super::scope::{Scope, scope};
 use super::{blocked, current, join, place};
-use crate::crew::Task;
+use crate::crew::{Crew, Task, drop_quietly};
 use crate::hive::Hive;
 
 impl Hive {
@@ -161,7 +162,7 @@ impl Hive {
         let put = |bee: usize| *results[bee - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee));
         place::run(&self.colony, |hand| match hand {
             Some(_) => scope(hand, |scope| (1..bees).for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
-            None => (1..bees).for_each(|bee| blocked::run(|task| crew.send(bee as u32, task), || put(bee))),
+            None => one_by_one(crew, bees, put),
         });
         let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
         results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
@@ -178,5 +179,15 @@ impl Hive {
         };
         // SAFETY: the task borrows nothing that ends.
         unsafe { HeapJob::task(work) }
+    }
+}
+
+/// Runs `work` on each bee in turn, for a thread that may not be a member now.
+fn one_by_one(crew: &Crew, bees: usize, work: impl Fn(usize) + Sync) {
+    let run = |bee: usize| catch_unwind(AssertUnwindSafe(|| blocked::run(|task| crew.send(bee as u32, task), || work(bee))));
+    let mut panics = (1..bees).filter_map(|bee| run(bee).err());
+    if let Some(first) = panics.next() {
+        panics.for_each(drop_quietly);
+        resume_unwind(first);
     }
 }

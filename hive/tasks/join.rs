@@ -9,7 +9,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::stack_job::StackJob;
-use crate::crew::Hand;
+use crate::crew::{Hand, discard, drop_quietly};
 
 /// Runs both, at least one of them on the calling thread.
 #[inline]
@@ -35,7 +35,14 @@ where
     };
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(panic), _) | (_, Err(panic)) => resume_unwind(panic),
+        (Err(panic), other) => {
+            discard(other);
+            resume_unwind(panic)
+        }
+        (other, Err(panic)) => {
+            discard(other);
+            resume_unwind(panic)
+        }
     }
 }
 
@@ -61,5 +68,7 @@ pub(super) fn in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B)
 /// For its effects: a panic goes on already, and this one's is dropped.
 #[cold]
 fn run_quietly<B: FnOnce() -> RB, RB>(b: B) {
-    let _ = catch_unwind(AssertUnwindSafe(|| drop(b())));
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(b()))) {
+        drop_quietly(panic);
+    }
 }

@@ -2,7 +2,6 @@
 
 #![allow(unsafe_code)]
 
-use std::any::Any;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -12,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 use super::current;
 use super::heap_job::HeapJob;
 use super::pointer::Pointer;
-use crate::crew::{Crew, Hand, Latch, Task};
+use crate::crew::{Crew, Hand, Latch, Payload, Task, discard, drop_quietly};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::Hive::scope).
 pub struct Scope<'scope> {
@@ -23,7 +22,7 @@ pub struct Scope<'scope> {
     /// The tasks that have not ended, and the scope's own body.
     open: AtomicUsize,
     latch: Latch,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: Mutex<Option<Payload>>,
     /// Invariant: the scope must not be taken for one with another lifetime.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -50,7 +49,14 @@ pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope
     match (result, panic) {
         (Ok(result), None) => result,
         // The body's own goes before: it was what the caller wrote first.
-        (Err(panic), _) | (_, Some(panic)) => resume_unwind(panic),
+        (Err(panic), other) => {
+            discard(other);
+            resume_unwind(panic)
+        }
+        (result, Some(panic)) => {
+            discard(result);
+            resume_unwind(panic)
+        }
     }
 }
 
@@ -98,8 +104,11 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    fn keep(&self, panic: Box<dyn Any + Send>) {
-        self.panic.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(panic);
+    fn keep(&self, panic: Payload) {
+        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
+        let spare = if first.is_none() { first.replace(panic) } else { Some(panic) };
+        drop(first);
+        spare.into_iter().for_each(drop_quietly);
     }
 
     fn end_one(&self) {
