@@ -2,26 +2,18 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Barrier, Mutex, mpsc};
+use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use hive::{Hive, SleepProtocol};
+use hive::Hive;
 
 use common::alone;
+use common::tasks::{PROTOCOLS, fib};
 
 fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
-}
-
-fn fib(hive: &Hive, n: u64) -> u64 {
-    if n < 2 {
-        return n;
-    }
-    let (a, b) = hive.join(|| fib(hive, n - 1), || fib(hive, n - 2));
-    a + b
 }
 
 #[test]
@@ -39,7 +31,7 @@ fn join_returns_what_both_return() {
 #[test]
 fn each_sleep_protocol_runs_everything() {
     let _alone = alone();
-    for sleep in [SleepProtocol::Jec, SleepProtocol::Tickle] {
+    for sleep in PROTOCOLS {
         // Bees that sleep as soon as they may.
         let hive = Hive::builder().bees(4).spin(Duration::ZERO).sleep(sleep).build().unwrap();
         let (sender, receiver) = mpsc::channel();
@@ -211,54 +203,6 @@ fn a_region_in_a_task_is_a_team_of_one() {
 }
 
 #[test]
-fn the_other_half_of_a_join_completes_when_one_panics() {
-    let _alone = alone();
-    {
-        let hive = Hive::new(2).unwrap();
-        hive.install(|| {
-            // Deep enough for joins that keep their second half and for those that do not.
-            nest(&hive, 20);
-        });
-    }
-
-    fn nest(hive: &Hive, depth: u32) {
-        let done = AtomicUsize::new(0);
-        let count = || add(&done, 1);
-        let left = catch_unwind(AssertUnwindSafe(|| hive.join(|| panic!("left"), count)));
-        let right = catch_unwind(AssertUnwindSafe(|| hive.join(count, || panic!("right"))));
-        let both = catch_unwind(AssertUnwindSafe(|| hive.join(|| panic!("left"), || panic!("right"))));
-        let message = |panic: std::thread::Result<((), ())>| *panic.unwrap_err().downcast::<&str>().unwrap();
-        assert_eq!([left, right, both].map(message), ["left", "right", "left"]);
-        assert_eq!(done.into_inner(), 2);
-        if depth > 0 {
-            hive.join(|| nest(hive, depth - 1), || ());
-        }
-    }
-}
-
-#[test]
-fn a_panic_in_a_task_of_a_scope_reaches_the_caller_when_all_are_done() {
-    let _alone = alone();
-    {
-        let hive = Hive::new(2).unwrap();
-        let done = AtomicUsize::new(0);
-        let panic = catch_unwind(AssertUnwindSafe(|| {
-            hive.scope(|scope| {
-                for number in 0..20 {
-                    let done = &done;
-                    scope.spawn(move |_| {
-                        assert!(number != 7, "number seven");
-                        done.fetch_add(1, Ordering::Relaxed);
-                    });
-                }
-            });
-        }));
-        assert_eq!(*panic.unwrap_err().downcast::<&str>().unwrap(), "number seven");
-        assert_eq!(done.into_inner(), 19);
-    }
-}
-
-#[test]
 fn scopes_and_regions_nest() {
     let _alone = alone();
     {
@@ -346,38 +290,4 @@ fn resizes_lose_no_task() {
             over.store(true, Ordering::Relaxed);
         });
     }
-}
-
-#[test]
-fn handlers_hear_of_bees_and_of_panics_that_nobody_else_hears_of() {
-    type List = Arc<Mutex<Vec<usize>>>;
-    let _alone = alone();
-    common::hush("nobody waits");
-    let [starts, exits, panics] = [(); 3].map(|()| List::default());
-    let note = |list: &List| {
-        let list = list.clone();
-        move |bee| {
-            list.lock().unwrap().push(bee);
-            assert_ne!(bee, 2, "nobody waits for handlers");
-        }
-    };
-    let heard = panics.clone();
-    let hive = Hive::builder()
-        .bees(3)
-        .start_handler(note(&starts))
-        .exit_handler(note(&exits))
-        .panic_handler(move |panic| heard.lock().unwrap().push(usize::from(panic.is::<String>())))
-        .build()
-        .unwrap();
-    hive.spawn(|| panic!("nobody waits"));
-    hive.spawn_on(1, || panic!("nobody waits"));
-    assert_eq!(fib(&hive, 10), 55);
-    drop(hive);
-    let sorted = |list: &List| {
-        let mut list = list.lock().unwrap().clone();
-        list.sort_unstable();
-        list
-    };
-    assert_eq!((sorted(&starts), sorted(&exits)), (vec![1, 2], vec![1, 2]));
-    assert_eq!(sorted(&panics), [0, 0, 1, 1], "two tasks, two handlers");
 }

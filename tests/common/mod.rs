@@ -5,6 +5,7 @@
 pub(crate) mod process;
 pub(crate) mod sys;
 pub(crate) mod task;
+pub(crate) mod tasks;
 
 use std::any::Any;
 use std::io::{Write, stderr};

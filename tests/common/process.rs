@@ -2,7 +2,7 @@
 
 use std::env;
 use std::io::{self, Read, Write};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitStatus, exit};
 use std::thread;
 use std::time::Duration;
@@ -23,10 +23,8 @@ pub(crate) fn in_own_process(test: &str, part: impl FnOnce()) -> String {
 
 /// As [`in_own_process`], with variables in its environment. Those that hive reads are otherwise not set.
 pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: impl FnOnce()) -> String {
-    if env::var_os(MARK).is_some() {
-        part();
-        println!("{DONE}");
-        exit(0);
+    if is_the_other() {
+        run_and_exit(part);
     }
     let _alone = alone();
     let (status, output) = run_again(test, variables);
@@ -36,6 +34,27 @@ pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: 
         let _ = writeln!(io::stderr(), "{test}: {}", skipped.unwrap_or_default());
     }
     output
+}
+
+/// Runs `part` in a process of its own, which must abort, and returns what that printed.
+pub(crate) fn aborts_in_own_process(test: &str, part: impl FnOnce()) -> String {
+    if is_the_other() {
+        run_and_exit(part);
+    }
+    let _alone = alone();
+    let (status, output) = run_again(test, &[]);
+    assert_eq!(status.signal(), Some(libc::SIGABRT), "{test} in its own process: {status}\n{output}");
+    output
+}
+
+fn is_the_other() -> bool {
+    env::var_os(MARK).is_some()
+}
+
+fn run_and_exit(part: impl FnOnce()) -> ! {
+    part();
+    println!("{DONE}");
+    exit(0)
 }
 
 fn run_again(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {

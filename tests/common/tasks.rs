@@ -1,0 +1,63 @@
+//! Tasks that are where a test wants them.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hive::{Builder, Hive, SleepProtocol};
+
+use super::{Gate, assert_works, until};
+
+/// Every protocol that there is.
+pub(crate) const PROTOCOLS: [SleepProtocol; 2] = [SleepProtocol::Jec, SleepProtocol::Tickle];
+
+/// Builders for each protocol, with bees that sleep as soon as they may and with bees that poll first.
+pub(crate) fn builders() -> impl Iterator<Item = Builder> {
+    let spins = |sleep| [Hive::builder().sleep(sleep).spin(Duration::ZERO), Hive::builder().sleep(sleep)];
+    PROTOCOLS.into_iter().flat_map(spins)
+}
+
+/// Joins `a` and `b` on the calling member, `b` on another: `a` runs when `b` has begun there. Needs a bee that has nothing to do.
+pub(crate) fn join_apart<RA: Send, RB: Send>(
+    hive: &Hive,
+    a: impl FnOnce() -> RA + Send,
+    b: impl FnOnce() -> RB + Send,
+) -> (RA, RB) {
+    let begun = Gate::new();
+    let first = || {
+        // A join is where a member shares what it has kept.
+        until(|| {
+            hive.join(|| (), || ());
+            begun.here() == 1
+        });
+        a()
+    };
+    hive.join(first, || {
+        begun.come();
+        b()
+    })
+}
+
+/// The n-th Fibonacci number, by as many joins.
+pub(crate) fn fib(hive: &Hive, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = hive.join(|| fib(hive, n - 1), || fib(hive, n - 2));
+    a + b
+}
+
+/// Regions, joins and scopes on `hive` do what they should.
+#[track_caller]
+pub(crate) fn assert_all_works(hive: &Hive, n: usize) {
+    assert_works(hive, n);
+    assert_eq!(fib(hive, 12), 144);
+    let count = AtomicUsize::new(0);
+    hive.scope(|scope| {
+        for _ in 0..10 {
+            scope.spawn(|_| {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(count.into_inner(), 10);
+}

@@ -1,0 +1,218 @@
+//! Resizes while tasks are in flight: nothing is lost, and nobody waits for ever.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use common::tasks::{assert_all_works, builders, join_apart};
+use common::{Gate, alone, sys, task};
+use hive::Hive;
+
+/// A join whose second half is on bee 2 and does not end until it is told to; its owner, bee 1, sleeps.
+struct Waiting {
+    release: mpsc::Sender<()>,
+    sum: mpsc::Receiver<u32>,
+}
+
+impl Waiting {
+    fn on_bee_1(hive: &Arc<Hive>) -> Self {
+        let (release, held) = mpsc::channel();
+        let (tell_owner, owner) = mpsc::channel();
+        let (tell_sum, sum) = mpsc::channel();
+        let own = Arc::clone(hive);
+        hive.spawn_on(1, move || {
+            let first = || {
+                tell_owner.send(sys::tid()).unwrap();
+                1
+            };
+            let second = move || {
+                held.recv().unwrap();
+                2
+            };
+            let (a, b) = join_apart(&own, first, second);
+            // So that the hive is not dropped here.
+            drop(own);
+            tell_sum.send(a + b).unwrap();
+        });
+        // Nothing else is there that could make it sleep.
+        task::until_asleep(&[owner.recv().unwrap()]);
+        Self { release, sum }
+    }
+
+    fn finish(self) {
+        self.release.send(()).unwrap();
+        assert_eq!(self.sum.recv(), Ok(3));
+    }
+}
+
+#[test]
+fn a_join_ends_whose_owner_was_laid_off_while_it_slept() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = Arc::new(builder.bees(3).build().unwrap());
+        let waiting = Waiting::on_bee_1(&hive);
+        hive.resize(1).unwrap();
+        waiting.finish();
+        hive.settle();
+        assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
+        assert_all_works(&hive, 3);
+    }
+}
+
+#[test]
+fn a_join_ends_whose_owner_was_laid_off_and_brought_back_while_it_slept() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = Arc::new(builder.bees(3).build().unwrap());
+        let waiting = Waiting::on_bee_1(&hive);
+        for size in [1, 3, 1, 2, 3] {
+            hive.resize(size).unwrap();
+        }
+        waiting.finish();
+        hive.settle();
+        assert_all_works(&hive, 3);
+    }
+}
+
+#[test]
+fn a_join_ends_whose_second_half_is_on_a_bee_that_was_laid_off() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = Arc::new(builder.bees(3).build().unwrap());
+        let waiting = Waiting::on_bee_1(&hive);
+        hive.resize(2).unwrap();
+        assert_eq!(hive.bees_not_yet_tucked_in(), 1, "it is at work on it");
+        waiting.finish();
+        hive.settle();
+        assert_all_works(&hive, 3);
+    }
+}
+
+#[test]
+fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = Arc::new(builder.bees(3).build().unwrap());
+        let (release, held) = mpsc::channel();
+        let (tell_owner, owner) = mpsc::channel();
+        let (tell_end, end) = mpsc::channel();
+        let own = Arc::clone(&hive);
+        hive.spawn_on(1, move || {
+            let begun = &Gate::new();
+            own.scope(|scope| {
+                scope.spawn(move |_| {
+                    begun.come();
+                    held.recv().unwrap();
+                });
+                begun.wait_for(1);
+                tell_owner.send(sys::tid()).unwrap();
+            });
+            drop(own);
+            tell_end.send(()).unwrap();
+        });
+        task::until_asleep(&[owner.recv().unwrap()]);
+        hive.resize(1).unwrap();
+        release.send(()).unwrap();
+        end.recv().unwrap();
+        hive.settle();
+        assert_all_works(&hive, 3);
+    }
+}
+
+#[test]
+fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = builder.bees(3).build().unwrap();
+        let (release, held) = mpsc::channel();
+        let (tell_owner, owner) = mpsc::channel();
+        let held = Mutex::new(held);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                hive.spmd(2, |bee| {
+                    if bee.id() == 1 {
+                        let tell = || tell_owner.send(sys::tid()).unwrap();
+                        join_apart(&hive, tell, || held.lock().unwrap().recv().unwrap());
+                    }
+                });
+            });
+            task::until_asleep(&[owner.recv().unwrap()]);
+            hive.resize(1).unwrap();
+            release.send(()).unwrap();
+        });
+        hive.settle();
+        assert_all_works(&hive, 3);
+    }
+}
+
+#[test]
+fn a_bee_in_a_long_task_is_surplus_until_it_has_run_that_and_its_mail() {
+    let _alone = alone();
+    for builder in builders() {
+        let hive = builder.bees(4).build().unwrap();
+        let (release, held) = mpsc::channel();
+        let (tell, told) = mpsc::channel();
+        let started = tell.clone();
+        hive.spawn_on(3, move || {
+            started.send(0).unwrap();
+            held.recv().unwrap();
+        });
+        assert_eq!(told.recv(), Ok(0));
+        hive.resize(2).unwrap();
+        let sent = tell.clone();
+        hive.spawn_on(3, move || sent.send(3).unwrap());
+        // What anybody may run does not wait for it.
+        for number in 10..20 {
+            let tell = tell.clone();
+            hive.spawn(move || tell.send(number).unwrap());
+            assert_eq!(told.recv(), Ok(number));
+        }
+        // Nor does what is sent to a bee that is parked.
+        hive.spawn_on(2, move || tell.send(2).unwrap());
+        assert_eq!(told.recv(), Ok(2));
+        assert!(hive.bees_not_yet_tucked_in() >= 1, "bee 3 is still at work");
+        assert!(told.try_recv().is_err(), "its mail waits for that");
+        release.send(()).unwrap();
+        assert_eq!(told.recv(), Ok(3));
+        hive.settle();
+        assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (2, 0));
+        assert_all_works(&hive, 4);
+    }
+}
+
+#[test]
+fn what_a_busy_bee_has_spawned_is_run_by_others_although_it_is_laid_off() {
+    let _alone = alone();
+    for builder in builders() {
+        for size in [1, 2] {
+            let hive = Arc::new(builder.clone().bees(3).build().unwrap());
+            let (release, held) = mpsc::channel();
+            let (tell, told) = mpsc::channel();
+            let own = Arc::clone(&hive);
+            let laid_off = Arc::new(Gate::new());
+            let gate = Arc::clone(&laid_off);
+            hive.spawn_on(2, move || {
+                gate.meet(2);
+                gate.wait_for(3);
+                for number in 0..10 {
+                    let tell = tell.clone();
+                    own.spawn(move || tell.send(number).unwrap());
+                }
+                drop((own, tell));
+                held.recv().unwrap();
+            });
+            laid_off.meet(2);
+            hive.resize(size).unwrap();
+            laid_off.come();
+            let mut numbers: Vec<_> = told.iter().collect();
+            numbers.sort_unstable();
+            assert!(numbers.into_iter().eq(0..10), "hive of {size}");
+            release.send(()).unwrap();
+            hive.settle();
+            assert_all_works(&hive, 3);
+        }
+    }
+}
