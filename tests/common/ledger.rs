@@ -1,0 +1,59 @@
+//! Everything that is to be run has a number, and each number is crossed off once.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Numbers, and which of them have been crossed off.
+pub(crate) struct Ledger {
+    issued: AtomicU64,
+    crossed: AtomicU64,
+    /// A bit a number.
+    bits: Box<[AtomicU64]>,
+}
+
+impl Ledger {
+    /// Of up to `most` numbers.
+    pub(crate) fn new(most: u64) -> Self {
+        let bits = (0..most.div_ceil(64)).map(|_| AtomicU64::new(0)).collect();
+        Self { issued: AtomicU64::new(0), crossed: AtomicU64::new(0), bits }
+    }
+
+    /// New numbers.
+    pub(crate) fn issue(&self, count: u64) -> Range<u64> {
+        let first = self.issued.fetch_add(count, Ordering::Relaxed);
+        first..first + count
+    }
+
+    /// Whether another `count` numbers, issued by each of many threads, can be had.
+    pub(crate) fn has_room(&self, count: u64) -> bool {
+        self.issued.load(Ordering::Relaxed) + count < 64 * self.bits.len() as u64
+    }
+
+    /// Crosses a number off, which nobody has done yet.
+    #[track_caller]
+    pub(crate) fn cross(&self, number: u64) {
+        let bit = 1 << (number % 64);
+        let before = self.bits[(number / 64) as usize].fetch_or(bit, Ordering::Relaxed);
+        assert_eq!(before & bit, 0, "number {number} has been run twice");
+        self.crossed.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn issued(&self) -> u64 {
+        self.issued.load(Ordering::Relaxed)
+    }
+
+    /// How many have been crossed off.
+    pub(crate) fn crossed(&self) -> u64 {
+        self.crossed.load(Ordering::Acquire)
+    }
+
+    /// Every number issued has been crossed off, and no other.
+    #[track_caller]
+    pub(crate) fn assert_complete(&self) {
+        let issued = self.issued();
+        let is_crossed = |number: u64| self.bits[(number / 64) as usize].load(Ordering::Relaxed) >> (number % 64) & 1 == 1;
+        let lost: Vec<_> = (0..issued).filter(|&number| !is_crossed(number)).take(10).collect();
+        assert!(lost.is_empty(), "of {issued} numbers these, at least, were never run: {lost:?}");
+        assert_eq!(self.crossed(), issued);
+    }
+}
