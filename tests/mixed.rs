@@ -103,6 +103,9 @@ impl Mix<'_> {
     }
 }
 
+/// What a thread of a mix does over and over.
+type Step = fn(&Actor<'_>, &mut Dice);
+
 /// A thread of a mix.
 struct Actor<'m> {
     mix: &'m Mix<'m>,
@@ -271,10 +274,9 @@ fn mix(builder: &Builder, length: Duration, seed: u64, what: &str) {
         let (mix, ended) = (&mix, &ended);
         scope.spawn(move || mix.watch(ended, seed, what));
         thread::scope(|scope| {
-            let once: [(&'static str, fn(&Actor<'_>, &mut Dice)); 5] =
+            let once: [(_, Step); 5] =
                 [("queen", region), ("scoper", scopes), ("broadcaster", broadcast), ("installer", install), ("resizer", resize)];
-            let joiners = [("joiner", joins as fn(&Actor<'_>, &mut Dice)); 2];
-            let spawners = [("spawner", spawns as fn(&Actor<'_>, &mut Dice)); 4];
+            let (joiners, spawners) = ([("joiner", joins as Step); 2], [("spawner", spawns as Step); 4]);
             for (name, step) in once.into_iter().chain(joiners).chain(spawners) {
                 scope.spawn(move || mix.act(name, seed, step));
             }

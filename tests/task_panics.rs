@@ -4,27 +4,17 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
-use common::process::{aborts_in_own_process, in_own_process};
-use common::tasks::{assert_all_works, builders, fib, join_apart};
-use common::{Gate, alone, assert_says, hush, panic_of};
+use common::tasks::{Counted, Payload, assert_all_works, builders, fib, join_apart, whose};
+use common::{Gate, alone, hush};
 use hive::Hive;
 
 fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
-}
-
-/// What a task panics with.
-#[derive(Debug, PartialEq)]
-struct Payload(&'static str);
-
-/// The payload that reached the caller.
-fn whose(body: impl FnOnce()) -> &'static str {
-    panic_of(body).downcast::<Payload>().expect("a task's own payload").0
 }
 
 /// Comes to a gate when it is dropped, unwinding or not.
@@ -33,15 +23,6 @@ struct Comes<'g>(&'g Gate);
 impl Drop for Comes<'_> {
     fn drop(&mut self) {
         self.0.come();
-    }
-}
-
-/// A value whose end is counted.
-struct Counted<'c>(&'c AtomicUsize);
-
-impl Drop for Counted<'_> {
-    fn drop(&mut self) {
-        add(self.0, 1);
     }
 }
 
@@ -365,234 +346,4 @@ fn broadcast_to_a_busy_hive_from_a_region_of_another_ends_with_a_panic_when_it_h
     });
     assert_all_works(&hive, 4);
     assert_all_works(&other, 2);
-}
-
-#[test]
-fn handlers_hear_of_bees_and_of_panics_that_nobody_else_hears_of() {
-    type List = Arc<Mutex<Vec<usize>>>;
-    let _alone = alone();
-    hush("nobody waits");
-    let [starts, exits, panics] = [(); 3].map(|()| List::default());
-    let note = |list: &List| {
-        let list = list.clone();
-        move |bee| {
-            list.lock().unwrap().push(bee);
-            assert_ne!(bee, 2, "nobody waits for handlers");
-        }
-    };
-    let heard = panics.clone();
-    let hive = Hive::builder()
-        .bees(3)
-        .start_handler(note(&starts))
-        .exit_handler(note(&exits))
-        .panic_handler(move |panic| heard.lock().unwrap().push(usize::from(panic.is::<String>())))
-        .build()
-        .unwrap();
-    hive.spawn(|| panic!("nobody waits"));
-    hive.spawn_on(1, || panic!("nobody waits"));
-    assert_eq!(fib(&hive, 10), 55);
-    drop(hive);
-    let sorted = |list: &List| {
-        let mut list = list.lock().unwrap().clone();
-        list.sort_unstable();
-        list
-    };
-    assert_eq!((sorted(&starts), sorted(&exits)), (vec![1, 2], vec![1, 2]));
-    assert_eq!(sorted(&panics), [0, 0, 1, 1], "two tasks, two handlers");
-}
-
-#[test]
-fn the_panic_handler_gets_each_payload_once_and_what_the_tasks_captured_is_dropped() {
-    let _alone = alone();
-    hush("as expected");
-    for builder in builders() {
-        let (sender, receiver) = mpsc::channel();
-        let handler = {
-            let sender = Mutex::new(sender);
-            move |panic| sender.lock().unwrap().send(panic).unwrap()
-        };
-        let captured = Arc::new(());
-        let hive = Arc::new(builder.bees(3).panic_handler(handler).build().unwrap());
-        for number in 0..100_usize {
-            let captured = Arc::clone(&captured);
-            let task = move || {
-                let _captured = captured;
-                panic_any(number);
-            };
-            match number % 4 {
-                0 => hive.spawn(task),
-                1 => hive.spawn_on(1 + number % 2, task),
-                2 => hive.install(|| hive.spawn(task)),
-                _ => {
-                    // By a bee, which catches nothing of it.
-                    let (own, spawned) = (Arc::clone(&hive), Arc::new(Gate::new()));
-                    let gate = Arc::clone(&spawned);
-                    hive.spawn(move || {
-                        own.spawn(task);
-                        drop(own);
-                        gate.come();
-                    });
-                    spawned.wait_for(1);
-                }
-            }
-        }
-        assert_all_works(&hive, 3);
-        let hive = Arc::into_inner(hive).expect("the bees have dropped theirs");
-        drop(hive);
-        let mut numbers: Vec<_> = receiver.iter().map(|panic| *panic.downcast::<usize>().unwrap()).collect();
-        numbers.sort_unstable();
-        assert!(numbers.into_iter().eq(0..100));
-        assert_eq!(Arc::strong_count(&captured), 1);
-    }
-}
-
-#[test]
-fn without_a_panic_handler_a_panic_that_nobody_hears_of_aborts() {
-    let output = aborts_in_own_process("without_a_panic_handler_a_panic_that_nobody_hears_of_aborts", || {
-        let hive = Hive::new(2).unwrap();
-        hive.spawn(|| panic!("nobody waits for this"));
-        drop(hive);
-    });
-    assert_says(&output, &["nobody waits for this"]);
-}
-
-#[test]
-fn without_a_panic_handler_a_panic_of_mail_aborts() {
-    let output = aborts_in_own_process("without_a_panic_handler_a_panic_of_mail_aborts", || {
-        let hive = Hive::new(2).unwrap();
-        hive.spawn_on(1, || panic!("nobody waits for this"));
-        drop(hive);
-    });
-    assert_says(&output, &["nobody waits for this"]);
-}
-
-#[test]
-fn a_panic_handler_that_panics_aborts() {
-    let output = aborts_in_own_process("a_panic_handler_that_panics_aborts", || {
-        let hive = Hive::builder().bees(2).panic_handler(|_| panic!("nor does the handler")).build().unwrap();
-        hive.spawn(|| panic!("nobody waits for this"));
-        drop(hive);
-    });
-    assert_says(&output, &["nobody waits for this", "nor does the handler"]);
-}
-
-#[test]
-fn without_a_panic_handler_a_start_handler_that_panics_aborts() {
-    let output = aborts_in_own_process("without_a_panic_handler_a_start_handler_that_panics_aborts", || {
-        let hive = Hive::builder().bees(2).start_handler(|bee| panic!("bee {bee} does not start")).build().unwrap();
-        drop(hive);
-    });
-    assert_says(&output, &["bee 1 does not start"]);
-}
-
-#[test]
-fn without_a_panic_handler_an_exit_handler_that_panics_aborts() {
-    let output = aborts_in_own_process("without_a_panic_handler_an_exit_handler_that_panics_aborts", || {
-        let hive = Hive::builder().bees(2).exit_handler(|bee| panic!("bee {bee} does not end")).build().unwrap();
-        assert_all_works(&hive, 2);
-        drop(hive);
-    });
-    assert_says(&output, &["bee 1 does not end"]);
-}
-
-/// A payload whose drop panics: aborts the process if that happens while unwinding.
-struct Bomb;
-
-impl Drop for Bomb {
-    fn drop(&mut self) {
-        resume_unwind(Box::new(()));
-    }
-}
-
-#[test]
-fn a_payload_whose_drop_panics_is_got_rid_of_by_a_join() {
-    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_join", || {
-        hush("as expected");
-        fn nest(hive: &Hive, depth: usize) {
-            assert_eq!(whose(|| _ = hive.join(|| panic_any(Payload("a")), || panic_any(Bomb))), "a");
-            if depth > 0 {
-                hive.join(|| nest(hive, depth - 1), || ());
-            }
-        }
-        for builder in builders() {
-            let hive = builder.bees(2).build().unwrap();
-            hive.install(|| {
-                let apart = || _ = join_apart(&hive, || panic_any(Payload("a")), || panic_any(Bomb));
-                assert_eq!(whose(apart), "a");
-                // Deep enough for joins that keep their second half and for those that do not.
-                nest(&hive, 20);
-            });
-            assert_all_works(&hive, 2);
-        }
-    });
-}
-
-#[test]
-fn a_payload_whose_drop_panics_is_got_rid_of_by_a_scope() {
-    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_scope", || {
-        hush("as expected");
-        for builder in builders() {
-            for bees in [1, 4] {
-                let hive = builder.clone().bees(bees).build().unwrap();
-                let (order, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
-                let first = hive.install(|| {
-                    panic_of(|| {
-                        hive.scope(|scope| {
-                            for _ in 0..10 {
-                                scope.spawn(|_| {
-                                    let _ended = Counted(&ended);
-                                    match order.fetch_add(1, Ordering::Relaxed) {
-                                        0 => panic_any(Payload("task")),
-                                        _ => panic_any(Bomb),
-                                    }
-                                });
-                            }
-                        });
-                    })
-                });
-                // Of several who panic at once any may be the first.
-                assert!(bees > 1 || first.is::<Payload>());
-                std::mem::forget(first);
-                assert_eq!(ended.into_inner(), 10);
-                assert_all_works(&hive, bees);
-            }
-        }
-    });
-}
-
-#[test]
-fn a_payload_whose_drop_panics_is_got_rid_of_when_a_scope_s_body_panics() {
-    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_when_a_scope_s_body_panics", || {
-        hush("as expected");
-        for builder in builders() {
-            let hive = builder.bees(2).build().unwrap();
-            let panicked = whose(|| {
-                hive.scope(|scope| {
-                    scope.spawn(|_| panic_any(Bomb));
-                    panic_any(Payload("body"));
-                });
-            });
-            assert_eq!(panicked, "body");
-            assert_all_works(&hive, 2);
-        }
-    });
-}
-
-#[test]
-fn a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast() {
-    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast", || {
-        hush("as expected");
-        for builder in builders() {
-            let hive = builder.bees(4).build().unwrap();
-            let ran = AtomicUsize::new(0);
-            std::mem::forget(panic_of(|| {
-                hive.broadcast(|_| {
-                    add(&ran, 1);
-                    panic_any(Bomb);
-                });
-            }));
-            assert_eq!(ran.into_inner(), 3);
-            assert_all_works(&hive, 4);
-        }
-    });
 }

@@ -1,5 +1,7 @@
 //! Tasks between regions: join, scope, spawn, broadcast, install.
 
+#![cfg(target_os = "linux")]
+
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +12,8 @@ use std::time::Duration;
 use hive::Hive;
 
 use common::alone;
-use common::tasks::{PROTOCOLS, fib};
+use common::process::in_own_process;
+use common::tasks::{PROTOCOLS, builders, fib};
 
 fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
@@ -290,4 +293,28 @@ fn resizes_lose_no_task() {
             over.store(true, Ordering::Relaxed);
         });
     }
+}
+
+/// In a process of its own, because who finds no bee waits for ever.
+#[test]
+fn no_bee_sleeps_while_a_task_is_queued() {
+    in_own_process("no_bee_sleeps_while_a_task_is_queued", || {
+        for builder in builders() {
+            let hive = builder.bees(4).build().unwrap();
+            for _ in 0..5_000 {
+                // From outside, one after the other: three that need three bees.
+                let all = Arc::new(Barrier::new(4));
+                for _ in 0..3 {
+                    let all = Arc::clone(&all);
+                    hive.spawn(move || _ = all.wait());
+                }
+                all.wait();
+                // From a member, who is the fourth.
+                hive.scope(|scope| {
+                    (0..3).for_each(|_| scope.spawn(|_| _ = all.wait()));
+                    all.wait();
+                });
+            }
+        }
+    });
 }

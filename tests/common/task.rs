@@ -16,6 +16,11 @@ fn tasks(directory: &str) -> Vec<i32> {
     tids
 }
 
+/// How many threads this process has.
+pub(crate) fn count() -> usize {
+    all().len()
+}
+
 /// The threads of this process whose names begin so.
 pub(crate) fn named(prefix: &str) -> Vec<i32> {
     let name = |tid: &i32| fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();

@@ -1,11 +1,11 @@
-//! Tasks that are where a test wants them.
+//! What the tests of tasks share: builders, joins whose halves are where a test wants them, panics and what they drop.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hive::{Builder, Hive, SleepProtocol};
 
-use super::{Gate, assert_works, until};
+use super::{Gate, assert_works, panic_of, until};
 
 /// Every protocol that there is.
 pub(crate) const PROTOCOLS: [SleepProtocol; 2] = [SleepProtocol::Jec, SleepProtocol::Tickle];
@@ -60,4 +60,22 @@ pub(crate) fn assert_all_works(hive: &Hive, n: usize) {
         }
     });
     assert_eq!(count.into_inner(), 10);
+}
+
+/// What a task panics with.
+#[derive(Debug, PartialEq)]
+pub(crate) struct Payload(pub(crate) &'static str);
+
+/// The payload that reached the caller.
+pub(crate) fn whose(body: impl FnOnce()) -> &'static str {
+    panic_of(body).downcast::<Payload>().expect("a task's own payload").0
+}
+
+/// A value whose end is counted.
+pub(crate) struct Counted<'c>(pub(crate) &'c AtomicUsize);
+
+impl Drop for Counted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
 }

@@ -1,0 +1,117 @@
+//! Panics whose payload panics when it is dropped: a task's that goes no further is got rid of without harm.
+//!
+//! Each in a process of its own, because such a drop while unwinding ends it.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::panic::{panic_any, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::process::in_own_process;
+use common::tasks::{Counted, Payload, assert_all_works, builders, join_apart, whose};
+use common::{hush, panic_of};
+use hive::Hive;
+
+/// A payload whose drop panics: aborts the process if that happens while unwinding.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        resume_unwind(Box::new(()));
+    }
+}
+
+#[test]
+fn a_payload_whose_drop_panics_is_got_rid_of_by_a_join() {
+    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_join", || {
+        hush("as expected");
+        fn nest(hive: &Hive, depth: usize) {
+            assert_eq!(whose(|| _ = hive.join(|| panic_any(Payload("a")), || panic_any(Bomb))), "a");
+            if depth > 0 {
+                hive.join(|| nest(hive, depth - 1), || ());
+            }
+        }
+        for builder in builders() {
+            let hive = builder.bees(2).build().unwrap();
+            hive.install(|| {
+                let apart = || _ = join_apart(&hive, || panic_any(Payload("a")), || panic_any(Bomb));
+                assert_eq!(whose(apart), "a");
+                // Deep enough for joins that keep their second half and for those that do not.
+                nest(&hive, 20);
+            });
+            assert_all_works(&hive, 2);
+        }
+    });
+}
+
+#[test]
+fn a_payload_whose_drop_panics_is_got_rid_of_by_a_scope() {
+    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_scope", || {
+        hush("as expected");
+        for builder in builders() {
+            for bees in [1, 4] {
+                let hive = builder.clone().bees(bees).build().unwrap();
+                let (order, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
+                let first = hive.install(|| {
+                    panic_of(|| {
+                        hive.scope(|scope| {
+                            for _ in 0..10 {
+                                scope.spawn(|_| {
+                                    let _ended = Counted(&ended);
+                                    match order.fetch_add(1, Ordering::Relaxed) {
+                                        0 => panic_any(Payload("task")),
+                                        _ => panic_any(Bomb),
+                                    }
+                                });
+                            }
+                        });
+                    })
+                });
+                // Of several who panic at once any may be the first.
+                assert!(bees > 1 || first.is::<Payload>());
+                std::mem::forget(first);
+                assert_eq!(ended.into_inner(), 10);
+                assert_all_works(&hive, bees);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_payload_whose_drop_panics_is_got_rid_of_when_a_scope_s_body_panics() {
+    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_when_a_scope_s_body_panics", || {
+        hush("as expected");
+        for builder in builders() {
+            let hive = builder.bees(2).build().unwrap();
+            let panicked = whose(|| {
+                hive.scope(|scope| {
+                    scope.spawn(|_| panic_any(Bomb));
+                    panic_any(Payload("body"));
+                });
+            });
+            assert_eq!(panicked, "body");
+            assert_all_works(&hive, 2);
+        }
+    });
+}
+
+#[test]
+fn a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast() {
+    in_own_process("a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast", || {
+        hush("as expected");
+        for builder in builders() {
+            let hive = builder.bees(4).build().unwrap();
+            let ran = AtomicUsize::new(0);
+            std::mem::forget(panic_of(|| {
+                hive.broadcast(|_| {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    panic_any(Bomb);
+                });
+            }));
+            assert_eq!(ran.into_inner(), 3);
+            assert_all_works(&hive, 4);
+        }
+    });
+}
