@@ -7,6 +7,7 @@ mod common;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
+use common::process::in_own_process;
 use common::tasks::{assert_all_works, builders, join_apart};
 use common::{Gate, alone, sys, task};
 use hive::Hive;
@@ -146,6 +147,37 @@ fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
         hive.settle();
         assert_all_works(&hive, 3);
     }
+}
+
+/// In a process of its own, because one that does not sleep polls for ever.
+#[test]
+fn a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half() {
+    in_own_process("a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half", || {
+        for builder in builders() {
+            let hive = Arc::new(builder.bees(3).build().unwrap());
+            let (release, held) = mpsc::channel();
+            let (tell, told) = mpsc::channel();
+            let (own, laid_off) = (Arc::clone(&hive), Arc::new(Gate::new()));
+            let gate = Arc::clone(&laid_off);
+            hive.spawn_on(2, move || {
+                let first = || {
+                    gate.meet(2);
+                    gate.wait_for(3);
+                    tell.send(sys::tid()).unwrap();
+                };
+                join_apart(&own, first, move || held.recv().unwrap());
+            });
+            laid_off.meet(2);
+            hive.resize(2).unwrap();
+            laid_off.come();
+            task::until_asleep(&[told.recv().unwrap()]);
+            release.send(()).unwrap();
+            // The bee has let go of its handle, and what it has to tell.
+            assert!(told.recv().is_err());
+            hive.settle();
+            assert_all_works(&hive, 3);
+        }
+    });
 }
 
 #[test]

@@ -4,16 +4,16 @@
 
 mod common;
 
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
 use std::time::Duration;
 
 use hive::Hive;
 
-use common::alone;
 use common::process::in_own_process;
 use common::tasks::{PROTOCOLS, builders, fib};
+use common::{alone, sys, task};
 
 fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
@@ -268,7 +268,7 @@ fn resizes_lose_no_task() {
     let _alone = alone();
     {
         let hive = Hive::new(4).unwrap();
-        let over = std::sync::atomic::AtomicBool::new(false);
+        let over = AtomicBool::new(false);
         thread::scope(|scope| {
             scope.spawn(|| {
                 for turn in 0.. {
@@ -301,7 +301,9 @@ fn no_bee_sleeps_while_a_task_is_queued() {
     in_own_process("no_bee_sleeps_while_a_task_is_queued", || {
         for builder in builders() {
             let hive = builder.bees(4).build().unwrap();
-            for _ in 0..5_000 {
+            let bees = hive.broadcast(|_| sys::tid());
+            for _ in 0..500 {
+                task::until_asleep(&bees);
                 // From outside, one after the other: three that need three bees.
                 let all = Arc::new(Barrier::new(4));
                 for _ in 0..3 {
@@ -310,11 +312,41 @@ fn no_bee_sleeps_while_a_task_is_queued() {
                 }
                 all.wait();
                 // From a member, who is the fourth.
+                task::until_asleep(&bees);
                 hive.scope(|scope| {
                     (0..3).for_each(|_| scope.spawn(|_| _ = all.wait()));
                     all.wait();
                 });
             }
+        }
+    });
+}
+
+/// A member that waits in a join inside a region may run tasks, but none that waits for the region.
+#[test]
+fn stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other() {
+    in_own_process("stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other", || {
+        for builder in builders() {
+            let hive = builder.bees(4).build().unwrap();
+            let over = AtomicBool::new(false);
+            thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        while !over.load(Ordering::Relaxed) {
+                            assert_eq!(hive.broadcast(|bee| bee), [1, 2, 3]);
+                        }
+                    });
+                }
+                for turn in 0..2_000 {
+                    hive.spmd(3, |bee| {
+                        if bee.id() == turn % 3 {
+                            assert_eq!(fib(&hive, 10), 55);
+                        }
+                        bee.barrier();
+                    });
+                }
+                over.store(true, Ordering::Relaxed);
+            });
         }
     });
 }
