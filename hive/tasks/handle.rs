@@ -1,13 +1,13 @@
 //! What a program calls to run tasks on a hive.
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::heap_job::HeapJob;
 use super::pointer::Pointer;
 use super::scope::{Scope, scope};
 use super::{blocked, current, join, place};
-use crate::crew::{Crew, Task, drop_quietly};
+use crate::crew::Task;
+use crate::frame;
 use crate::hive::Hive;
 
 impl Hive {
@@ -145,7 +145,8 @@ impl Hive {
     /// Runs `work` once on each bee of the hive, between its other tasks, and returns what it returned, in order of the bees. `work` gets the bee's
     /// number, from 1.
     ///
-    /// A bee that sleeps is woken for it; surplus ones are left alone. The calling thread waits, and runs other tasks meanwhile if it can take the queen's place.
+    /// A bee that sleeps is woken for it; surplus ones are left alone. The calling thread waits; inside [`install`](Self::install), in the queen's place, it runs other
+    /// tasks meanwhile.
     ///
     /// ```
     /// let hive = hive::Hive::new(3)?;
@@ -154,15 +155,24 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `work` does on some bee, with the first such panic, after all have ended.
+    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee, or by a member of a region of this hive: what it waits
+    /// for may be at a barrier, and waiting for its caller. There, [`spawn_on`](Self::spawn_on) each bee.
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
         let crew = &self.colony.crew;
-        let bees = self.bees();
-        let results: Vec<_> = (1..bees).map(|_| Mutex::new(None)).collect();
-        let put = |bee: usize| *results[bee - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee));
-        place::run(&self.colony, |hand| match hand {
-            Some(_) => scope(hand, |scope| (1..bees).for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
-            None => one_by_one(crew, bees, put),
+        let results: Vec<_> = (1..self.bees()).map(|_| Mutex::new(None)).collect();
+        let put = |bee: u32| *results[bee as usize - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee as usize));
+        let bees = 1..=results.len() as u32;
+        current::with(crew, |hand| {
+            let is_in_region = frame::with_outermost(crew, |member| member.team() > 1) == Some(true);
+            assert!(
+                !is_in_region && hand.is_none_or(|hand| hand.id() == 0),
+                "broadcast is called on a bee or inside a region of its own hive, where it may wait for who waits for its caller; spawn_on each bee instead"
+            );
+            match hand {
+                Some(_) => scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
+                None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
+            }
         });
         let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
         results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
@@ -179,15 +189,5 @@ impl Hive {
         };
         // SAFETY: the task borrows nothing that ends.
         unsafe { HeapJob::task(work) }
-    }
-}
-
-/// Runs `work` on each bee in turn, for a thread that may not be a member now.
-fn one_by_one(crew: &Crew, bees: usize, work: impl Fn(usize) + Sync) {
-    let run = |bee: usize| catch_unwind(AssertUnwindSafe(|| blocked::run(|task| crew.send(bee as u32, task), || work(bee))));
-    let mut panics = (1..bees).filter_map(|bee| run(bee).err());
-    if let Some(first) = panics.next() {
-        panics.for_each(drop_quietly);
-        resume_unwind(first);
     }
 }

@@ -74,9 +74,9 @@ impl<'scope> Scope<'scope> {
     }
 
     /// Spawns a task that only bee `bee`, which has been hired, runs.
-    pub(super) fn spawn_on(&self, bee: usize, task: impl FnOnce(&Self) + Send + 'scope) {
+    pub(super) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
         let Some(crew) = self.crew() else { return self.run(task) };
-        crew.send(bee as u32, self.prepare(task));
+        crew.send(bee, self.prepare(task));
     }
 
     fn crew(&self) -> Option<&Crew> {
