@@ -295,6 +295,7 @@ fn mix(builder: &Builder, length: Duration, seed: u64, what: &str) {
     hive.resize(1).unwrap();
     hive.settle();
     assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
+    assert_eq!(hive.stats().total().rescues, 0, "tasks that nobody was woken for: {}", hive.stats());
     assert_works(&hive, MOST);
 }
 

@@ -8,11 +8,15 @@ use hive::{Builder, Hive, SleepProtocol};
 use super::{Gate, assert_works, panic_of, until};
 
 /// Every protocol that there is.
-pub(crate) const PROTOCOLS: [SleepProtocol; 2] = [SleepProtocol::Jec, SleepProtocol::Tickle];
+pub(crate) const PROTOCOLS: [SleepProtocol; 3] = [SleepProtocol::Jec, SleepProtocol::Tickle, SleepProtocol::Notify];
 
-/// Builders for each protocol, with bees that sleep as soon as they may and with bees that poll first.
+/// Builders for each protocol, with bees that sleep as soon as they may, with such that also look for work while they sleep, and with bees that poll first.
 pub(crate) fn builders() -> impl Iterator<Item = Builder> {
-    let spins = |sleep| [Hive::builder().sleep(sleep).spin(Duration::ZERO), Hive::builder().sleep(sleep)];
+    let spins = |sleep| {
+        let hive = Hive::builder().sleep(sleep);
+        let sleepy = hive.clone().spin(Duration::ZERO);
+        [sleepy.clone(), sleepy.poll(Some(Duration::from_micros(300))), hive]
+    };
     PROTOCOLS.into_iter().flat_map(spins)
 }
 
