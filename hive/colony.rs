@@ -20,6 +20,7 @@ use crate::stats::{Counts, Stats};
 use crate::tasks;
 use crate::topology::Place;
 use crate::wait::WaitPolicy;
+use crate::watchdog::Watchdog;
 
 /// What starts a bee's thread: given its number, and the region that the crew has come to.
 type Hire<'h> = dyn FnMut(u32, u64) -> Result<(), HireError> + 'h;
@@ -36,6 +37,7 @@ pub(crate) struct Colony {
     /// caller alone may be on beside it; its wishes are kept by its member.)
     postponed: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    watchdog: Watchdog,
     /// What went wrong after the hive was built.
     troubles: Mutex<Vec<String>>,
 }
@@ -49,22 +51,24 @@ impl Colony {
             SleepProtocol::Notify => Sleep::notify(config.max_bees),
         };
         let policy = WaitPolicy::new(config.spin, config.poll, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
+        let stage = rehearsal::stage(&housing, config.bees);
+        let crew = Crew::new(config.max_bees, policy, stage, sleep, housing.neighbours(config.max_bees));
         Arc::new(Self {
-            crew: Crew::new(
-                config.max_bees,
-                policy,
-                rehearsal::stage(&housing, config.bees),
-                sleep,
-                housing.neighbours(config.max_bees),
-            ),
+            crew: if config.watchdog.is_some() { crew.watched() } else { crew },
             config,
             habitat,
             housing,
             generation: fork::generation(),
             postponed: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
+            watchdog: Watchdog::new(),
             troubles: Mutex::new(Vec::new()),
         })
+    }
+
+    /// Begins to watch the hive, if that is asked for.
+    pub(crate) fn watch(self: &Arc<Self>) -> std::io::Result<()> {
+        self.config.watchdog.map_or(Ok(()), |limit| self.watchdog.watch(self, limit))
     }
 
     /// Hires the bees that the hive starts with.
@@ -239,6 +243,7 @@ impl Colony {
         if self.is_forked() {
             return;
         }
+        self.watchdog.end();
         self.crew.dismiss_all();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let own = thread::current().id();

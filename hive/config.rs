@@ -32,6 +32,7 @@ pub struct Builder {
     stack_size: Option<usize>,
     sleep: SleepProtocol,
     poll: Option<Duration>,
+    watchdog: Option<Duration>,
     handlers: Handlers,
 }
 
@@ -101,6 +102,15 @@ impl Builder {
     /// Nothing depends on it. It is for those who would rather find a fault of hive's in [`Counts::rescues`](crate::Counts::rescues) than in a program that hangs.
     pub fn poll(mut self, every: Option<Duration>) -> Self {
         self.poll = every;
+        self
+    }
+
+    /// How long a member may wait at a barrier, or the queen at the end of a region, until a thread of the hive's own says on standard error who is missing, and what
+    /// each of these is doing: in its part, in a task, asleep, not yet come. It says so again when the wait has lasted twice as long. Default: None, never.
+    ///
+    /// For finding out why a program stands still. Members of such a hive write down what they are doing, which takes a nanosecond or two a barrier.
+    pub fn deadlock_watchdog(mut self, limit: Option<Duration>) -> Self {
+        self.watchdog = limit;
         self
     }
 
@@ -177,6 +187,9 @@ impl Builder {
         if self.poll == Some(Duration::ZERO) {
             return Err(BuildError(BuildProblem::PollsWithoutEnd));
         }
+        if self.watchdog == Some(Duration::ZERO) {
+            return Err(BuildError(BuildProblem::WatchdogWithoutTime));
+        }
         Ok(Config {
             bees: bees as u32,
             max_bees: max_bees as u32,
@@ -185,6 +198,7 @@ impl Builder {
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             sleep: self.sleep,
             poll: self.poll,
+            watchdog: self.watchdog,
             handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
@@ -217,6 +231,7 @@ pub(crate) struct Config {
     pub(crate) spin: Duration,
     pub(crate) sleep: SleepProtocol,
     pub(crate) poll: Option<Duration>,
+    pub(crate) watchdog: Option<Duration>,
     pub(crate) handlers: Handlers,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,

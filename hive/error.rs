@@ -79,6 +79,8 @@ pub(crate) enum BuildProblem {
     BeesAboveMax { bees: usize, max_bees: usize },
     ThreadName(String),
     PollsWithoutEnd,
+    WatchdogWithoutTime,
+    Watchdog(io::Error),
     Pin(String),
     Hire(HireError),
 }
@@ -93,6 +95,10 @@ impl fmt::Display for BuildError {
             BuildProblem::BeesAboveMax { bees, max_bees } => {
                 write!(f, "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder")
             }
+            BuildProblem::WatchdogWithoutTime => {
+                f.write_str("deadlock_watchdog(0 s) would report every wait; ask for a longer time, or None")
+            }
+            BuildProblem::Watchdog(cause) => write!(f, "the system makes no thread for the watchdog: {cause}"),
             BuildProblem::PollsWithoutEnd => {
                 f.write_str("poll(0 s) would have sleeping members look for work all the time; ask for a longer time, or None")
             }

@@ -74,6 +74,7 @@ impl Hive {
         hive.bind_queen();
         // On an error the hive is dropped, and with it the bees hired so far.
         hive.colony.staff().map_err(|error| BuildError(BuildProblem::Hire(error)))?;
+        hive.colony.watch().map_err(|error| BuildError(BuildProblem::Watchdog(error)))?;
         Ok(hive)
     }
 

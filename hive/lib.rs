@@ -31,6 +31,7 @@ mod build_info;
 mod colony;
 mod config;
 mod crew;
+mod doing;
 mod environment;
 mod error;
 mod fork;
@@ -59,6 +60,7 @@ mod tasks;
 mod thread_token;
 mod topology;
 mod wait;
+mod watchdog;
 
 pub use build_info::{BuildInfo, build_info};
 pub use config::{Builder, SleepProtocol};

@@ -111,5 +111,7 @@ fn waiting(config: &Config) -> String {
     let spin = config.spin;
     let polls = if spin == Duration::MAX { "polls without end".to_owned() } else { format!("polls for {spin:?}, then sleeps") };
     let looks = config.poll.map_or_else(String::new, |every| format!(", and looks for work every {every:?}"));
-    format!("{polls} by {:?}{looks}", config.sleep)
+    let watched =
+        config.watchdog.map_or_else(String::new, |limit| format!("; regions that do not get on for {limit:?} are reported"));
+    format!("{polls} by {:?}{looks}{watched}", config.sleep)
 }

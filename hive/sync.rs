@@ -12,6 +12,7 @@ use std::time::Duration;
 use crate::asymmetric_fence;
 
 pub(crate) use crate::asymmetric_fence::{heavy as heavy_fence, light as light_fence};
+pub(crate) use crate::doing::{Activity, Doing, Note};
 pub(crate) use crate::hold::Hold;
 pub(crate) use crate::posts::Posts;
 pub(crate) use crate::semaphore::Semaphore;

@@ -7,7 +7,7 @@ use super::hand::Hand;
 use super::slot::{Slot, State};
 use super::task::Task;
 use super::{Crew, Member};
-use crate::sync::{Count, Hold};
+use crate::sync::{Activity, Count, Hold};
 
 /// The life of a bee: member `id` of the crew, on a thread of its own.
 pub(crate) struct Life<'c> {
@@ -75,9 +75,11 @@ impl<'c> Life<'c> {
         // SAFETY: the word just seen calls this bee, which arrives below.
         let order = unsafe { self.crew.signal.order() };
         let member = Member::new(self.crew, self.id, team, order.base);
+        self.crew.note(self.id, || Activity::Part(0));
         // SAFETY: the queen keeps the closure alive until every member of the team has arrived.
         self.crew.perform(&member, || unsafe { order.job.run(&member) });
         self.slot.tally.add(Count::Regions);
+        self.crew.note(self.id, || Activity::Left);
         self.crew.arrive(&member);
     }
 

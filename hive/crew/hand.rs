@@ -173,7 +173,7 @@ impl<'c> Hand<'c> {
     pub(super) fn run(&self, task: Task) {
         self.work();
         self.slot().tally.add(Count::Tasks);
-        task.run();
+        self.crew.note_task(self.id, || task.run());
     }
 
     /// Notes that the member has something to do.

@@ -17,6 +17,7 @@ mod queen;
 mod queues;
 mod resize;
 mod rest;
+mod sight;
 mod signal;
 mod sleep;
 mod slot;
@@ -42,6 +43,7 @@ pub(crate) use panics::{Payload, discard, drop_quietly};
 use queen::Ledger;
 use queues::Inbox;
 use resize::Roster;
+pub(crate) use sight::{Seen, Sight};
 pub(crate) use signal::MAX_TEAM;
 pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
@@ -51,7 +53,7 @@ pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
 
-use crate::sync::{Mutex, Posts, Tally, WaitPolicy};
+use crate::sync::{Activity, Mutex, Posts, Tally, WaitPolicy};
 
 /// The largest team that meets in the signal's own line. See `Signal::near`.
 const NEAR_TEAM: u32 = 4;
@@ -80,6 +82,8 @@ struct Settled {
     /// One a member, made when it is hired; the queen's is there from the start.
     slots: Box<[OnceLock<Box<Slot>>]>,
     neighbours: Neighbours,
+    /// Whether members note what they are doing.
+    is_watched: bool,
 }
 
 impl Crew {
@@ -99,8 +103,14 @@ impl Crew {
             roster: Mutex::new(Roster::default()),
             panics: Panics::new(),
             posts: policy.poll().map(|_| Posts::new()),
-            settled: CachePadded::new(Settled { policy, slots, neighbours }),
+            settled: CachePadded::new(Settled { policy, slots, neighbours, is_watched: false }),
         }
+    }
+
+    /// Has members note what they are doing, for `sight`.
+    pub(crate) fn watched(mut self) -> Self {
+        self.settled.is_watched = true;
+        self
     }
 
     /// Members that are not surplus, the queen among them.
@@ -206,7 +216,10 @@ impl Crew {
 
     #[inline]
     fn meet(&self, id: u32, account: &Account) -> Result<(), Broken> {
-        self.muster(account.team).meet(account, self.slot(id), self.all_slots(), self.policy())
+        self.note(id, || Activity::Barrier(account.passed as u32 + 1));
+        let met = self.muster(account.team).meet(account, self.slot(id), self.all_slots(), self.policy());
+        self.note(id, || Activity::Part(account.passed as u32 + 1));
+        met
     }
 
     /// Brings `member`, a bee, to the end of its region.

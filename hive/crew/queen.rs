@@ -6,7 +6,7 @@ use super::signal::Order;
 use super::slot::State;
 use super::turn::Guard;
 use super::{Crew, Member, NEAR_TEAM};
-use crate::sync::{Count, Ordering, fence};
+use crate::sync::{Activity, Count, Ordering, fence};
 
 /// What only the queen touches: she holds it with her turn.
 pub(crate) struct Ledger {
@@ -38,9 +38,12 @@ impl Crew {
         let late = self.start(turn, team, Order { job: Job::new(part), base });
         let queen = Member::new(self, 0, team, base);
         self.slot(0).tally.add(Count::Regions);
+        self.note(0, || Activity::Part(0));
         self.perform(&queen, || part.run(&queen));
+        self.note(0, || Activity::End);
         let end = self.await_bees(&queen, late);
         *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
+        self.note(0, || Activity::Left);
         if end == End::Poisoned {
             self.panics.resume();
         }

@@ -20,7 +20,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::queues::Desk;
-use crate::sync::{AtomicBool, AtomicU32, Ordering, Semaphore, Tally};
+use crate::sync::{AtomicBool, AtomicU32, Doing, Ordering, Semaphore, Tally};
 
 /// The states of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,6 +88,8 @@ pub(crate) struct Slot {
     pub(super) desk: Desk,
     /// What it has done.
     pub(super) tally: CachePadded<Tally>,
+    /// What it is doing, in a hive that is watched.
+    pub(super) doing: Doing,
 }
 
 impl Slot {
@@ -100,6 +102,7 @@ impl Slot {
             was_asleep: AtomicBool::new(false),
             desk: Desk::new(),
             tally: CachePadded::default(),
+            doing: Doing::default(),
         }
     }
 

@@ -2,6 +2,9 @@
 
 #[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
 mod atomic;
+#[allow(dead_code, reason = "whole, as in the library")]
+#[path = "../../../../../hive/doing.rs"]
+mod doing;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[allow(dead_code, reason = "as above")]
@@ -20,6 +23,7 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
 pub(crate) use loom::cell::UnsafeCell;
+pub(crate) use doing::{Activity, Doing, Note};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};

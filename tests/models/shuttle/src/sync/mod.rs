@@ -1,6 +1,9 @@
 //! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from shuttle.
 
 mod atomic;
+#[allow(dead_code, reason = "whole, as in the library")]
+#[path = "../../../../../hive/doing.rs"]
+mod doing;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[allow(dead_code, reason = "whole, as in the library")]
@@ -18,6 +21,7 @@ mod wait;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
+pub(crate) use doing::{Activity, Doing, Note};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};

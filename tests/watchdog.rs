@@ -1,0 +1,70 @@
+//! What a hive says when a region does not get on.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::mpsc;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::{alone, assert_says, until};
+use hive::Hive;
+
+const LIMIT: Duration = Duration::from_millis(20);
+
+fn watched(bees: usize) -> Hive {
+    Hive::builder().bees(bees).thread_name("watched").deadlock_watchdog(Some(LIMIT)).build().unwrap()
+}
+
+#[test]
+fn a_member_that_does_not_come_to_a_barrier_is_named() {
+    let output = in_own_process("a_member_that_does_not_come_to_a_barrier_is_named", || {
+        watched(3).spmd(3, |bee| {
+            bee.barrier();
+            if bee.id() == 2 {
+                std::thread::sleep(5 * LIMIT);
+            }
+            bee.barrier();
+        });
+    });
+    let missing = "member 2 is missing: in its part, before barrier 2";
+    assert_says(&output, &["watched: a region of 3 has not got on for", "member 0 waits at barrier 2", missing]);
+}
+
+#[test]
+fn a_bee_that_is_in_a_task_is_named() {
+    let output = in_own_process("a_bee_that_is_in_a_task_is_named", || {
+        let hive = watched(2);
+        let (sender, receiver) = mpsc::channel::<()>();
+        hive.spawn_on(1, move || receiver.iter().for_each(drop));
+        until(|| hive.stats()[1].tasks == 1);
+        std::thread::scope(|scope| {
+            scope.spawn(|| hive.spmd(2, |_| {}));
+            std::thread::sleep(5 * LIMIT);
+            drop(sender);
+        });
+    });
+    assert_says(&output, &["member 0 waits at the end", "member 1 is missing: in a task"]);
+}
+
+#[test]
+fn a_hive_that_has_nothing_to_do_is_not_reported() {
+    let output = in_own_process("a_hive_that_has_nothing_to_do_is_not_reported", || {
+        let hive = watched(2);
+        for _ in 0..1_000 {
+            hive.spmd(2, |bee| (0..10).for_each(|_| bee.barrier()));
+        }
+        std::thread::sleep(5 * LIMIT);
+    });
+    // A region that gets on is one that others may keep from a core for as long as this.
+    let after = output.lines().filter(|line| line.contains("has not got on")).count();
+    assert!(after < 10, "{output}");
+}
+
+#[test]
+fn a_watchdog_without_time_is_refused() {
+    let _alone = alone();
+    let error = Hive::builder().deadlock_watchdog(Some(Duration::ZERO)).build().unwrap_err().to_string();
+    assert!(error.contains("deadlock_watchdog") && error.contains("None"), "{error}");
+}
