@@ -8,10 +8,11 @@
  *   BOUND=n      jobs from outside into the mailbox of bee CALLED; only that bee may run them
  *   REGIONS=1    a region, whose start word calls bee CALLED
  *   SPAWNED=n    jobs that a bee pushes into its own deque while it runs one from the injector
+ *   LATCH        the job that has spawned one waits for it: its bee works, and sleeps, until the latch is set
  *   OUTSIDERS=n  threads that publish all these, in any order; one if nothing is said
  *   LONG_JOB     the first job from the injector lasts until everything else has been run
  *   LONG_PART    the same of the region's part
- *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back
+ *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more
  *   DISMISS      in the end each bee's state becomes DISMISSED
  *   CLOSE        in the end one word says so instead, and who is in bed is woken to read it
  *
@@ -41,14 +42,15 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where something may be published. The start word and the word that the hive closes are counted like queues. */
+/* Where something may be published. The start word, the latch and the word that the hive closes are counted like queues. */
 #define NOWHERE 0
 #define INJECTOR 1
 #define CLOSING 2
 #define MAILBOX(bee) (3 + bee)
 #define DEQUE(bee) (3 + BEES + bee)
 #define START(bee) (3 + 2 * BEES + bee)
-byte queue[3 + 3 * BEES];
+#define WAITED_FOR (3 + 3 * BEES)
+byte queue[4 + 3 * BEES];
 
 /* What any member may run, and what only this bee sees to. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
@@ -121,11 +123,14 @@ mtype state[BEES] = AWAKE;
  */
 mtype bed[BEES];
 
-byte members = BEES; /* the hive's size: bees that are not laid off */
-byte untucked;       /* surplus bees on a core */
+/* What queens look at: the hive's size, that is, bees that are not laid off, and how many bees are ASLEEP, or about to be. */
+byte members = BEES;
+byte abed;
+
+byte untucked; /* surplus bees on a core */
 
 /*
- * What a thread has just found out: whether its swap succeeded, the state that it ended, whether somebody is to be woken; and a bee
+ * What a thread has just found out: whether its swap succeeded, the state that it ended, whether something more is needed; and a bee
  * in a loop. Forgotten when nothing depends on it any more, because states that differ in it would be told apart.
  */
 #define NOTES bit won; mtype was; bit needed; byte b
@@ -134,13 +139,21 @@ inline forget()
     atomic { won = false; was = 0; needed = false; b = 0 }
 }
 
+/* For use in a step that has looked at the state, and is a read-modify-write of it. */
+inline become(thread, bee, to)
+{
+    drain(thread);
+    printf("bee %d: %e -> %e, by thread %d\n", bee, state[bee], to, thread);
+    state[bee] = to
+}
+
 /* Compare-and-swap. */
 inline change(thread, bee, from, to)
 {
     d_step {
         won = (state[bee] == from);
         if
-        :: won -> drain(thread); state[bee] = to; printf("bee %d: %e -> %e, by thread %d\n", bee, from, to, thread)
+        :: won -> become(thread, bee, to)
         :: else
         fi
     }
@@ -155,19 +168,24 @@ inline post(bee, ended)
     }
 }
 
+/* Counts off a bee that has left ASLEEP for an upright state: for whoever won that swap. */
+inline count_up(thread)
+{
+    d_step { drain(thread); assert(abed > 0); abed--; printf("abed %d\n", abed) }
+    rise(thread)
+}
+
 /*
- * The rest of the work of whoever made a bee leave ASLEEP for an upright state: counts it off, then posts. After the post the bee
+ * The rest of the work of whoever else made a bee leave ASLEEP for an upright state: counts it off, then posts. After the post the bee
  * runs, and its own counting must find itself counted off.
  */
 inline get_up(thread, bee)
 {
-#if defined(POST_BEFORE_COUNTING)
+#ifdef POST_BEFORE_COUNTING
     post(bee, ASLEEP);
-    count_off_sleeper(thread)
-#elif defined(SLEEPER_COUNTS_ITSELF_OFF) /* jec */
-    post(bee, ASLEEP)
+    count_up(thread)
 #else
-    count_off_sleeper(thread);
+    count_up(thread);
     post(bee, ASLEEP)
 #endif
 }
@@ -195,14 +213,29 @@ inline rouse(thread, bee)
     fi
 }
 
+/* Wakes one of those asleep, or all. */
+inline wake(thread, everybody)
+{
+    b = 0;
+    do
+    :: b < BEES ->
+        rouse(thread, b);
+        if
+        :: won && ! everybody -> break
+        :: else -> b++
+        fi
+    :: else -> break
+    od
+}
+
 /* Makes sure that a bee comes, for something that no other can do. From PARKED it comes as a surplus bee. */
 inline call(thread, bee)
 {
     d_step {
         was = state[bee];
         if
-        :: was == ASLEEP -> drain(thread); state[bee] = NOTIFIED; printf("bee %d: ASLEEP -> NOTIFIED, by thread %d\n", bee, thread)
-        :: was == PARKED -> drain(thread); state[bee] = SURPLUS; untucked++; printf("bee %d: PARKED -> SURPLUS, by thread %d\n", bee, thread)
+        :: was == ASLEEP -> become(thread, bee, NOTIFIED)
+        :: was == PARKED -> become(thread, bee, SURPLUS); untucked++
         :: else /* up, or posted already; and before it goes to bed it looks */
         fi
     }
@@ -226,11 +259,12 @@ byte long_one = START(CALLED);
 byte long_one = NOWHERE;
 #endif
 
-/* If the whole hive is parked, a bee is called for a job's sake. */
-inline call_if_all_are_parked(thread)
+/* Tells the others of a job that any of them may run. It follows the poster's fence. If the whole hive is parked, a bee is called for the job's sake. */
+inline new_job(thread)
 {
+    tell(thread);
     if
-    :: members == 0 -> call(thread, 0)
+    :: members == 0 && QUEUED -> call(thread, 0)
     :: else
     fi
 }
@@ -239,10 +273,10 @@ inline call_if_all_are_parked(thread)
  * For whoever takes a bee away from the queues: others may have relied on it. It follows a swap of the bee's state or of the count, so on x86 it
  * needs no fence of its own; elsewhere it does.
  */
-inline pass_on(thread)
+inline hand_on(thread)
 {
     if
-    :: QUEUED -> wake_for_queue(thread); call_if_all_are_parked(thread)
+    :: QUEUED -> new_job(thread)
     :: else
     fi
 }

@@ -5,10 +5,6 @@
  * asleep only while the counter is as it remembers. The last look goes over the deques as well: a bee is counted before its state is ASLEEP, and a
  * poster in between finds nobody to wake.
  */
-#define IS_UP(s) (s == AWAKE)
-#ifndef LAST_LOOK_WITHOUT_DEQUES
-#define LAST_LOOK_AT_DEQUES
-#endif
 #include "common.pml"
 
 /* The counter goes from 0 to EVENTS - 1 and round again. */
@@ -19,8 +15,8 @@ byte inactive; /* bees that search or sleep */
 byte sleeping; /* those of them that sleep, or are about to */
 byte events;
 
-#define SOMEBODY_SLEEPS (sleeping > 0)
 #define COUNTS_ARE(sleepers) (inactive == sleepers && sleeping == sleepers)
+#define NOBODY_SEARCHES (sleeping > 0 && inactive == sleeping)
 
 /* What the counter alone is to prevent: a bee counts itself asleep, though a job was posted since its announcement. */
 #ifdef COUNTER_MUST_TELL
@@ -34,10 +30,8 @@ inline check()
     assert(sleeping <= inactive && inactive <= BEES)
 }
 
-/* ---- Who publishes --------------------------------------------------------------------------------------------------------- */
-
-/* After the fence. An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
-inline new_job(thread)
+/* An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
+inline tell(thread)
 {
     d_step {
         if
@@ -45,57 +39,37 @@ inline new_job(thread)
         :: else
         fi;
         check();
-        needed = (sleeping > 0 && inactive == sleeping);
+        needed = NOBODY_SEARCHES;
 #ifdef COUNTER_MUST_TELL
         untold[0] = true;
         untold[1] = true
 #endif
     }
     if
-    :: needed -> wake_for_queue(thread)
+    :: needed -> wake(thread, false)
     :: else
-    fi;
-    call_if_all_are_parked(thread)
+    fi
 }
 
-inline new_bound_job(thread, bee)
-{
-    call(thread, bee)
-}
-
-/* Wakes one. */
-inline wake_for_queue(thread)
-{
-    b = 0;
-    do
-    :: b < BEES ->
-        rouse(thread, b);
-        if
-        :: won -> break
-        :: else -> b++
-        fi
-    :: else -> break
-    od
-}
-
-inline count_off_sleeper(thread)
+inline rise(thread)
 {
     d_step { drain(thread); sleeping--; check() }
 }
 
-inline count_off_parked(thread)
+inline park(thread, bee)
 {
     d_step { drain(thread); sleeping--; inactive--; check() }
 }
 
-/* ---- The bee --------------------------------------------------------------------------------------------------------------- */
-
-inline turn_idle()
+inline start_searching()
 {
-    if
-    :: counted
-    :: else -> d_step { drain(me); inactive++; counted = true; check() }
-    fi
+    d_step { drain(me); inactive++; check() }
+}
+
+/* Nobody is told as long as somebody else searches: that one finds what is left, or looks in its turn. */
+inline stop_searching()
+{
+    d_step { drain(me); inactive--; needed = NOBODY_SEARCHES; check() }
 }
 
 #ifdef BLITZ_COUNTER
@@ -104,7 +78,7 @@ inline turn_idle()
 #define COUNTER_IS_TURNED (events % 2 == 1)
 #endif
 
-inline get_sleepy()
+inline announce()
 {
     d_step {
         if
@@ -119,7 +93,7 @@ inline get_sleepy()
     }
 }
 
-inline fall_asleep()
+inline count_asleep()
 {
     atomic {
         if
@@ -128,60 +102,23 @@ inline fall_asleep()
 #ifdef COUNTER_MUST_TELL
             assert(! untold[me]);
 #endif
-        :: else -> goto announce
-        fi;
 #ifdef COUNTED_UNDER_A_LOCK
-        /* As in Rayon: a waker waits until the sleeper, who has the lock, is asleep. */
-        change(me, me, AWAKE, ASLEEP)
+            /* As in Rayon: a waker waits until the sleeper, who has the lock, is asleep. */
+            d_step { abed++ }
+            change(me, me, AWAKE, ASLEEP);
+            if
+            :: won -> goto asleep
+            :: else -> d_step { abed--; sleeping--; check() } goto follow
+            fi
 #endif
-    }
-#ifndef COUNTED_UNDER_A_LOCK
-    change(me, me, AWAKE, ASLEEP);
-#endif
-    if
-    :: won
-    :: else -> count_off_sleeper(me); goto follow
-    fi
-}
-
-/* Posters relied on this bee as long as it was idle. If somebody sleeps, it looks whether anything is left for them, before it runs. */
-inline leave_idle()
-{
-    if
-    :: counted ->
-        d_step { drain(me); inactive--; needed = (sleeping > 0); counted = false; check() }
-#ifdef NO_WAKE_WHEN_LEAVING
-        needed = false;
-#endif
-        if
-        :: needed -> pass_on(me)
-        :: else
+        :: else -> goto again
         fi
-    :: else
-    fi
+    }
 }
 
-/* Woken from ASLEEP, it is still inactive. Parked, it is not, even if it was parked in its sleep. */
-inline out_of_bed()
+inline confirm()
 {
-#ifdef SLEEPER_COUNTS_ITSELF_OFF
-    if
-    :: counted -> count_off_sleeper(me)
-    :: else
-    fi;
-#endif
-#ifndef WOKEN_BEE_TRUSTS_ITS_COUNT
-    counted = (permit == ASLEEP);
-#endif
     skip
-}
-
-inline leave()
-{
-    if
-    :: counted -> d_step { drain(me); inactive--; check() }
-    :: else
-    fi
 }
 
 #include "bee.pml"

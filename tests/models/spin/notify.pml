@@ -1,176 +1,138 @@
 /*
- * Single bees are notified (after Mercury's engines). A bee that is up is WORKING, IDLE or STEALING, and its state word says which.
+ * Single bees are notified (after Mercury's engines). Beside its state each bee has a word: whether it is STEALING, that is, searching for the last time
+ * before it sleeps, and whether it was HINTED then.
  *
- * Who posts a job for anybody hints it to one bee that is stealing or asleep. Who posts a bound one notifies its bee, unless that works: then it looks when it turns
- * idle. Either makes the bee NOTIFIED, so that its own next swap fails. Only the start word needs the last look: queens notify
- * sleepers and no others.
+ * Who posts a job for anybody hints it to one bee that is STEALING, by a swap of that word; if none is, it wakes one that is ASLEEP. A bee becomes
+ * ASLEEP first, and then changes its word from STEALING to QUIET, unless it has been hinted. Mercury's IDLE is for what only one engine may run; here
+ * that goes through the mailbox and the state.
  */
-#define AWAKE WORKING
-#define IS_UP(s) (s == WORKING || s == IDLE || s == STEALING)
 #include "common.pml"
-mtype = { IDLE, STEALING };
+mtype = { QUIET, STEALING, HINTED };
+mtype word[BEES] = QUIET;
 
-byte idlers; /* bees STEALING or ASLEEP */
+byte inactive; /* bees that search or sleep */
 
-#define SOMEBODY_SLEEPS (idlers > 0)
-#define COUNTS_ARE(sleepers) (idlers == sleepers)
+#define COUNTS_ARE(sleepers) (inactive == sleepers)
 
-/* ---- Who publishes --------------------------------------------------------------------------------------------------------- */
-
-/* After the fence. */
-inline new_job(thread)
+/* What the hint says, whose queue to look in first, makes no difference here: the bee looks in all. */
+inline hint(thread, bee)
 {
+#ifdef HINT_GIVES_UP
+    needed = (word[bee] != STEALING);
     if
-    :: idlers > 0 -> wake_for_queue(thread)
-    :: else
-    fi;
-    call_if_all_are_parked(thread)
-}
-
-/* Hints to one. What the hint says, whose queue to look in first, makes no difference here: the bee looks in all. */
-inline wake_for_queue(thread)
-{
-    b = 0;
-    do
-    :: b < BEES ->
-#if defined(HINT_GIVES_UP)
-        was = state[b];
-        if
-        :: was == STEALING || was == ASLEEP -> change(thread, b, was, NOTIFIED)
-        :: else -> won = false
-        fi;
-#elif defined(TEST_INSTEAD_OF_SWAP)
-        was = state[b];
-        won = (was == STEALING || was == ASLEEP);
-        if
-        :: won -> state[b] = NOTIFIED
-        :: else
-        fi;
-#else
+    :: ! needed ->
         d_step {
-            was = state[b];
-            won = (was == STEALING || was == ASLEEP);
             if
-            :: won -> drain(thread); state[b] = NOTIFIED; printf("bee %d: %e -> NOTIFIED, by thread %d\n", b, was, thread)
+            :: word[bee] == STEALING -> drain(thread); word[bee] = HINTED
             :: else
             fi
         }
-#endif
+    :: else
+    fi
+#else
+    d_step {
+        needed = (word[bee] != STEALING);
         if
-        :: won && was == ASLEEP -> get_up(thread, b)
+        :: ! needed -> drain(thread); word[bee] = HINTED; printf("bee %d: HINTED, by thread %d\n", bee, thread)
+        :: else
+        fi
+    }
+#endif
+}
+
+inline tell(thread)
+{
+    if
+    :: inactive > 0 ->
+        hint(thread, 0);
+        if
+        :: needed -> hint(thread, 1)
         :: else
         fi;
         if
-        :: won -> break
-        :: else -> b++
-        fi
-    :: else -> break
-    od
-}
-
-inline new_bound_job(thread, bee)
-{
-#ifdef BOUND_JOB_IS_ONLY_HINTED
-    new_job(thread)
-#else
-    d_step {
-        was = state[bee];
-        won = (was == IDLE || was == STEALING);
-        if
-        :: won -> drain(thread); state[bee] = NOTIFIED; printf("bee %d: %e -> NOTIFIED, by thread %d\n", bee, was, thread)
+        :: needed -> wake(thread, false)
         :: else
         fi
-    }
-    if
-    :: won
-    :: else -> call(thread, bee)
-    fi
-#endif
-}
-
-inline count_off_sleeper(thread)
-{
-    d_step { drain(thread); assert(idlers > 0); idlers--; printf("idlers %d\n", idlers) }
-}
-
-inline count_off_parked(thread)
-{
-    count_off_sleeper(thread)
-}
-
-/* ---- The bee --------------------------------------------------------------------------------------------------------------- */
-
-inline turn_idle()
-{
-    if
-    :: counted -> count_off_sleeper(me); counted = false
     :: else
-    fi;
-#ifdef IDLE_BY_STORE
-    state[me] = IDLE;
-#else
-    change(me, me, WORKING, IDLE);
-    if
-    :: won
-    :: else -> goto follow
-    fi;
-#endif
+    fi
+}
+
+inline count_inactive_off(thread)
+{
+    d_step { drain(thread); assert(inactive > 0); inactive--; needed = (inactive > 0); printf("inactive %d\n", inactive) }
+}
+
+inline rise(thread)
+{
     skip
 }
 
-inline get_sleepy()
+/* A bee that is ASLEEP may still be called STEALING, and nobody must rely on that when it is parked. */
+inline park(thread, bee)
 {
-    change(me, me, IDLE, STEALING);
-    if
-    :: won -> d_step { drain(me); idlers++; counted = true; printf("idlers %d\n", idlers) }
-    :: else -> goto follow
-    fi
+#ifndef PARKED_SLEEPER_STAYS_STEALING
+    d_step { drain(thread); word[bee] = QUIET }
+#endif
+    count_inactive_off(thread)
 }
 
-/* Once asleep, it is whoever wakes the bee that counts it off. */
-inline fall_asleep()
+inline start_searching()
 {
-    change(me, me, STEALING, ASLEEP);
-    if
-    :: won -> counted = false
-    :: else -> goto follow
-    fi
+    d_step { drain(me); inactive++; printf("inactive %d\n", inactive) }
 }
 
-/* Unless a resizer wants something else, it works from now on. As in jec, it looks whether anything is left for sleepers. */
-inline leave_idle()
+/* It may have been hinted, and have found something else: so it looks whether anything is left, whoever else searches. */
+inline stop_searching()
+{
+    d_step { drain(me); word[me] = QUIET; printf("bee %d: QUIET\n", me) }
+    count_inactive_off(me)
+}
+
+/* A hint that this overwrites is used up by the search that follows. */
+inline announce()
+{
+    d_step { drain(me); word[me] = STEALING; printf("bee %d: STEALING\n", me) }
+}
+
+inline turn_stealing_into_quiet()
 {
     d_step {
-        if
-        :: state[me] == IDLE || state[me] == STEALING || state[me] == NOTIFIED -> drain(me); state[me] = WORKING; printf("bee %d: WORKING\n", me)
-        :: else
-        fi
-    }
-    if
-    :: counted -> count_off_sleeper(me); counted = false
-    :: else
-    fi;
-#ifndef NO_WAKE_WHEN_LEAVING
-    if
-    :: idlers > 0 -> pass_on(me)
-    :: else
-    fi;
+#ifdef HINT_IS_OVERWRITTEN
+        needed = false;
+#else
+        needed = (word[me] != STEALING);
 #endif
-    skip
+        drain(me);
+        word[me] = QUIET;
+        printf("bee %d: QUIET\n", me)
+    }
 }
 
-inline out_of_bed()
+#ifdef WORD_BEFORE_STATE
+inline count_asleep()
 {
-    skip
-}
-
-inline leave()
-{
+    turn_stealing_into_quiet();
     if
-    :: counted -> count_off_sleeper(me)
+    :: needed -> needed = false; goto again
     :: else
     fi
 }
+
+inline confirm()
+{
+    skip
+}
+#else
+inline count_asleep()
+{
+    skip
+}
+
+inline confirm()
+{
+    turn_stealing_into_quiet()
+}
+#endif
 
 #include "bee.pml"
 #include "scene.pml"

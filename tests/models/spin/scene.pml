@@ -7,6 +7,11 @@ byte to_bind = BOUND;
 byte to_start = REGIONS;
 byte at_work = OUTSIDERS; /* outsiders, and the resizer */
 
+/* For queens. */
+#ifndef SOMEBODY_SLEEPS
+#define SOMEBODY_SLEEPS (abed > 0)
+#endif
+
 /* A thread that is no bee. What is left to publish is published by whichever comes first. */
 proctype Outsider(byte me)
 {
@@ -18,7 +23,11 @@ proctype Outsider(byte me)
         forget()
     :: d_step { to_bind > 0 && BUFFER_IS_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
         POSTER_FENCE(me);
-        new_bound_job(me, CALLED);
+#ifdef BOUND_JOB_IS_TOLD_TO_ANYBODY
+        new_job(me);
+#else
+        call(me, CALLED);
+#endif
         forget()
     :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
         POSTER_FENCE(me);
@@ -39,16 +48,17 @@ inline lay_off(bee)
     d_step {
         was = state[bee];
         if
-        :: IS_UP(was) || was == NOTIFIED -> state[bee] = SURPLUS; untucked++; printf("bee %d: %e -> SURPLUS\n", bee, was)
-        :: was == ASLEEP -> state[bee] = PARKED; printf("bee %d: ASLEEP -> PARKED\n", bee)
+        :: was == AWAKE || was == NOTIFIED -> become(STAFF, bee, SURPLUS); untucked++
+        :: was == ASLEEP -> become(STAFF, bee, PARKED)
         :: else
         fi
     }
     if
     :: was == ASLEEP ->
-        count_off_parked(STAFF);
+        d_step { assert(abed > 0); abed--; printf("abed %d\n", abed) }
+        park(STAFF, bee);
 #ifndef RESIZER_DOES_NOT_LOOK
-        pass_on(STAFF);
+        hand_on(STAFF);
 #endif
         skip
     :: else
@@ -61,8 +71,8 @@ inline bring_back(bee)
     d_step {
         was = state[bee];
         if
-        :: was == SURPLUS -> state[bee] = AWAKE; untucked--; printf("bee %d: SURPLUS -> AWAKE\n", bee)
-        :: was == PARKED -> state[bee] = NOTIFIED; printf("bee %d: PARKED -> NOTIFIED\n", bee)
+        :: was == SURPLUS -> become(STAFF, bee, AWAKE); untucked--
+        :: was == PARKED -> become(STAFF, bee, NOTIFIED)
         :: else
         fi
     }
@@ -72,25 +82,36 @@ inline bring_back(bee)
     fi
 }
 
-proctype Resizer()
+inline shrink()
 {
-    NOTES;
-    byte bee;
     members = SHRINK_TO;
     bee = SHRINK_TO;
     do
     :: bee < BEES -> lay_off(bee); forget(); bee++
     :: else -> break
-    od;
-#ifdef GROW
+    od
+}
+
+inline grow()
+{
     bee = SHRINK_TO;
     do
     :: bee < BEES -> bring_back(bee); forget(); bee++
     :: else -> break
     od;
-    members = BEES;
+    members = BEES
+}
+
+proctype Resizer()
+{
+    NOTES;
+    byte bee;
+    shrink();
+#ifdef GROW
+    grow();
+    shrink();
 #endif
-    at_work--
+    atomic { bee = 0; at_work-- }
 }
 #endif
 
@@ -105,8 +126,11 @@ proctype Ender()
     :: bee < BEES ->
         d_step {
             was = state[bee];
-            state[bee] = DISMISSED;
-            printf("bee %d: %e -> DISMISSED\n", bee, was)
+            become(STAFF, bee, DISMISSED);
+            if
+            :: was == SURPLUS -> untucked--
+            :: else
+            fi
         }
         if
         :: was == ASLEEP -> get_up(STAFF, bee)
@@ -157,11 +181,13 @@ init {
         assert(bed[0] == 0 && bed[1] == 0);
 #if defined(DISMISS) || defined(CLOSE)
         assert(gone == BEES);
+        assert(abed == 0 && untucked == 0);
         assert(COUNTS_ARE(0))
 #else
         assert(left == 0);
         assert(untucked == 0); /* or settle() would wait for ever */
         assert(IS_ABED(0) && IS_ABED(1));
+        assert(abed == SLEEPERS);
         assert(COUNTS_ARE(SLEEPERS))
 #endif
 }

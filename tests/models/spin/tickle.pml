@@ -2,9 +2,8 @@
  * The tickle (after Rayon's first protocol): one word says which bee is sleepy, and whether any sleeps.
  *
  * Only one bee at a time gets sleepy. It becomes ASLEEP first, and then changes the word from "I am sleepy" to "somebody sleeps". Who posts and finds the
- * word other than 0 makes it 0, and wakes every sleeper if there was one. It needs no last look at the queues.
+ * word other than 0 makes it 0, and wakes every sleeper if there was one.
  */
-#define IS_UP(s) (s == AWAKE)
 #include "common.pml"
 
 byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
@@ -13,76 +12,67 @@ byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
 #define NOBODY_IS_SLEEPY (word / 2 == 0)
 #define IS_SLEEPY(bee) (word - word % 2 == SLEEPY(bee))
 
-/*
- * For the queens: bees ASLEEP, or about to be. The bit does not tell them: it is 0 already while a poster has not yet come to the last of those
- * that it wakes.
- */
-byte abed;
+/* The bit is 0 already while a poster has not yet come to the last of those that it wakes. */
 #ifdef QUEEN_TRUSTS_THE_BIT
 #define SOMEBODY_SLEEPS (word % 2 == SOMEBODY_ASLEEP)
-#else
-#define SOMEBODY_SLEEPS (abed > 0)
 #endif
 
 /* At rest, the bit stands for every sleeper. */
-#define COUNTS_ARE(sleepers) (abed == sleepers && (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP))
+#define COUNTS_ARE(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
 
-/* ---- Who publishes --------------------------------------------------------------------------------------------------------- */
-
-/* After the fence. */
-inline new_job(thread)
+inline tell(thread)
 {
     if
-    :: word != 0 -> wake_for_queue(thread)
+    :: word != 0 ->
+        d_step {
+            drain(thread);
+            needed = (word % 2 == SOMEBODY_ASLEEP);
+            word = 0;
+            printf("thread %d tickles\n", thread)
+        }
+        if
+        :: needed -> wake(thread, true)
+        :: else
+        fi
     :: else
-    fi;
-    call_if_all_are_parked(thread)
+    fi
 }
 
-inline new_bound_job(thread, bee)
-{
-    call(thread, bee)
-}
-
-/* Wakes all. */
-inline wake_for_queue(thread)
-{
-    d_step {
-        drain(thread);
-        needed = (word % 2 == SOMEBODY_ASLEEP);
-        word = 0;
-        printf("thread %d tickles\n", thread)
-    }
-    b = 0;
-    do
-    :: needed && b < BEES -> rouse(thread, b); b++
-    :: else -> break
-    od
-}
-
-inline count_off_sleeper(thread)
-{
-    d_step { drain(thread); assert(abed > 0); abed-- }
-}
-
-inline count_off_parked(thread)
-{
-    count_off_sleeper(thread)
-}
-
-/* ---- The bee --------------------------------------------------------------------------------------------------------------- */
-
-inline turn_idle()
+inline rise(thread)
 {
     skip
 }
 
-inline get_sleepy()
+inline park(thread, bee)
+{
+    skip
+}
+
+inline start_searching()
+{
+    skip
+}
+
+/* Somebody else may be the sleepy one now. Nobody relied on this bee more than on others: who posts wakes everybody. */
+inline stop_searching()
+{
+#ifndef SLEEPY_FOR_EVER
+    d_step {
+        if
+        :: IS_SLEEPY(me) -> drain(me); word = word - SLEEPY(me); printf("bee %d is sleepy no more\n", me)
+        :: else
+        fi
+    }
+#endif
+    skip
+}
+
+inline announce()
 {
     d_step {
-        won = NOBODY_IS_SLEEPY;
+        won = NOBODY_IS_SLEEPY || IS_SLEEPY(me);
         if
-        :: won -> drain(me); word = word + SLEEPY(me); printf("bee %d is sleepy\n", me)
+        :: NOBODY_IS_SLEEPY -> drain(me); word = word + SLEEPY(me); printf("bee %d is sleepy\n", me)
         :: else
         fi
     }
@@ -92,74 +82,42 @@ inline get_sleepy()
     fi
 }
 
-inline become_asleep()
-{
-    change(me, me, AWAKE, ASLEEP);
-    if
-    :: won
-    :: else -> count_off_sleeper(me); goto follow
-    fi
-}
-
 inline turn_sleepy_into_asleep()
 {
     d_step {
-        won = IS_SLEEPY(me);
+        needed = ! IS_SLEEPY(me);
         if
-        :: won -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
-        :: else
+        :: needed
+        :: else -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
         fi
     }
 }
 
-inline fall_asleep()
-{
-    d_step { drain(me); abed++ }
 #ifdef WORD_BEFORE_STATE
+inline count_asleep()
+{
     turn_sleepy_into_asleep();
     if
-    :: won
-    :: else -> count_off_sleeper(me); goto idle
-    fi;
-    become_asleep()
-#else
-    become_asleep();
-    turn_sleepy_into_asleep();
-    if
-    :: won
-    :: else ->
-        change(me, me, ASLEEP, AWAKE);
-        if
-        :: won -> count_off_sleeper(me); goto idle
-        :: else -> goto lost
-        fi
+    :: needed -> needed = false; goto again
+    :: else
     fi
+}
+
+inline confirm()
+{
+    skip
+}
+#else
+inline count_asleep()
+{
+    skip
+}
+
+inline confirm()
+{
+    turn_sleepy_into_asleep()
+}
 #endif
-}
-
-/* Somebody else may be the sleepy one now. */
-inline leave_idle()
-{
-#ifndef SLEEPY_FOR_EVER
-    d_step {
-        if
-        :: IS_SLEEPY(me) -> drain(me); word = word - SLEEPY(me)
-        :: else
-        fi
-    }
-#endif
-    skip
-}
-
-inline out_of_bed()
-{
-    skip
-}
-
-inline leave()
-{
-    skip
-}
 
 #include "bee.pml"
 #include "scene.pml"
