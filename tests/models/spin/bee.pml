@@ -145,6 +145,13 @@ proctype Bee(byte me)
     bit counted;     /* whether the bee is counted among those without work, and nobody else will count it off */
     byte remembered; /* jec: the jobs event counter after the announcement */
 
+#ifdef ONE_BEE
+    if
+    :: state[me] == PARKED -> goto rest
+    :: else
+    fi;
+#endif
+
 idle:
     if
     :: counted

@@ -13,6 +13,7 @@
  *   LONG_JOB     the first job from the injector lasts until everything else has been run
  *   LONG_PART    the same of the region's part
  *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more
+ *   ONE_BEE      bee 0 is the only member: the other has been hired, and is parked from the start
  *   DISMISS      in the end each bee's state becomes DISMISSED
  *   CLOSE        in the end one word says so instead, and who is in bed is woken to read it
  *
@@ -124,7 +125,11 @@ mtype state[BEES] = AWAKE;
 mtype bed[BEES];
 
 /* What queens look at: the hive's size, that is, bees that are not laid off, and how many bees are ASLEEP, or about to be. */
+#ifdef ONE_BEE
+byte members = 1;
+#else
 byte members = BEES;
+#endif
 byte abed;
 
 byte untucked; /* surplus bees on a core */

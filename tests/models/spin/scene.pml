@@ -161,6 +161,9 @@ proctype Ender()
 
 init {
     atomic {
+#ifdef ONE_BEE
+        state[1] = PARKED;
+#endif
         run Memory();
         run Bee(0);
         run Bee(1);
