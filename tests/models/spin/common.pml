@@ -10,6 +10,7 @@
  *   SPAWNED=n    jobs that a bee pushes into its own deque while it runs one from the injector
  *   LATCH        the job that has spawned one waits for it: its bee works, and sleeps, until the latch is set
  *   OUTSIDERS=n  threads that publish all these, in any order; one if nothing is said
+ *   FROM_START   the jobs from outside are in the injector before anything else happens, and there is no outsider
  *   LONG_JOB     the first job from the injector lasts until everything else has been run
  *   LONG_PART    the same of the region's part
  *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more

@@ -2,10 +2,14 @@
  * Everybody but the bees, and what must hold when nobody has anything left to do.
  */
 
+#ifdef FROM_START
+byte to_inject = 0;
+#else
 byte to_inject = INJECTED;
+#endif
 byte to_bind = BOUND;
 byte to_start = REGIONS;
-byte at_work = OUTSIDERS; /* outsiders, and the resizer */
+byte at_work; /* outsiders, and the resizer */
 
 /* For queens. */
 #ifndef SOMEBODY_SLEEPS
@@ -167,9 +171,14 @@ init {
         run Memory();
         run Bee(0);
         run Bee(1);
+#ifdef FROM_START
+        queue[INJECTOR] = INJECTED;
+#else
+        at_work = OUTSIDERS;
         run Outsider(BEES);
 #if OUTSIDERS > 1
         run Outsider(BEES + 1);
+#endif
 #endif
 #ifdef SHRINK_TO
         at_work++;
