@@ -147,7 +147,7 @@ proctype Bee(byte me)
 
 #ifdef ONE_BEE
     if
-    :: state[me] == PARKED -> goto rest
+    :: me == 1 -> goto rest
     :: else
     fi;
 #endif

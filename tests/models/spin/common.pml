@@ -239,10 +239,13 @@ inline call(thread, bee)
 {
     d_step {
         was = state[bee];
+#ifdef DISMISSED_IS_UNREACHABLE
+        assert(was != DISMISSED);
+#endif
         if
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
         :: was == PARKED -> become(thread, bee, SURPLUS); untucked++
-        :: else /* up, or posted already; and before it goes to bed it looks */
+        :: else /* up, or posted already; and before it goes to bed it looks; dismissed, it runs what is left, or who ends the hive does */
         fi
     }
     if
