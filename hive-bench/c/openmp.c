@@ -81,3 +81,74 @@ void hb_one_region_of_work(int members, uint64_t steps, kernel *work, const void
 #pragma omp barrier
     }
 }
+
+/* Tasks: a member makes them and the team runs them. */
+
+static uint64_t fib(uint64_t n) {
+    if (n < 2)
+        return n;
+    uint64_t a, b;
+#pragma omp task shared(b) firstprivate(n)
+    b = fib(n - 2);
+    a = fib(n - 1);
+#pragma omp taskwait
+    return a + b;
+}
+
+uint64_t hb_fib(int members, uint64_t n) {
+    uint64_t result = 0;
+#pragma omp parallel num_threads(members)
+#pragma omp single
+    result = fib(n);
+    return result;
+}
+
+void hb_flood(int members, uint64_t tasks, void (*body)(const void *context, size_t id), const void *context) {
+#pragma omp parallel num_threads(members)
+#pragma omp single
+    for (uint64_t i = 0; i < tasks; i++) {
+#pragma omp task
+        body(context, 0);
+    }
+}
+
+/* The tree of `kernels/search.rs`. */
+typedef struct {
+    uint64_t hash;
+    uint32_t depth;
+} node;
+
+static inline uint32_t children_of(node parent) {
+    return parent.depth == 0 ? 0 : 4 * (uint32_t)__builtin_ctzll(~parent.hash | 1ull << 63);
+}
+
+static inline node child_of(node parent, uint32_t number) {
+    uint64_t mixed = parent.hash + (number + 1ull) * 0x9e3779b97f4a7c15ull;
+    mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9ull;
+    mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111ebull;
+    return (node){mixed ^ (mixed >> 31), parent.depth - 1};
+}
+
+static uint64_t count_children(node parent, uint32_t first, uint32_t end) {
+    if (end - first == 1) {
+        node child = child_of(parent, first);
+        uint32_t children = children_of(child);
+        return children == 0 ? 1 : 1 + count_children(child, 0, children);
+    }
+    uint32_t middle = first + (end - first) / 2;
+    uint64_t a, b;
+#pragma omp task shared(b) firstprivate(parent, middle, end)
+    b = count_children(parent, middle, end);
+    a = count_children(parent, first, middle);
+#pragma omp taskwait
+    return a + b;
+}
+
+/* The nodes below a root with so many children. */
+uint64_t hb_search(int members, uint64_t hash, uint32_t depth, uint32_t children) {
+    uint64_t nodes = 0;
+#pragma omp parallel num_threads(members)
+#pragma omp single
+    nodes = count_children((node){hash, depth}, 0, children);
+    return nodes;
+}

@@ -2,13 +2,13 @@
 //! threads, its place on the CPUs and its environment end with it.
 
 use std::process::ExitCode;
-use std::time::Duration;
 
 use crate::cases;
 use crate::catalog::RuntimeId;
 use crate::reference::{hand_over, round_trip};
 use crate::results::{Job, Measured, Reference};
-use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::chili::ChiliPool;
+use crate::runtimes::hive::{HiveTeam, Waiting};
 use crate::runtimes::openmp;
 use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::sequential::Sequential;
@@ -46,7 +46,7 @@ fn measure(job: &Job) -> Result<Measured, String> {
         measured.references.insert(Reference::RoundTrip, round_trips);
         // Where the runtime's threads sleep, the hand-overs are measured in turn with its regions.
         if let Some(gap) = job.case.gap().filter(|gap| !job.runtime.sleeps_after(*gap)) {
-            let samples = job.effort.samples_after_idle(job.case);
+            let samples = job.effort.samples_after_gap(gap);
             let hand_overs = hand_over::measure(here, there, gap, samples);
             measured.references.insert(Reference::HandOver, hand_overs);
         }
@@ -55,13 +55,13 @@ fn measure(job: &Job) -> Result<Measured, String> {
     Ok(measured)
 }
 
-fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
     match job.runtime {
-        RuntimeId::Hive => HiveTeam::host(cpus, None, |team| cases::run(team, job, measured))?,
-        RuntimeId::HiveHot => HiveTeam::host(cpus, Some(Duration::MAX), |team| cases::run(team, job, measured))?,
+        runtime if runtime.is_hive() => HiveTeam::host(cpus, Waiting::of(runtime), |team| cases::run(team, job, measured))?,
         RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::RayonOutside => RayonPool::host_outside(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
         RuntimeId::StdScope => StdScope::host(job.members, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
         RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),

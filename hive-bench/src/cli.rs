@@ -1,10 +1,12 @@
 //! The command line as it is typed.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::catalog::{Case, RuntimeId};
+use crate::catalog::{Family, RuntimeId};
+use crate::options::Protocol;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
 ///
@@ -37,19 +39,25 @@ pub(crate) struct Flags {
     /// List the cases and the runtimes, and which of these can be had here
     #[arg(long)]
     pub(crate) list: bool,
-    /// Only these cases
-    #[arg(long, value_name = "CASE,...", value_delimiter = ',', hide_possible_values = true)]
-    pub(crate) case: Vec<Case>,
+    /// Only these cases; a name up to a dash is all that begin so: join, wake, spawn, idle, idle-use
+    #[arg(long, value_name = "CASE,...", value_delimiter = ',')]
+    pub(crate) case: Vec<Family>,
     /// Only these runtimes
     #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) runtime: Vec<RuntimeId>,
+    /// These of hive's sleep protocols beside each other and rayon, in the wake, idle-use, spawn and steal cases or those of --case
+    #[arg(long, value_name = "PROTOCOL,...", value_delimiter = ',', conflicts_with = "runtime")]
+    pub(crate) sleep: Vec<Protocol>,
+    /// hive's bees look for tasks for so long before they sleep, such as 2ms, instead of as long as by default
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) poll: Option<Duration>,
     /// Only teams of these sizes, the queen counted [default: 1, 2, 4, ... and all CPUs]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     pub(crate) bees: Vec<usize>,
     /// Run everything this often [default: as often as fits into the time]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) rounds: Option<u16>,
-    /// Fewer and shorter rounds, less than 20 s: to see whether everything works
+    /// Fewer and shorter rounds, less than 30 s: to see whether everything works
     #[arg(long)]
     pub(crate) quick: bool,
     /// Keep every raw sample, with machine, build and command line, in this file
@@ -62,6 +70,7 @@ mod tests {
     use clap::CommandFactory;
 
     use super::*;
+    use crate::catalog::Case;
 
     #[test]
     fn the_definition_is_consistent() {
@@ -71,10 +80,23 @@ mod tests {
     #[test]
     fn lists_are_comma_separated() {
         let cli = Cli::parse_from(["hive-bench", "--case", "region,idle-2ms", "--bees", "1,2", "--rounds", "3"]);
-        assert_eq!(cli.flags.case, [Case::Region, Case::Idle2ms]);
+        let cases: Vec<_> = cli.flags.case.into_iter().flat_map(|family| family.0).collect();
+        assert_eq!(cases, [Case::Region, Case::Idle2ms]);
         assert_eq!(cli.flags.bees, [1, 2]);
         assert_eq!(cli.flags.rounds, Some(3));
         assert!(cli.internal.is_none());
+    }
+
+    #[test]
+    fn protocols_choose_the_runtimes() {
+        let cli = Cli::parse_from(["hive-bench", "--sleep", "jec,none", "--poll", "2ms"]);
+        assert_eq!(cli.flags.sleep, [Protocol::Jec, Protocol::None]);
+        assert_eq!(cli.flags.poll, Some(Duration::from_millis(2)));
+        let both = Cli::try_parse_from(["hive-bench", "--sleep", "jec", "--runtime", "chili"]).unwrap_err().to_string();
+        assert!(both.contains("--sleep") && both.contains("--runtime"), "{both}");
+        let error = Cli::try_parse_from(["hive-bench", "--sleep", "deep"]).unwrap_err().to_string();
+        assert!(error.contains("--sleep") && error.contains("tickle"), "{error}");
+        assert!(Cli::try_parse_from(["hive-bench", "--poll", "soon"]).is_err());
     }
 
     #[test]

@@ -15,6 +15,31 @@ pub(crate) fn pin(cpu: usize) -> bool {
     core_affinity::set_for_current(core_affinity::CoreId { id: cpu })
 }
 
+/// Binds the calling thread to several. `false` without any, and when the machine does not do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_to_any(cpus: &[usize]) -> bool {
+    // SAFETY: a set of CPUs is plain numbers, all zero when empty.
+    #[allow(unsafe_code)]
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the set has a bit for each number below its size.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::CPU_SET(cpu, &mut set);
+        };
+    }
+    // SAFETY: the set is as large as is said.
+    #[allow(unsafe_code)]
+    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    failed == 0
+}
+
+/// Binds the calling thread to several, where one can.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_to_any(_cpus: &[usize]) -> bool {
+    false
+}
+
 /// The CPU that the calling thread runs on, where the system says.
 #[cfg(target_os = "linux")]
 pub(crate) fn current() -> Option<usize> {
@@ -53,6 +78,19 @@ mod tests {
         assert_eq!(siblings_last(&[0, 1, 2, 3], neighbours), [0, 2, 1, 3]);
         let halves = |cpu: usize| (cpu % 4).to_string();
         assert_eq!(siblings_last(&[1, 3, 5, 6], halves), [1, 3, 6, 5]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_bound_to_any_of_one_is_there() {
+        let last = *in_order_of_use().last().unwrap();
+        std::thread::spawn(move || {
+            assert!(!pin_to_any(&[]));
+            assert!(pin_to_any(&[last]));
+            assert_eq!(current(), Some(last));
+        })
+        .join()
+        .unwrap();
     }
 
     #[test]

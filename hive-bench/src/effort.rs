@@ -1,17 +1,19 @@
 //! How much one child measures. `--quick` measures less of everything, for trying the program out.
 
+use std::ops::Range;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::Case;
+use crate::kernels::joins::joins_of_fib;
 
 /// How much one child measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Effort {
     /// Time for the batches of a case that can be repeated without a pause.
     hot_ms: u64,
-    /// Samples after 0.1, 2, 20 and 200 ms of idleness.
+    /// Samples after 0.1, 2, 20 and 200 ms of idleness, and at about those gaps.
     after_idle: [u32; 4],
     /// Between the last region and the window in which CPU time is counted.
     cpu_wait_ms: u64,
@@ -20,6 +22,17 @@ pub(crate) struct Effort {
     pub(crate) jacobi_steps: u64,
     /// Samples of the round trip, each with a cache line of its own.
     pub(crate) round_trips: u32,
+    /// Which Fibonacci number.
+    pub(crate) fib: u64,
+    /// Tasks that members spawn, and that a thread from outside does.
+    pub(crate) flood_tasks: u64,
+    pub(crate) posted_tasks: u64,
+    /// Generations of the tree that is searched.
+    pub(crate) search_depth: u32,
+    /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
+    use_windows: [u32; 3],
+    /// The windows after those, once each: from when to when after the last task.
+    late_windows_ms: [(u64, u64); 2],
 }
 
 impl Effort {
@@ -30,10 +43,28 @@ impl Effort {
         cpu_window_ms: 400,
         jacobi_steps: 1000,
         round_trips: 25,
+        fib: 30,
+        flood_tasks: 1_000_000,
+        posted_tasks: 100_000,
+        search_depth: 9,
+        use_windows: [100, 10, 2],
+        late_windows_ms: [(100, 1000), (1000, 1400)],
     };
 
-    pub(crate) const QUICK: Self =
-        Self { hot_ms: 10, after_idle: [20, 5, 2, 1], cpu_wait_ms: 250, cpu_window_ms: 250, jacobi_steps: 50, round_trips: 9 };
+    pub(crate) const QUICK: Self = Self {
+        hot_ms: 10,
+        after_idle: [20, 5, 2, 1],
+        cpu_wait_ms: 150,
+        cpu_window_ms: 100,
+        jacobi_steps: 50,
+        round_trips: 9,
+        fib: 20,
+        flood_tasks: 20_000,
+        posted_tasks: 5_000,
+        search_depth: 6,
+        use_windows: [10, 3, 1],
+        late_windows_ms: [(100, 150), (150, 250)],
+    };
 
     pub(crate) const fn hot(&self) -> Duration {
         Duration::from_millis(self.hot_ms)
@@ -47,29 +78,65 @@ impl Effort {
         Duration::from_millis(self.cpu_window_ms)
     }
 
-    pub(crate) const fn samples_after_idle(&self, case: Case) -> u32 {
-        match case {
-            Case::Idle100us => self.after_idle[0],
-            Case::Idle2ms => self.after_idle[1],
-            Case::Idle20ms => self.after_idle[2],
+    pub(crate) fn samples_after_gap(&self, gap: Duration) -> u32 {
+        match gap.as_micros() {
+            ..1_000 => self.after_idle[0],
+            1_000..20_000 => self.after_idle[1],
+            20_000..200_000 => self.after_idle[2],
             _ => self.after_idle[3],
         }
     }
 
+    /// From when to when after the last task CPU time is counted in an idle-use case, and how often.
+    pub(crate) const fn use_window(&self, case: Case) -> Option<(Range<Duration>, u32)> {
+        let ((begin, end), times) = match case {
+            Case::IdleUse1ms => ((0, 1), self.use_windows[0]),
+            Case::IdleUse10ms => ((1, 10), self.use_windows[1]),
+            Case::IdleUse100ms => ((10, 100), self.use_windows[2]),
+            Case::IdleUse1s => (self.late_windows_ms[0], 1),
+            Case::IdleUse2s => (self.late_windows_ms[1], 1),
+            _ => return None,
+        };
+        Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
+    }
+
     /// About how long a child with this case runs: for the number of rounds, the progress bar and the time limit.
     pub(crate) fn expected(&self, case: Case) -> Duration {
-        let start = Duration::from_millis(15);
-        let work = match (case, case.gap()) {
+        Duration::from_millis(15) + self.expected_pauses(case).unwrap_or_else(|| self.expected_work(case))
+    }
+
+    /// For the cases that are mostly waiting.
+    fn expected_pauses(&self, case: Case) -> Option<Duration> {
+        let one = Duration::from_micros(150);
+        if let Some(gap) = case.gap() {
             // As many hand-overs as regions.
-            (_, Some(gap)) => (gap + Duration::from_micros(150)) * 2 * self.samples_after_idle(case),
-            (Case::CpuIdle, _) => self.cpu_wait() + self.cpu_window(),
-            (Case::CpuParked, _) => self.cpu_window(),
-            (Case::TriadMemory, _) => self.hot() + Duration::from_millis(90),
-            (Case::Jacobi | Case::JacobiBarrier, _) => {
-                Duration::from_micros(130) * u32::try_from(self.jacobi_steps).unwrap_or(u32::MAX)
+            return Some((gap + one) * 2 * self.samples_after_gap(gap));
+        }
+        if let Some(gap) = case.wake_gap() {
+            return Some((gap + one) * self.samples_after_gap(gap));
+        }
+        if let Some((window, times)) = self.use_window(case) {
+            return Some((window.end + 4 * one) * times);
+        }
+        match case {
+            Case::CpuIdle => Some(self.cpu_wait() + self.cpu_window()),
+            Case::CpuParked => Some(self.cpu_window()),
+            _ => None,
+        }
+    }
+
+    /// For the others: on average over the runtimes, of which OpenMP's take ten times as long for tasks as the rest.
+    fn expected_work(&self, case: Case) -> Duration {
+        let nodes = 6 << (2 * self.search_depth);
+        self.hot()
+            + match case {
+                Case::TriadMemory => Duration::from_millis(90),
+                Case::Jacobi | Case::JacobiBarrier => Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot()),
+                Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),
+                Case::Steal => Duration::from_nanos(60 * nodes),
+                Case::SpawnFlood | Case::SpawnProducers => Duration::from_nanos(120 * self.flood_tasks),
+                Case::SpawnOutside => Duration::from_nanos(400 * self.posted_tasks),
+                _ => Duration::from_millis(10),
             }
-            _ => self.hot() + Duration::from_millis(10),
-        };
-        start + work
     }
 }

@@ -14,6 +14,7 @@ mod machine;
 mod options;
 mod parent;
 mod plan;
+mod protocols;
 mod reference;
 mod report;
 mod results;
@@ -81,8 +82,9 @@ fn measure(options: &Options) -> Run {
     let groups = plan::groups(&wanted, &options.effort, options.rounds);
     let expected = plan::expected(&groups, &options.effort);
     let time = parent::Time { expected, deadline: options.rounds.deadline() };
+    let terms = parent::Terms { effort: options.effort, poll: options.poll };
     let steps = plan::steps(&groups, SEED);
-    let records = parent::run(&steps, &machine.cpus, options.effort, time);
+    let records = parent::run(&steps, &machine.cpus, terms, time);
     Run {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command_line: std::env::args().collect(),

@@ -4,6 +4,8 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::Flags;
 use crate::effort::Effort;
@@ -13,31 +15,66 @@ use crate::plan::{Rounds, Wanted, default_sizes};
 const STANDARD_TIME: Duration = Duration::from_secs(80);
 const QUICK_TIME: Duration = Duration::from_secs(15);
 
+/// What `--sleep` names: how hive's bees go to sleep.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Protocol {
+    /// By the jobs event counter, hive's default
+    Jec,
+    /// One sleepy bee at a time, and all are woken at once
+    Tickle,
+    /// Never: bees spin without bound
+    None,
+}
+
+impl Protocol {
+    const fn runtime(self) -> RuntimeId {
+        match self {
+            Self::Jec => RuntimeId::Hive,
+            Self::Tickle => RuntimeId::HiveTickle,
+            Self::None => RuntimeId::HiveHot,
+        }
+    }
+}
+
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Options {
     pub(crate) wanted: Wanted,
     pub(crate) rounds: Rounds,
     pub(crate) effort: Effort,
+    pub(crate) poll: Option<Duration>,
     pub(crate) json: Option<PathBuf>,
 }
 
 impl Options {
     /// `most`: the CPUs that this process may use. An error names the flag and says what is possible.
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
-        let wanted = Wanted {
-            cases: or_all(&flags.case, Case::ALL),
-            runtimes: or_all(&flags.runtime, RuntimeId::ALL),
-            sizes: sizes(&flags.bees, most)?,
-            most,
-        };
+        let wanted = Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.bees, most)?, most };
         something_left(&wanted)?;
         if let Some(path) = &flags.json {
             writable(path)?;
         }
         let (effort, time) = if flags.quick { (Effort::QUICK, QUICK_TIME) } else { (Effort::STANDARD, STANDARD_TIME) };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
-        Ok(Self { wanted, rounds, effort, json: flags.json.clone() })
+        Ok(Self { wanted, rounds, effort, poll: flags.poll, json: flags.json.clone() })
     }
+}
+
+fn cases(flags: &Flags) -> Vec<Case> {
+    let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
+    let mut cases = or_all(&chosen, Case::ALL);
+    if chosen.is_empty() && !flags.sleep.is_empty() {
+        cases.retain(|case| case.shows_sleep());
+    }
+    cases
+}
+
+fn runtimes(flags: &Flags) -> Vec<RuntimeId> {
+    let mut chosen = flags.runtime.clone();
+    if !flags.sleep.is_empty() {
+        chosen = flags.sleep.iter().map(|protocol| protocol.runtime()).collect();
+        chosen.extend([RuntimeId::RayonWorker, RuntimeId::RayonOutside]);
+    }
+    or_all(&chosen, RuntimeId::ALL)
 }
 
 /// In the catalogue's order, each once.
@@ -69,7 +106,8 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
     let names = wanted.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(",");
     Err(format!(
         "--case {names} leaves nothing to measure with the chosen --runtime and --bees: only hive resizes, a barrier needs hive, \
-         OpenMP or std-scope, sequential has only the kernels, and most cases need 2 members or more; see --list"
+         OpenMP or std-scope, sequential has only the kernels and recursions, tasks from inside are for rayon-worker and those from \
+         outside for rayon-outside, and most cases need 2 members or more; see --list"
     ))
 }
 
@@ -104,6 +142,16 @@ mod tests {
     fn rounds_win_over_the_time() {
         assert_eq!(check(&["--rounds", "12"], 2).unwrap().rounds, Rounds::Each(12));
         assert_eq!(check(&["--quick", "--rounds", "1"], 2).unwrap().effort, Effort::QUICK);
+    }
+
+    #[test]
+    fn protocols_bring_their_cases_and_rayon() {
+        let wanted = check(&["--sleep", "none,tickle"], 2).unwrap().wanted;
+        let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
+        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveHot, RuntimeId::HiveTickle], &rayon[..]].concat());
+        assert!(wanted.cases.contains(&Case::Steal) && wanted.cases.contains(&Case::IdleUse1ms));
+        assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
+        assert_eq!(check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases, [Case::JoinFib, Case::JoinTree]);
     }
 
     #[test]

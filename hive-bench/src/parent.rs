@@ -24,6 +24,13 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
     (present, absent)
 }
 
+/// What holds for all children.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Terms {
+    pub(crate) effort: Effort,
+    pub(crate) poll: Option<Duration>,
+}
+
 /// How long a run takes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Time {
@@ -34,7 +41,8 @@ pub(crate) struct Time {
 }
 
 /// Runs all steps in their order; those of later rounds only as long as there is time.
-pub(crate) fn run(steps: &[Step], cpus: &[usize], effort: Effort, time: Time) -> Vec<Record> {
+pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: Terms, time: Time) -> Vec<Record> {
+    let Terms { effort, poll } = terms;
     let heat = steps.iter().any(|step| step.case.is_jacobi());
     let jacobi_checksum = heat.then(|| jacobi::expected_checksum(effort.jacobi_steps));
     let bar = progress_bar(steps.len(), time.expected);
@@ -43,7 +51,7 @@ pub(crate) fn run(steps: &[Step], cpus: &[usize], effort: Effort, time: Time) ->
     let run_step = |step: &Step| {
         bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.members));
         let Step { round, case, members, runtime } = *step;
-        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, jacobi_checksum };
+        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, jacobi_checksum, poll };
         let (outcome, seconds) = launch::run(&job);
         bar.inc(1);
         Record { round, runtime, case, members, seconds, outcome }

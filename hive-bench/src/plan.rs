@@ -74,14 +74,20 @@ pub(crate) fn groups(wanted: &Wanted, effort: &Effort, rounds: Rounds) -> Vec<Gr
     groups
 }
 
-/// Gives every group a round, then another to those for which there is time, and so on.
+/// Fewer say nothing of how rounds differ.
+const ENOUGH_ROUNDS: usize = 3;
+
+/// Gives every group a round, then as many groups as there is time for enough of them, the cheapest first, then all another and so on.
 fn deal_rounds(groups: &mut [Group], effort: &Effort, time: Duration) {
     let mut left = time;
-    for round in 0..MOST_ROUNDS {
-        for group in groups.iter_mut().filter(|group| round < default_limit(group)) {
-            let cost = group.cost_of_a_round(effort);
-            if round == 0 || cost <= left {
-                group.rounds = round + 1;
+    let mut by_cost: Vec<&mut Group> = groups.iter_mut().collect();
+    by_cost.sort_by_key(|group| group.cost_of_a_round(effort));
+    for rounds in std::iter::once(1).chain(ENOUGH_ROUNDS..=MOST_ROUNDS) {
+        for group in by_cost.iter_mut().filter(|group| rounds <= default_limit(group)) {
+            let more = u32::try_from(rounds - group.rounds).expect("a few");
+            let cost = group.cost_of_a_round(effort) * more;
+            if rounds == 1 || cost <= left {
+                group.rounds = rounds;
                 left = left.saturating_sub(cost);
             }
         }
@@ -92,6 +98,7 @@ fn deal_rounds(groups: &mut [Group], effort: &Effort, time: Duration) {
 fn default_limit(group: &Group) -> usize {
     match group.case {
         Case::CpuIdle | Case::CpuParked => 1,
+        _ if group.case.is_idle_use() => 1,
         Case::Region => MOST_ROUNDS,
         _ if group.members == 1 => 1,
         _ => MOST_ROUNDS,

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use crate::figures::Figures;
 use crate::results::{Absent, Outcome, Record, Run};
-use crate::tables;
+use crate::{protocols, tables};
 
 const LEGEND: &str = "\
 Figures are medians over the rounds; beside them the middle half of the rounds. \"x hive\": how many
@@ -19,6 +19,10 @@ pub(crate) fn all(run: &Run, figures: &Figures) -> String {
     for (case, members) in figures.groups() {
         text.push('\n');
         text.push_str(&tables::group(figures, case, members));
+    }
+    let protocols = protocols::all(figures);
+    if !protocols.is_empty() {
+        let _ = write!(text, "\n{protocols}");
     }
     let _ = writeln!(text, "\n{LEGEND}");
     for note in notes(run) {

@@ -1,6 +1,7 @@
 //! What a run leaves behind: every raw sample, and all that is needed to judge them. The file of `--json`.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -20,6 +21,8 @@ pub(crate) struct Job {
     pub(crate) effort: Effort,
     /// What the heat kernel must come out as.
     pub(crate) jacobi_checksum: Option<u64>,
+    /// How long hive's bees look for tasks, if not as by default.
+    pub(crate) poll: Option<Duration>,
 }
 
 /// What was measured in the same process as a case, to compare it with.
@@ -119,6 +122,7 @@ mod tests {
             cpus: vec![0, 2, 1, 3],
             effort: Effort::QUICK,
             jacobi_checksum: Some(u64::MAX),
+            poll: Some(Duration::from_millis(2)),
         };
         assert_eq!(serde_json::from_str::<Job>(&serde_json::to_string(&job).unwrap()).unwrap(), job);
     }

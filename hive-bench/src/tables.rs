@@ -48,7 +48,8 @@ impl Against {
 fn ratios(case: Case, members: usize) -> Vec<Against> {
     let beside = match case {
         _ if case.unit() == Unit::PercentOfCpu => return Vec::new(),
-        _ if case.is_kernel() => vec![Against::Runtime(RuntimeId::Sequential)],
+        _ if case.is_kernel() || case.is_recursion() => vec![Against::Runtime(RuntimeId::Sequential)],
+        _ if case.is_task() => Vec::new(),
         _ if case.gap().is_some() => vec![Against::Reference(Reference::HandOver)],
         Case::Region if members == 1 => {
             vec![Reference::RoundTrip, Reference::Mutex].into_iter().map(Against::Reference).collect()

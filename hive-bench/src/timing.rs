@@ -32,6 +32,18 @@ pub(crate) fn batches_in_turn<const KINDS: usize>(effort: &Effort, mut run: impl
     samples
 }
 
+/// Nanoseconds for one of the `parts` of something that takes milliseconds, and may fail: a sample a run.
+pub(crate) fn runs(effort: &Effort, parts: u64, mut run: impl FnMut() -> Result<(), String>) -> Result<Vec<f64>, String> {
+    let mut samples = Vec::new();
+    let begin = Instant::now();
+    while samples.is_empty() || begin.elapsed() < effort.hot() {
+        let mut outcome = Ok(());
+        samples.push(nanoseconds(|| outcome = run()) / parts as f64);
+        outcome?;
+    }
+    Ok(samples)
+}
+
 /// Nanoseconds that `run` takes.
 pub(crate) fn nanoseconds(run: impl FnOnce()) -> f64 {
     let begin = Instant::now();
@@ -59,6 +71,17 @@ fn batch_size(mut run: impl FnMut(u64)) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_run_that_fails_ends_them() {
+        let mut left = 2;
+        let run = || {
+            left -= 1;
+            if left > 0 { Ok(()) } else { Err("broken".to_owned()) }
+        };
+        assert_eq!(runs(&Effort::QUICK, 1, run), Err("broken".to_owned()));
+        assert!(!runs(&Effort::QUICK, 1, || Ok(())).unwrap().is_empty());
+    }
 
     #[test]
     fn each_kind_gets_as_many_samples() {

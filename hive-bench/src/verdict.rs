@@ -21,7 +21,7 @@ const OPENMP: [RuntimeId; 4] = [RuntimeId::Libgomp, RuntimeId::LibgompActive, Ru
 
 /// The promises that were put to the test, a line each.
 pub(crate) fn all(figures: &Figures) -> String {
-    let promises = [hot(figures), cold(figures), idle(figures)].concat();
+    let promises = [hot(figures), cold(figures), idle(figures), tasks(figures), sleep(figures)].concat();
     let (tested, untested): (Vec<_>, Vec<_>) = promises.iter().partition(|promise| promise.measured.is_some());
     let mut text = "what hive promises, on this machine and in this run\n".to_owned();
     for promise in tested {
@@ -60,12 +60,56 @@ fn cold(figures: &Figures) -> Vec<Promise> {
 }
 
 fn idle(figures: &Figures) -> Vec<Promise> {
-    let cpu = |what: &str, case| {
-        let sizes = figures.groups().into_iter().filter(|(of, _)| *of == case).map(|(_, members)| members);
-        let measured = sizes.max().and_then(|members| figures.value(hive(case, members)));
-        Promise { what: what.to_owned(), bound: 0.1, unit: Some(Unit::PercentOfCpu), measured }
-    };
-    vec![cpu("CPU time while idle", Case::CpuIdle), cpu("CPU time while parked", Case::CpuParked)]
+    vec![
+        cpu(figures, "CPU time while idle", Case::CpuIdle, RuntimeId::Hive),
+        cpu(figures, "CPU time while parked", Case::CpuParked, RuntimeId::Hive),
+    ]
+}
+
+/// None that can be told, at the largest size.
+fn cpu(figures: &Figures, what: &str, case: Case, runtime: RuntimeId) -> Promise {
+    let sizes = figures.groups().into_iter().filter(|(of, _)| *of == case).map(|(_, members)| members);
+    let measured = sizes.max().and_then(|members| figures.value(Key { case, members, runtime }));
+    Promise { what: what.to_owned(), bound: 0.1, unit: Some(Unit::PercentOfCpu), measured }
+}
+
+fn tasks(figures: &Figures) -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for members in [1, 2] {
+        let key = hive(Case::JoinFib, members);
+        for (rival, bound) in [(RuntimeId::RayonWorker, 0.5), (RuntimeId::Chili, 1.2)] {
+            let what = format!("fib by joins, team of {members} / {}", rival.name());
+            promises.push(ratio(&what, bound, figures.to_runtime(key, rival)));
+        }
+    }
+    for (what, case) in
+        [("a flood of spawns by one of two", Case::SpawnFlood), ("search of an unbalanced tree by two", Case::Steal)]
+    {
+        let rayon = figures.to_runtime(hive(case, 2), RuntimeId::RayonWorker);
+        promises.push(ratio(&format!("{what} / rayon from a worker"), 1.0, rayon));
+    }
+    for (rival, bound) in [(RuntimeId::RayonOutside, 0.6), (RuntimeId::RayonWorker, 1.0)] {
+        let rayon = figures.to_runtime(hive(Case::Cold, 2), rival);
+        promises.push(ratio(&format!("region of two with all bees asleep / {}", rival.name()), bound, rayon));
+    }
+    promises
+}
+
+fn sleep(figures: &Figures) -> Vec<Promise> {
+    let mut promises = Vec::new();
+    for case in Case::WAKE {
+        let rayon = figures.to_runtime(hive(case, 2), RuntimeId::RayonOutside);
+        promises.push(ratio(&format!("start of a task of a team of two, {} / rayon from outside", case.name()), 1.0, rayon));
+    }
+    for runtime in RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveHot) {
+        promises.push(cpu(
+            figures,
+            &format!("CPU time from 1 s after the last task on, {}", runtime.name()),
+            Case::IdleUse2s,
+            runtime,
+        ));
+    }
+    promises
 }
 
 const fn hive(case: Case, members: usize) -> Key {
@@ -116,6 +160,24 @@ impl Display for Promise {
 mod tests {
     use super::*;
     use crate::figures::tests::{key, record};
+
+    #[test]
+    fn tasks_are_held_against_their_rivals() {
+        let of = |case, members, runtime, value| record(Key { case, members, runtime }, 0, &[value], &[]);
+        let records = [
+            of(Case::JoinFib, 1, RuntimeId::Hive, 5.0),
+            of(Case::JoinFib, 1, RuntimeId::Chili, 4.0),
+            of(Case::JoinFib, 1, RuntimeId::RayonWorker, 15.0),
+            of(Case::Wake20ms, 2, RuntimeId::Hive, 70.0),
+            of(Case::Wake20ms, 2, RuntimeId::RayonOutside, 50.0),
+            of(Case::IdleUse2s, 2, RuntimeId::HiveTickle, 0.02),
+        ];
+        let text = all(&Figures::of(&records));
+        assert!(text.contains("holds          fib by joins, team of 1 / rayon-worker: 0.33, promised 0.50"), "{text}");
+        assert!(text.contains("DOES NOT HOLD  fib by joins, team of 1 / chili: 1.25, promised 1.20"), "{text}");
+        assert!(text.contains("DOES NOT HOLD  start of a task of a team of two, wake-20ms / rayon from outside: 1.40"), "{text}");
+        assert!(text.contains("hive-tickle: 0.020 %, promised 0.100 %"), "{text}");
+    }
 
     #[test]
     fn the_closest_rival_decides() {

@@ -28,7 +28,10 @@ fn list_names_cases_and_runtimes() {
     let output = hive_bench(&["--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    for name in ["region", "idle-200ms", "jacobi-barrier", "hive-hot", "forkunion", "libomp-active"] {
+    let cases =
+        ["region", "idle-200ms", "jacobi-barrier", "join-fib", "spawn-outside", "steal", "wake-10us", "idle-use-2s", "cold"];
+    let runtimes = ["hive-hot", "hive-tickle", "chili", "forkunion", "libomp-active"];
+    for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
 }
@@ -36,6 +39,10 @@ fn list_names_cases_and_runtimes() {
 #[test]
 fn bad_usage_names_the_flag_and_what_is_possible() {
     refused(&["--case", "regoin"], &["--case", "regoin", "region"]);
+    refused(&["--case", "wake-"], &["--case", "wake-10us"]);
+    refused(&["--sleep", "deep"], &["--sleep", "deep", "tickle"]);
+    refused(&["--sleep", "jec", "--runtime", "hive"], &["--sleep", "--runtime"]);
+    refused(&["--poll", "soon"], &["--poll", "soon"]);
     refused(&["--runtime", "tokio"], &["--runtime", "rayon-worker"]);
     refused(&["--bees", "100000"], &["--bees 100000", "1 to"]);
     refused(&["--bees", "many"], &["--bees", "many"]);
@@ -67,6 +74,29 @@ fn a_smoke_run_leaves_a_table_and_a_file() {
         assert!(!run[key].is_null(), "{key} is missing");
     }
     std::fs::remove_file(&file).expect("the file can be removed");
+}
+
+#[test]
+fn tasks_come_out_right() {
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", "join,steal,spawn"]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("join-tree of 1") && text.contains("x sequential") && text.contains("chili"), "{text}");
+}
+
+#[test]
+fn sleep_protocols_end_in_a_table() {
+    let cases = "wake-10us,wake-1ms,idle-use-1ms,idle-use-2s";
+    let output = hive_bench(&["--quick", "--rounds", "1", "--sleep", "jec,tickle", "--case", cases, "--bees", "2"]);
+    let text = stdout(&output);
+    // A machine with one CPU has nobody to wake.
+    if output.status.code() == Some(2) {
+        assert!(stderr(&output).contains("--bees 2"), "{}", stderr(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("latency against CPU use, of 2") && text.contains("hive (jec)"), "{text}");
+    assert!(text.contains("CPU time from 1 s after the last task on, hive-tickle"), "{text}");
 }
 
 #[test]

@@ -25,24 +25,24 @@ pub(crate) fn parked(runtime: &mut impl Runtime, effort: &Effort, measured: &mut
 
 fn percent_of_a_cpu(window: Duration) -> Result<f64, String> {
     let begin = Instant::now();
-    let before = cpu_time()?;
+    let before = time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?;
     thread::sleep(window);
-    let used = cpu_time()?.saturating_sub(before);
+    let used = time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(before);
     Ok(100.0 * used.as_secs_f64() / begin.elapsed().as_secs_f64())
 }
 
-/// CPU time of all threads of this process so far.
-fn cpu_time() -> Result<Duration, String> {
+/// CPU time so far by one of the system's clocks.
+pub(crate) fn time_by(clock: libc::clockid_t) -> Result<Duration, String> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
     // The clock, not getrusage: that rounds to ticks on some systems.
-    // SAFETY: the clock exists on every POSIX system, and `time` is large enough.
+    // SAFETY: `time` is large enough; a clock that does not exist is an error.
     #[allow(unsafe_code)]
-    let failed = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
     let seconds = u64::try_from(time.tv_sec).ok();
     let nanoseconds = u32::try_from(time.tv_nsec).ok();
     match (failed, seconds, nanoseconds) {
         (0, Some(seconds), Some(nanoseconds)) => Ok(Duration::new(seconds, nanoseconds)),
-        _ => Err("the system does not tell this process its CPU time".to_owned()),
+        _ => Err("the system does not tell CPU time".to_owned()),
     }
 }
 
@@ -52,8 +52,9 @@ mod tests {
 
     #[test]
     fn cpu_time_goes_on_while_the_process_works() {
-        let before = cpu_time().unwrap();
-        while cpu_time().unwrap() == before {
+        let time = || time_by(libc::CLOCK_PROCESS_CPUTIME_ID).unwrap();
+        let before = time();
+        while time() == before {
             std::hint::spin_loop();
         }
     }

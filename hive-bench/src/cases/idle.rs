@@ -18,7 +18,7 @@ pub(crate) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
         [_, there, ..] if job.runtime.sleeps_after(gap) => HandOver::start(there),
         _ => None,
     };
-    for _ in 0..job.effort.samples_after_idle(job.case) {
+    for _ in 0..job.effort.samples_after_gap(gap) {
         thread::sleep(gap);
         measured.samples.push(timing::nanoseconds(|| runtime.empty_regions(members, 1)));
         if let Some(hand_over) = &mut hand_over {

@@ -6,18 +6,25 @@ use crate::catalog::Case;
 use crate::cpus;
 use crate::results::{Job, Measured};
 use crate::runtimes::Runtime;
+use crate::runtimes::tasks::Tasks;
 
 mod cpu;
 mod hot;
 mod idle;
+mod idle_use;
+mod join;
 mod kernel;
+mod landing;
 mod resize;
+mod spawn;
+pub(crate) mod tasks;
+mod wake;
 
 /// Regions before anything is timed or looked at.
 const WARM_UP: u64 = 100;
 
 /// Measures the job's case with the team that is up and running.
-pub(crate) fn run(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn run(runtime: &mut (impl Runtime + Tasks), job: &Job, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.members(), WARM_UP);
     measured.seen_on = verify_team(runtime)?;
     let effort = &job.effort;
@@ -28,12 +35,13 @@ pub(crate) fn run(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured
         Case::Alternate => hot::alternate(runtime, effort, measured),
         Case::Shrink => resize::shrink(runtime, effort, measured),
         Case::Grow => resize::grow(runtime, effort, measured),
-        Case::Idle100us | Case::Idle2ms | Case::Idle20ms | Case::Idle200ms => idle::region(runtime, job, measured),
         Case::CpuIdle => cpu::idle(runtime, effort, measured),
         Case::CpuParked => cpu::parked(runtime, effort, measured),
         Case::Triad4k | Case::Triad64k | Case::TriadMemory => kernel::triad(runtime, job, measured),
         Case::Jacobi => kernel::jacobi(runtime, job, measured),
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
+        case if case.gap().is_some() => idle::region(runtime, job, measured),
+        _ => tasks::run(runtime, job, measured),
     }
 }
 
@@ -91,12 +99,42 @@ mod tests {
     }
 
     #[test]
+    fn every_task_case_gives_samples() {
+        let cpus = crate::cpus::in_order_of_use();
+        let cpus = vec![cpus[0], *cpus.last().unwrap()];
+        // The threads whose CPU time is counted must not end: other tests' do.
+        for case in Case::ALL.iter().copied().filter(|case| case.is_task() && !case.is_idle_use()) {
+            for runtime in [RuntimeId::Hive, RuntimeId::RayonWorker, RuntimeId::RayonOutside] {
+                let job = Job {
+                    runtime,
+                    case,
+                    members: 2,
+                    cpus: cpus.clone(),
+                    effort: Effort::QUICK,
+                    jacobi_checksum: None,
+                    poll: None,
+                };
+                // On a thread of its own, which is bound to a CPU and ends.
+                let measure = move || {
+                    let mut measured = Measured::default();
+                    crate::child::with_team(&job, &mut measured).map(|()| measured.samples.len())
+                };
+                if runtime.can(case) {
+                    let samples = std::thread::spawn(measure).join().unwrap();
+                    assert!(samples.as_ref().is_ok_and(|samples| *samples > 0), "{runtime:?} {case:?}: {samples:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn every_case_that_threads_can_do_gives_samples() {
         let runtime = RuntimeId::StdScope;
         // The long ones are the smoke test's.
         let short = |case: &Case| runtime.can(*case) && !case.is_jacobi() && case.triad_len() != Some(1 << 22);
         for case in Case::ALL.iter().copied().filter(short) {
-            let job = Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, jacobi_checksum: None };
+            let job =
+                Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, jacobi_checksum: None, poll: None };
             let mut measured = Measured::default();
             StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");

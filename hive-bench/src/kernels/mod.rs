@@ -1,9 +1,11 @@
-//! Two kernels with answers that can be checked, in pieces that any runtime can hand to its members.
+//! Kernels with answers that can be checked: in pieces that any runtime can hand to its members, or by recursion.
 
 use std::ops::Range;
 
 pub(crate) mod disjoint;
 pub(crate) mod jacobi;
+pub(crate) mod joins;
+pub(crate) mod search;
 pub(crate) mod triad;
 
 /// The part of `0..len` that belongs to member `id` of `members`: contiguous, in the order of ids,

@@ -16,6 +16,7 @@ mod pool {
 
     use crate::cpus;
     use crate::runtimes::Runtime;
+    use crate::runtimes::tasks::Tasks;
 
     /// One member's number, on cache lines of its own.
     #[derive(Default)]
@@ -63,4 +64,7 @@ mod pool {
             total
         }
     }
+
+    /// A pool for regions.
+    impl Tasks for ForkUnionPool {}
 }

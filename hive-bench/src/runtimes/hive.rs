@@ -1,10 +1,13 @@
-//! hive itself, with its default waiting or never sleeping.
+//! hive itself, with its default waiting, never sleeping, or by another of its sleep protocols.
+
+mod tasks;
 
 use std::hint::black_box;
 use std::time::Duration;
 
-use hive::{Hive, Pin};
+use hive::{Hive, Pin, SleepProtocol};
 
+use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
 use crate::runtimes::{Runtime, jacobi_member};
 
@@ -13,22 +16,40 @@ pub(crate) struct HiveTeam {
     members: usize,
 }
 
+/// How bees wait, where that is not as by default.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Waiting {
+    spin: Option<Duration>,
+    sleep: SleepProtocol,
+}
+
+impl Waiting {
+    pub(crate) fn of(runtime: RuntimeId) -> Self {
+        Self {
+            spin: (runtime == RuntimeId::HiveHot).then_some(Duration::MAX),
+            sleep: match runtime {
+                RuntimeId::HiveTickle => SleepProtocol::Tickle,
+                _ => SleepProtocol::default(),
+            },
+        }
+    }
+}
+
 impl HiveTeam {
-    /// `spin`: how long a bee waits before it sleeps, if not as long as by default.
-    pub(crate) fn host<T>(cpus: &[usize], spin: Option<Duration>, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Ok(work(&mut Self::new(cpus, spin)?))
+    pub(crate) fn host<T>(cpus: &[usize], waiting: Waiting, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Ok(work(&mut Self::new(cpus, waiting)?))
     }
 
     /// What hive says is in effect.
     pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(cpus, None)?.hive.report().to_string())
+        Ok(Self::new(cpus, Waiting::default())?.hive.report().to_string())
     }
 
     /// Bees and queen on the CPUs that every runtime gets.
-    fn new(cpus: &[usize], spin: Option<Duration>) -> Result<Self, String> {
+    fn new(cpus: &[usize], waiting: Waiting) -> Result<Self, String> {
         let members = cpus.len();
-        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
-        let builder = match spin {
+        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).sleep(waiting.sleep);
+        let builder = match waiting.spin {
             Some(spin) => builder.spin(spin),
             None => builder,
         };

@@ -6,12 +6,14 @@ use std::hint::black_box;
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
 
+pub(crate) mod chili;
 pub(crate) mod forkunion;
 pub(crate) mod hive;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
 pub(crate) mod sequential;
 pub(crate) mod std_scope;
+pub(crate) mod tasks;
 
 /// A runtime lacks what the case needs. `RuntimeId::can` keeps such pairs out of the plan.
 pub(crate) const CANNOT: &str = "this runtime cannot do that";

@@ -1,4 +1,4 @@
-//! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels.
+//! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and `spawn`.
 
 use std::hint::black_box;
 
@@ -6,8 +6,11 @@ use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::cpus;
+use crate::kernels::joins::{self, Join, Tree};
+use crate::kernels::search::{self, Node};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::tasks::{Start, Tasks};
 
 pub(crate) struct RayonPool {
     pool: ThreadPool,
@@ -76,5 +79,77 @@ impl Runtime for RayonPool {
                 });
             });
         }
+    }
+}
+
+/// On the pool whose worker calls.
+#[derive(Clone, Copy)]
+struct RayonJoin;
+
+impl Join for RayonJoin {
+    #[inline(always)]
+    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        rayon::join(a, b)
+    }
+}
+
+impl Tasks for RayonPool {
+    fn fib(&mut self, n: u64) -> Result<u64, String> {
+        Ok(self.pool.install(|| joins::fib(RayonJoin, n)))
+    }
+
+    fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
+        Ok(self.pool.install(|| (0..times).map(|_| joins::sum(RayonJoin, tree)).sum()))
+    }
+
+    fn search(&mut self, root: Node) -> Result<u64, String> {
+        Ok(self.pool.install(|| search::count(RayonJoin, root)))
+    }
+
+    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+        self.pool.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
+        Ok(())
+    }
+
+    fn floods<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+        let producers = self.members();
+        let start = &Start::of(producers);
+        self.pool.scope(|scope| {
+            for _ in 0..producers {
+                scope.spawn(move |scope| {
+                    start.wait();
+                    (0..tasks_each).for_each(|_| scope.spawn(move |_| task()));
+                });
+            }
+        });
+        Ok(())
+    }
+
+    fn post<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+        self.pool.spawn(task);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
+
+    #[test]
+    fn tasks() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        RayonPool::host_worker(&cpus, |team| {
+            joins_are_right(team);
+            spawns_are_right(team);
+        })
+        .unwrap();
+        RayonPool::host_outside(&cpus, posts_arrive).unwrap();
     }
 }

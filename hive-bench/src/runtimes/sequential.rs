@@ -1,10 +1,13 @@
-//! The baseline of the kernels: one thread, plain loops.
+//! The baseline of the kernels: one thread, plain loops and plain calls.
 
 use std::hint::black_box;
 
 use crate::cpus;
+use crate::kernels::joins::{self, InOrder, Tree};
+use crate::kernels::search::{self, Node};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::tasks::Tasks;
 
 pub(crate) struct Sequential;
 
@@ -46,5 +49,31 @@ impl Runtime for Sequential {
             let (from, to) = plates.for_step(step);
             jacobi::sweep(&mut to[jacobi::cells_of(&(0..jacobi::SIDE))], from, 0..jacobi::SIDE);
         }
+    }
+}
+
+impl Tasks for Sequential {
+    fn fib(&mut self, n: u64) -> Result<u64, String> {
+        Ok(joins::fib(InOrder, n))
+    }
+
+    fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
+        // Without this the compiler sees that once is enough.
+        Ok((0..times).map(|_| joins::sum(InOrder, black_box(tree))).sum())
+    }
+
+    fn search(&mut self, root: Node) -> Result<u64, String> {
+        Ok(search::count(InOrder, root))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::tasks::tests::joins_are_right;
+
+    #[test]
+    fn plain_calls() {
+        joins_are_right(&mut Sequential);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Barrier;
 use std::thread;
 
 use crate::kernels::{disjoint::Disjoint, jacobi};
+use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, jacobi_member};
 
 pub(crate) struct StdScope {
@@ -66,3 +67,6 @@ impl Runtime for StdScope {
         Ok(())
     }
 }
+
+/// Threads are no tasks.
+impl Tasks for StdScope {}

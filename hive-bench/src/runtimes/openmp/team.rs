@@ -1,4 +1,4 @@
-//! The regions, barriers and kernels of `c/openmp.c`, called.
+//! The regions, barriers, kernels and tasks of `c/openmp.c`, called.
 #![allow(unsafe_code)]
 
 use std::ffi::{CStr, c_int, c_void};
@@ -6,8 +6,10 @@ use std::ops::Range;
 
 use super::expect_library;
 use crate::catalog::RuntimeId;
+use crate::kernels::search::Node;
 use crate::kernels::{disjoint::Disjoint, jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::tasks::Tasks;
 
 /// One piece of work: context, step, and the piece's begin and end.
 type Kernel = extern "C" fn(*const c_void, u64, usize, usize);
@@ -21,6 +23,9 @@ unsafe extern "C" {
     fn hb_sums(members: c_int, times: u64) -> f64;
     fn hb_regions_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
     fn hb_one_region_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
+    fn hb_fib(members: c_int, n: u64) -> u64;
+    fn hb_flood(members: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_search(members: c_int, hash: u64, depth: u32, children: u32) -> u64;
 }
 
 /// The file from which OpenMP was loaded into this process.
@@ -134,6 +139,34 @@ impl Runtime for OpenMp {
         self.one_region_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
         Ok(())
     }
+}
+
+impl Tasks for OpenMp {
+    fn fib(&mut self, n: u64) -> Result<u64, String> {
+        // SAFETY: only numbers.
+        Ok(unsafe { hb_fib(self.size(), n) })
+    }
+
+    fn search(&mut self, root: Node) -> Result<u64, String> {
+        let (hash, depth) = root.parts();
+        if root.children() == 0 {
+            return Ok(1);
+        }
+        // SAFETY: only numbers.
+        Ok(1 + unsafe { hb_search(self.size(), hash, depth, root.children()) })
+    }
+
+    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+        let body = move |_| task();
+        // SAFETY: each task gets the closure that it expects, and all have run when the call returns.
+        unsafe { hb_flood(self.size(), tasks, of_type(&body), (&raw const body).cast()) };
+        Ok(())
+    }
+}
+
+/// `call` for a closure whose type has no name.
+fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize) {
+    call::<F>
 }
 
 /// One thread's rows of one step.

@@ -1,0 +1,44 @@
+//! Joins down to the last leaf: what a join costs when there is nothing to do between two of them.
+
+use crate::effort::Effort;
+use crate::kernels::joins::InOrder;
+use crate::kernels::joins::{Tree, fib_by_adding, joins_of_fib};
+use crate::kernels::search::{self, Node};
+use crate::results::Measured;
+use crate::runtimes::tasks::Tasks;
+use crate::timing;
+
+/// Ten layers: 1,023 nodes.
+const LAYERS: u32 = 10;
+
+pub(crate) fn fib(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let n = effort.fib;
+    check("fib", runtime.fib(n / 2)?, fib_by_adding(n / 2))?;
+    measured.samples = timing::runs(effort, joins_of_fib(n), || check("fib", runtime.fib(n)?, fib_by_adding(n)))?;
+    Ok(())
+}
+
+pub(crate) fn tree(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let tree = Tree::full(LAYERS);
+    let nodes = (1 << LAYERS) - 1;
+    let mut outcome = Ok(());
+    measured.samples = timing::batches(effort, |times| {
+        let sum = runtime.tree_sums(&tree, times);
+        let right = sum.and_then(|sum| check("the sum", sum, times * (nodes * (nodes + 1) / 2)));
+        outcome = outcome.clone().and(right);
+    });
+    outcome
+}
+
+pub(crate) fn steal(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let root = Node::root(effort.search_depth);
+    let nodes = search::count(InOrder, root);
+    // Warm, but no longer than it need be.
+    runtime.search(Node::root(effort.search_depth / 2))?;
+    measured.samples = timing::runs(effort, nodes, || check("the number of nodes", runtime.search(root)?, nodes))?;
+    Ok(())
+}
+
+fn check(what: &str, is: u64, should_be: u64) -> Result<(), String> {
+    if is == should_be { Ok(()) } else { Err(format!("wrong answer: {what} is {is}, not {should_be}")) }
+}

@@ -1,0 +1,69 @@
+//! Where a thread waits for tasks that nobody waits for.
+
+use std::hint;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// How many tasks are still to end, and who waits for them.
+pub(crate) struct Landing {
+    missing: AtomicU64,
+    waiting: Thread,
+}
+
+impl Landing {
+    /// So long the thread polls. Then it leaves its CPU to a worker that may be bound to the same.
+    const POLL: Duration = Duration::from_micros(30);
+
+    /// One that the calling thread waits at. It stays for ever: a task that nobody waits for borrows only what does.
+    pub(crate) fn of_this_thread() -> &'static Self {
+        Box::leak(Box::new(Self { missing: AtomicU64::new(0), waiting: thread::current() }))
+    }
+
+    /// Before the tasks are spawned, with none under way.
+    pub(crate) fn expect(&self, tasks: u64) {
+        // Relaxed: the spawn orders it before the tasks.
+        self.missing.store(tasks, Ordering::Relaxed);
+    }
+
+    /// What a task does last.
+    pub(crate) fn count(&self) {
+        // Release: pairs with the Acquire in `has_all`.
+        if self.missing.fetch_sub(1, Ordering::Release) == 1 {
+            self.waiting.unpark();
+        }
+    }
+
+    /// Until as many have ended as were expected.
+    pub(crate) fn wait(&self) {
+        let begin = Instant::now();
+        while !self.has_all() {
+            if begin.elapsed() < Self::POLL {
+                hint::spin_loop();
+            } else {
+                thread::park();
+            }
+        }
+    }
+
+    fn has_all(&self) -> bool {
+        // Acquire: pairs with the Release in `count`.
+        self.missing.load(Ordering::Acquire) == 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_are_waited_for() {
+        let landing = Landing::of_this_thread();
+        for _ in 0..3 {
+            landing.expect(4);
+            (0..4).for_each(|_| drop(thread::spawn(move || landing.count())));
+            landing.wait();
+            assert!(landing.has_all());
+        }
+    }
+}

@@ -1,0 +1,51 @@
+//! How soon a task begins that a thread from outside spawns after there has been nothing to do for a while.
+
+use std::sync::OnceLock;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::cases::landing::Landing;
+use crate::results::{Job, Measured};
+use crate::runtimes::tasks::Tasks;
+
+/// The kernel lets a thread sleep for so much longer than was asked that shorter gaps must be polled through.
+const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
+
+/// One sample a gap. The task says itself when it began, so how the posting thread waits is no part of the figure.
+pub(crate) fn task(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    let gap = job.case.wake_gap().ok_or("this case has no gap")?;
+    let landing = Landing::of_this_thread();
+    // The first finds threads that have never slept, and does not count.
+    begin_of_a_task(runtime, landing)?;
+    for _ in 0..job.effort.samples_after_gap(gap) {
+        rest(gap);
+        let posted = Instant::now();
+        let begun = begin_of_a_task(runtime, landing)?;
+        measured.samples.push(begun.saturating_duration_since(posted).as_nanos() as f64);
+    }
+    Ok(())
+}
+
+/// Posts a task and waits for its end.
+fn begin_of_a_task(runtime: &mut impl Tasks, landing: &'static Landing) -> Result<Instant, String> {
+    // Leaked as the landing is: a few bytes a sample.
+    let begun: &'static OnceLock<Instant> = Box::leak(Box::new(OnceLock::new()));
+    landing.expect(1);
+    runtime.post(move || {
+        let now = Instant::now();
+        begun.get_or_init(|| now);
+        landing.count();
+    })?;
+    landing.wait();
+    begun.get().copied().ok_or_else(|| "the task ended before it began".to_owned())
+}
+
+fn rest(gap: Duration) {
+    let begin = Instant::now();
+    if gap >= SHORTEST_SLEEP {
+        thread::sleep(gap);
+    }
+    while begin.elapsed() < gap {
+        std::hint::spin_loop();
+    }
+}

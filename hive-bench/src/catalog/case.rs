@@ -1,0 +1,138 @@
+//! What is timed.
+
+use std::time::Duration;
+
+named! {
+    /// What is timed.
+    Case {
+        Region "region" "an empty region";
+        Reduce "reduce" "a region in which each member gives a number, and their sum";
+        Barrier "barrier" "a barrier inside a region";
+        Alternate "alternate" "regions of 1, n, 1, n, ... members, beside the mean of 1 and n";
+        Shrink "shrink" "resize from n to 1, until the surplus bees are parked";
+        Grow "grow" "resize from 1 to n, until a region of n has run";
+        Idle100us "idle-100us" "a region after 100 us of idleness, beside a bare hand-over";
+        Idle2ms "idle-2ms" "a region after 2 ms of idleness, beside a bare hand-over";
+        Idle20ms "idle-20ms" "a region after 20 ms of idleness, beside a bare hand-over";
+        Idle200ms "idle-200ms" "a region after 200 ms of idleness, beside a bare hand-over";
+        Cold "cold" "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
+        CpuIdle "cpu-idle" "CPU time used from 1 s after the last region";
+        CpuParked "cpu-parked" "CPU time used from resize(1) and settle() on";
+        Triad4k "triad-4k" "STREAM triad of 4,096 doubles, in a core's cache";
+        Triad64k "triad-64k" "STREAM triad of 65,536 doubles, in cache";
+        TriadMemory "triad-memory" "STREAM triad of 4,194,304 doubles, in memory";
+        Jacobi "jacobi" "a heat step on 512 x 512 cells, a region a step";
+        JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
+        JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
+        JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
+        SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
+        SpawnProducers "spawn-producers" "the same, a share of them from each of n members at once: time a task";
+        SpawnOutside "spawn-outside" "a thread from outside spawns 100,000 tasks, with --quick 5,000, until all have run: time a task";
+        Steal "steal" "a search of an unbalanced tree, by joins over halves of the children: time a node";
+        Wake10us "wake-10us" "from a spawn from outside to the task's start, after 10 us of idleness";
+        Wake100us "wake-100us" "the same after 100 us of idleness";
+        Wake1ms "wake-1ms" "the same after 1 ms of idleness";
+        Wake20ms "wake-20ms" "the same after 20 ms of idleness";
+        Wake200ms "wake-200ms" "the same after 200 ms of idleness";
+        IdleUse1ms "idle-use-1ms" "CPU time used in the first millisecond after the last task";
+        IdleUse10ms "idle-use-10ms" "CPU time used from 1 to 10 ms after the last task";
+        IdleUse100ms "idle-use-100ms" "CPU time used from 10 to 100 ms after the last task";
+        IdleUse1s "idle-use-1s" "CPU time used from 0.1 to 1 s after the last task, with --quick to 0.15 s";
+        IdleUse2s "idle-use-2s" "CPU time used from 1 s after the last task on, with --quick from 0.15 s on";
+    }
+}
+
+/// What a case's figure is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Nanoseconds for one region, barrier, resize, step, join, task or node.
+    Nanoseconds,
+    /// CPU time in percent of one CPU.
+    PercentOfCpu,
+}
+
+impl Case {
+    /// In order of the gap.
+    pub(crate) const WAKE: [Self; 5] = [Self::Wake10us, Self::Wake100us, Self::Wake1ms, Self::Wake20ms, Self::Wake200ms];
+
+    /// In order of the window.
+    pub(crate) const IDLE_USE: [Self; 5] =
+        [Self::IdleUse1ms, Self::IdleUse10ms, Self::IdleUse100ms, Self::IdleUse1s, Self::IdleUse2s];
+
+    pub(crate) const fn unit(self) -> Unit {
+        if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() { Unit::PercentOfCpu } else { Unit::Nanoseconds }
+    }
+
+    /// How long the program does nothing before the region, in the idle cases.
+    pub(crate) const fn gap(self) -> Option<Duration> {
+        match self {
+            Self::Idle100us => Some(Duration::from_micros(100)),
+            Self::Idle2ms => Some(Duration::from_millis(2)),
+            Self::Idle20ms => Some(Duration::from_millis(20)),
+            Self::Idle200ms => Some(Duration::from_millis(200)),
+            Self::Cold => Some(Duration::from_millis(5)),
+            _ => None,
+        }
+    }
+
+    /// How long there is nothing to do before the task, in the wake cases.
+    pub(crate) const fn wake_gap(self) -> Option<Duration> {
+        match self {
+            Self::Wake10us => Some(Duration::from_micros(10)),
+            Self::Wake100us => Some(Duration::from_micros(100)),
+            Self::Wake1ms => Some(Duration::from_millis(1)),
+            Self::Wake20ms => Some(Duration::from_millis(20)),
+            Self::Wake200ms => Some(Duration::from_millis(200)),
+            _ => None,
+        }
+    }
+
+    /// Whether CPU time is counted after the last task.
+    pub(crate) const fn is_idle_use(self) -> bool {
+        matches!(self, Self::IdleUse1ms | Self::IdleUse10ms | Self::IdleUse100ms | Self::IdleUse1s | Self::IdleUse2s)
+    }
+
+    /// Doubles in each array, in the triad cases.
+    pub(crate) const fn triad_len(self) -> Option<usize> {
+        match self {
+            Self::Triad4k => Some(1 << 12),
+            Self::Triad64k => Some(1 << 16),
+            Self::TriadMemory => Some(1 << 22),
+            _ => None,
+        }
+    }
+
+    pub(crate) const fn is_jacobi(self) -> bool {
+        matches!(self, Self::Jacobi | Self::JacobiBarrier)
+    }
+
+    pub(crate) const fn is_kernel(self) -> bool {
+        self.triad_len().is_some() || self.is_jacobi()
+    }
+
+    /// Whether it is done by joins, or by plain calls.
+    pub(crate) const fn is_recursion(self) -> bool {
+        matches!(self, Self::JoinFib | Self::JoinTree | Self::Steal)
+    }
+
+    /// Whether it is done by tasks, not by regions.
+    pub(crate) const fn is_task(self) -> bool {
+        self.is_recursion() || self.shows_sleep()
+    }
+
+    /// Whether it shows how a sleep protocol does: what `--sleep` runs.
+    pub(crate) const fn shows_sleep(self) -> bool {
+        let of_one_name = matches!(self, Self::SpawnFlood | Self::SpawnProducers | Self::SpawnOutside | Self::Steal);
+        of_one_name || self.wake_gap().is_some() || self.is_idle_use()
+    }
+
+    /// Whether the case says anything about a team of `members` on a machine that offers `most`.
+    pub(crate) const fn has_size(self, members: usize, most: usize) -> bool {
+        match self {
+            Self::Region | Self::Reduce | Self::Barrier | Self::SpawnFlood => true,
+            Self::Shrink | Self::Grow | Self::CpuIdle | Self::CpuParked => members == most && members > 1,
+            _ if self.is_idle_use() => members == most && members > 1,
+            _ => members > 1 || self.is_kernel() || self.is_recursion(),
+        }
+    }
+}

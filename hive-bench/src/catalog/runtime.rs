@@ -1,0 +1,98 @@
+//! Who is timed.
+
+use std::time::Duration;
+
+use super::Case;
+
+named! {
+    /// Who is timed.
+    RuntimeId {
+        Hive "hive" "hive with its default waiting";
+        HiveHot "hive-hot" "hive with unbounded spinning";
+        HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
+        ForkUnion "forkunion" "ForkUnion, a pool that always spins";
+        RayonWorker "rayon-worker" "rayon, called from one of its workers";
+        RayonOutside "rayon-outside" "rayon, called from outside its pool";
+        Chili "chili" "chili, joins that are shared at a heartbeat";
+        StdScope "std-scope" "std::thread::scope: new threads for each region, placed by the kernel";
+        Libgomp "libgomp" "OpenMP by gcc's runtime, default waiting";
+        LibgompActive "libgomp-active" "the same with OMP_WAIT_POLICY=active";
+        Libomp "libomp" "OpenMP by LLVM's runtime, default waiting";
+        LibompActive "libomp-active" "the same with OMP_WAIT_POLICY=active";
+        Sequential "sequential" "plain loops and plain calls on one thread";
+    }
+}
+
+impl RuntimeId {
+    pub(crate) const fn is_hive(self) -> bool {
+        matches!(self, Self::Hive | Self::HiveHot) || self.is_other_protocol()
+    }
+
+    /// hive by another sleep protocol than its own: regions are the same.
+    const fn is_other_protocol(self) -> bool {
+        matches!(self, Self::HiveTickle)
+    }
+
+    pub(crate) const fn is_rayon(self) -> bool {
+        matches!(self, Self::RayonWorker | Self::RayonOutside)
+    }
+
+    pub(crate) const fn is_openmp(self) -> bool {
+        matches!(self, Self::Libgomp | Self::LibgompActive | Self::Libomp | Self::LibompActive)
+    }
+
+    pub(crate) const fn is_libomp(self) -> bool {
+        matches!(self, Self::Libomp | Self::LibompActive)
+    }
+
+    pub(crate) const fn waits_actively(self) -> bool {
+        matches!(self, Self::LibgompActive | Self::LibompActive)
+    }
+
+    /// Whether the runtime's threads are all asleep when the program has done nothing for `gap`.
+    pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
+        let sleeps_at_last = matches!(self, Self::Hive | Self::StdScope) || self.is_other_protocol() || self.is_rayon();
+        sleeps_at_last && gap >= Duration::from_millis(1)
+    }
+
+    /// Whether every member stays on its CPU. Threads made anew would have to pin themselves each time.
+    pub(crate) const fn is_pinned(self) -> bool {
+        !matches!(self, Self::StdScope)
+    }
+
+    /// Whether the runtime can do `case` at all, the way its documentation has it.
+    pub(crate) const fn can(self, case: Case) -> bool {
+        if case.is_task() { self.can_task(case) } else { self.can_region(case) }
+    }
+
+    const fn can_region(self, case: Case) -> bool {
+        let regions_as_hive = matches!(self, Self::Hive | Self::HiveHot);
+        let any_size = regions_as_hive || self.is_openmp() || matches!(self, Self::StdScope);
+        match case {
+            Case::Barrier | Case::Alternate => any_size,
+            Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
+            Case::Shrink | Case::Grow | Case::CpuParked => regions_as_hive,
+            Case::Cold => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
+            _ if self.is_other_protocol() => false,
+            _ => match self {
+                Self::Chili => false,
+                Self::Sequential => case.is_kernel(),
+                _ => true,
+            },
+        }
+    }
+
+    /// What a team does for itself is done by rayon's workers, what comes from outside it by those outside.
+    const fn can_task(self, case: Case) -> bool {
+        let openmp = matches!(self, Self::Libgomp | Self::Libomp);
+        let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
+        match case {
+            Case::JoinTree => joins || matches!(self, Self::Hive),
+            Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
+            Case::Steal => joins || openmp || self.is_hive(),
+            Case::SpawnFlood => openmp || self.is_hive() || matches!(self, Self::RayonWorker),
+            Case::SpawnProducers => self.is_hive() || matches!(self, Self::RayonWorker),
+            _ => self.is_hive() || matches!(self, Self::RayonOutside),
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Work by recursive join, down to the last leaf: written once for whoever joins two closures.
+
+/// Runs two closures, perhaps at the same time.
+pub(crate) trait Join: Copy + Send {
+    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send;
+}
+
+/// Plain calls, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct InOrder;
+
+impl Join for InOrder {
+    #[inline(always)]
+    fn join<A, B, RA, RB>(self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        (a(), b())
+    }
+}
+
+/// The n-th Fibonacci number, a join for each call that has two to make.
+pub(crate) fn fib(by: impl Join, n: u64) -> u64 {
+    if n < 2 {
+        return n;
+    }
+    let (a, b) = by.join(move || fib(by, n - 1), move || fib(by, n - 2));
+    a + b
+}
+
+/// How many joins that takes.
+pub(crate) const fn joins_of_fib(n: u64) -> u64 {
+    fib_by_adding(n + 1) - 1
+}
+
+/// The n-th Fibonacci number, to check with.
+pub(crate) const fn fib_by_adding(n: u64) -> u64 {
+    let (mut this, mut next, mut i) = (0, 1, 0);
+    while i < n {
+        (this, next) = (next, this + next);
+        i += 1;
+    }
+    this
+}
+
+/// A binary tree on the heap.
+pub(crate) struct Tree {
+    pub(crate) value: u64,
+    pub(crate) left: Option<Box<Self>>,
+    pub(crate) right: Option<Box<Self>>,
+}
+
+impl Tree {
+    /// A full tree of so many layers; the values are the nodes' numbers, 1 the root's.
+    pub(crate) fn full(layers: u32) -> Self {
+        Self::below(1, layers)
+    }
+
+    fn below(value: u64, layers: u32) -> Self {
+        let child = |value| (layers > 1).then(|| Box::new(Self::below(value, layers - 1)));
+        Self { value, left: child(2 * value), right: child(2 * value + 1) }
+    }
+}
+
+/// The sum of all values, a join a node.
+pub(crate) fn sum(by: impl Join, tree: &Tree) -> u64 {
+    let of = move |child: Option<&Tree>| child.map_or(0, |child| sum(by, child));
+    let (left, right) = by.join(move || of(tree.left.as_deref()), move || of(tree.right.as_deref()));
+    tree.value + left + right
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fibonacci_numbers() {
+        let numbers: Vec<_> = (0..10).map(|n| fib(InOrder, n)).collect();
+        assert_eq!(numbers, [0, 1, 1, 2, 3, 5, 8, 13, 21, 34]);
+        assert!((0..20).all(|n| fib(InOrder, n) == fib_by_adding(n)));
+        assert_eq!((joins_of_fib(1), joins_of_fib(2), joins_of_fib(3)), (0, 1, 2));
+        assert_eq!(joins_of_fib(30), 1_346_268);
+    }
+
+    #[test]
+    fn a_tree_of_ten_layers_has_1023_nodes() {
+        assert_eq!(sum(InOrder, &Tree::full(10)), 1023 * 1024 / 2);
+    }
+}

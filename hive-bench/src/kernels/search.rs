@@ -1,0 +1,88 @@
+//! A search of an unbalanced tree, after the idea of the benchmark UTS: nobody knows how large a subtree is until it has been
+//! searched, so work must be stolen all the time. The tree is nowhere in memory: what a node's children are follows from its hash.
+//! `c/openmp.c` has the same tree once more.
+
+use crate::kernels::joins::Join;
+
+/// Where the tree begins: with this it has 1,390,125 nodes in nine generations below the root, a quarter of them below one of the
+/// root's children.
+const ROOT: u64 = 18;
+const CHILDREN_OF_ROOT: u32 = 32;
+
+/// A node of the tree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Node {
+    hash: u64,
+    /// How many generations there may be below it.
+    depth: u32,
+}
+
+impl Node {
+    pub(crate) const fn root(depth: u32) -> Self {
+        Self { hash: ROOT, depth }
+    }
+
+    /// For the same search in another language: hash and depth.
+    #[cfg(openmp_compiled)]
+    pub(crate) const fn parts(self) -> (u64, u32) {
+        (self.hash, self.depth)
+    }
+
+    /// How many it has: 0, 4, 8, ..., each half as often as the one before, so four on average. The root has 32.
+    pub(crate) const fn children(self) -> u32 {
+        if self.depth == 0 {
+            0
+        } else if self.hash == ROOT {
+            CHILDREN_OF_ROOT
+        } else {
+            4 * self.hash.trailing_ones()
+        }
+    }
+
+    pub(crate) const fn child(self, number: u32) -> Self {
+        Self { hash: mix(self.hash, number), depth: self.depth - 1 }
+    }
+}
+
+/// A step of splitmix64: a few instructions, and no two children look alike.
+const fn mix(hash: u64, number: u32) -> u64 {
+    let mixed = hash.wrapping_add((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    mixed ^ (mixed >> 31)
+}
+
+/// How many nodes there are from this one down, itself among them.
+pub(crate) fn count(by: impl Join, node: Node) -> u64 {
+    match node.children() {
+        0 => 1,
+        children => 1 + count_children(by, node, 0, children),
+    }
+}
+
+/// The same below some of a node's children: a join for each half of them.
+fn count_children(by: impl Join, node: Node, first: u32, end: u32) -> u64 {
+    if end - first == 1 {
+        return count(by, node.child(first));
+    }
+    let middle = u32::midpoint(first, end);
+    let (a, b) = by.join(move || count_children(by, node, first, middle), move || count_children(by, node, middle, end));
+    a + b
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::joins::InOrder;
+
+    #[test]
+    fn the_tree_is_large_and_unbalanced() {
+        let root = Node::root(9);
+        let shares: Vec<_> = (0..root.children()).map(|number| count(InOrder, root.child(number))).collect();
+        let all = count(InOrder, root);
+        assert_eq!(all, 1 + shares.iter().sum::<u64>());
+        assert_eq!(all, 1_390_125);
+        let (smallest, largest) = (shares.iter().min().unwrap(), shares.iter().max().unwrap());
+        assert!(*smallest == 1 && *largest > all / 5, "{shares:?}");
+    }
+}

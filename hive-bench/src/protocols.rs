@@ -1,0 +1,82 @@
+//! What a sleep protocol gets for what it costs: how soon a task begins, against the CPU time used before it came.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::catalog::{Case, RuntimeId};
+use crate::figures::{Figures, Key};
+use crate::tables::amount;
+
+/// One table of all, at the largest size; nothing unless two or more of hive's protocols were measured in both kinds of cases.
+pub(crate) fn all(figures: &Figures) -> String {
+    let size = |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, members)| members).max();
+    let Some(members) = Case::IDLE_USE.iter().filter_map(size).max() else {
+        return String::new();
+    };
+    let value = |case: Case, runtime| figures.value(Key { case, members, runtime }).map(|spread| spread.median);
+    let has = |cases: &[Case], runtime| cases.iter().any(|case| value(*case, runtime).is_some());
+    let has_both = |runtime: &RuntimeId| has(&Case::WAKE, *runtime) && has(&Case::IDLE_USE, *runtime);
+    let rows: Vec<RuntimeId> = RuntimeId::ALL.iter().copied().filter(has_both).collect();
+    if rows.iter().filter(|runtime| runtime.is_hive()).count() < 2 {
+        return String::new();
+    }
+    let measured = |case: &Case| rows.iter().any(|runtime| value(*case, *runtime).is_some());
+    let columns: Vec<Case> = Case::WAKE.into_iter().chain(Case::IDLE_USE).filter(measured).collect();
+    let mut table = Table::new();
+    let header = std::iter::once(String::new()).chain(columns.iter().map(|case| title(*case)));
+    table.load_style(presets::NOTHING).set_header(header);
+    for runtime in rows {
+        let figure = |case: &Case| value(*case, runtime).map_or_else(|| "-".to_owned(), |value| amount(value, case.unit()));
+        table.add_row(std::iter::once(name(runtime)).chain(columns.iter().map(figure)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "latency against CPU use, of {members}: a task's start after so much idleness (wake); CPU time used up to so long after the last \
+         task, from the column before on (use)\n{}\n",
+        table.trim_fmt()
+    )
+}
+
+fn title(case: Case) -> String {
+    case.name().trim_start_matches("idle-").replace('-', " ")
+}
+
+/// With the name that `--sleep` has for it, where the runtime's own does not say it.
+fn name(runtime: RuntimeId) -> String {
+    match runtime {
+        RuntimeId::Hive => "hive (jec)".to_owned(),
+        RuntimeId::HiveHot => "hive-hot (none)".to_owned(),
+        _ => runtime.name().to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::figures::tests::record;
+
+    fn of(runtimes: &[RuntimeId], cases: &[Case]) -> String {
+        let key = |case, runtime| Key { case, members: 2, runtime };
+        let pairs = cases.iter().flat_map(|case| runtimes.iter().map(|runtime| key(*case, *runtime)));
+        let records: Vec<_> = pairs.map(|key| record(key, 0, &[7.5], &[])).collect();
+        all(&Figures::of(&records))
+    }
+
+    #[test]
+    fn protocols_stand_beside_each_other_and_rayon() {
+        let runtimes = [RuntimeId::Hive, RuntimeId::HiveTickle, RuntimeId::RayonOutside];
+        let text = of(&runtimes, &[Case::Wake1ms, Case::IdleUse2s]);
+        for part in ["wake 1ms", "use 2s", "hive (jec)", "hive-tickle", "rayon-outside", "7.50 ns", "7.5 %"] {
+            assert!(text.contains(part), "{part} is missing: {text}");
+        }
+        assert!(!text.contains("10us"), "{text}");
+    }
+
+    #[test]
+    fn one_protocol_or_one_side_is_no_table() {
+        assert_eq!(of(&[RuntimeId::Hive, RuntimeId::RayonOutside], &[Case::Wake1ms, Case::IdleUse2s]), "");
+        assert_eq!(of(&[RuntimeId::Hive, RuntimeId::HiveTickle], &Case::WAKE), "");
+        assert_eq!(of(&[RuntimeId::Hive, RuntimeId::HiveTickle], &Case::IDLE_USE), "");
+    }
+}

@@ -1,0 +1,107 @@
+//! Tasks, behind one interface: joins, scopes and spawns, as each runtime's documentation has them. Who lacks one says so;
+//! `RuntimeId::can` keeps that out of the plan.
+
+use std::hint;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::kernels::joins::Tree;
+use crate::kernels::search::Node;
+use crate::runtimes::CANNOT;
+
+/// A team that is up and running, with the calling thread in the place that the runtime has for it.
+pub(crate) trait Tasks {
+    /// The n-th Fibonacci number by `kernels::joins::fib`, or the same in the runtime's own terms.
+    fn fib(&mut self, _n: u64) -> Result<u64, String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// The sum over the tree, so many times, added up.
+    fn tree_sums(&mut self, _tree: &Tree, _times: u64) -> Result<u64, String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// The nodes from this one down.
+    fn search(&mut self, _root: Node) -> Result<u64, String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// One member spawns so many tasks, each of which calls `task`; returns when all have run.
+    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// Each member at once spawns so many tasks; returns when all have run.
+    fn floods<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
+        Err(CANNOT.to_owned())
+    }
+
+    /// Spawns a task for which nobody waits, from outside of the team.
+    fn post<F: FnOnce() + Send + 'static>(&mut self, _task: F) -> Result<(), String> {
+        Err(CANNOT.to_owned())
+    }
+}
+
+/// Where the producers of `floods` wait until all have begun.
+pub(crate) struct Start {
+    missing: AtomicUsize,
+}
+
+impl Start {
+    /// A runtime may have reasons to begin one only after another has ended: then that is how it is measured.
+    const PATIENCE: Duration = Duration::from_millis(1);
+
+    pub(crate) const fn of(producers: usize) -> Self {
+        Self { missing: AtomicUsize::new(producers) }
+    }
+
+    pub(crate) fn wait(&self) {
+        let begin = Instant::now();
+        // Relaxed: nothing else is read after it.
+        self.missing.fetch_sub(1, Ordering::Relaxed);
+        while self.missing.load(Ordering::Relaxed) > 0 && begin.elapsed() < Self::PATIENCE {
+            hint::spin_loop();
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+    use crate::kernels::joins::{InOrder, fib_by_adding};
+    use crate::kernels::search;
+
+    /// What a runtime can do of all this comes out right.
+    pub(crate) fn joins_are_right(team: &mut impl Tasks) {
+        assert_eq!(team.fib(15), Ok(fib_by_adding(15)));
+        assert_eq!(team.tree_sums(&Tree::full(6), 3), Ok(3 * 63 * 64 / 2));
+        let root = Node::root(4);
+        assert_eq!(team.search(root), Ok(search::count(InOrder, root)));
+    }
+
+    pub(crate) fn spawns_are_right(team: &mut impl Tasks) {
+        let runs = AtomicU64::new(0);
+        let task = || {
+            runs.fetch_add(1, Ordering::Relaxed);
+        };
+        team.flood(100, task).unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 100);
+        team.floods(50, task).unwrap();
+        assert_eq!(runs.load(Ordering::Relaxed), 200);
+    }
+
+    pub(crate) fn posts_arrive(team: &mut impl Tasks) {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        team.post(move || sender.send(17).unwrap()).unwrap();
+        assert_eq!(receiver.recv(), Ok(17));
+    }
+
+    #[test]
+    fn a_producer_that_is_alone_gives_up_waiting() {
+        let start = Start::of(2);
+        start.wait();
+        start.wait();
+    }
+}
