@@ -60,6 +60,9 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
     match job.runtime {
         runtime if runtime.is_hive() => HiveTeam::host(cpus, Waiting::of(runtime), |team| cases::run(team, job, measured))?,
         RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::RayonOutside if job.case.is_task() => {
+            RayonPool::host_far_outside(cpus, |team| cases::run(team, job, measured))?
+        }
         RuntimeId::RayonOutside => RayonPool::host_outside(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
         RuntimeId::StdScope => StdScope::host(job.members, |team| cases::run(team, job, measured)),

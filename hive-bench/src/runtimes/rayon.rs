@@ -27,6 +27,15 @@ impl RayonPool {
         Self::host(cpus, builder(cpus), work)
     }
 
+    /// The same, with the caller on the last worker's CPU. rayon wakes the first worker first: on another CPU than the caller's, as in
+    /// hive, and not behind it.
+    pub(crate) fn host_far_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        Self::host_outside(cpus, |team| {
+            cpus.last().map(|cpu| cpus::pin(*cpu));
+            work(team)
+        })
+    }
+
     fn host<T>(cpus: &[usize], builder: ThreadPoolBuilder, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
         cpus::pin(cpus[0]);
