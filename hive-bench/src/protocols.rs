@@ -6,6 +6,11 @@ use crate::catalog::{Case, RuntimeId};
 use crate::figures::{Figures, Key};
 use crate::tables::amount;
 
+const EXPLANATION: &str = "\
+wake: from the spawn of a task to its start, after so much idleness. use: CPU time, in percent of one CPU,
+from the end of the column before up to so long after the last task.
+";
+
 /// One table of all, at the largest size; nothing unless two or more of hive's protocols were measured in both kinds of cases.
 pub(crate) fn all(figures: &Figures) -> String {
     let size = |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, members)| members).max();
@@ -31,11 +36,7 @@ pub(crate) fn all(figures: &Figures) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!(
-        "latency against CPU use, of {members}: a task's start after so much idleness (wake); CPU time used up to so long after the last \
-         task, from the column before on (use)\n{}\n",
-        table.trim_fmt()
-    )
+    format!("latency against CPU use, of {members}\n{}\n{EXPLANATION}", table.trim_fmt())
 }
 
 fn title(case: Case) -> String {
