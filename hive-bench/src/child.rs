@@ -58,7 +58,9 @@ fn measure(job: &Job) -> Result<Measured, String> {
 pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
     match job.runtime {
-        runtime if runtime.is_hive() => HiveTeam::host(cpus, Waiting::of(runtime), |team| cases::run(team, job, measured))?,
+        runtime if runtime.is_hive() => {
+            HiveTeam::host(cpus, Waiting::of(runtime, job.poll), |team| cases::run(team, job, measured))?
+        }
         RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::RayonOutside if job.case.is_task() => {
             RayonPool::host_far_outside(cpus, |team| cases::run(team, job, measured))?

@@ -48,7 +48,7 @@ pub(crate) struct Flags {
     /// These of hive's sleep protocols beside each other and rayon, in the wake, idle-use, spawn and steal cases or those of --case
     #[arg(long, value_name = "PROTOCOL,...", value_delimiter = ',', conflicts_with = "runtime")]
     pub(crate) sleep: Vec<Protocol>,
-    /// hive's bees look for tasks for so long before they sleep, such as 2ms, instead of as long as by default
+    /// hive's sleeping bees wake so often and look for something to do, such as 2ms [default: never]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) poll: Option<Duration>,
     /// Only teams of these sizes, the queen counted [default: 1, 2, 4, ... and all CPUs]

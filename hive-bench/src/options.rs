@@ -22,6 +22,8 @@ pub(crate) enum Protocol {
     Jec,
     /// One sleepy bee at a time, and all are woken at once
     Tickle,
+    /// One bee is told of each task, and where it is
+    Notify,
     /// Never: bees spin without bound
     None,
 }
@@ -31,6 +33,7 @@ impl Protocol {
         match self {
             Self::Jec => RuntimeId::Hive,
             Self::Tickle => RuntimeId::HiveTickle,
+            Self::Notify => RuntimeId::HiveNotify,
             Self::None => RuntimeId::HiveHot,
         }
     }
@@ -50,6 +53,9 @@ impl Options {
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
         let wanted = Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.bees, most)?, most };
         something_left(&wanted)?;
+        if flags.poll == Some(Duration::ZERO) {
+            return Err("--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned());
+        }
         if let Some(path) = &flags.json {
             writable(path)?;
         }
@@ -152,6 +158,12 @@ mod tests {
         assert!(wanted.cases.contains(&Case::Steal) && wanted.cases.contains(&Case::IdleUse1ms));
         assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
         assert_eq!(check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases, [Case::JoinFib, Case::JoinTree]);
+    }
+
+    #[test]
+    fn nobody_polls_without_end() {
+        assert_eq!(check(&["--poll", "2ms"], 2).unwrap().poll, Some(Duration::from_millis(2)));
+        assert!(check(&["--poll", "0s"], 2).unwrap_err().contains("--poll 0s"));
     }
 
     #[test]

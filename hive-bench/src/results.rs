@@ -21,7 +21,7 @@ pub(crate) struct Job {
     pub(crate) effort: Effort,
     /// What the heat kernel must come out as.
     pub(crate) jacobi_checksum: Option<u64>,
-    /// How long hive's bees look for tasks, if not as by default.
+    /// How often hive's sleeping bees wake and look for something to do.
     pub(crate) poll: Option<Duration>,
 }
 

@@ -30,7 +30,7 @@ fn list_names_cases_and_runtimes() {
     let text = stdout(&output);
     let cases =
         ["region", "idle-200ms", "jacobi-barrier", "join-fib", "spawn-outside", "steal", "wake-10us", "idle-use-2s", "cold"];
-    let runtimes = ["hive-hot", "hive-tickle", "chili", "forkunion", "libomp-active"];
+    let runtimes = ["hive-hot", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active"];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
@@ -43,6 +43,7 @@ fn bad_usage_names_the_flag_and_what_is_possible() {
     refused(&["--sleep", "deep"], &["--sleep", "deep", "tickle"]);
     refused(&["--sleep", "jec", "--runtime", "hive"], &["--sleep", "--runtime"]);
     refused(&["--poll", "soon"], &["--poll", "soon"]);
+    refused(&["--poll", "0s"], &["--poll 0s"]);
     refused(&["--runtime", "tokio"], &["--runtime", "rayon-worker"]);
     refused(&["--bees", "100000"], &["--bees 100000", "1 to"]);
     refused(&["--bees", "many"], &["--bees", "many"]);
@@ -87,7 +88,8 @@ fn tasks_come_out_right() {
 #[test]
 fn sleep_protocols_end_in_a_table() {
     let cases = "wake-10us,wake-1ms,idle-use-1ms,idle-use-2s";
-    let output = hive_bench(&["--quick", "--rounds", "1", "--sleep", "jec,tickle", "--case", cases, "--bees", "2"]);
+    let output =
+        hive_bench(&["--quick", "--rounds", "1", "--sleep", "jec,notify", "--poll", "2ms", "--case", cases, "--bees", "2"]);
     let text = stdout(&output);
     // A machine with one CPU has nobody to wake.
     if output.status.code() == Some(2) {
@@ -96,7 +98,7 @@ fn sleep_protocols_end_in_a_table() {
     }
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert!(text.contains("latency against CPU use, of 2") && text.contains("hive (jec)"), "{text}");
-    assert!(text.contains("CPU time from 1 s after the last task on, hive-tickle"), "{text}");
+    assert!(text.contains("CPU time from 1 s after the last task on, hive-notify"), "{text}");
 }
 
 #[test]

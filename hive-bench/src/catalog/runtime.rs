@@ -10,6 +10,7 @@ named! {
         Hive "hive" "hive with its default waiting";
         HiveHot "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
+        HiveNotify "hive-notify" "hive with the sleep protocol notify";
         ForkUnion "forkunion" "ForkUnion, a pool that always spins";
         RayonWorker "rayon-worker" "rayon, called from one of its workers";
         RayonOutside "rayon-outside" "rayon, called from outside its pool";
@@ -30,7 +31,7 @@ impl RuntimeId {
 
     /// hive by another sleep protocol than its own: regions are the same.
     const fn is_other_protocol(self) -> bool {
-        matches!(self, Self::HiveTickle)
+        matches!(self, Self::HiveTickle | Self::HiveNotify)
     }
 
     pub(crate) const fn is_rayon(self) -> bool {

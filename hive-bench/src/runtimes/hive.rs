@@ -21,16 +21,19 @@ pub(crate) struct HiveTeam {
 pub(crate) struct Waiting {
     spin: Option<Duration>,
     sleep: SleepProtocol,
+    poll: Option<Duration>,
 }
 
 impl Waiting {
-    pub(crate) fn of(runtime: RuntimeId) -> Self {
+    pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
         Self {
             spin: (runtime == RuntimeId::HiveHot).then_some(Duration::MAX),
             sleep: match runtime {
                 RuntimeId::HiveTickle => SleepProtocol::Tickle,
+                RuntimeId::HiveNotify => SleepProtocol::Notify,
                 _ => SleepProtocol::default(),
             },
+            poll,
         }
     }
 }
@@ -48,7 +51,8 @@ impl HiveTeam {
     /// Bees and queen on the CPUs that every runtime gets.
     fn new(cpus: &[usize], waiting: Waiting) -> Result<Self, String> {
         let members = cpus.len();
-        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).sleep(waiting.sleep);
+        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
+        let builder = builder.sleep(waiting.sleep).poll(waiting.poll);
         let builder = match waiting.spin {
             Some(spin) => builder.spin(spin),
             None => builder,

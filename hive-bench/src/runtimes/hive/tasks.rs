@@ -63,6 +63,8 @@ impl Tasks for HiveTeam {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::super::Waiting;
     use super::*;
     use crate::catalog::RuntimeId;
@@ -73,12 +75,14 @@ mod tests {
     fn tasks_by_every_protocol() {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         for runtime in RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive()) {
-            HiveTeam::host(&cpus, Waiting::of(runtime), |team| {
-                joins_are_right(team);
-                spawns_are_right(team);
-                posts_arrive(team);
-            })
-            .unwrap();
+            for poll in [None, Some(Duration::from_millis(1))] {
+                HiveTeam::host(&cpus, Waiting::of(runtime, poll), |team| {
+                    joins_are_right(team);
+                    spawns_are_right(team);
+                    posts_arrive(team);
+                })
+                .unwrap();
+            }
         }
     }
 }
