@@ -21,6 +21,9 @@ pub(crate) use crate::thread_token::{ThreadToken, this_thread};
 pub(crate) use crate::wait::WaitPolicy;
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
+/// So many sleepers one member wakes by itself; of more it has others wake a part.
+pub(crate) const CALLS_BY_ONE: u32 = 4;
+
 /// How often a thread has to take the turn by itself before it is reserved to it. To end a reservation costs some 20 us, about a tenth of what so
 /// many regions take.
 pub(crate) fn takes_to_reserve() -> u32 {

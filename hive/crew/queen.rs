@@ -6,7 +6,7 @@ use super::signal::Order;
 use super::slot::State;
 use super::turn::Guard;
 use super::{Crew, Member, NEAR_TEAM};
-use crate::sync::{Activity, Count, Ordering, fence};
+use crate::sync::{Activity, CALLS_BY_ONE, Count, Ordering, fence};
 
 /// What only the queen touches: she holds it with her turn.
 pub(crate) struct Ledger {
@@ -68,11 +68,32 @@ impl Crew {
     /// Makes sure that each bee of a team that has been started comes to its region.
     #[cold]
     fn call_up(&self, team: u32) {
-        for id in 1..team {
-            self.call(id);
-        }
+        self.call_all(1, team);
         // After the calls: on a core that has been idle every step takes long, and the bees wake meanwhile.
         self.policy().step_aside();
+    }
+
+    /// Calls the members from `first` up to `end`. Many are called as by a tree: one that sleeps is woken and calls half of the others.
+    pub(super) fn call_all(&self, first: u32, end: u32) {
+        let mut end = end;
+        while end.saturating_sub(first) > CALLS_BY_ONE {
+            let middle = first + (end - first) / 2;
+            if !self.charge(middle, end) {
+                self.call_all(middle, end);
+            }
+            end = middle;
+        }
+        (first..end).for_each(|id| self.call(id));
+    }
+
+    /// Wakes member `id`, if it is asleep, to call those after it up to `end`. Says whether it was.
+    fn charge(&self, id: u32, end: u32) -> bool {
+        let slot = self.slot(id);
+        if slot.state() != State::Asleep {
+            return false;
+        }
+        slot.charge(end);
+        self.wake(slot, State::Asleep, State::Notified)
     }
 
     /// Wakes member `id` if it is in bed. A parked one does what it is called for as a surplus bee and parks again: the hive was made smaller while this

@@ -92,6 +92,8 @@ impl Hand<'_> {
         self.lie_down();
         let is_woken = crew.policy().off_core(|| self.is_taken_out_of_bed(is_called));
         self.get_up(!is_woken || slot.was_asleep(), is_woken);
+        // Before anything else, because a region's queen relies on it.
+        crew.call_all(self.id() + 1, slot.take_charge());
     }
 
     /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.

@@ -17,6 +17,12 @@ pub(super) const MODELS: &[Model] = &[
     Model::all("sleep_once", "one bee falls asleep while a region starts", || play(SLEEPY, 2, &[2])),
     Model::up_to(3, "sleep_one_patient", "the same, with a second poll before sleeping", || play(PATIENT, 2, &[2, 2])),
     Model::up_to(3, "sleep_two_once", "two bees fall asleep while a region starts", || play(SLEEPY, 3, &[3])),
+    Model::up_to(
+        1,
+        "sleep_three_once",
+        "three bees fall asleep while a region starts, and one of them is to wake another",
+        || play(SLEEPY, 4, &[4]),
+    ),
     Model::all("rehearsal", "two threads rehearse two regions on a line", rehearse),
     Model::up_to(2, "sleep_two", "two bees may sleep", || play(SLEEPY, 3, &[3, 2, 3])),
 ];

@@ -32,7 +32,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::up_to(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
     Model::up_to(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
-    Model::up_to(1, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
+    Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
     Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
     Model::up_to(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
@@ -56,7 +56,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
     Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
-    Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
+    Model::up_to(2, "notify_together", "task_together, by notifying", || together(NOTIFY)),
 ];
 
 /// The queen posts tasks and waits for each.

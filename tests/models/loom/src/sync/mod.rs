@@ -22,8 +22,8 @@ mod wait;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
-pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use doing::{Activity, Doing, Note};
+pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
@@ -33,6 +33,9 @@ pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 
 use crate::stage;
+
+/// As few as can be.
+pub(crate) const CALLS_BY_ONE: u32 = 1;
 
 /// What `mutex` is made of.
 mod raw {

@@ -30,6 +30,9 @@ pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 
+/// As few as can be.
+pub(crate) const CALLS_BY_ONE: u32 = 1;
+
 /// What `mutex` is made of.
 mod raw {
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
