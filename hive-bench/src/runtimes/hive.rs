@@ -40,7 +40,12 @@ impl Waiting {
 
 impl HiveTeam {
     pub(crate) fn host<T>(cpus: &[usize], waiting: Waiting, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        Ok(work(&mut Self::new(cpus, waiting)?))
+        let mut team = Self::new(cpus, waiting)?;
+        let result = work(&mut team);
+        match team.hive.stats().total().rescues {
+            0 => Ok(result),
+            rescues => Err(format!("{rescues} tasks were found by --poll alone: nobody had been woken for them")),
+        }
     }
 
     /// What hive says is in effect.
