@@ -28,7 +28,7 @@ pub(crate) struct Hand<'c> {
 }
 
 /// Joins beyond these run their halves in order: what is kept is enough to share, and it is the larger.
-const KEPT: usize = 8;
+const KEPT: usize = 4;
 
 impl<'c> Hand<'c> {
     /// Member `id` of the crew, which is nowhere else.
@@ -136,7 +136,8 @@ impl<'c> Hand<'c> {
             Some(Reason::WorkAt(other)) => self.steal_from(other),
             Some(Reason::Mail) | None => None,
         };
-        at_home().or_else(where_told).or_else(|| self.crew.inbox.take()).or_else(|| self.steal())
+        let from_outside = || self.take_some(|own| self.crew.inbox.take_some(own));
+        at_home().or_else(where_told).or_else(from_outside).or_else(|| self.steal())
     }
 
     fn steal(&self) -> Option<Task> {
@@ -155,13 +156,23 @@ impl<'c> Hand<'c> {
         if victim.desk.is_bare() {
             return None;
         }
-        let task = victim.desk.steal()?;
+        let task = self.take_some(|own| victim.desk.steal_some(own))?;
         self.slot().tally.add(match distance {
             Distance::Core => Count::StealsInCore,
             Distance::Cluster => Count::StealsInCluster,
             Distance::Node => Count::StealsInNode,
             Distance::Far => Count::StealsFromFar,
         });
+        Some(task)
+    }
+
+    /// Takes a task from where there may be many, and some of the others for later.
+    fn take_some(&self, take: impl FnOnce(&Worker<Task>) -> Option<Task>) -> Option<Task> {
+        let task = take(self.own())?;
+        if !self.own().is_empty() {
+            // While they were in neither queue, others may have looked in vain.
+            self.crew.tell_of(1, self.id);
+        }
         Some(task)
     }
 
@@ -231,19 +242,28 @@ impl<'c> Hand<'c> {
 
     /// Runs tasks until `latch` is set; sleeps when there are none.
     pub(crate) fn work_until(&self, latch: &Latch) {
-        let mut patience = self.crew.policy().patience();
         while !latch.is_set() {
-            let found = self.find().or_else(|| {
-                // At once: others share their joins with those who are known to have nothing to do.
-                self.search();
-                if patience.poll_again() { None } else { self.rest(|| latch.is_set()) }
-            });
-            if let Some(task) = found {
-                self.run(task);
-                patience = self.crew.policy().patience();
+            match self.find().or_else(|| self.wait(latch)) {
+                Some(task) => self.run(task),
+                None => break,
             }
         }
         self.work();
+    }
+
+    /// Waits until there is a task, or `latch` is set.
+    #[cold]
+    fn wait(&self, latch: &Latch) -> Option<Task> {
+        let mut patience = self.crew.policy().patience();
+        // At once: others share their joins with those who are known to have nothing to do.
+        self.search();
+        while !latch.is_set() {
+            let found = if patience.poll_again() { self.find() } else { self.rest(|| latch.is_set()) };
+            if found.is_some() {
+                return found;
+            }
+        }
+        None
     }
 
     /// Goes to bed in the middle of something, until there is something to do or `is_called`. Returns a task that is found on the way.

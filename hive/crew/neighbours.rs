@@ -50,7 +50,8 @@ impl Neighbours {
             spots[member as usize].position = position;
             spots[member as usize].reach[..Distance::Far as usize].fill(position..position + 1);
         }
-        for level in 0..Distance::Far as usize {
+        for distance in [Distance::Core, Distance::Cluster, Distance::Node] {
+            let level = distance as usize;
             let unit = |member: u32| addresses[member as usize][level];
             let mut end = 0;
             for run in order.chunk_by(|&a, &b| unit(a).is_some() && unit(a) == unit(b)) {

@@ -33,6 +33,11 @@ impl Inbox {
     pub(super) fn take(&self) -> Option<Task> {
         take(|| self.0.steal())
     }
+
+    /// Takes the oldest, and puts some of the others into `own`.
+    pub(super) fn take_some(&self, own: &Worker<Task>) -> Option<Task> {
+        take(|| self.0.steal_batch_and_pop(own))
+    }
 }
 
 impl Desk {
@@ -64,6 +69,11 @@ impl Desk {
 
     pub(super) fn steal(&self) -> Option<Task> {
         take(|| self.deque.steal())
+    }
+
+    /// Takes the oldest, and puts some of the others into `own`.
+    pub(super) fn steal_some(&self, own: &Worker<Task>) -> Option<Task> {
+        take(|| self.deque.steal_batch_and_pop(own))
     }
 
     pub(super) fn is_bare(&self) -> bool {

@@ -20,9 +20,18 @@ where
     RB: Send,
 {
     hand.share();
-    if hand.has_kept_enough() {
-        return in_order(a, b);
-    }
+    // Not in one function: deep in a recursion, all that the other way needs would be in each frame.
+    if hand.has_kept_enough() { in_order(a, b) } else { keeping(hand, a, b) }
+}
+
+/// Keeps the second to be shared while the first runs.
+#[inline(never)]
+fn keeping<A, B, RA, RB>(hand: &Hand<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
     let job = StackJob::new(hand, b);
     // SAFETY: the job stays here until it is taken back or its latch is set, both below, also when `a` panics.
     let number = hand.keep(unsafe { job.task() });

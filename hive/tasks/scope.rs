@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -19,29 +20,35 @@ pub struct Scope<'scope> {
     crew: Option<*const Crew>,
     /// The member that waits.
     owner: u32,
-    /// The tasks that have not ended, and the scope's own body.
+    /// The tasks that have not ended; and `BODY`, until the scope's own body has.
     open: AtomicUsize,
+    /// Those that the body's thread has spawned so far, which are not in `open` before the body has ended. Only that thread touches it.
+    spawned: Cell<usize>,
     latch: Latch,
     panic: Mutex<Option<Payload>>,
     /// Invariant: the scope must not be taken for one with another lifetime.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-// SAFETY: all that tasks use of it, on whichever thread, is made for that.
+// SAFETY: all that tasks use of it, on whichever thread, is made for that, but for `spawned`, which is the owner's.
 unsafe impl Sync for Scope<'_> {}
+
+/// More than there can be tasks.
+const BODY: usize = 1 << (usize::BITS - 2);
 
 /// Runs `body`, then tasks, until all that `body` and they have spawned have ended.
 pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     let scope = Scope {
         crew: hand.map(|hand| std::ptr::from_ref(hand.crew())),
         owner: hand.map_or(0, Hand::id),
-        open: AtomicUsize::new(1),
+        open: AtomicUsize::new(BODY),
+        spawned: Cell::new(0),
         latch: Latch::new(),
         panic: Mutex::new(None),
         borrows: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    scope.end_one();
+    scope.end(BODY - scope.spawned.take());
     if let Some(hand) = hand {
         hand.work_until(&scope.latch);
     }
@@ -66,17 +73,33 @@ impl<'scope> Scope<'scope> {
     /// If it panics, the scope ends with that panic when all tasks have ended; of several the first counts.
     pub fn spawn(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         let Some(crew) = self.crew() else { return self.run(task) };
-        let task = self.prepare(task);
-        current::with(crew, |hand| match hand {
-            Some(hand) => hand.push(task),
-            None => crew.inject(task),
+        current::with(crew, |hand| {
+            self.count(hand);
+            let task = self.prepare(task);
+            match hand {
+                Some(hand) => hand.push(task),
+                None => crew.inject(task),
+            }
         });
     }
 
     /// Spawns a task that only bee `bee`, which has been hired, runs.
     pub(super) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
         let Some(crew) = self.crew() else { return self.run(task) };
+        self.count(None);
         crew.send(bee, self.prepare(task));
+    }
+
+    /// Counts a task that is about to be spawned by the member whose hand it is. The body's thread does so without an atomic operation.
+    #[inline(always)]
+    fn count(&self, hand: Option<&Hand<'_>>) {
+        // Relaxed: only the body's thread reads that it has ended, and that thread has made it so.
+        if hand.is_some_and(|hand| hand.id() == self.owner) && self.open.load(Ordering::Relaxed) >= BODY / 2 {
+            self.spawned.set(self.spawned.get() + 1);
+        } else {
+            // Relaxed: the one who spawns is counted itself, so the count is not zero.
+            self.open.fetch_add(1, Ordering::Relaxed);
+        }
     }
 
     fn crew(&self) -> Option<&Crew> {
@@ -85,14 +108,12 @@ impl<'scope> Scope<'scope> {
     }
 
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        // Relaxed: the one who spawns is counted itself, so the count is not zero.
-        self.open.fetch_add(1, Ordering::Relaxed);
         let scope = Pointer(std::ptr::from_ref(self));
         let work = move || {
-            // SAFETY: the scope waits for this task, which is counted until `end_one`.
+            // SAFETY: the scope waits for this task, which is counted until `end`.
             let scope = unsafe { scope.get() };
             scope.run(task);
-            scope.end_one();
+            scope.end(1);
         };
         // SAFETY: what the task borrows outlives the scope, which waits for it.
         unsafe { HeapJob::task(work) }
@@ -111,10 +132,11 @@ impl<'scope> Scope<'scope> {
         spare.into_iter().for_each(drop_quietly);
     }
 
-    fn end_one(&self) {
+    /// So many of what is counted have ended.
+    fn end(&self, count: usize) {
         let (crew, owner, latch) = (self.crew, self.owner, &raw const self.latch);
         // AcqRel: who ends last has seen what all others did, and hands it on by the latch.
-        let is_last = self.open.fetch_sub(1, Ordering::AcqRel) == 1;
+        let is_last = self.open.fetch_sub(count, Ordering::AcqRel) == count;
         if let Some(crew) = crew.filter(|_| is_last) {
             // SAFETY: the crew outlives its members, of which the calling thread is one.
             let crew = unsafe { &*crew };
@@ -126,7 +148,6 @@ impl<'scope> Scope<'scope> {
 
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: for a reader's eyes.
-        f.debug_struct("Scope").field("open", &self.open.load(Ordering::Relaxed)).finish_non_exhaustive()
+        f.debug_struct("Scope").field("owner", &self.owner).finish_non_exhaustive()
     }
 }

@@ -97,7 +97,7 @@ enum Kind {
     NoTasks,
     Jec(Jec),
     Tickle(Tickle),
-    Notify(Notify),
+    Notify(Box<Notify>),
 }
 
 /// Calls a method of the crew's protocol; without tasks it is the last argument.
@@ -128,7 +128,7 @@ impl Sleep {
 
     /// For a crew of up to `members`.
     pub(crate) fn notify(members: u32) -> Self {
-        Self(Kind::Notify(Notify::new(members)))
+        Self(Kind::Notify(Box::new(Notify::new(members))))
     }
 
     /// Whether there are tasks at all.

@@ -42,6 +42,18 @@ impl<T> List<T> {
         item
     }
 
+    /// Takes the oldest, and moves the older of the others to `other`. For a moment these are in neither.
+    fn take_half(&self, other: &Self) -> Steal<T> {
+        let mut others = VecDeque::new();
+        let first = self.pop(|items| {
+            let first = items.pop_front();
+            others.extend(items.drain(..items.len() / 2));
+            first
+        });
+        others.into_iter().for_each(|item| other.push(item));
+        first.map_or(Steal::Empty, Steal::Success)
+    }
+
     fn is_empty(&self) -> bool {
         self.len.load(Ordering::Acquire) == 0
     }
@@ -60,6 +72,10 @@ impl<T> Injector<T> {
 
     pub(crate) fn steal(&self) -> Steal<T> {
         self.0.pop(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
+    }
+
+    pub(crate) fn steal_batch_and_pop(&self, own: &Worker<T>) -> Steal<T> {
+        self.0.take_half(&own.0)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -94,6 +110,10 @@ impl<T> Worker<T> {
 }
 
 impl<T> Stealer<T> {
+    pub(crate) fn steal_batch_and_pop(&self, own: &Worker<T>) -> Steal<T> {
+        self.0.take_half(&own.0)
+    }
+
     pub(crate) fn steal(&self) -> Steal<T> {
         self.0.pop(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
     }
