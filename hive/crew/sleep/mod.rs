@@ -137,7 +137,7 @@ impl Sleep {
         !matches!(self.0, Kind::NoTasks)
     }
 
-    pub(super) fn search(&self, me: u32) {
+    pub(crate) fn search(&self, me: u32) {
         each!(&self.0, protocol => protocol.search(me), ());
     }
 
@@ -149,11 +149,11 @@ impl Sleep {
         each!(&self.0, protocol => protocol.find(me), false)
     }
 
-    pub(super) fn announce(&self, me: u32) -> Option<Announced> {
+    pub(crate) fn announce(&self, me: u32) -> Option<Announced> {
         each!(&self.0, protocol => protocol.announce(me), Some(Announced(0)))
     }
 
-    pub(super) fn fall_asleep(&self, announced: Announced) -> bool {
+    pub(crate) fn fall_asleep(&self, announced: Announced) -> bool {
         each!(&self.0, protocol => protocol.fall_asleep(announced), true)
     }
 
@@ -173,7 +173,7 @@ impl Sleep {
         each!(&self.0, protocol => protocol.unpark(me), ());
     }
 
-    pub(super) fn post(&self, jobs: u32) -> u32 {
+    pub(crate) fn post(&self, jobs: u32) -> u32 {
         each!(&self.0, protocol => protocol.post(jobs), 0)
     }
 

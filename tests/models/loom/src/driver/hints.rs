@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 20] = [
+const HINTS: [(&str, &[&str]); 22] = [
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),
@@ -22,6 +22,8 @@ const HINTS: [(&str, &[&str]); 20] = [
     ("turn.rs", &["turn"]),
     ("counters.rs", &["task"]),
     ("tickle.rs", &["tickle"]),
+    ("notify.rs", &["notify"]),
+    ("rest.rs:fence#5", &["task_together", "notify_together"]),
     ("rest.rs", &["sleep_one", "task"]),
     ("latch.rs", &["task_latch"]),
     ("resize.rs:fence", &["task_shrink"]),

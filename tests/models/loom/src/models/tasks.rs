@@ -8,7 +8,8 @@ use crate::data::Datum;
 use crate::errand::Errand;
 use crate::hive::{Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
-use crate::sync::Semaphore;
+use crate::stage;
+use crate::sync::{AtomicBool, Ordering, Semaphore, fence};
 
 /// Makes a crew's protocol.
 type Protocol = fn() -> Sleep;
@@ -18,6 +19,7 @@ const TICKLE: Protocol = Sleep::tickle;
 const NOTIFY: Protocol = || Sleep::notify(3);
 
 pub(super) const MODELS: &[Model] = &[
+    Model::all("events", "the events tell who is about to sleep of a task, without a look at any queue", events),
     Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
     Model::up_to(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
     Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
@@ -58,6 +60,30 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
     Model::up_to(2, "notify_together", "task_together, by notifying", || together(NOTIFY)),
 ];
+
+/// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
+/// wakes it.
+fn events() {
+    let shared = Arc::new((Sleep::jec(), AtomicBool::new(false), Datum::new(0)));
+    stage::play();
+    let poster = loom::thread::spawn({
+        let shared = Arc::clone(&shared);
+        move || {
+            let (sleep, queued, woken) = &*shared;
+            queued.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            woken.set(sleep.post(1));
+        }
+    });
+    let (sleep, queued, woken) = &*shared;
+    sleep.search(1);
+    let announced = sleep.announce(1).expect("anybody may be sleepy");
+    fence(Ordering::SeqCst);
+    let has_found = queued.load(Ordering::Relaxed);
+    let is_asleep = !has_found && sleep.fall_asleep(announced);
+    poster.join().expect("it does not panic");
+    assert_eq!(is_asleep, woken.get() == 1, "asleep, and to be woken");
+}
 
 /// The queen posts tasks and waits for each.
 fn outside(sleep: Protocol, bees: u32, tasks: u32) {

@@ -55,7 +55,10 @@ impl Mutant {
 const LOGIC: [(&str, &str); 14] = [
     ("signal.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
     ("untucked.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
-    ("slot.rs:compare_exchange#1=blind-1-2", "a sleeper posted without the swap (asleep to notified)"),
+    (
+        "slot.rs:compare_exchange#1=blind-1-2",
+        "a sleeper posted without the swap, after a lock-free test whether it sleeps (asleep to notified)",
+    ),
     ("slot.rs:compare_exchange#1=blind-4-2", "a parked bee posted without the swap (parked to notified)"),
     ("slot.rs:compare_exchange#1=blind-4-3", "a parked bee called without the swap (parked to surplus)"),
     ("slot.rs:compare_exchange#1=blind-0-1", "falling asleep without the swap (awake to asleep)"),
