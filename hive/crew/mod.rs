@@ -6,6 +6,7 @@
 
 mod attendance;
 mod bee;
+mod charge;
 mod hand;
 mod job;
 mod latch;

@@ -92,7 +92,7 @@ impl Crew {
         if slot.state() != State::Asleep {
             return false;
         }
-        slot.charge(end);
+        slot.charge.give(end);
         self.wake(slot, State::Asleep, State::Notified)
     }
 

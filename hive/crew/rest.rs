@@ -93,7 +93,7 @@ impl Hand<'_> {
         let is_woken = crew.policy().off_core(|| self.is_taken_out_of_bed(is_called));
         self.get_up(!is_woken || slot.was_asleep(), is_woken);
         // Before anything else, because a region's queen relies on it.
-        crew.call_all(self.id() + 1, slot.take_charge());
+        crew.call_all(self.id() + 1, slot.charge.take());
     }
 
     /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.
@@ -171,8 +171,7 @@ impl Crew {
     fn tell(&self, slot: &Slot, from: u32) -> bool {
         match self.sleep.tell(slot.id, Reason::WorkAt(from)) {
             Told::Heard => true,
-            Told::Asleep => self.wake(slot, State::Asleep, State::Notified),
-            Told::PerhapsAsleep => slot.state() == State::Asleep && self.wake(slot, State::Asleep, State::Notified),
+            Told::ToBeWoken => slot.state() == State::Asleep && self.wake(slot, State::Asleep, State::Notified),
             Told::Busy => false,
         }
     }

@@ -19,6 +19,7 @@
 
 use crossbeam_utils::CachePadded;
 
+use super::charge::Charge;
 use super::queues::Desk;
 use crate::sync::{AtomicBool, AtomicU32, Doing, Ordering, Semaphore, Tally};
 
@@ -84,8 +85,8 @@ pub(crate) struct Slot {
     pub(crate) bed: Semaphore,
     /// What whoever posts the bed says with that: whether it has taken the member out of ASLEEP, not out of PARKED.
     was_asleep: AtomicBool,
-    /// The members up to here, from its own number on, that it has to call when it has been woken; 0: none.
-    errand: AtomicU32,
+    /// Whom it has to call when it has been woken.
+    pub(super) charge: Charge,
     /// Where its tasks wait.
     pub(super) desk: Desk,
     /// What it has done.
@@ -102,7 +103,7 @@ impl Slot {
             dozing: AtomicBool::new(false),
             bed: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
-            errand: AtomicU32::new(0),
+            charge: Charge::new(),
             desk: Desk::new(),
             tally: CachePadded::default(),
             doing: Doing::default(),
@@ -142,22 +143,6 @@ impl Slot {
     pub(crate) fn was_asleep(&self) -> bool {
         // Relaxed: as above.
         self.was_asleep.load(Ordering::Relaxed)
-    }
-
-    /// Has the member, which whoever calls this is about to wake, call those up to `end` that come after it.
-    pub(crate) fn charge(&self, end: u32) {
-        // Relaxed: the change of state that follows hands it on.
-        self.errand.store(end, Ordering::Relaxed);
-    }
-
-    /// Up to whom the member has to call those that come after it. Once.
-    pub(crate) fn take_charge(&self) -> u32 {
-        // Relaxed, both: the semaphore orders them.
-        let end = self.errand.load(Ordering::Relaxed);
-        if end > 0 {
-            self.errand.store(0, Ordering::Relaxed);
-        }
-        end
     }
 
     /// A member that has been notified is awake.

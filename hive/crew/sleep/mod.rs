@@ -22,10 +22,8 @@ pub(crate) struct Announced(u32);
 pub(super) enum Told {
     /// It is up, and will look.
     Heard,
-    /// It is asleep, and is to be woken.
-    Asleep,
-    /// It is to be woken if it is asleep.
-    PerhapsAsleep,
+    /// It is to be woken, if its state says that it is asleep.
+    ToBeWoken,
     /// It has work, or has been told of some.
     Busy,
 }
@@ -77,7 +75,7 @@ trait Protocol {
 
     /// Tells a member.
     fn tell(&self, _member: u32, _reason: Reason) -> Told {
-        Told::PerhapsAsleep
+        Told::ToBeWoken
     }
 
     /// What `me` has been told, once.
@@ -178,7 +176,7 @@ impl Sleep {
     }
 
     pub(super) fn tell(&self, member: u32, reason: Reason) -> Told {
-        each!(&self.0, protocol => protocol.tell(member, reason), Told::PerhapsAsleep)
+        each!(&self.0, protocol => protocol.tell(member, reason), Told::ToBeWoken)
     }
 
     pub(super) fn told(&self, me: u32) -> Option<Reason> {

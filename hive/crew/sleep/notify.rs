@@ -133,7 +133,7 @@ impl Protocol for Notify {
                 if is_open(word) {
                     self.count_off();
                 }
-                return if word == SLEEPING { Told::Asleep } else { Told::Heard };
+                return if word == SLEEPING { Told::ToBeWoken } else { Told::Heard };
             }
         }
     }
@@ -189,7 +189,7 @@ mod tests {
         assert_eq!(notify.told(1), Some(Reason::WorkAt(0)));
         let announced = notify.announce(1).unwrap();
         assert!(notify.confirm(1, announced));
-        assert_eq!(notify.tell(1, Reason::WorkAt(0)), Told::Asleep);
+        assert_eq!(notify.tell(1, Reason::WorkAt(0)), Told::ToBeWoken);
     }
 
     #[test]

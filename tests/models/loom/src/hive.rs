@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
+use crate::crew::{Address, Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{stage, verdict};
 
@@ -62,7 +62,12 @@ impl Hive {
     }
 
     fn with(max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self { crew: Arc::new(Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(&[]))), hands: Rc::default() }
+        Self::with_neighbours(max_bees, policy, sleep, &[])
+    }
+
+    fn with_neighbours(max_bees: u32, policy: WaitPolicy, sleep: Sleep, addresses: &[Address]) -> Self {
+        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(addresses));
+        Self { crew: Arc::new(crew), hands: Rc::default() }
     }
 
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
@@ -73,6 +78,13 @@ impl Hive {
     /// As `staffed`, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         Self::with(hired, policy, sleep).raise(hired, bees).up(hired)
+    }
+
+    /// As `with_tasks`, with `bees` members who poll, and the last bee is the queen's nearest.
+    pub(crate) fn with_last_nearest(bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        let core = |member: u32| if member + 1 == bees { 0 } else { member as usize };
+        let addresses: Vec<Address> = (0..bees).map(|member| [Some(core(member)), None, None]).collect();
+        Self::with_neighbours(bees, policy, sleep, &addresses).raise(bees, bees).up(bees)
     }
 
     fn up(self, hired: u32) -> Self {

@@ -55,10 +55,11 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
     Model::up_to(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
     Model::up_to(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
+    Model::up_to(1, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
     Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
     Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
-    Model::up_to(2, "notify_together", "task_together, by notifying", || together(NOTIFY)),
+    Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
 ];
 
 /// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
@@ -185,7 +186,14 @@ fn together(sleep: Protocol) {
 }
 
 fn shrink(sleep: Protocol, bees: u32, to: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
+    shrunk(Hive::with_tasks(bees, bees, SLEEPY, sleep()), to);
+}
+
+fn shrink_nearest(sleep: Protocol) {
+    shrunk(Hive::with_last_nearest(3, SLEEPY, sleep()), 2);
+}
+
+fn shrunk(hive: Hive, to: u32) {
     let resizer = Helper::spawn(&hive, move |hive| hive.resize(to));
     let (errand, task) = Errand::new();
     hive.crew.inject(task);
