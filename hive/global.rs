@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use crate::error::{ResizeError, SpmdError};
 use crate::hive::Hive;
 use crate::region::Bee;
+use crate::stats::Stats;
 use crate::tasks::Scope;
 
 /// The hive of the process, made on first use: as many members as CPUs that the process may really use, or as the
@@ -135,6 +136,15 @@ pub fn spawn(task: impl FnOnce() + Send + 'static) {
 /// As [`Hive::spawn_on`].
 pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
     global().spawn_on(bee, task);
+}
+
+/// What the members of the [global](global()) hive have done so far. See [`Hive::stats`].
+///
+/// ```
+/// println!("{}", hive::stats());
+/// ```
+pub fn stats() -> Stats {
+    global().stats()
 }
 
 /// Runs `work` once on each bee of the [global](global()) hive. See [`Hive::broadcast`].

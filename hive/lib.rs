@@ -11,8 +11,9 @@
 //! - [`Bee::barrier`] lets them wait for each other; [`Bee::split`] says which part of a range is whose.
 //! - [`resize`] parks surplus members, so that their cores are free for others, and brings them back; [`settle`] waits until
 //!   those cores are free.
+//! - Between regions the same members run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`], [`broadcast`], [`install`].
 //! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its members are bound;
-//!   [`Hive::report`] says what is in effect.
+//!   [`Hive::report`] says what is in effect, [`Hive::stats`] what has been done.
 //!
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of members a hive starts with, where the program does not say.
@@ -22,8 +23,8 @@
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
 //! # How it works
-//! How a region starts, how its members meet, and how the hive is resized while it runs is described, and proved, in `protocols`
-//! (the pages `docs/start.md`, `docs/muster.md` and `docs/resize.md` of the repository).
+//! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
+//! (the pages in `docs/` of the repository).
 
 mod asymmetric_fence;
 mod bond;
@@ -65,7 +66,7 @@ mod watchdog;
 pub use build_info::{BuildInfo, build_info};
 pub use config::{Builder, SleepProtocol};
 pub use error::{BuildError, ResizeError, SpmdError};
-pub use global::{broadcast, global, install, join, resize, scope, settle, spawn, spawn_on, spmd, spmd_map, try_spmd};
+pub use global::{broadcast, global, install, join, resize, scope, settle, spawn, spawn_on, spmd, spmd_map, stats, try_spmd};
 pub use hive::Hive;
 pub use region::Bee;
 pub use report::Report;
