@@ -50,8 +50,8 @@ impl Notify {
 
     fn change(&self, member: u32, from: u32, to: u32) -> bool {
         let word = &self.words[member as usize];
-        // AcqRel: pairs with itself, so that whoever has told a SLEEPING member finds it in state ASLEEP, which it was before.
-        word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed).is_ok()
+        // Acquire: pairs with the fence in `go_to_sleep`, before which a member that is SLEEPING has become ASLEEP: whoever tells it finds it so.
+        word.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
     /// Whatever `me` was, it is `to` now, which is not open. What it was.

@@ -45,7 +45,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
     Model::up_to(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
-    Model::up_to(1, "tickle_together", "task_together, by tickling", || together(TICKLE)),
+    Model::up_to(2, "tickle_together", "task_together, by tickling", || together(TICKLE)),
     Model::up_to(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
     Model::up_to(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
     Model::up_to(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
