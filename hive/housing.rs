@@ -85,3 +85,38 @@ fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Pin, P
     let places = Places::new(&habitat.machine, &pin, taken);
     places.map(|places| (pin, places)).map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::config::Builder;
+    use crate::environment::Environment;
+    use crate::topology::{Machine, RawCpu, Source};
+
+    #[test]
+    fn neighbours_follow_the_machine() {
+        // Two nodes of two clusters of two cores of two threads; numbers that no machine here has.
+        let cpu =
+            |cpu: u64| RawCpu { os_index: 7_000 + cpu as usize, core: cpu / 2, cluster: cpu / 4, node: cpu / 8, package: 0 };
+        let machine = Arc::new(Machine::new((0..16).map(cpu), Source::Flat, true));
+        let environment = Environment { bees: None, pin: None, spin: None, warnings: Vec::new() };
+        let config = Builder::new().bees(16).pin(Pin::Core).resolve(&environment, 16).unwrap();
+        let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
+        let housing = Housing::find(&config, &habitat).unwrap();
+        let neighbours = housing.neighbours(config.max_bees);
+        for member in 0..16 {
+            let own = housing.planned(member as usize).unwrap();
+            let shared = |other: u32| {
+                let place = housing.planned(other as usize).unwrap();
+                [place.core() == own.core(), place.cluster() == own.cluster(), place.node() == own.node()]
+            };
+            let found: Vec<_> = neighbours.of(member).map(|(other, _)| shared(other)).collect();
+            assert_eq!(found.len(), 15);
+            assert!(found.is_sorted_by(|a, b| a >= b), "member {member}: {found:?}");
+            assert_eq!([0, 1, 2].map(|level| found.iter().filter(|shared| shared[level]).count()), [1, 3, 7]);
+        }
+        assert_eq!(neighbours.first_stranger(), 16);
+    }
+}

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::Crew;
+use super::kept::Kept;
 use super::latch::Latch;
 use super::neighbours::Distance;
 use super::sleep::Reason;
@@ -16,19 +17,12 @@ pub(crate) struct Hand<'c> {
     id: u32,
     /// None only while this is dropped.
     own: Option<Worker<Task>>,
-    /// Second halves of joins that nobody has asked for yet, oldest first. Not in the deque, where each would cost what only stolen ones need.
-    kept: [Cell<Option<Task>>; KEPT],
-    /// How many of them there have been, and how many have gone to the deque.
-    kept_end: Cell<usize>,
-    kept_start: Cell<usize>,
+    kept: Kept,
     /// Whether it is counted among those without work.
     is_counted: Cell<bool>,
     /// Whether it was woken and has had nothing to do since.
     is_woken: Cell<bool>,
 }
-
-/// Joins beyond these run their halves in order: what is kept is enough to share, and it is the larger.
-const KEPT: usize = 4;
 
 impl<'c> Hand<'c> {
     /// Member `id` of the crew, which is nowhere else.
@@ -37,9 +31,7 @@ impl<'c> Hand<'c> {
             crew,
             id,
             own: Some(crew.slot(id).desk.sit_down()),
-            kept: Default::default(),
-            kept_end: Cell::new(0),
-            kept_start: Cell::new(0),
+            kept: Kept::new(),
             is_counted: Cell::new(false),
             is_woken: Cell::new(false),
         }
@@ -75,36 +67,25 @@ impl<'c> Hand<'c> {
     /// Whether as many tasks are kept as may be.
     #[inline(always)]
     pub(crate) fn has_kept_enough(&self) -> bool {
-        self.kept_end.get() - self.kept_start.get() == KEPT
+        self.kept.is_full()
     }
 
     /// Keeps a task until somebody asks for work. Returns what `take_back` needs.
     #[inline(always)]
     pub(crate) fn keep(&self, task: Task) -> usize {
-        let number = self.kept_end.get();
-        self.kept[number % KEPT].set(Some(task));
-        self.kept_end.set(number + 1);
-        number
+        self.kept.put(task)
     }
 
     /// Takes back the task that was kept last, unless it has been shared. Says whether it was there.
     #[inline(always)]
     pub(crate) fn take_back(&self, number: usize) -> bool {
-        let is_there = number >= self.kept_start.get();
-        if is_there {
-            debug_assert_eq!(number + 1, self.kept_end.get(), "joins end in the reverse order of their beginning");
-            self.kept_end.set(number);
-        } else {
-            // All before it have been shared, too.
-            self.kept_end.set(self.kept_start.get());
-        }
-        is_there
+        self.kept.take_back(number)
     }
 
     /// Shares the oldest task kept if somebody has nothing to do.
     #[inline(always)]
     pub(crate) fn share(&self) {
-        if self.crew.sleep.is_anybody_inactive() && self.kept_start.get() < self.kept_end.get() {
+        if self.crew.sleep.is_anybody_inactive() && !self.kept.is_empty() {
             self.share_oldest();
         }
     }
@@ -112,12 +93,10 @@ impl<'c> Hand<'c> {
     #[cold]
     fn share_oldest(&self) {
         // One at a time: who takes it looks for more when it is done.
-        if self.own().is_empty() {
-            let number = self.kept_start.get();
-            self.kept_start.set(number + 1);
-            if let Some(task) = self.kept[number % KEPT].take() {
-                self.push(task);
-            }
+        if self.own().is_empty()
+            && let Some(task) = self.kept.take_oldest()
+        {
+            self.push(task);
         }
     }
 
@@ -168,6 +147,7 @@ impl<'c> Hand<'c> {
 
     /// Takes a task from where there may be many, and some of the others for later.
     fn take_some(&self, take: impl FnOnce(&Worker<Task>) -> Option<Task>) -> Option<Task> {
+        let _under_way = self.crew.posting();
         let task = take(self.own())?;
         if !self.own().is_empty() {
             // While they were in neither queue, others may have looked in vain.

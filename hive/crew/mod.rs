@@ -9,6 +9,7 @@ mod bee;
 mod charge;
 mod hand;
 mod job;
+mod kept;
 mod latch;
 mod member;
 mod muster;
