@@ -39,6 +39,21 @@ pub(crate) fn inside_any() -> bool {
     !INNERMOST.get().is_null()
 }
 
+/// Whether the calling thread is inside a region of any hive whose other members may wait for it.
+pub(crate) fn is_in_a_team() -> bool {
+    let mut next = INNERMOST.get();
+    while !next.is_null() {
+        // SAFETY: as in `with_outermost`.
+        let frame = unsafe { &*next };
+        // SAFETY: as in `with_outermost`.
+        if unsafe { &*frame.member }.team() > 1 {
+            return true;
+        }
+        next = frame.outer;
+    }
+    false
+}
+
 /// Calls `use_it` with the member that the calling thread is in the innermost region that it is inside of, if it is inside of one.
 pub(crate) fn innermost<R>(use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
     let frame = INNERMOST.get();

@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
 use common::tasks::{Counted, Payload, assert_all_works, builders, fib, join_apart, whose};
-use common::{Gate, alone, hush};
+use common::{Gate, alone, hush, panic_of};
 use hive::Hive;
 
 fn add(count: &AtomicUsize, number: usize) {
@@ -322,28 +322,31 @@ fn broadcast_ends_with_a_panic_when_it_has_run_on_all_bees() {
     }
 }
 
-/// There it goes from bee to bee, for want of a member that could wait.
+/// The bees that it would wait for may be waiting for its caller.
 #[test]
-fn broadcast_to_a_busy_hive_from_a_region_of_another_ends_with_a_panic_when_it_has_run_on_all_bees() {
+fn broadcast_from_a_bee_or_a_region_of_any_hive_is_refused() {
     let _alone = alone();
     hush("as expected");
-    let (hive, other) = (Hive::new(4).unwrap(), Hive::new(2).unwrap());
-    without_place(&hive, || {
-        other.spmd(2, |bee| {
-            if !bee.is_queen() {
-                let ran = AtomicUsize::new(0);
-                let panicked = whose(|| {
-                    hive.broadcast(|bee| {
-                        add(&ran, 1);
-                        if bee == 1 {
-                            panic_any(Payload("bee"));
-                        }
-                    });
-                });
-                assert_eq!((panicked, ran.into_inner()), ("bee", 3));
-            }
+    let (hive, other) = (Hive::new(3).unwrap(), Hive::new(2).unwrap());
+    let refused = |ran: &AtomicUsize| {
+        let refusal = panic_of(|| {
+            hive.broadcast(|_| add(ran, 1));
         });
-    });
-    assert_all_works(&hive, 4);
+        let refusal = refusal.downcast_ref::<&str>().copied().expect("a message");
+        assert!(refusal.contains("broadcast") && refusal.contains("spawn_on"), "{refusal}");
+    };
+    let ran = AtomicUsize::new(0);
+    for of in [&hive, &other] {
+        of.spmd(2, |_| refused(&ran));
+        of.broadcast(|_| refused(&ran));
+        // A bee is one also where it has the place of another hive's queen.
+        of.broadcast(|_| hive.install(|| refused(&ran)));
+    }
+    assert_eq!(ran.load(Ordering::Relaxed), 0);
+    hive.spmd(1, |_| drop(hive.broadcast(|_| add(&ran, 1))));
+    hive.install(|| hive.broadcast(|_| add(&ran, 1)));
+    other.install(|| hive.broadcast(|_| add(&ran, 1)));
+    assert_eq!(ran.into_inner(), 6);
+    assert_all_works(&hive, 3);
     assert_all_works(&other, 2);
 }

@@ -93,7 +93,12 @@ impl Crew {
             return false;
         }
         slot.charge.give(end);
-        self.wake(slot, State::Asleep, State::Notified)
+        let is_woken = self.wake(slot, State::Asleep, State::Notified);
+        if !is_woken {
+            // Not to be found when it is woken for something else.
+            slot.charge.take();
+        }
+        is_woken
     }
 
     /// Wakes member `id` if it is in bed. A parked one does what it is called for as a surplus bee and parks again: the hive was made smaller while this

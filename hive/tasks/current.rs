@@ -11,6 +11,8 @@ use crate::frame;
 thread_local! {
     /// Erased: it lives as long as `within` runs.
     static CURRENT: Cell<*const Hand<'static>> = const { Cell::new(ptr::null()) };
+    /// Whether the thread is a bee, of whatever hive; in the queen's place of another one it still is.
+    static IS_BEE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Runs `work` as the member whose `hand` it is.
@@ -22,6 +24,10 @@ pub(crate) fn within<R>(hand: &Hand<'_>, work: impl FnOnce() -> R) -> R {
         }
     }
     let _back = Back(CURRENT.replace(ptr::from_ref(hand).cast()));
+    if hand.id() > 0 {
+        // For good: a bee's thread is nothing else.
+        IS_BEE.set(true);
+    }
     work()
 }
 
@@ -39,6 +45,11 @@ fn here<R>(use_it: impl FnOnce(Option<&Hand<'_>>) -> R) -> R {
     }
     // SAFETY: `within` takes the pointer back before the hand goes, and only this thread reads it.
     use_it(Some(unsafe { &*hand }))
+}
+
+/// Whether the calling thread is a bee of any hive.
+pub(super) fn is_bee() -> bool {
+    IS_BEE.get()
 }
 
 /// Whether the calling thread is a member of `crew` that may run tasks.

@@ -155,24 +155,21 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee, or by a member of a region of this hive: what it waits
-    /// for may be at a barrier, and waiting for its caller. There, [`spawn_on`](Self::spawn_on) each bee.
+    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee, or by a member of a region, of whatever hive: the bee
+    /// that it waits for may be waiting for its caller, at a barrier. There, [`spawn_on`](Self::spawn_on) each bee.
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
         assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        assert!(
+            !current::is_bee() && !frame::is_in_a_team(),
+            "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; spawn_on each bee instead"
+        );
         let crew = &self.colony.crew;
         let results: Vec<_> = (1..self.bees()).map(|_| Mutex::new(None)).collect();
         let put = |bee: u32| *results[bee as usize - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee as usize));
         let bees = 1..=results.len() as u32;
-        current::with(crew, |hand| {
-            let is_in_region = frame::with_outermost(crew, |member| member.team() > 1) == Some(true);
-            assert!(
-                !is_in_region && hand.is_none_or(|hand| hand.id() == 0),
-                "broadcast is called on a bee or inside a region of its own hive, where it may wait for who waits for its caller; spawn_on each bee instead"
-            );
-            match hand {
-                Some(_) => scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
-                None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
-            }
+        current::with(crew, |hand| match hand {
+            Some(_) => scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
+            None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
         });
         let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
         results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
