@@ -55,7 +55,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
     Model::up_to(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
     Model::up_to(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
-    Model::up_to(1, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
+    Model::up_to(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
     Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
     Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
@@ -189,8 +189,15 @@ fn shrink(sleep: Protocol, bees: u32, to: u32) {
     shrunk(Hive::with_tasks(bees, bees, SLEEPY, sleep()), to);
 }
 
+/// The other bee has had time to fall asleep.
 fn shrink_nearest(sleep: Protocol) {
-    shrunk(Hive::with_last_nearest(3, SLEEPY, sleep()), 2);
+    let hive = Hive::with_last_nearest(3, SLEEPY, sleep());
+    (0..2).for_each(|_| loom::thread::yield_now());
+    hive.resize(2);
+    let (errand, task) = Errand::new();
+    hive.crew.inject(task);
+    errand.wait();
+    hive.end();
 }
 
 fn shrunk(hive: Hive, to: u32) {
