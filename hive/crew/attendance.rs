@@ -71,14 +71,14 @@ impl Attendance {
             // who reads a later one has it too.
             self.word.fetch_add(u64::from(bees - now) * Reading::BEE, Ordering::Release);
         } else {
-            // Relaxed: the fences of `Crew::start` and `Life::park` say what the queen reads of it.
+            // Relaxed: the fences of `Crew::start` and `Hand::park` say what the queen reads of it.
             self.word.fetch_sub(u64::from(now - bees) * Reading::BEE, Ordering::Relaxed);
         }
     }
 
     /// Counts a bee that is about to become ASLEEP.
     pub(crate) fn falls_asleep(&self) {
-        // Relaxed: the fences of `Crew::start` and `Life::sleep` say what the queen reads of it.
+        // Relaxed: the fences of `Crew::start` and `Hand::go_to_sleep` say what the queen reads of it.
         let before = Reading(self.word.fetch_add(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() < u32::from(u16::MAX), "one more asleep than there can be: {before:?}");
     }

@@ -55,8 +55,8 @@ impl Crew {
     fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) -> bool {
         // SAFETY: the caller has the turn, and whoever had it before kept it until its team had arrived.
         unsafe { self.signal.publish(team, order) };
-        // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Life::sleep` and
-        // `Life::park`.
+        // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Hand::go_to_sleep`
+        // and `Hand::park`.
         fence(Ordering::SeqCst);
         let late = !self.attendance.read().all_up(team);
         if late {

@@ -35,7 +35,7 @@ impl Hand<'_> {
             return None;
         }
         // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
-        // Pairs with the fences in `Crew::start`, `post`, `post_to` and `set_latch`.
+        // Pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
         fence(Ordering::SeqCst);
         if !crew.sleep.confirm(self.id(), announced) || self.is_wanted(&is_called) {
             if slot.change(State::Asleep, State::Awake) {
@@ -65,7 +65,7 @@ impl Hand<'_> {
         if !slot.change(State::Surplus, State::Parked) {
             return;
         }
-        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `post`, `post_to` and `set_latch`.
+        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
         fence(Ordering::SeqCst);
         let is_needed = is_called() || crew.has_mail(slot) || (crew.bees() == 1 && crew.is_work_queued());
         if is_needed && slot.change(State::Parked, State::Surplus) {
