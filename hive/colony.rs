@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::config::{Config, SleepProtocol};
-use crate::crew::{Crew, Hand, Life, Member, Part, Sleep};
+use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Turned};
 use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
 use crate::fork;
 use crate::frame;
@@ -84,17 +84,33 @@ impl Colony {
             self.alone(part);
             return Ok(());
         }
-        let turn = if frame::inside_any() || tasks::is_anywhere() { self.turn_inside() } else { Some(self.crew.take_turn()) };
-        let Some(mut turn) = turn else {
-            self.alone(part);
-            return Ok(());
+        if frame::inside_any() || tasks::is_anywhere() {
+            return self.spmd_inside(team, part);
+        }
+        self.spmd_in_turn(&mut self.crew.take_turn(), team, part)
+    }
+
+    /// Runs a region of a thread that is inside a region, or runs tasks: as a team of one where it may not have the turn.
+    #[cold]
+    fn spmd_inside<P: Part>(self: &Arc<Self>, team: u32, part: &P) -> Result<(), SpmdError> {
+        let in_turn = |turn: Option<&mut Turned<'_>>| match turn {
+            Some(turn) => self.spmd_in_turn(turn, team, part),
+            None => {
+                self.alone(part);
+                Ok(())
+            }
         };
+        if frame::inside(&self.crew) { in_turn(None) } else { tasks::with_turn(&self.crew, in_turn) }
+    }
+
+    #[inline]
+    fn spmd_in_turn<P: Part>(self: &Arc<Self>, turn: &mut Turned<'_>, team: u32, part: &P) -> Result<(), SpmdError> {
         // Dropped before the turn: another queen's region may have wishes of its own.
         let _resize = AfterRegion(self);
         if team > self.crew.bees() {
             self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
         }
-        self.crew.region(&mut turn, team, part);
+        self.crew.region(turn, team, part);
         Ok(())
     }
 
@@ -103,12 +119,6 @@ impl Colony {
     fn alone<P: Part>(self: &Arc<Self>, part: &P) {
         let alone = Alone { colony: self, member: Member::alone(&self.crew) };
         part.run(&alone.member);
-    }
-
-    /// The turn, for a thread that is inside a region: it does not wait, because the one who has the turn may be waiting for it.
-    #[cold]
-    fn turn_inside(&self) -> Option<crate::crew::Turned<'_>> {
-        if frame::inside(&self.crew) || tasks::is_at(&self.crew) { None } else { self.crew.try_take_turn() }
     }
 
     #[inline]

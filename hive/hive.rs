@@ -94,7 +94,8 @@ impl Hive {
     /// one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than `n` members it grows first;
     /// if it has more, the others stay as they are: a change of team size costs nothing.
     ///
-    /// A region started inside a region of the same hive runs at once as a team of one ([`Bee::count`] is 1). Inside a region of another
+    /// A region started inside a region, a task or a join of the same hive runs at once as a team of one ([`Bee::count`] is 1); in the body of
+    /// [`install`](Self::install) or of a [`scope`](Self::scope) in the queen's place it is a real team. Inside a region of another
     /// hive it is a real team if this hive is free, and a team of one if it is busy. So no nesting of hives can deadlock. From outside,
     /// a second queen waits for her turn; turns go in order of arrival. (A region's body must therefore not wait for
     /// a thread that waits for its turn on the same hive.)

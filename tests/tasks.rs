@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread;
@@ -203,6 +204,38 @@ fn a_region_in_a_task_is_a_team_of_one() {
         let counts = hive.join(|| hive.spmd_map(2, |bee| bee.count()), || hive.spmd_map(2, |bee| bee.count()));
         assert_eq!(counts, (vec![1], vec![1]));
     }
+}
+
+#[test]
+fn a_region_in_the_queen_s_place_is_a_real_one_where_nobody_waits_for_its_caller() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let counts = |n: usize| hive.spmd_map(n, |bee| (bee.id(), bee.count()));
+    let all = vec![(0, 3), (1, 3), (2, 3)];
+    let (ran, outer) = (AtomicUsize::new(0), thread::current().id());
+    hive.install(|| {
+        assert_eq!(thread::current().id(), outer);
+        assert_eq!(counts(3), all);
+        // Again and again, with tasks around it and in it.
+        hive.scope(|scope| {
+            (0..100).for_each(|_| scope.spawn(|_| add(&ran, 1)));
+            assert_eq!(counts(3), all);
+            hive.spmd(3, |bee| {
+                bee.barrier();
+                hive.scope(|scope| scope.spawn(|_| add(&ran, 1)));
+                assert_eq!(counts(2), [(0, 1), (1, 1)][..1], "inside a region");
+                bee.barrier();
+            });
+            scope.spawn(|_| assert_eq!(counts(3), [(0, 1)], "in a task"));
+        });
+        hive.join(|| assert_eq!(counts(3), [(0, 1)], "in a join"), || assert_eq!(counts(3), [(0, 1)]));
+        let panicked = catch_unwind(AssertUnwindSafe(|| hive.spmd(3, |bee| assert!(bee.id() != 1, "as expected"))));
+        assert!(panicked.is_err());
+        assert_eq!(counts(3), all, "the turn has come back");
+        // A larger one than the hive.
+        assert_eq!(counts(5).len(), 5);
+    });
+    assert_eq!((ran.into_inner(), counts(3)), (103, all));
 }
 
 #[test]

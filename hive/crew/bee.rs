@@ -10,7 +10,7 @@ use super::{Crew, Member};
 use crate::sync::{Activity, Count, Hold};
 
 /// The life of a bee: member `id` of the crew, on a thread of its own.
-pub(crate) struct Life<'c> {
+pub(crate) struct Life<'h, 'c> {
     crew: &'c Crew,
     slot: &'c Slot,
     id: u32,
@@ -19,12 +19,12 @@ pub(crate) struct Life<'c> {
     seen: u64,
     hold: Hold,
     /// What it runs tasks with.
-    hand: &'c Hand<'c>,
+    hand: &'h Hand<'c>,
 }
 
-impl<'c> Life<'c> {
+impl<'h, 'c> Life<'h, 'c> {
     /// The bee whose `hand` it is, hired when the crew had come to the region `hired_at`.
-    pub(crate) fn new(hand: &'c Hand<'c>, hired_at: u64) -> Self {
+    pub(crate) fn new(hand: &'h Hand<'c>, hired_at: u64) -> Self {
         let (crew, id) = (hand.crew(), hand.id());
         Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::new(), hand }
     }

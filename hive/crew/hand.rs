@@ -2,13 +2,13 @@
 
 use std::cell::Cell;
 
-use super::Crew;
 use super::kept::Kept;
 use super::latch::Latch;
 use super::neighbours::Distance;
 use super::sleep::Reason;
 use super::slot::{Slot, State};
 use super::task::Task;
+use super::{Crew, Turned};
 use crate::sync::{Count, Worker};
 
 /// A member that runs tasks, on its own thread.
@@ -22,6 +22,10 @@ pub(crate) struct Hand<'c> {
     is_counted: Cell<bool>,
     /// Whether it was woken and has had nothing to do since.
     is_woken: Cell<bool>,
+    /// Tasks, and joins whose second half it keeps, that it is in the middle of.
+    depth: Cell<u32>,
+    /// The turn, while its thread is in the queen's place for the sake of tasks and has not lent it to a region.
+    turn: Cell<Option<Turned<'c>>>,
 }
 
 impl<'c> Hand<'c> {
@@ -34,7 +38,43 @@ impl<'c> Hand<'c> {
             kept: Kept::new(),
             is_counted: Cell::new(false),
             is_woken: Cell::new(false),
+            depth: Cell::new(0),
+            turn: Cell::new(None),
         }
+    }
+
+    /// The queen of a crew between regions, whose turn it is.
+    pub(crate) fn of_queen(crew: &'c Crew, turn: Turned<'c>) -> Self {
+        let hand = Self::new(crew, 0);
+        hand.turn.set(Some(turn));
+        hand
+    }
+
+    /// Lends the turn, for a region, to `use_it`; None if there is none to lend, or the member is in the middle of a task or a join, which a bee may be waiting for.
+    pub(crate) fn lend_turn<R>(&self, use_it: impl FnOnce(Option<&mut Turned<'c>>) -> R) -> R {
+        struct Lent<'h, 'c>(&'h Cell<Option<Turned<'c>>>, Option<Turned<'c>>);
+        impl Drop for Lent<'_, '_> {
+            fn drop(&mut self) {
+                self.0.set(self.1.take());
+            }
+        }
+        if self.depth.get() > 0 {
+            return use_it(None);
+        }
+        let mut lent = Lent(&self.turn, self.turn.take());
+        use_it(lent.1.as_mut())
+    }
+
+    /// Begins what others may be waiting for: a task, or both halves of a join. Nothing unwinds between this and `leave`.
+    #[inline(always)]
+    pub(crate) fn enter(&self) {
+        self.depth.set(self.depth.get() + 1);
+    }
+
+    /// Ends it.
+    #[inline(always)]
+    pub(crate) fn leave(&self) {
+        self.depth.set(self.depth.get() - 1);
     }
 
     #[inline(always)]
@@ -164,7 +204,9 @@ impl<'c> Hand<'c> {
     pub(super) fn run(&self, task: Task) {
         self.work();
         self.slot().tally.add(Count::Tasks);
+        self.enter();
         self.crew.note_task(self.id, || task.run());
+        self.leave();
     }
 
     /// Notes that the member has something to do.

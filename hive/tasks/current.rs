@@ -52,11 +52,6 @@ pub(super) fn is_bee() -> bool {
     IS_BEE.get()
 }
 
-/// Whether the calling thread is a member of `crew` that may run tasks.
-pub(crate) fn is_at(crew: &Crew) -> bool {
-    with(crew, |hand| hand.is_some())
-}
-
 /// Whether the calling thread is a member of any hive that may run tasks.
 #[inline(always)]
 pub(crate) fn is_anywhere() -> bool {

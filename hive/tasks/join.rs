@@ -35,6 +35,7 @@ where
     let job = StackJob::new(hand, b);
     // SAFETY: the job stays here until it is taken back or its latch is set, both below, also when `a` panics.
     let number = hand.keep(unsafe { job.task() });
+    hand.enter();
     let a = catch_unwind(AssertUnwindSafe(a));
     let b = if hand.take_back(number) {
         catch_unwind(AssertUnwindSafe(job.into_work()))
@@ -42,6 +43,7 @@ where
         hand.work_until(job.latch());
         job.into_result()
     };
+    hand.leave();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => {

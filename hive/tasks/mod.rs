@@ -11,5 +11,6 @@ mod scope;
 mod stack_job;
 
 pub use current::{current, yield_now};
-pub(crate) use current::{is_anywhere, is_at, within};
+pub(crate) use current::{is_anywhere, within};
+pub(crate) use place::with_turn;
 pub use scope::Scope;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{blocked, current};
 use crate::colony::Colony;
-use crate::crew::Hand;
+use crate::crew::{Crew, Hand, Turned};
 use crate::frame;
 
 /// Runs `work` as a member of the hive: on the calling thread if that can be one now; else on a bee, while the thread waits.
@@ -22,10 +22,10 @@ pub(super) fn run<R: Send>(colony: &Arc<Colony>, work: impl FnOnce(Option<&Hand<
         }
         // Member 0 of a region has the turn already.
         if frame::with_outermost(crew, |member| member.team() > 1 && member.id() == 0) == Some(true) {
-            return in_queens_place(colony, |hand| work(Some(hand)));
+            return at_work(&Hand::new(crew, 0), |hand| work(Some(hand)));
         }
-        if let Some(_turn) = crew.try_take_turn() {
-            return in_queens_place(colony, |hand| work(Some(hand)));
+        if let Some(turn) = crew.try_take_turn() {
+            return at_work(&Hand::of_queen(crew, turn), |hand| work(Some(hand)));
         }
         if frame::inside_any() || current::is_anywhere() {
             return work(None);
@@ -35,8 +35,17 @@ pub(super) fn run<R: Send>(colony: &Arc<Colony>, work: impl FnOnce(Option<&Hand<
     })
 }
 
-/// Runs `work` as member 0. The calling thread has the turn.
-fn in_queens_place<R>(colony: &Colony, work: impl FnOnce(&Hand<'_>) -> R) -> R {
+/// Calls `use_it` with the turn of `crew`, for a thread that is inside a region or runs tasks: its own, if it is in the queen's place and nobody may be waiting for what it is doing;
+/// else the turn if nobody has it. It does not wait, because the one who has the turn may be waiting for this thread.
+pub(crate) fn with_turn<R>(crew: &Crew, use_it: impl FnOnce(Option<&mut Turned<'_>>) -> R) -> R {
+    current::with(crew, |hand| match hand {
+        Some(hand) => hand.lend_turn(use_it),
+        None => use_it(crew.try_take_turn().as_mut()),
+    })
+}
+
+/// Runs `work` as the member whose hand it is: 0. The calling thread has the turn.
+fn at_work<R>(hand: &Hand<'_>, work: impl FnOnce(&Hand<'_>) -> R) -> R {
     /// Leaves what she has not run to the bees, however she goes.
     struct Leave<'h, 'c>(&'h Hand<'c>);
     impl Drop for Leave<'_, '_> {
@@ -44,7 +53,6 @@ fn in_queens_place<R>(colony: &Colony, work: impl FnOnce(&Hand<'_>) -> R) -> R {
             self.0.leave_tasks();
         }
     }
-    let hand = Hand::new(&colony.crew, 0);
-    let _leave = Leave(&hand);
-    current::within(&hand, || work(&hand))
+    let _leave = Leave(hand);
+    current::within(hand, || work(hand))
 }
