@@ -85,7 +85,7 @@ impl Hive {
     }
 
     /// Runs `work` as a member of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at once, and returns what it returns: on the calling
-    /// thread, if that is a bee or can take the queen's place; else on a bee, while it waits.
+    /// thread, if that is a bee or can take the queen's place; else on a bee, while it waits. In the queen's place a region that `work` starts is a real one, too.
     ///
     /// ```
     /// assert_eq!(hive::install(|| hive::join(|| 1, || 2)), (1, 2));
