@@ -205,7 +205,8 @@ impl Hive {
         self.colony.config.max_bees as usize
     }
 
-    /// The number of surplus bees that are still on a core: exact, and 0 when the hive has settled.
+    /// The number of surplus bees that are still on a core: never too low, so that 0 means that the cores are free; while bees are being resized or called it may be one or two
+    /// too high for a moment.
     pub fn bees_not_yet_tucked_in(&self) -> usize {
         self.colony.crew.untucked() as usize
     }

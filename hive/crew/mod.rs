@@ -121,9 +121,11 @@ impl Crew {
         self.attendance.read().bees()
     }
 
-    /// Surplus bees that are still on a core.
+    /// Surplus bees that are still on a core. Whoever is about to change a bee's state counts it first, and may lose the change to somebody else: so for a moment there
+    /// may seem to be more than there are bees.
     pub(crate) fn untucked(&self) -> u32 {
-        self.untucked.count()
+        let bees = self.all_slots().count() as u32 - 1;
+        self.untucked.count().min(bees)
     }
 
     pub(crate) fn policy(&self) -> &WaitPolicy {
