@@ -3,7 +3,7 @@
 #![expect(unsafe_code, reason = "follows pointers to frames further up this thread's stack")]
 
 use std::cell::Cell;
-use std::ptr;
+use std::{iter, ptr};
 
 use crate::crew::{Crew, Member};
 
@@ -41,29 +41,14 @@ pub(crate) fn inside_any() -> bool {
 
 /// Whether the calling thread is inside a region of any hive whose other members may wait for it.
 pub(crate) fn is_in_a_team() -> bool {
-    let mut next = INNERMOST.get();
-    while !next.is_null() {
-        // SAFETY: as in `with_outermost`.
-        let frame = unsafe { &*next };
-        // SAFETY: as in `with_outermost`.
-        if unsafe { &*frame.member }.team() > 1 {
-            return true;
-        }
-        next = frame.outer;
-    }
-    false
+    // SAFETY: nothing is kept.
+    unsafe { members() }.any(|member| member.team() > 1)
 }
 
 /// Calls `use_it` with the member that the calling thread is in the innermost region that it is inside of, if it is inside of one.
 pub(crate) fn innermost<R>(use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
-    let frame = INNERMOST.get();
-    if frame.is_null() {
-        return None;
-    }
-    // SAFETY: `within` takes a frame off the list before its stack goes, and frames are read by their own thread only.
-    let frame = unsafe { &*frame };
-    // SAFETY: the member outlives the call of `within` that made the frame.
-    Some(use_it(unsafe { &*frame.member }))
+    // SAFETY: the member goes to `use_it` only.
+    unsafe { members() }.next().map(use_it)
 }
 
 /// Whether the calling thread is inside a region of `crew`, however deep.
@@ -73,19 +58,26 @@ pub(crate) fn inside(crew: &Crew) -> bool {
 
 /// Calls `use_it` with the member that the calling thread is in the outermost region of `crew` that it is inside of, if it is inside of one.
 pub(crate) fn with_outermost<R>(crew: &Crew, use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
-    let mut found = None;
+    // SAFETY: the member goes to `use_it` only.
+    unsafe { members() }.filter(|member| ptr::eq(member.crew(), crew)).last().map(use_it)
+}
+
+/// The members that the calling thread is in the regions that it is inside of, innermost first.
+///
+/// # Safety
+/// They are not used after the caller has returned.
+unsafe fn members<'f>() -> impl Iterator<Item = &'f Member<'f>> {
     let mut next = INNERMOST.get();
-    while !next.is_null() {
+    iter::from_fn(move || {
+        if next.is_null() {
+            return None;
+        }
         // SAFETY: `within` takes a frame off the list before its stack goes, and frames are read by their own thread only.
         let frame = unsafe { &*next };
-        // SAFETY: the member outlives the call of `within` that made the frame.
-        let member = unsafe { &*frame.member };
-        if ptr::eq(member.crew(), crew) {
-            found = Some(member);
-        }
         next = frame.outer;
-    }
-    found.map(use_it)
+        // SAFETY: the member outlives the call of `within` that made the frame.
+        Some(unsafe { &*frame.member })
+    })
 }
 
 #[cfg(test)]
