@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows of threads, places or clocks: all that is shared comes through [`crate::sync`], so that the models
 //! under `tests/models/` run these very files. The protocols, step by step and with their proofs, are in `docs/`:
-//! `start.md`, `muster.md`, `resize.md`.
+//! `start.md`, `turn.md`, `muster.md`, `resize.md`, `sleep.md`.
 
 mod attendance;
 mod bee;
@@ -41,7 +41,7 @@ use muster::{Account, Broken, Muster};
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
 use panics::Panics;
-pub(crate) use panics::{Payload, discard, drop_quietly};
+pub(crate) use panics::{Payload, drop_quietly, go_on, quietly};
 use queen::Ledger;
 use queues::Inbox;
 use resize::Roster;

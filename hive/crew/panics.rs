@@ -60,9 +60,16 @@ impl Panics {
     }
 }
 
-/// Drops what nobody will see because a panic goes on. If its drop panics, too, that is not heard of.
-pub(crate) fn discard<T>(value: T) {
-    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(value))) {
+/// Goes on with a panic, because of which nobody will see `value`.
+pub(crate) fn go_on<T>(panic: Payload, value: T) -> ! {
+    quietly(|| drop(value));
+    resume_unwind(panic)
+}
+
+/// Does something for its effects while a panic goes on. A panic of its own is not heard of.
+#[cold]
+pub(crate) fn quietly(work: impl FnOnce()) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
         drop_quietly(payload);
     }
 }

@@ -6,10 +6,10 @@
 
 #![allow(unsafe_code)]
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::stack_job::StackJob;
-use crate::crew::{Hand, discard, drop_quietly};
+use crate::crew::{Hand, go_on, quietly};
 
 /// Runs both, at least one of them on the calling thread.
 #[inline]
@@ -33,7 +33,7 @@ where
     RB: Send,
 {
     let job = StackJob::new(hand, b);
-    // SAFETY: the job stays here until it is taken back or its latch is set, both below, also when `a` panics.
+    // SAFETY: the job stays here, in no closure either, until it is taken back or its latch is set, both below, also when `a` panics.
     let number = hand.keep(unsafe { job.task() });
     hand.enter();
     let a = catch_unwind(AssertUnwindSafe(a));
@@ -46,14 +46,8 @@ where
     hand.leave();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(panic), other) => {
-            discard(other);
-            resume_unwind(panic)
-        }
-        (other, Err(panic)) => {
-            discard(other);
-            resume_unwind(panic)
-        }
+        (Err(panic), other) => go_on(panic, other),
+        (other, Err(panic)) => go_on(panic, other),
     }
 }
 
@@ -66,7 +60,7 @@ pub(super) fn in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B)
         #[inline(always)]
         fn drop(&mut self) {
             if let Some(b) = self.0.take() {
-                run_quietly(b);
+                quietly(|| drop(b()));
             }
         }
     }
@@ -74,12 +68,4 @@ pub(super) fn in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B)
     let a = a();
     let b = second.0.take().unwrap_or_else(|| unreachable!("taken once"));
     (a, b())
-}
-
-/// For its effects: a panic goes on already, and this one's is dropped.
-#[cold]
-fn run_quietly<B: FnOnce() -> RB, RB>(b: B) {
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| drop(b()))) {
-        drop_quietly(panic);
-    }
 }

@@ -2,6 +2,7 @@
 
 mod blocked;
 mod current;
+mod first_panic;
 mod handle;
 mod heap_job;
 mod join;

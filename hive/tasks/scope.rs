@@ -5,14 +5,14 @@
 use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use super::current;
+use super::first_panic::FirstPanic;
 use super::heap_job::HeapJob;
 use super::pointer::Pointer;
-use crate::crew::{Crew, Hand, Latch, Payload, Task, discard, drop_quietly};
+use crate::crew::{Crew, Hand, Latch, Task, go_on};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::Hive::scope).
 pub struct Scope<'scope> {
@@ -25,7 +25,7 @@ pub struct Scope<'scope> {
     /// Those that the body's thread has spawned so far, which are not in `open` before the body has ended. Only that thread touches it.
     spawned: Cell<usize>,
     latch: Latch,
-    panic: Mutex<Option<Payload>>,
+    panic: FirstPanic,
     /// Invariant: the scope must not be taken for one with another lifetime.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -44,7 +44,7 @@ pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope
         open: AtomicUsize::new(BODY),
         spawned: Cell::new(0),
         latch: Latch::new(),
-        panic: Mutex::new(None),
+        panic: FirstPanic::default(),
         borrows: PhantomData,
     };
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
@@ -52,18 +52,11 @@ pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope
     if let Some(hand) = hand {
         hand.work_until(&scope.latch);
     }
-    let panic = scope.panic.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match (result, panic) {
+    match (result, scope.panic.into_inner()) {
         (Ok(result), None) => result,
         // The body's own goes before: it was what the caller wrote first.
-        (Err(panic), other) => {
-            discard(other);
-            resume_unwind(panic)
-        }
-        (result, Some(panic)) => {
-            discard(result);
-            resume_unwind(panic)
-        }
+        (Err(panic), other) => go_on(panic, other),
+        (result, Some(panic)) => go_on(panic, result),
     }
 }
 
@@ -121,15 +114,8 @@ impl<'scope> Scope<'scope> {
 
     fn run(&self, task: impl FnOnce(&Self)) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(self))) {
-            self.keep(panic);
+            self.panic.keep(panic);
         }
-    }
-
-    fn keep(&self, panic: Payload) {
-        let mut first = self.panic.lock().unwrap_or_else(PoisonError::into_inner);
-        let spare = if first.is_none() { first.replace(panic) } else { Some(panic) };
-        drop(first);
-        spare.into_iter().for_each(drop_quietly);
     }
 
     /// So many of what is counted have ended.
