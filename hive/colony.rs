@@ -144,7 +144,7 @@ impl Colony {
     /// # Panics
     /// If the system makes no more threads, or in a forked child.
     pub(crate) fn have_a_bee(self: &Arc<Self>) {
-        assert!(!self.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        self.assert_has_threads();
         if !self.crew.has_bee() {
             self.hiring(2, |hire| self.crew.hire(2, hire)).unwrap_or_else(|error| panic!("no bee to run tasks: {error}"));
         }
@@ -275,6 +275,12 @@ impl Colony {
 
     pub(crate) fn troubles(&self) -> Vec<String> {
         self.troubles.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// # Panics
+    /// In a forked child.
+    pub(crate) fn assert_has_threads(&self) {
+        assert!(!self.is_forked(), "this process is a forked child: the hive's threads are its parent's");
     }
 
     /// Whether the calling process is a forked child of the one that made this colony.

@@ -145,7 +145,7 @@ impl Patience<'_> {
     /// Call after a poll that found nothing. Says whether to poll again; if not, it is time to sleep.
     #[inline(always)]
     pub(crate) fn poll_again(&mut self) -> bool {
-        if self.polls < HOT_POLLS {
+        if self.is_hot() {
             self.polls += 1;
             return true;
         }

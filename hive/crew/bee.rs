@@ -32,7 +32,7 @@ impl<'h, 'c> Life<'h, 'c> {
     /// Lives until dismissed.
     pub(crate) fn live(mut self) {
         // Bees are hired parked.
-        self.lie_down();
+        self.hand.lie_parked();
         let mut patience = self.crew.policy().patience();
         loop {
             if let Some(team) = self.called() {
@@ -141,9 +141,5 @@ impl<'h, 'c> Life<'h, 'c> {
     /// own state nor as a task.
     fn is_called(&self) -> bool {
         self.crew.signal.look().calls(self.id, self.seen)
-    }
-
-    fn lie_down(&self) {
-        self.crew.policy().off_core(|| self.slot.bed.wait());
     }
 }

@@ -167,7 +167,7 @@ impl<'c> Hand<'c> {
     }
 
     fn steal_from(&self, other: u32) -> Option<Task> {
-        let (slot, distance) = self.crew.others(self.id).find(|(slot, _)| std::ptr::eq(*slot, self.crew.slot(other)))?;
+        let (slot, distance) = self.crew.others(self.id).find(|(slot, _)| slot.id == other)?;
         self.steal_at(slot, distance)
     }
 

@@ -76,7 +76,12 @@ impl Hand<'_> {
         slot.tally.add_for(Count::Parks);
         crew.hand_on(self.id());
         drop(under_way);
-        crew.policy().off_core(|| slot.bed.wait());
+        self.lie_parked();
+    }
+
+    /// Lies in bed, in state PARKED or after somebody has ended that.
+    pub(super) fn lie_parked(&self) {
+        self.crew().policy().off_core(|| self.slot().bed.wait());
     }
 
     /// The last look: at everything that the member would have to be up for. Also at the others' own queues: who has just queued something there may have seen this
@@ -186,7 +191,7 @@ impl Crew {
 
     /// Looks after the tasks that bee `from` leaves behind which has just parked, or was parked.
     pub(super) fn hand_on(&self, from: u32) {
-        if self.sleep.has_tasks() && self.is_work_queued() {
+        if self.is_work_queued() {
             let _under_way = self.posting();
             self.tell_of(1, from);
         }
@@ -214,12 +219,9 @@ impl Crew {
     fn is_forgotten(&self, slot: &Slot) -> bool {
         let Some(posts) = &self.posts else { return false };
         let looks = |slot: &Slot| slot.tally.is_searching() || matches!(slot.state(), State::Notified | State::Surplus);
-        posts.still(|| {
-            let is_work_missed = || self.is_work_queued() && !self.all_slots().any(looks);
-            slot.state() == State::Asleep
-                && (self.has_mail(slot) || is_work_missed())
-                && (self.has_mail(slot) || self.is_work_queued())
-        })
+        // Queued before and after it is seen that nobody looks.
+        let is_work_missed = || self.is_work_queued() && !self.all_slots().any(looks) && self.is_work_queued();
+        posts.still(|| slot.state() == State::Asleep && (self.has_mail(slot) || is_work_missed()))
     }
 
     /// Marks a step after which somebody may have to be woken, in a hive that polls.

@@ -136,7 +136,7 @@ impl Hive {
     /// [`spawn`](Self::spawn) otherwise.
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
         let crew = &self.colony.crew;
-        assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        self.colony.assert_has_threads();
         assert!(bee > 0 && crew.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
         let task = self.detached(task);
         crew.send(bee as u32, task);
@@ -158,7 +158,7 @@ impl Hive {
     /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee, or by a member of a region, of whatever hive: the bee
     /// that it waits for may be waiting for its caller, at a barrier. There, [`spawn_on`](Self::spawn_on) each bee.
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-        assert!(!self.colony.is_forked(), "this process is a forked child: the hive's threads are its parent's");
+        self.colony.assert_has_threads();
         assert!(
             !current::is_bee() && !frame::is_in_a_team(),
             "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; spawn_on each bee instead"
