@@ -1,9 +1,12 @@
 //! The hive of the process, and the functions that use it.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::error::{ResizeError, SpmdError};
 use crate::hive::Hive;
+use crate::loops::{Loop, Schedule};
+use crate::reductions::{Level, Reduction, Scan};
 use crate::region::Bee;
 use crate::stats::Stats;
 use crate::tasks::Scope;
@@ -87,6 +90,75 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(n: usize, body: F) -> Result<(), SpmdErr
 #[track_caller]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(n: usize, body: F) -> Vec<R> {
     global().spmd_map(n, body)
+}
+
+/// Runs a loop on the [global](global()) hive: a region and a loop in one. See [`Hive::par_for`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// hive::par_for(0..1000, hive::Schedule::Dynamic(16), |range, _| {
+///     sum.fetch_add(range.sum(), Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_for`].
+#[inline]
+#[track_caller]
+pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(range: Range<usize>, schedule: Schedule, body: F) {
+    global().par_for(range, schedule, body);
+}
+
+/// Runs a loop on the [global](global()) hive that says more than its schedule. See [`Hive::par_loop`].
+///
+/// # Panics
+/// As [`Hive::par_loop`].
+#[inline]
+#[track_caller]
+pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(shared: Loop, body: F) {
+    global().par_loop(shared, body);
+}
+
+/// Combines what `map` returns for parts of `range`, on the [global](global()) hive. See [`Hive::par_reduce`].
+///
+/// ```
+/// use hive::{Reduction, Schedule};
+///
+/// let longest = hive::par_reduce(1..10_000, Schedule::Dynamic(64), &Reduction::fast((0, 0), std::cmp::max), |range| {
+///     let steps = |start| std::iter::successors(Some(start), |n| (*n > 1).then(|| if n % 2 == 0 { n / 2 } else { 3 * n + 1 })).count();
+///     range.map(|start| (steps(start), start)).max().unwrap()
+/// });
+/// assert_eq!(longest, (262, 6171));
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_reduce`].
+#[track_caller]
+pub fn par_reduce<L, T, F, M>(range: Range<usize>, schedule: Schedule, reduction: &Reduction<L, T, F>, map: M) -> T
+where
+    L: Level,
+    T: Clone + Send,
+    F: Fn(T, T) -> T + Sync,
+    M: Fn(Range<usize>) -> T + Sync,
+{
+    global().par_reduce(range, schedule, reduction, map)
+}
+
+/// Replaces each element of `data` by its prefix sum, on the [global](global()) hive. See [`Hive::par_scan`].
+///
+/// # Panics
+/// As [`Hive::par_scan`].
+#[track_caller]
+pub fn par_scan<L, T, F>(data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
+where
+    L: Level,
+    T: Copy + Send + Sync + 'static,
+    F: Fn(T, T) -> T + Sync,
+{
+    global().par_scan(data, reduction, scan);
 }
 
 /// Runs two closures, perhaps at the same time, on the [global](global()) hive. See [`Hive::join`].
@@ -179,6 +251,16 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// As [`Hive::resize`].
 pub fn resize(n: usize) -> Result<(), ResizeError> {
     global().resize(n)
+}
+
+/// Keeps the members of the [global](global()) hive polling while `section` runs. See [`Hive::hot`].
+pub fn hot<R>(section: impl FnOnce() -> R) -> R {
+    global().hot(section)
+}
+
+/// Sends the bees of the [global](global()) hive to sleep at once. See [`Hive::relax`].
+pub fn relax() {
+    global().relax();
 }
 
 /// Returns when no surplus bee of the [global](global()) hive is on a core. See [`Hive::settle`].

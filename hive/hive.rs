@@ -195,6 +195,42 @@ impl Hive {
         self.colony.settle();
     }
 
+    /// Keeps all members polling while `section` runs, however long they have nothing to do, so that each region in it starts as fast as the hardware can: for the steps of a
+    /// simulation that have gaps in between, a token of an inference. Afterwards they wait as always.
+    ///
+    /// Bees that sleep are woken first. While more members are awake in the process than it has CPUs, nobody polls even so. Sections may overlap and nest.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// let steps = hive.hot(|| {
+    ///     (0..3).map(|step| {
+    ///         std::thread::sleep(std::time::Duration::from_millis(1)); // output, a graphics card, ...
+    ///         hive.spmd_map(2, |bee| step * bee.id()).into_iter().sum::<usize>()
+    ///     }).collect::<Vec<_>>()
+    /// });
+    /// assert_eq!(steps, [0, 1, 2]);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn hot<R>(&self, section: impl FnOnce() -> R) -> R {
+        let _hot = self.colony.crew.policy().hot_section();
+        // Wakes them. That no region can start is for those in the section to be told.
+        let _ = self.try_spmd(self.bees(), |_| ());
+        section()
+    }
+
+    /// Sends bees that wait for a region to sleep at once, instead of after the time they poll: for a program that knows that it will be busy with something else for a
+    /// while. The next region or task wakes them as always. Never waits.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// hive.spmd(2, |_| ());
+    /// hive.relax(); // the next step is the disk's
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn relax(&self) {
+        self.colony.crew.policy().relax();
+    }
+
     /// The number of members, the queen among them; surplus bees are not.
     pub fn bees(&self) -> usize {
         self.colony.crew.bees() as usize

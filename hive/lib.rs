@@ -29,6 +29,7 @@
 mod asymmetric_fence;
 mod bond;
 mod build_info;
+mod collective;
 mod colony;
 mod config;
 mod crew;
@@ -43,16 +44,19 @@ mod handlers;
 mod hive;
 mod hold;
 mod housing;
+mod loops;
 mod pin;
 mod posts;
 #[cfg(doc)]
 pub mod protocols;
+mod reductions;
 mod region;
 mod rehearsal;
 mod report;
 mod results;
 mod semaphore;
 mod signal_mask;
+mod slices;
 mod split;
 mod stats;
 mod sync;
@@ -64,12 +68,19 @@ mod wait;
 mod watchdog;
 
 pub use build_info::{BuildInfo, build_info};
+pub use collective::Ordered;
 pub use config::{Builder, SleepProtocol};
 pub use error::{BuildError, ResizeError, SpmdError};
-pub use global::{broadcast, global, install, join, resize, scope, settle, spawn, spawn_on, spmd, spmd_map, stats, try_spmd};
+pub use global::{
+    broadcast, global, hot, install, join, par_for, par_loop, par_reduce, par_scan, relax, resize, scope, settle, spawn,
+    spawn_on, spmd, spmd_map, stats, try_spmd,
+};
 pub use hive::Hive;
+pub use loops::{Loop, Schedule, Tiles};
+pub use reductions::{Fast, Fixed, Level, PerTeam, Reduction, Scan};
 pub use region::Bee;
 pub use report::Report;
+pub use slices::{PartMut, PartRef, Parts, PerBee, PerBeeMut};
 pub use stats::{Counts, Stats, Steals};
 pub use tasks::{Scope, current, yield_now};
 pub use topology::{ParsePinError, Pin, Place};

@@ -31,7 +31,7 @@ impl<F: Fn(&Bee<'_>) + Sync> Part for Body<F> {
 /// });
 /// ```
 pub struct Bee<'r> {
-    member: &'r Member<'r>,
+    pub(crate) member: &'r Member<'r>,
 }
 
 impl Bee<'_> {

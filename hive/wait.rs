@@ -1,7 +1,7 @@
 //! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
 
 use std::hint::spin_loop;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
@@ -37,13 +37,17 @@ pub(crate) struct WaitPolicy {
     cpus: usize,
     /// The CPUs that bees are bound to, one each.
     bees_cpus: CpuMask,
+    /// Hot sections that are on: nobody sleeps.
+    hot_sections: AtomicU32,
+    /// How often all have been told not to wait any longer. Who waits compares it with what it was as the wait began.
+    relaxations: AtomicU32,
 }
 
 impl WaitPolicy {
     /// Members poll for `spin` and sleep afterwards, and look for something to do every `poll` then; on `cpus` CPUs, as far as this process may use them.
     /// Bees are bound to `bees_cpus`.
     pub(crate) fn new(spin: Duration, poll: Option<Duration>, cpus: usize, bees_cpus: CpuMask) -> Self {
-        Self { spin, poll, cpus, bees_cpus }
+        Self { spin, poll, cpus, bees_cpus, hot_sections: AtomicU32::new(0), relaxations: AtomicU32::new(0) }
     }
 
     pub(crate) fn poll(&self) -> Option<Duration> {
@@ -73,7 +77,29 @@ impl WaitPolicy {
     #[inline(always)]
     fn patience_of(&self, spin: Duration) -> Patience<'_> {
         let polls = if self.crowded() { HOT_POLLS } else { 0 };
-        Patience { policy: self, spin, polls, yields: 0, deadline: None }
+        // Relaxed: compared with itself only.
+        let relaxations = self.relaxations.load(Ordering::Relaxed);
+        Patience { policy: self, spin, polls, yields: 0, relaxations, deadline: None }
+    }
+
+    /// Has whoever waits go on polling until the guard is dropped.
+    pub(crate) fn hot_section(&self) -> impl Drop + use<'_> {
+        struct Section<'p>(&'p AtomicU32);
+        impl Drop for Section<'_> {
+            fn drop(&mut self) {
+                // Relaxed: as below.
+                self.0.fetch_sub(1, Ordering::Relaxed);
+            }
+        }
+        // Relaxed: a waiter sees it sooner or later, and the region that wakes the team comes after.
+        self.hot_sections.fetch_add(1, Ordering::Relaxed);
+        Section(&self.hot_sections)
+    }
+
+    /// Ends the polling of all who wait now.
+    pub(crate) fn relax(&self) {
+        // Relaxed: a waiter sees it sooner or later.
+        self.relaxations.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Lets others have the core for a moment.
@@ -137,6 +163,8 @@ pub(crate) struct Patience<'p> {
     spin: Duration,
     polls: u32,
     yields: u32,
+    /// Of the policy, as the wait began.
+    relaxations: u32,
     /// None: the clock has not been looked at yet, or spinning never ends.
     deadline: Option<Instant>,
 }
@@ -154,7 +182,7 @@ impl Patience<'_> {
 
     #[cold]
     fn poll_again_later(&mut self) -> bool {
-        if self.policy.crowded() {
+        if self.policy.crowded() || self.is_over() {
             return self.yield_core();
         }
         self.polls += 1;
@@ -164,7 +192,9 @@ impl Patience<'_> {
         }
         // Wraps back to the start of this phase, so that an endless spin does not overflow.
         self.polls = HOT_POLLS;
-        if self.spin == Duration::MAX {
+        // Relaxed: a hint, looked at again soon.
+        if self.spin == Duration::MAX || self.policy.hot_sections.load(Ordering::Relaxed) > 0 {
+            self.deadline = None;
             return true;
         }
         let now = Instant::now();
@@ -194,6 +224,12 @@ impl Patience<'_> {
     #[inline(always)]
     pub(crate) fn looks_around(&self) -> bool {
         !self.is_hot() || self.polls % POLLS_PER_LOOK == POLLS_PER_LOOK / 2
+    }
+
+    /// Whether all have been told not to wait any longer since this wait began.
+    fn is_over(&self) -> bool {
+        // Relaxed: as in `relax`.
+        self.policy.relaxations.load(Ordering::Relaxed) != self.relaxations
     }
 
     fn yield_core(&mut self) -> bool {

@@ -74,7 +74,7 @@ impl<'h, 'c> Life<'h, 'c> {
     fn run_part(&self, team: u32) {
         // SAFETY: the word just seen calls this bee, which arrives below.
         let order = unsafe { self.crew.signal.order() };
-        let member = Member::new(self.crew, self.id, team, order.base);
+        let member = Member::new(self.crew, self.id, team, self.seen, order.base);
         self.crew.note(self.id, || Activity::Part(0));
         // SAFETY: the queen keeps the closure alive until every member of the team has arrived.
         self.crew.perform(&member, || unsafe { order.job.run(&member) });

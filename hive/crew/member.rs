@@ -11,6 +11,8 @@ pub(crate) struct Member<'c> {
     crew: &'c Crew,
     id: u32,
     team: u32,
+    /// The epoch of its region; 0: its team is its caller alone.
+    region: u64,
     base: Base,
     /// The barriers passed so far.
     passed: Cell<u64>,
@@ -20,13 +22,13 @@ pub(crate) struct Member<'c> {
 
 impl<'c> Member<'c> {
     #[inline(always)]
-    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, base: Base) -> Self {
-        Self { crew, id, team, base, passed: Cell::new(0), wish: Cell::new(0) }
+    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, base: Base) -> Self {
+        Self { crew, id, team, region, base, passed: Cell::new(0), wish: Cell::new(0) }
     }
 
     /// The member of a team that is only its caller: it starts and meets nobody.
     pub(crate) fn alone(crew: &'c Crew) -> Self {
-        Self::new(crew, 0, 1, Base::first())
+        Self::new(crew, 0, 1, 0, Base::first())
     }
 
     pub(crate) fn crew(&self) -> &'c Crew {
@@ -39,6 +41,18 @@ impl<'c> Member<'c> {
 
     pub(crate) fn team(&self) -> u32 {
         self.team
+    }
+
+    /// The epoch of its region: no two regions of a crew have the same, but those of a team of one, which have 0.
+    #[inline(always)]
+    pub(crate) fn region(&self) -> u64 {
+        self.region
+    }
+
+    /// The barriers that it has passed in its region.
+    #[inline(always)]
+    pub(crate) fn passed(&self) -> u64 {
+        self.passed.get()
     }
 
     /// Notes a size that the hive is to have after this region, whose team is its caller alone.
@@ -72,6 +86,25 @@ impl<'c> Member<'c> {
             return self.leave_barrier(broken);
         }
         self.passed.set(self.passed.get() + 1);
+    }
+
+    /// Waits for `condition`, which another member of the team brings about inside its part.
+    ///
+    /// # Panics
+    /// Unwinds, as a part of another member's panic, if that has panicked; in a destructor that runs because of it, returns instead.
+    #[inline]
+    pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
+        let mut patience = self.crew.policy().patience();
+        while !condition() {
+            if self.crew.is_poisoned(self.team) {
+                return self.leave_barrier(Broken::Poisoned);
+            }
+            if !patience.poll_again() {
+                // Nobody knows whom to wake, so nobody sleeps.
+                self.crew.policy().give_way();
+                patience = self.crew.policy().patience();
+            }
+        }
     }
 
     #[cold]

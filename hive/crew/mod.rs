@@ -7,6 +7,7 @@
 mod attendance;
 mod bee;
 mod charge;
+mod exchange;
 mod hand;
 mod job;
 mod kept;
@@ -14,6 +15,7 @@ mod latch;
 mod member;
 mod muster;
 mod neighbours;
+mod pages;
 mod panics;
 mod queen;
 mod queues;
@@ -21,6 +23,7 @@ mod resize;
 mod rest;
 mod sight;
 mod signal;
+mod single;
 mod sleep;
 mod slot;
 mod stage;
@@ -47,6 +50,7 @@ use queues::Inbox;
 use resize::Roster;
 pub(crate) use sight::{Seen, Sight};
 pub(crate) use signal::MAX_TEAM;
+use single::Single;
 pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
 pub(crate) use stage::{Follower, Leader, Stage};
@@ -73,6 +77,7 @@ pub(crate) struct Crew {
     untucked: Untucked,
     roster: Mutex<Roster>,
     panics: Panics,
+    single: Single,
     /// In a hive whose sleepers look for work by themselves.
     posts: Option<Posts>,
     settled: CachePadded<Settled>,
@@ -104,6 +109,7 @@ impl Crew {
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
             panics: Panics::new(),
+            single: Single::new(),
             posts: policy.poll().map(|_| Posts::new()),
             settled: CachePadded::new(Settled { policy, slots, neighbours, is_watched: false }),
         }
@@ -216,6 +222,11 @@ impl Crew {
     #[cold]
     fn poison(&self, team: u32) {
         self.muster(team).poison(self.all_slots());
+    }
+
+    /// Whether a member of the region of a team of `team` that is on has panicked.
+    fn is_poisoned(&self, team: u32) -> bool {
+        team > 1 && self.muster(team).is_poisoned()
     }
 
     #[inline]

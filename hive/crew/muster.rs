@@ -251,6 +251,12 @@ impl Muster {
         }
     }
 
+    /// Whether a member of the region that is on has panicked.
+    pub(crate) fn is_poisoned(&self) -> bool {
+        // Acquire: pairs with the Release in `poison`; what the panicking member did before is visible to who leaves because of it.
+        Word(self.word.load(Ordering::Acquire)).has(Word::POISONED)
+    }
+
     /// A bee's arrival at the end of its region. Says whether somebody sleeps whom it may have to wake: see `wake_sleepers`.
     /// Afterwards the bee touches nothing that belongs to the region's caller.
     #[inline(always)]

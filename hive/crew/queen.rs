@@ -35,8 +35,8 @@ impl Crew {
     pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &P) {
         debug_assert!(team > 1, "a team of one meets nobody");
         let base = *turn.base(team);
-        let late = self.start(turn, team, Order { job: Job::new(part), base });
-        let queen = Member::new(self, 0, team, base);
+        let (region, late) = self.start(turn, team, Order { job: Job::new(part), base });
+        let queen = Member::new(self, 0, team, region, base);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         self.perform(&queen, || part.run(&queen));
@@ -49,12 +49,12 @@ impl Crew {
         }
     }
 
-    /// Starts a region. Says whether bees had to be called from their beds.
+    /// Starts a region. Returns its epoch, and whether bees had to be called from their beds.
     #[inline]
     #[expect(unsafe_code, reason = "lends the caller's part to the team")]
-    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) -> bool {
+    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) -> (u64, bool) {
         // SAFETY: the caller has the turn, and whoever had it before kept it until its team had arrived.
-        unsafe { self.signal.publish(team, order) };
+        let region = unsafe { self.signal.publish(team, order) };
         // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Hand::go_to_sleep`
         // and `Hand::park`.
         fence(Ordering::SeqCst);
@@ -62,7 +62,7 @@ impl Crew {
         if late {
             self.call_up(team);
         }
-        late
+        (region, late)
     }
 
     /// Makes sure that each bee of a team that has been started comes to its region.

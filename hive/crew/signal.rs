@@ -100,13 +100,13 @@ impl Signal {
         StartWord(self.word.load(Ordering::Acquire))
     }
 
-    /// Starts a region: `order` for the first `team` members.
+    /// Starts a region: `order` for the first `team` members. Returns its epoch.
     ///
     /// # Safety
     /// The caller holds the turn, and every member of the last region's team has arrived at its end.
     #[inline(always)]
     #[expect(unsafe_code, reason = "writes the shared order")]
-    pub(crate) unsafe fn publish(&self, team: u32, order: Order) {
+    pub(crate) unsafe fn publish(&self, team: u32, order: Order) -> u64 {
         // Relaxed: only the holder of the turn writes the word, and the turn hands it on.
         let word = StartWord(self.word.load(Ordering::Relaxed)).next(team);
         // SAFETY: members read the order between the word that calls them and their arrival at the region's end. The last
@@ -114,6 +114,7 @@ impl Signal {
         self.order.with_mut(|slot| unsafe { slot.write(order) });
         // Release: pairs with the Acquire in `look`; publishes the order.
         self.word.store(word.0, Ordering::Release);
+        word.epoch()
     }
 
     /// The order of the region that `word` started.

@@ -20,6 +20,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::charge::Charge;
+use super::pages::Pages;
 use super::queues::Desk;
 use crate::sync::{AtomicBool, AtomicU32, Doing, Ordering, Semaphore, Tally};
 
@@ -89,6 +90,8 @@ pub(crate) struct Slot {
     pub(super) charge: Charge,
     /// Where its tasks wait.
     pub(super) desk: Desk,
+    /// What it shows the others.
+    pub(super) pages: Pages,
     /// What it has done.
     pub(super) tally: CachePadded<Tally>,
     /// What it is doing, in a hive that is watched.
@@ -105,6 +108,7 @@ impl Slot {
             was_asleep: AtomicBool::new(false),
             charge: Charge::new(),
             desk: Desk::new(),
+            pages: Pages::new(),
             tally: CachePadded::default(),
             doing: Doing::default(),
         }

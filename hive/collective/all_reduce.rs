@@ -1,0 +1,59 @@
+//! The members' values combined into one.
+
+use crate::region::Bee;
+
+/// Up to this team each member reads the values of all and combines them by itself; of a larger one the queen does and tells the others, or there would be
+/// a transfer for each two members.
+const ALL_READ_ALL: usize = 16;
+
+impl Bee<'_> {
+    /// Combines a value from each member, in the order of their numbers, for all of them: `op(op(v0, v1), v2)` and so on.
+    ///
+    /// All members must call it, with the same type and the same `op`. It is a barrier as well. The order makes the result the same from run to
+    /// run, bit by bit, as long as the team has the same size.
+    ///
+    /// ```
+    /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
+    /// hive::spmd(3, |bee| {
+    ///     let largest = x[bee.split(0..x.len())].iter().copied().fold(f64::MIN, f64::max);
+    ///     assert_eq!(bee.all_reduce(largest, f64::max), 999.0);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type; and if `op` itself waits for the other members.
+    #[inline]
+    #[track_caller]
+    pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+        if self.count() <= ALL_READ_ALL {
+            return match self.member.show(&[value]) {
+                Some(shown) => (1..self.member.team()).fold(shown.value(0, 0), |sum, id| op(sum, shown.value(id, 0))),
+                None => value,
+            };
+        }
+        let sum = self.reduce(value, op);
+        // Only the queen has it.
+        self.broadcast_from(0, || sum.unwrap_or(value))
+    }
+
+    /// As [`all_reduce`](Self::all_reduce), for the queen: the others get None, and are spared the work.
+    ///
+    /// ```
+    /// hive::spmd(4, |bee| match bee.reduce(bee.id(), |a, b| a + b) {
+    ///     Some(sum) => assert!(bee.is_queen() && sum == 6),
+    ///     None => assert!(!bee.is_queen()),
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`all_reduce`](Self::all_reduce).
+    #[inline]
+    #[track_caller]
+    pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
+        let shown = self.member.show(&[value]);
+        self.is_queen().then(|| match shown {
+            Some(shown) => (1..self.member.team()).fold(value, |sum, id| op(sum, shown.value(id, 0))),
+            None => value,
+        })
+    }
+}

@@ -1,0 +1,33 @@
+//! One member's value for all.
+
+use crate::region::Bee;
+
+impl Bee<'_> {
+    /// What `make` returns on member `root`, for all members. The others do not call it.
+    ///
+    /// All members must call this, with the same `root` and type. It is a barrier as well. What is larger than a few words is better made by
+    /// [`single`](Self::single) in a place that all can see.
+    ///
+    /// ```
+    /// hive::spmd(4, |bee| {
+    ///     let pivot = bee.broadcast_from(2, || bee.id() * 100);
+    ///     assert_eq!(pivot, 200);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no member `root`, and as [`all_reduce`](Self::all_reduce).
+    #[inline]
+    #[track_caller]
+    pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
+        assert!(root < self.count(), "there is no member {root} in a team of {}", self.count());
+        let is_root = root == self.id();
+        let mut made = is_root.then(make);
+        let shown = self.member.show(made.as_slice());
+        match shown {
+            Some(shown) => shown.value(root as u32, 0),
+            // A team of one, or a barrier that another member's panic has broken.
+            None => made.take().unwrap_or_else(|| super::broken()),
+        }
+    }
+}

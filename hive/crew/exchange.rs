@@ -1,0 +1,83 @@
+//! A barrier at which each member shows the others something. All that members compute together comes down to this.
+
+#![expect(unsafe_code, reason = "lays out and reads pages, which the barrier keeps apart")]
+
+use std::marker::PhantomData;
+
+use super::Member;
+
+/// What the members of a team have shown at a barrier. Can be read until this member comes to its next one.
+pub(crate) struct Shown<'m, T> {
+    member: &'m Member<'m>,
+    round: u64,
+    values: PhantomData<T>,
+}
+
+impl Member<'_> {
+    /// Shows `values` to the others, and waits for what they show at the same barrier. None where there is nobody else to see it: the team is this member alone,
+    /// or the barrier is broken and this is a destructor that runs because of that.
+    ///
+    /// # Panics
+    /// As [`Member::barrier`].
+    #[inline]
+    #[track_caller]
+    pub(crate) fn show<T: Copy + Send + 'static>(&self, values: &[T]) -> Option<Shown<'_, T>> {
+        if self.team() == 1 {
+            return None;
+        }
+        let round = self.passed();
+        // SAFETY: this is the member's own slot, it is in this region, and comes to that barrier next.
+        unsafe { self.crew().slot(self.id()).pages.lay_out(self.region(), round, values) };
+        self.barrier();
+        (self.passed() > round).then_some(Shown { member: self, round, values: PhantomData })
+    }
+}
+
+impl<T: Copy + 'static> Shown<'_, T> {
+    /// The number of values that member `id` has shown.
+    ///
+    /// # Panics
+    /// If it came to the barrier for something else.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn count(&self, id: u32) -> usize {
+        self.assert_fresh();
+        let member = self.member;
+        // SAFETY: the members are of one team; this one has passed the barrier and none since.
+        let count = unsafe { member.crew().slot(id).pages.count::<T>(member.region(), self.round) };
+        count.unwrap_or_else(|| mismatch(self.round, id, member.id()))
+    }
+
+    /// Value number `index` of member `id`.
+    ///
+    /// # Panics
+    /// As `count`, and if there are no more than `index`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn value(&self, id: u32, index: usize) -> T {
+        let count = self.count(id);
+        assert!(index < count, "value {index} of the {count} that member {id} has shown");
+        // SAFETY: as in `count`, and `index` is below it.
+        unsafe { self.member.crew().slot(id).pages.read(self.round, count, index) }
+    }
+
+    /// The pages may be laid out anew as soon as this member comes to its next barrier.
+    #[inline(always)]
+    #[track_caller]
+    fn assert_fresh(&self) {
+        assert!(
+            self.member.passed() == self.round + 1,
+            "an operation on values of all members must not wait for the members itself"
+        );
+    }
+}
+
+#[cold]
+#[track_caller]
+fn mismatch(round: u64, other: u32, own: u32) -> ! {
+    panic!(
+        "member {other} came to barrier number {} for something else than member {own}: all members of a team must call the same \
+         operations, with the same types, in the same order",
+        round + 1,
+    )
+}

@@ -1,0 +1,16 @@
+//! Loops whose indices a team shares out. The protocol by which it does is in `docs/loops.md`.
+
+mod board;
+mod grain;
+mod pace;
+mod par_for;
+mod queue;
+mod schedule;
+mod share;
+mod shared_loop;
+mod tiles;
+mod walk;
+
+pub use schedule::Schedule;
+pub use shared_loop::Loop;
+pub use tiles::Tiles;

@@ -1,0 +1,45 @@
+//! A region and a loop in one call.
+
+use std::ops::Range;
+
+use super::{Loop, Schedule};
+use crate::hive::Hive;
+use crate::region::Bee;
+
+impl Hive {
+    /// Runs `body` for all indices of `range`, dealt out by `schedule` to all members that are awake: a region and a loop in one. Returns when all is done.
+    ///
+    /// `body` gets one range of indices after the other, and the member that it runs on; see [`Bee::for_each`].
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// let hive = hive::Hive::new(3)?;
+    /// let sum = AtomicUsize::new(0);
+    /// hive.par_for(0..1000, hive::Schedule::Guided(8), |range, _| {
+    ///     sum.fetch_add(range.sum(), Ordering::Relaxed);
+    /// });
+    /// assert_eq!(sum.into_inner(), 499_500);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
+    #[inline]
+    #[track_caller]
+    pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, range: Range<usize>, schedule: Schedule, body: F) {
+        self.par_loop(Loop::new(range, schedule), body);
+    }
+
+    /// As [`par_for`](Self::par_for), of a [`Loop`] that says more: aligned blocks, a least amount of work.
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd).
+    #[inline]
+    #[track_caller]
+    #[expect(clippy::needless_pass_by_value, reason = "nobody else may be running it")]
+    pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, body: F) {
+        let shared = &shared;
+        self.spmd(shared.members(self.bees()), move |bee| bee.for_each(shared, |range| body(range, bee)));
+    }
+}

@@ -1,0 +1,104 @@
+//! A rectangle of cells, cut into tiles.
+
+use std::ops::Range;
+
+use super::grain::Grain;
+
+/// A two-dimensional range of cells in tiles, numbered row by row, so that a loop over the numbers deals them out.
+///
+/// ```
+/// use hive::{Loop, Schedule, Tiles};
+///
+/// let tiles = Tiles::new(0..100, 0..70, [32, 32]);
+/// let shared = Loop::new(tiles.numbers(), Schedule::Dynamic(1));
+/// let cells = hive::spmd_map(3, |bee| {
+///     let mut cells = 0;
+///     bee.for_each(&shared, |numbers| {
+///         for (rows, columns) in tiles.of(numbers) {
+///             cells += rows.len() * columns.len();
+///         }
+///     });
+///     cells
+/// });
+/// assert_eq!(cells.iter().sum::<usize>(), 7000);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tiles {
+    rows: Grain,
+    columns: Grain,
+}
+
+impl Tiles {
+    /// The cells in `rows` and `columns`, in tiles of `[rows, columns]` cells; those at the lower and right-hand edge may be smaller.
+    ///
+    /// # Panics
+    /// If a tile has no rows or no columns, or there are more tiles than `usize::MAX`.
+    #[track_caller]
+    pub fn new(rows: Range<usize>, columns: Range<usize>, tile: [usize; 2]) -> Self {
+        let [tile_rows, tile_columns] = tile;
+        assert!(tile_rows > 0 && tile_columns > 0, "a tile of {tile_rows} x {tile_columns} cells has none");
+        let tiles = Self { rows: Grain::new(&rows, tile_rows, 1), columns: Grain::new(&columns, tile_columns, 1) };
+        assert!(tiles.rows.count().checked_mul(tiles.columns.count()).is_some(), "more tiles than can be counted");
+        tiles
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.rows.count() * self.columns.count()
+    }
+
+    /// Their numbers.
+    pub fn numbers(&self) -> Range<usize> {
+        0..self.count()
+    }
+
+    /// The rows and the columns of tile `number`.
+    ///
+    /// # Panics
+    /// If there is none of that number.
+    #[inline]
+    #[track_caller]
+    pub fn tile(&self, number: usize) -> (Range<usize>, Range<usize>) {
+        assert!(number < self.count(), "there is no tile {number} of {}", self.count());
+        let across = self.columns.count();
+        let (row, column) = (number / across, number % across);
+        (self.rows.span(row..row + 1), self.columns.span(column..column + 1))
+    }
+
+    /// The rows and the columns of the tiles of these numbers, one after the other.
+    ///
+    /// # Panics
+    /// When it comes to a number of which there is no tile.
+    pub fn of(&self, numbers: Range<usize>) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
+        let tiles = *self;
+        numbers.map(move |number| tiles.tile(number))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn the_last_ones_are_smaller() {
+        let tiles = Tiles::new(10..15, 0..7, [4, 4]);
+        assert_eq!(
+            tiles.of(tiles.numbers()).collect::<Vec<_>>(),
+            [(10..14, 0..4), (10..14, 4..7), (14..15, 0..4), (14..15, 4..7)]
+        );
+        assert_eq!(Tiles::new(3..3, 0..7, [4, 4]).count(), 0);
+    }
+
+    proptest! {
+        #[test]
+        fn each_cell_is_in_one_tile(rows in 0usize..40, columns in 0usize..40, tile in [1usize..20, 1usize..20]) {
+            let mut seen = vec![0; rows * columns];
+            let tiles = Tiles::new(0..rows, 0..columns, tile);
+            for (rows, across) in tiles.of(tiles.numbers()) {
+                rows.for_each(|row| across.clone().for_each(|column| seen[row * columns + column] += 1));
+            }
+            prop_assert!(seen.iter().all(|times| *times == 1));
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! How a member gets through a loop whose chunks go to whoever comes for them: first its own share, then what others have left.
+
+use std::ops::Range;
+
+use super::board::Board;
+use super::pace::Pace;
+use super::share::Share;
+use crate::crew::Member;
+
+/// One member's way through one round.
+pub(super) struct Walk<'w> {
+    pub(super) board: &'w Board,
+    pub(super) member: &'w Member<'w>,
+    pub(super) round: u16,
+    /// Who begins with a block.
+    pub(super) members: usize,
+    pub(super) units: u32,
+}
+
+impl Walk<'_> {
+    /// Runs units one by one, and gives away what others ask for: `Dynamic`.
+    pub(super) fn one_by_one(&self, mut run: impl FnMut(u32)) {
+        let mut pace = Pace::new();
+        self.through(|own, block| {
+            let Some(units) = own.claim(self.round, block, |left| pace.amount(left)) else { return false };
+            pace.claimed(units.end - units.start);
+            if let Some(rest) = run_batch(own, units, &mut run) {
+                pace.slow_down();
+                if !own.give_back(self.round, &rest) {
+                    rest.for_each(&mut run);
+                }
+            }
+            true
+        });
+    }
+
+    /// Runs parts of the own block together: `Affinity`.
+    pub(super) fn in_parts(&self, mut run: impl FnMut(Range<u32>)) {
+        let team = self.members as u32;
+        self.through(|own, block| {
+            let units = own.claim(self.round, block, |left| left.div_ceil(team));
+            units.map(&mut run).is_some()
+        });
+    }
+
+    /// Works through the own share by `work`, which says whether there was something, and goes on with what it takes from others.
+    fn through(&self, mut work: impl FnMut(&Share, &Range<u32>) -> bool) {
+        let own = self.board.share(self.member.id());
+        let block = self.block_of(self.member.id());
+        loop {
+            while work(own, &block) {}
+            let Some(units) = self.steal() else { return };
+            if !own.put(self.round, &units) {
+                // The others are in the next round, and will not look for it.
+                let aside = Share::with(self.round, &units);
+                while work(&aside, &units) {}
+            }
+        }
+    }
+
+    fn block_of(&self, id: u32) -> Range<u32> {
+        Board::block(id, self.members, self.units)
+    }
+
+    /// Takes half of what the richest member has left. Waits while some are in the middle of what they have claimed at once, and may give some of it back.
+    fn steal(&self) -> Option<Range<u32>> {
+        loop {
+            match self.richest() {
+                Some(id) => {
+                    let stolen = self.board.share(id).steal(self.round, &self.block_of(id));
+                    if stolen.is_some() {
+                        return stolen;
+                    }
+                }
+                None if !self.ask() => return None,
+                None => {}
+            }
+        }
+    }
+
+    /// Who of the others has most left.
+    fn richest(&self) -> Option<u32> {
+        let left = |id| self.board.share(id).left(self.round, &self.block_of(id)).len();
+        let (most, id) = self.others().map(|id| (left(id), id)).max()?;
+        (most > 0).then_some(id)
+    }
+
+    /// Asks those in the middle of a batch for the rest of it, and waits a moment. Says whether there are any.
+    fn ask(&self) -> bool {
+        let asked = self.others().filter(|id| self.board.share(*id).ask()).count() > 0;
+        if asked {
+            let mut looks = 0;
+            self.member.wait_until(|| {
+                looks += 1;
+                looks > 16 || self.richest().is_some()
+            });
+        }
+        asked
+    }
+
+    fn others(&self) -> impl Iterator<Item = u32> {
+        let (own, team) = (self.member.id(), self.member.team());
+        (own + 1..team).chain(0..own)
+    }
+}
+
+/// Runs units that have been claimed at once. Returns those that are left when somebody asks for them.
+#[inline]
+fn run_batch(own: &Share, units: Range<u32>, run: &mut impl FnMut(u32)) -> Option<Range<u32>> {
+    if units.len() == 1 {
+        run(units.start);
+        return None;
+    }
+    let _in_batch = own.in_batch();
+    for unit in units.clone() {
+        run(unit);
+        if own.is_wanted() && unit + 1 < units.end {
+            return Some(unit + 1..units.end);
+        }
+    }
+    None
+}

@@ -1,0 +1,65 @@
+//! A reduction over a range, inside a region.
+
+use std::ops::Range;
+
+use super::level::Level;
+use super::level::sealed::Cut;
+use super::reduction::Reduction;
+use super::tree::{self, Node, Nodes};
+use crate::loops::Schedule;
+use crate::region::Bee;
+use crate::split;
+
+impl Bee<'_> {
+    /// Combines what `map` returns for parts of `range`, of which each member has a contiguous block, for all members: a static loop and an
+    /// [`all_reduce`](Self::all_reduce) in one, as reproducible as `reduction` says.
+    ///
+    /// All members must call it, with the same range and reduction. It is a barrier as well.
+    ///
+    /// ```
+    /// let sum = hive::Reduction::fixed(0.0, |a, b| a + b);
+    /// let x: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.1).collect();
+    /// let norm_with = |members| hive::spmd_map(members, |bee| bee.reduce_over(0..1000, &sum, |range| x[range].iter().map(|x| x * x).sum()))[0];
+    /// assert_eq!(norm_with(3).to_bits(), norm_with(1).to_bits());
+    /// ```
+    ///
+    /// # Panics
+    /// As [`all_reduce`](Self::all_reduce).
+    #[track_caller]
+    pub fn reduce_over<L, T, F>(&self, range: Range<usize>, reduction: &Reduction<L, T, F>, map: impl Fn(Range<usize>) -> T) -> T
+    where
+        L: Level,
+        T: Copy + Send + 'static,
+        F: Fn(T, T) -> T,
+    {
+        let op = &reduction.op;
+        let result = match reduction.cut(&range, Schedule::Static, self.count()) {
+            Cut::Blocks(blocks) => {
+                let mut own = Nodes::new();
+                let block = |block| map(split::block(range.clone(), block, blocks));
+                tree::collect(&mut own, split::block(0..blocks, self.id(), self.count()), op, block);
+                self.join_nodes(own, op)
+            }
+            Cut::Team | Cut::AsItComes => {
+                let own = self.split(range);
+                let own = (!own.is_empty()).then(|| map(own));
+                self.all_reduce(own, |a, b| match (a, b) {
+                    (Some(a), Some(b)) => Some(op(a, b)),
+                    (a, b) => a.or(b),
+                })
+            }
+        };
+        result.unwrap_or(reduction.neutral)
+    }
+
+    /// The nodes of all members joined along the tree, by each member.
+    #[track_caller]
+    fn join_nodes<T: Copy + Send + 'static>(&self, own: Nodes<T>, op: &impl Fn(T, T) -> T) -> Option<T> {
+        let Some(shown) = self.member.show::<Node<T>>(own.as_slice()) else { return own.combine(op) };
+        let mut all = Nodes::new();
+        for id in 0..self.member.team() {
+            (0..shown.count(id)).for_each(|index| all.push(shown.value(id, index), op));
+        }
+        all.combine(op)
+    }
+}

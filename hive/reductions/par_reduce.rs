@@ -1,0 +1,80 @@
+//! A region, a loop and a reduction in one call.
+
+use std::ops::Range;
+
+use super::level::Level;
+use super::level::sealed::Cut;
+use super::reduction::Reduction;
+use super::tree::{self, Nodes};
+use crate::hive::Hive;
+use crate::loops::{Loop, Schedule};
+use crate::split;
+
+impl Hive {
+    /// Combines what `map` returns for parts of `range`, dealt out by `schedule` to all members that are awake.
+    ///
+    /// `map` is called for contiguous parts, each index in exactly one; `reduction` says how the results are combined and how reproducible that is. An empty range
+    /// gives the neutral value.
+    ///
+    /// ```
+    /// use hive::{Reduction, Schedule};
+    ///
+    /// let (x, y) = (vec![1.0; 5000], vec![2.0; 5000]);
+    /// let dot = hive::par_reduce(0..5000, Schedule::Static, &Reduction::per_team(0.0, |a, b| a + b), |range| {
+    ///     x[range.clone()].iter().zip(&y[range]).map(|(x, y)| x * y).sum()
+    /// });
+    /// assert_eq!(dot, 10_000.0);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
+    #[track_caller]
+    pub fn par_reduce<L, T, F, M>(&self, range: Range<usize>, schedule: Schedule, reduction: &Reduction<L, T, F>, map: M) -> T
+    where
+        L: Level,
+        T: Clone + Send,
+        F: Fn(T, T) -> T + Sync,
+        M: Fn(Range<usize>) -> T + Sync,
+    {
+        let members = range.len().clamp(1, self.bees());
+        let op = &reduction.op;
+        let result = match reduction.cut(&range, schedule, members) {
+            Cut::Team => {
+                let parts = self.spmd_map(members, |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
+                parts.into_iter().flatten().reduce(op)
+            }
+            Cut::AsItComes => {
+                let shared = &Loop::new(range, schedule);
+                let parts = self.spmd_map(members, |bee| {
+                    let mut sum = None;
+                    bee.for_each(shared, |range| {
+                        let value = map(range);
+                        sum = Some(match sum.take() {
+                            Some(sum) => op(sum, value),
+                            None => value,
+                        });
+                    });
+                    sum
+                });
+                parts.into_iter().flatten().reduce(op)
+            }
+            Cut::Blocks(blocks) => {
+                // The schedule's chunks are counted in indices.
+                let shared = &Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
+                let parts = self.spmd_map(members, |bee| {
+                    let mut nodes = Nodes::new();
+                    bee.for_each(shared, |some| {
+                        tree::collect(&mut nodes, some, op, |block| map(split::block(range.clone(), block, blocks)))
+                    });
+                    nodes
+                });
+                tree::combine_all(parts.into_iter(), op)
+            }
+        };
+        result.unwrap_or_else(|| reduction.neutral.clone())
+    }
+}
+
+fn part<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<T> {
+    (!range.is_empty()).then(|| map(range))
+}

@@ -1,0 +1,90 @@
+//! What a reduction combines values with, and how reproducibly.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::Range;
+
+use super::level::sealed::Cut;
+use super::level::{Fast, Fixed, Level, PerTeam};
+use crate::loops::Schedule;
+
+/// Blocks of a [`Fixed`] reduction: enough for the largest teams to share out, few enough to cost nothing.
+const BLOCKS: usize = 256;
+
+/// How to combine the values of many indices into one: a neutral value, an operation, and in its type how reproducible the result is: [`Fast`], [`PerTeam`] or [`Fixed`].
+///
+/// `op` must be associative, but for rounding, and `neutral` change nothing: `op(neutral, x)` is `x`. It need not be commutative, except with `Fast`.
+///
+/// ```
+/// use hive::{Reduction, Schedule};
+///
+/// let x: Vec<f64> = (1..=100_000).map(|i| 1.0 / f64::from(i)).collect();
+/// let sum = Reduction::fixed(0.0, |a, b| a + b);
+/// let with = |members, schedule| {
+///     let hive = hive::Hive::new(members).unwrap();
+///     hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum())
+/// };
+/// assert_eq!(with(1, Schedule::Static).to_bits(), with(4, Schedule::Dynamic(3)).to_bits());
+/// ```
+#[derive(Clone, Copy)]
+pub struct Reduction<L, T, F> {
+    pub(super) neutral: T,
+    pub(super) op: F,
+    blocks: usize,
+    level: PhantomData<fn() -> L>,
+}
+
+impl<T, F: Fn(T, T) -> T> Reduction<Fast, T, F> {
+    /// Combined in the order in which results come.
+    pub const fn fast(neutral: T, op: F) -> Self {
+        Self::of_level(neutral, op)
+    }
+}
+
+impl<T, F: Fn(T, T) -> T> Reduction<PerTeam, T, F> {
+    /// Bit by bit the same, as long as the schedule and the size of the team are.
+    pub const fn per_team(neutral: T, op: F) -> Self {
+        Self::of_level(neutral, op)
+    }
+}
+
+impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
+    /// Bit by bit the same, whatever the schedule and the size of the team.
+    pub const fn fixed(neutral: T, op: F) -> Self {
+        Self::of_level(neutral, op)
+    }
+
+    /// Cuts ranges into so many blocks, fewer if there are fewer indices. Default: 256. The result depends on it, so it must not depend on the machine.
+    ///
+    /// # Panics
+    /// If `blocks` is 0 or above 65,536.
+    #[track_caller]
+    pub fn blocks(mut self, blocks: usize) -> Self {
+        assert!((1..=1 << 16).contains(&blocks), "a reduction of {blocks} blocks: from 1 to 65536 are possible");
+        self.blocks = blocks;
+        self
+    }
+}
+
+impl<L, T, F> Reduction<L, T, F> {
+    const fn of_level(neutral: T, op: F) -> Self {
+        Self { neutral, op, blocks: BLOCKS, level: PhantomData }
+    }
+}
+
+impl<L: Level, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
+    /// How `range` is cut for `members`. No block is empty.
+    pub(super) fn cut(&self, range: &Range<usize>, schedule: Schedule, members: usize) -> Cut {
+        match L::cut(schedule, members, self.blocks) {
+            Cut::Blocks(blocks) => Cut::Blocks(blocks.min(range.len())),
+            other => other,
+        }
+    }
+}
+
+impl<L, T: fmt::Debug, F> fmt::Debug for Reduction<L, T, F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let level = std::any::type_name::<L>().rsplit("::").next().unwrap_or_default();
+        write!(f, "Reduction::<{level}> {{ neutral: {:?}, blocks: {} }}", self.neutral, self.blocks)
+    }
+}

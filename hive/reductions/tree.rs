@@ -1,0 +1,107 @@
+//! The fixed tree along which the blocks of a reduction are combined: two blocks to a pair, two pairs to a four, and so on, whoever does it.
+//!
+//! Works like a counter in binary: a node joins the one to its left as soon as that is as large, and stands where a larger one may begin.
+
+use std::ops::Range;
+
+use smallvec::SmallVec;
+
+/// A node: the combined value of the blocks from `first` on, 2^`level` of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Node<T> {
+    pub(super) first: u32,
+    level: u32,
+    value: T,
+}
+
+impl<T> Node<T> {
+    pub(super) fn leaf(block: u32, value: T) -> Self {
+        Self { first: block, level: 0, value }
+    }
+
+    /// Whether this and the node to its right are the two halves of one.
+    fn pairs_with(&self, right: &Self) -> bool {
+        self.level == right.level && self.first + (1 << self.level) == right.first && self.first.is_multiple_of(2 << self.level)
+    }
+}
+
+/// As many nodes as a contiguous run of blocks can leave, without an allocation.
+const NODES: usize = 16;
+
+/// Nodes in the order in which they came, as far as they are not joined.
+#[derive(Clone, Debug)]
+pub(super) struct Nodes<T>(SmallVec<[Node<T>; NODES]>);
+
+impl<T> Nodes<T> {
+    pub(super) fn new() -> Self {
+        Self(SmallVec::new())
+    }
+
+    /// Adds a node, and joins what can be joined.
+    pub(super) fn push(&mut self, mut node: Node<T>, op: &impl Fn(T, T) -> T) {
+        while self.0.last().is_some_and(|left| left.pairs_with(&node)) {
+            let Some(left) = self.0.pop() else { break };
+            node = Node { first: left.first, level: left.level + 1, value: op(left.value, node.value) };
+        }
+        self.0.push(node);
+    }
+
+    /// All of these, which cover blocks from the first to the last, as one value. The rest at the right, which fills no whole tree, is joined from the right. None: there are no blocks.
+    pub(super) fn combine(self, op: &impl Fn(T, T) -> T) -> Option<T> {
+        self.0.into_iter().rev().map(|node| node.value).reduce(|right, left| op(left, right))
+    }
+
+    pub(super) fn as_slice(&self) -> &[Node<T>] {
+        &self.0
+    }
+}
+
+/// Adds what `value` is for each of some blocks.
+pub(super) fn collect<T>(nodes: &mut Nodes<T>, blocks: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) {
+    blocks.for_each(|block| nodes.push(Node::leaf(block as u32, value(block)), op));
+}
+
+/// Joins nodes of several members, which together cover all blocks, in whatever order.
+pub(super) fn combine_all<T>(nodes: impl Iterator<Item = Nodes<T>>, op: &impl Fn(T, T) -> T) -> Option<T> {
+    let mut all: SmallVec<[Node<T>; 2 * NODES]> = nodes.flat_map(|nodes| nodes.0).collect();
+    all.sort_unstable_by_key(|node| node.first);
+    let mut joined = Nodes::new();
+    all.into_iter().for_each(|node| joined.push(node, op));
+    joined.combine(op)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Says how it came about.
+    fn join(left: String, right: String) -> String {
+        format!("({left} {right})")
+    }
+
+    fn run(blocks: std::ops::Range<u32>) -> Nodes<String> {
+        let mut nodes = Nodes::new();
+        blocks.for_each(|block| nodes.push(Node::leaf(block, block.to_string()), &join));
+        nodes
+    }
+
+    #[test]
+    fn blocks_join_by_twos() {
+        assert_eq!(run(0..4).combine(&join).unwrap(), "((0 1) (2 3))");
+        assert_eq!(run(0..7).combine(&join).unwrap(), "(((0 1) (2 3)) ((4 5) 6))");
+        assert_eq!(run(0..0).combine(&join), None);
+        let nodes = run(3..9);
+        assert_eq!(nodes.as_slice().iter().map(|node| node.value.as_str()).collect::<Vec<_>>(), ["3", "((4 5) (6 7))", "8"]);
+    }
+
+    proptest! {
+        #[test]
+        fn the_tree_is_the_same_whoever_joins_it(cuts in proptest::collection::vec(0u32..100, 0..8)) {
+            let mut cuts = [cuts, vec![0, 100]].concat();
+            cuts.sort_unstable();
+            let runs = cuts.windows(2).rev().map(|cut| run(cut[0]..cut[1]));
+            prop_assert_eq!(combine_all(runs, &join), run(0..100).combine(&join));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! A slice in parts, one a member.
+
+#![expect(unsafe_code, reason = "hands out references into one slice, which the loans keep apart")]
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut, Range};
+
+use super::loan::{Loan, Phase, Refused};
+use crate::region::Bee;
+use crate::split;
+
+/// A mutable slice in contiguous parts, which the members of a team write to and read of each other, each part checked at run time: a part is with one
+/// member that writes to it, or with any number that read it.
+///
+/// Between two barriers a part is either written to or read by others: a member that reads what its neighbour writes to in the same phase panics, whoever
+/// happens to come first. So a stencil in place, with the neighbours' edges, is safe Rust:
+///
+/// ```
+/// use hive::Parts;
+///
+/// let mut cells = vec![0.0; 90];
+/// cells[0] = 1.0;
+/// let (members, len) = (3, cells.len());
+/// let parts = Parts::new(&mut cells, members);
+/// hive::spmd(members, |bee| {
+///     let mut next = vec![0.0; parts.range(bee.id()).len()];
+///     for _ in 0..50 {
+///         {
+///             let left = bee.id().checked_sub(1).map(|id| parts.read(bee, id)[..].last().copied().unwrap());
+///             let right = (bee.id() + 1 < bee.count()).then(|| parts.read(bee, bee.id() + 1)[0]);
+///             let own = parts.read(bee, bee.id());
+///             for (i, next) in next.iter_mut().enumerate() {
+///                 let before = if i > 0 { Some(own[i - 1]) } else { left };
+///                 let after = own.get(i + 1).copied().or(right);
+///                 *next = (before.unwrap_or(1.0) + after.unwrap_or(0.0)) / 2.0;
+///             }
+///         }
+///         bee.barrier(); // all have read
+///         parts.take(bee).copy_from_slice(&next);
+///         bee.barrier(); // all have written
+///     }
+/// });
+/// drop(parts);
+/// assert!(cells.is_sorted_by(|a, b| a >= b) && cells[len - 1] < cells[0]);
+/// ```
+///
+/// A part is no longer there when the slice is not:
+///
+/// ```compile_fail,E0597
+/// let parts = {
+///     let mut cells = vec![0; 8];
+///     hive::Parts::new(&mut cells, 2) // `cells` does not live long enough
+/// };
+/// hive::spmd(2, |bee| parts.take(bee)[0] = 1);
+/// ```
+///
+/// and nobody else gets at the slice meanwhile:
+///
+/// ```compile_fail,E0502
+/// let mut cells = vec![0; 8];
+/// let parts = hive::Parts::new(&mut cells, 2);
+/// hive::spmd(2, |bee| parts.take(bee)[0] = cells[7]); // cannot borrow `cells`
+/// ```
+///
+/// nor does what cannot change threads:
+///
+/// ```compile_fail,E0277
+/// let mut cells = vec![std::rc::Rc::new(0); 8];
+/// let parts = hive::Parts::new(&mut cells, 2);
+/// hive::spmd(2, |bee| drop(parts.take(bee))); // `Rc<i32>` cannot be sent between threads safely
+/// ```
+pub struct Parts<'d, T> {
+    data: *mut T,
+    /// Where each part begins, and the last ends.
+    cuts: Box<[usize]>,
+    loans: Loans,
+    slice: PhantomData<&'d mut [T]>,
+}
+
+// SAFETY: a shared Parts gives references to elements to several threads, one that writes or several that read, as its loans say.
+unsafe impl<T: Send + Sync> Sync for Parts<'_, T> {}
+
+// SAFETY: it stands for a `&mut [T]`.
+unsafe impl<T: Send> Send for Parts<'_, T> {}
+
+impl<'d, T> Parts<'d, T> {
+    /// `data` in `parts` parts, whose lengths differ by at most one, as [`Bee::split`] has them.
+    ///
+    /// # Panics
+    /// If `parts` is 0.
+    #[track_caller]
+    pub fn new(data: &'d mut [T], parts: usize) -> Self {
+        Self::rows(data, 1, parts)
+    }
+
+    /// `data` in `parts` parts of whole rows of `width` elements, whose numbers of rows differ by at most one.
+    ///
+    /// ```
+    /// let mut image = vec![0; 640 * 480];
+    /// let parts = hive::Parts::rows(&mut image, 640, 7);
+    /// assert!((0..7).all(|part| parts.range(part).len() % 640 == 0));
+    /// ```
+    ///
+    /// # Panics
+    /// If `parts` or `width` is 0, or if the last row is incomplete.
+    #[track_caller]
+    pub fn rows(data: &'d mut [T], width: usize, parts: usize) -> Self {
+        assert!(parts > 0, "a slice cannot be cut into 0 parts");
+        assert!(width > 0, "a row of 0 elements");
+        let rows = data.len() / width;
+        assert!(rows * width == data.len(), "{} elements are no whole number of rows of {width}", data.len());
+        let cuts =
+            (0..=parts).map(|part| if part == parts { data.len() } else { width * split::block(0..rows, part, parts).start });
+        Self::with_cuts(data, cuts.collect())
+    }
+
+    /// `data` in parts that end at `ends`: for work that is not spread evenly, such as the rows of a sparse matrix.
+    ///
+    /// # Panics
+    /// If there is no part, if an end lies before the one before it, or if the last is not the slice's.
+    #[track_caller]
+    pub fn cut_at(data: &'d mut [T], ends: &[usize]) -> Self {
+        assert!(ends.is_sorted(), "parts cannot end at {ends:?}: one would end before it begins");
+        assert!(
+            ends.last() == Some(&data.len()),
+            "the last part ends at {:?}, and the slice has {} elements",
+            ends.last(),
+            data.len()
+        );
+        Self::with_cuts(data, std::iter::once(0).chain(ends.iter().copied()).collect())
+    }
+
+    /// Cuts rise from 0 to the slice's length.
+    fn with_cuts(data: &'d mut [T], cuts: Box<[usize]>) -> Self {
+        let loans = Loans::new(cuts.len() - 1);
+        Self { data: data.as_mut_ptr(), cuts, loans, slice: PhantomData }
+    }
+
+    /// How many there are.
+    pub fn count(&self) -> usize {
+        self.cuts.len() - 1
+    }
+
+    /// The indices of part `part`.
+    ///
+    /// # Panics
+    /// If there is none of that number.
+    #[track_caller]
+    pub fn range(&self, part: usize) -> Range<usize> {
+        assert!(part < self.count(), "there is no part {part} of {}", self.count());
+        self.cuts[part]..self.cuts[part + 1]
+    }
+
+    /// The calling member's own part, the one of its number, to write to.
+    ///
+    /// # Panics
+    /// If the team has more members than there are parts, if the part is with somebody else, or has been read in this phase.
+    #[inline]
+    #[track_caller]
+    pub fn take(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
+        self.take_number(bee, bee.id())
+    }
+
+    /// Part number `part`, to write to: for loops over more parts than there are members.
+    ///
+    /// ```
+    /// use hive::{Parts, Schedule};
+    ///
+    /// let mut triangle = vec![0_u64; 100 * 100];
+    /// let rows = Parts::rows(&mut triangle, 100, 100);
+    /// hive::par_for(0..100, Schedule::Dynamic(1), |range, bee| {
+    ///     for row in range {
+    ///         rows.take_number(bee, row)[..=row].fill(1);
+    ///     }
+    /// });
+    /// drop(rows);
+    /// assert_eq!(triangle.iter().sum::<u64>(), 5050);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`take`](Self::take).
+    #[inline]
+    #[track_caller]
+    pub fn take_number(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
+        let range = self.range(part);
+        let loan = self.loans.of(part);
+        loan.write(Phase::of(bee)).unwrap_or_else(|refused| refuse(refused, part, bee));
+        // SAFETY: the range lies in the slice, which is borrowed for 'd; until the loan is given back nobody else has a part of it, and parts do not overlap.
+        let part = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
+        PartMut { part, _loan: Lent(loan) }
+    }
+
+    /// Part number `part`, a neighbour's or the own, to read.
+    ///
+    /// # Panics
+    /// If there is no such part, if it is being written to, or has been written to in this phase.
+    #[inline]
+    #[track_caller]
+    pub fn read(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
+        let range = self.range(part);
+        let loan = self.loans.of(part);
+        loan.read(Phase::of(bee)).unwrap_or_else(|refused| refuse(refused, part, bee));
+        // SAFETY: as in `take_number`, but that others may read it as well.
+        let part = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
+        PartRef { part, _loan: Lent(loan) }
+    }
+}
+
+#[cold]
+#[track_caller]
+fn refuse(refused: Refused, part: usize, bee: &Bee<'_>) -> ! {
+    let why = match refused {
+        Refused::Written => "it is being written to",
+        Refused::Read => "it is being read",
+        Refused::WrittenThisPhase => {
+            "it has been written to since the last barrier: there has to be one between writing and reading"
+        }
+        Refused::ReadThisPhase => "it has been read since the last barrier: there has to be one between reading and writing",
+        Refused::TooMany => "too many read it at once",
+    };
+    panic!("member {} cannot have part {part}: {why}", bee.id())
+}
+
+impl<T> fmt::Debug for Parts<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Parts {{ cuts: {:?} }}", self.cuts)
+    }
+}
+
+/// The loans of all parts; where there are few, each in cache lines of its own.
+struct Loans {
+    loans: Box<[Loan]>,
+    apart: usize,
+}
+
+impl Loans {
+    /// 128 bytes: the line and the one fetched with it.
+    const APART: usize = 128 / size_of::<Loan>();
+    const FEW: usize = 1024;
+
+    fn new(parts: usize) -> Self {
+        let apart = if parts <= Self::FEW { Self::APART } else { 1 };
+        Self { loans: (0..parts * apart).map(|_| Loan::default()).collect(), apart }
+    }
+
+    #[inline(always)]
+    fn of(&self, part: usize) -> &Loan {
+        &self.loans[part * self.apart]
+    }
+}
+
+/// Gives a part back when it is dropped.
+struct Lent<'p>(&'p Loan);
+
+impl Drop for Lent<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.0.give_back();
+    }
+}
+
+/// A part to write to, until this is dropped. See [`Parts::take`].
+pub struct PartMut<'p, T> {
+    part: &'p mut [T],
+    _loan: Lent<'p>,
+}
+
+/// A part to read, until this is dropped. See [`Parts::read`].
+pub struct PartRef<'p, T> {
+    part: &'p [T],
+    _loan: Lent<'p>,
+}
+
+impl<T> Deref for PartMut<'_, T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        self.part
+    }
+}
+
+impl<T> DerefMut for PartMut<'_, T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut [T] {
+        self.part
+    }
+}
+
+impl<T> Deref for PartRef<'_, T> {
+    type Target = [T];
+
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        self.part
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PartMut<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.part.fmt(f)
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PartRef<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.part.fmt(f)
+    }
+}

@@ -1,0 +1,284 @@
+//! Reductions and prefix sums: right, and as reproducible as their level says.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::{Dice, alone, assert_says, hush, message_of};
+use hive::{Hive, Reduction, Scan, Schedule};
+
+/// Numbers whose sum depends on the order in which they are added up: large ones that cancel, small ones that get lost between.
+fn adversarial(len: usize) -> Vec<f64> {
+    let mut dice = Dice::new(11);
+    let number = |dice: &mut Dice| {
+        let magnitude = 10_f64.powi(dice.roll(33) as i32 - 17);
+        let sign = if dice.roll(2) == 1 { 1.0 } else { -1.0 };
+        sign * magnitude * dice.roll(1_000_000) as f64
+    };
+    (0..len).map(|_| number(&mut dice)).collect()
+}
+
+fn random_schedule(dice: &mut Dice) -> Schedule {
+    match dice.roll(6) {
+        1 => Schedule::Static,
+        2 => Schedule::StaticChunk(dice.roll(300)),
+        3 => Schedule::Dynamic(dice.roll(300)),
+        4 => Schedule::Guided(dice.roll(300)),
+        5 => Schedule::Factoring,
+        _ => Schedule::Affinity,
+    }
+}
+
+#[test]
+fn fixed_is_bit_equal_for_teams_of_1_to_16_and_all_schedules() {
+    let _alone = alone();
+    let x = adversarial(20_011);
+    let sum = Reduction::fixed(0.0, |a, b| a + b);
+    let mut dice = Dice::new(3);
+    let mut bits = HashSet::new();
+    for members in 1..=16 {
+        let hive = Hive::new(members).unwrap();
+        for _ in 0..6 {
+            let schedule = random_schedule(&mut dice);
+            let total: f64 = hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum());
+            bits.insert(total.to_bits());
+        }
+        let in_a_region = hive.spmd_map(members, |bee| bee.reduce_over(0..x.len(), &sum, |range| x[range].iter().sum::<f64>()));
+        bits.extend(in_a_region.into_iter().map(f64::to_bits));
+    }
+    assert_eq!(bits.len(), 1, "{bits:?}");
+}
+
+#[test]
+fn per_team_is_bit_equal_from_run_to_run() {
+    let _alone = alone();
+    let x = adversarial(20_011);
+    let sum = Reduction::per_team(0.0, |a, b| a + b);
+    for members in [1, 2, 3, 8] {
+        let hive = Hive::new(members).unwrap();
+        for schedule in [Schedule::Static, Schedule::Dynamic(1), Schedule::Guided(1), Schedule::Affinity] {
+            let run = || hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum::<f64>()).to_bits();
+            let bits: HashSet<_> = (0..10).map(|_| run()).collect();
+            assert_eq!(bits.len(), 1, "{schedule:?} of {members}");
+        }
+        let all =
+            hive.spmd_map(members, |bee| bee.all_reduce(x[bee.split(0..x.len())].iter().sum::<f64>(), |a, b| a + b).to_bits());
+        let again =
+            hive.spmd_map(members, |bee| bee.all_reduce(x[bee.split(0..x.len())].iter().sum::<f64>(), |a, b| a + b).to_bits());
+        assert!(all.iter().chain(&again).all(|bits| *bits == all[0]), "{members}: {all:?} {again:?}");
+    }
+}
+
+#[test]
+fn fast_and_per_team_differ_where_fixed_does_not() {
+    let _alone = alone();
+    let x = adversarial(20_011);
+    let (mut fast, mut per_team) = (HashSet::new(), HashSet::new());
+    for members in 1..=8 {
+        let hive = Hive::new(members).unwrap();
+        for chunk in [1, 10, 100] {
+            let run = |range: std::ops::Range<usize>| x[range].iter().sum::<f64>();
+            fast.insert(
+                hive.par_reduce(0..x.len(), Schedule::Dynamic(chunk), &Reduction::fast(0.0, |a, b| a + b), run).to_bits(),
+            );
+        }
+        let sum = Reduction::per_team(0.0, |a, b| a + b);
+        per_team.insert(hive.par_reduce(0..x.len(), Schedule::Static, &sum, |range| x[range].iter().sum::<f64>()).to_bits());
+    }
+    assert!(fast.len() > 1 && per_team.len() > 1, "{fast:?} {per_team:?}");
+}
+
+#[test]
+fn every_level_is_right_where_order_does_not_matter() {
+    let _alone = alone();
+    let mut dice = Dice::new(5);
+    for members in [1, 2, 5] {
+        let hive = Hive::new(members).unwrap();
+        for len in [0, 1, 2, 3, 255, 256, 257, 1000] {
+            let expected: usize = (0..len).sum();
+            let schedule = random_schedule(&mut dice);
+            let add = |a: usize, b: usize| a + b;
+            let map = |range: std::ops::Range<usize>| range.sum::<usize>();
+            assert_eq!(hive.par_reduce(0..len, schedule, &Reduction::fast(0, add), map), expected, "{schedule:?}");
+            assert_eq!(hive.par_reduce(0..len, schedule, &Reduction::per_team(0, add), map), expected, "{schedule:?}");
+            assert_eq!(hive.par_reduce(0..len, schedule, &Reduction::fixed(0, add).blocks(10), map), expected, "{schedule:?}");
+            let in_region = hive.spmd_map(members, |bee| {
+                let fixed = bee.reduce_over(0..len, &Reduction::fixed(0, add), map);
+                (
+                    fixed,
+                    bee.reduce_over(0..len, &Reduction::fast(0, add), map),
+                    bee.reduce_over(0..len, &Reduction::per_team(0, add), map),
+                )
+            });
+            assert!(in_region.iter().all(|sums| *sums == (expected, expected, expected)), "{in_region:?}");
+        }
+    }
+}
+
+#[test]
+fn operations_that_are_not_commutative_keep_their_order() {
+    let _alone = alone();
+    let hive = Hive::new(4).unwrap();
+    let words: Vec<_> = (0..500).map(|i| format!("{i} ")).collect();
+    let expected = words.concat();
+    let concat = Reduction::fixed(String::new(), |a, b| a + &b);
+    for schedule in [Schedule::Static, Schedule::Dynamic(3), Schedule::Guided(1), Schedule::Affinity] {
+        assert_eq!(hive.par_reduce(0..500, schedule, &concat, |range| words[range].concat()), expected);
+    }
+    let concat = Reduction::per_team(String::new(), |a, b| a + &b);
+    assert_eq!(hive.par_reduce(0..500, Schedule::Dynamic(3), &concat, |range| words[range].concat()), expected);
+}
+
+#[test]
+fn prefix_sums() {
+    let _alone = alone();
+    for members in [1, 2, 3, 7] {
+        let hive = Hive::new(members).unwrap();
+        for len in [0, 1, 2, 5, 100, 1000] {
+            let data: Vec<u64> = (0..len).map(|i| i * i % 17 + 1).collect();
+            let inclusive: Vec<u64> = data
+                .iter()
+                .scan(0, |sum, x| {
+                    *sum += x;
+                    Some(*sum)
+                })
+                .collect();
+            let exclusive: Vec<u64> = inclusive.iter().zip(&data).map(|(sum, x)| sum - x).collect();
+            let scanned = |scan, fixed| {
+                let mut data = data.clone();
+                if fixed {
+                    hive.par_scan(&mut data, &Reduction::fixed(0, |a, b| a + b), scan);
+                } else {
+                    hive.par_scan(&mut data, &Reduction::fast(0, |a, b| a + b), scan);
+                }
+                data
+            };
+            for fixed in [true, false] {
+                assert_eq!(scanned(Scan::Inclusive, fixed), inclusive, "{len} by {members}");
+                assert_eq!(scanned(Scan::Exclusive, fixed), exclusive, "{len} by {members}");
+            }
+        }
+    }
+}
+
+#[test]
+fn fixed_prefix_sums_are_bit_equal() {
+    let _alone = alone();
+    let x = adversarial(5_003);
+    let scanned = |members| {
+        let mut x = x.clone();
+        Hive::new(members).unwrap().par_scan(&mut x, &Reduction::fixed(0.0, |a, b| a + b), Scan::Inclusive);
+        x.into_iter().map(f64::to_bits).collect::<Vec<_>>()
+    };
+    let alone = scanned(1);
+    assert!((2..=9).all(|members| scanned(members) == alone));
+}
+
+#[test]
+fn an_exclusive_scan_begins_with_the_neutral_value() {
+    let _alone = alone();
+    let mut data = vec![3, 1, 2];
+    Hive::new(2).unwrap().par_scan(&mut data, &Reduction::per_team(1, |a, b| a * b), Scan::Exclusive);
+    assert_eq!(data, [1, 3, 3]);
+}
+
+#[test]
+fn collectives_of_every_size_of_value() {
+    let _alone = alone();
+    for members in [1, 2, 5, 17, 20] {
+        let hive = Hive::new(members).unwrap();
+        hive.spmd(members, |bee| {
+            let (id, n) = (bee.id(), bee.count());
+            for round in 0..50 {
+                assert_eq!(bee.all_reduce(id + round, |a, b| a + b), (0..n).sum::<usize>() + n * round);
+                assert_eq!(bee.all_reduce([id; 100], |a, b| std::array::from_fn(|i| a[i].max(b[i])))[99], n - 1);
+                assert_eq!(bee.reduce(1_u8, |a, b| a + b), (id == 0).then_some(n as u8));
+                assert_eq!(bee.scan_inclusive(1, |a, b| a + b), id + 1);
+                assert_eq!(bee.scan_exclusive(5, 1, |a, b| a + b), id + 5);
+                assert_eq!(bee.broadcast_from(round % n, || id * 10), round % n * 10);
+                bee.all_reduce((), |(), ()| ());
+            }
+        });
+    }
+}
+
+#[test]
+fn only_one_member_does_what_is_for_a_single_one() {
+    let _alone = alone();
+    for members in [1, 2, 6] {
+        let (hive, runs) = (Hive::new(members).unwrap(), AtomicUsize::new(0));
+        for _ in 0..20 {
+            hive.spmd(members, |bee| {
+                for round in 1..=30 {
+                    let seen = bee.single(|| runs.fetch_add(1, Ordering::Relaxed) + 1);
+                    assert_eq!(seen % 30, round % 30);
+                }
+            });
+        }
+        assert_eq!(runs.into_inner(), 600);
+    }
+}
+
+#[test]
+fn members_that_call_different_things_are_told() {
+    let _alone = alone();
+    hush("");
+    let hive = Hive::new(2).unwrap();
+    let different = |odd: &(dyn Fn(&hive::Bee<'_>) + Sync)| {
+        message_of(|| {
+            hive.spmd(2, |bee| {
+                if bee.id() == 1 {
+                    odd(bee);
+                } else {
+                    bee.all_reduce(1.0, f64::max);
+                }
+            })
+        })
+    };
+    let other_type = different(&|bee| {
+        bee.all_reduce(1_u64, |a, b| a + b);
+    });
+    assert_says(&other_type, &["came to barrier number 1 for something else", "in the same order"]);
+    assert_says(&different(&|bee| bee.barrier()), &["member 1 came to barrier number 1 for something else"]);
+    assert_says(&different(&|_| ()), &["all members must call barrier() equally often"]);
+    let three = Hive::new(3).unwrap();
+    let inside = message_of(|| {
+        three.spmd(3, |bee| {
+            bee.all_reduce(1, |a, b| {
+                bee.barrier();
+                a + b
+            });
+        });
+    });
+    assert_says(&inside, &["must not wait for the members itself"]);
+    assert_says(
+        &message_of(|| {
+            hive.spmd(2, |bee| {
+                bee.broadcast_from(2, || 0);
+            })
+        }),
+        &["no member 2 in a team of 2"],
+    );
+    common::assert_works(&hive, 2);
+}
+
+#[test]
+fn a_panic_on_the_way_to_a_collective_frees_the_others() {
+    let _alone = alone();
+    hush("as expected");
+    let hive = Hive::new(3).unwrap();
+    for _ in 0..100 {
+        let message = message_of(|| {
+            hive.spmd(3, |bee| {
+                bee.all_reduce(1, |a, b| a + b);
+                assert!(bee.id() != 1, "as expected");
+                bee.scan_inclusive(1, |a, b| a + b);
+            });
+        });
+        assert_eq!(message, "as expected");
+    }
+    assert_eq!(hive.spmd_map(3, |bee| bee.all_reduce(bee.id(), |a, b| a + b)), [3, 3, 3]);
+}

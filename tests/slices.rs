@@ -1,0 +1,178 @@
+//! Slices in parts, and a value for each member: right where they are used right, refused where they are not.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use common::{alone, assert_says, hush, message_of};
+use hive::{Hive, Parts, PerBee, Schedule};
+use proptest::prelude::*;
+
+proptest! {
+    #[test]
+    fn parts_cover_the_slice_once(len in 0usize..300, parts in 1usize..40, width in 1usize..7) {
+        let mut data = vec![0; len * width];
+        let split = Parts::rows(&mut data, width, parts);
+        let ranges: Vec<_> = (0..split.count()).map(|part| split.range(part)).collect();
+        prop_assert_eq!(ranges.len(), parts);
+        prop_assert_eq!((ranges[0].start, ranges[parts - 1].end), (0, len * width));
+        prop_assert!(ranges.windows(2).all(|two| two[0].end == two[1].start));
+        prop_assert!(ranges.iter().all(|range| range.start % width == 0));
+        let rows = |range: &std::ops::Range<usize>| range.len() / width;
+        prop_assert!(ranges.iter().map(rows).max().unwrap() - ranges.iter().map(rows).min().unwrap() <= 1);
+    }
+
+    #[test]
+    fn each_element_is_written_by_one(len in 0usize..500, members in 1usize..5, more in 0usize..20) {
+        let _alone = alone();
+        let mut data = vec![0; len];
+        let parts = Parts::new(&mut data, members + more);
+        hive::par_for(0..parts.count(), Schedule::Dynamic(1), |range, bee| {
+            for part in range {
+                parts.take_number(bee, part).iter_mut().for_each(|x| *x += 1);
+            }
+        });
+        drop(parts);
+        prop_assert!(data.iter().all(|x| *x == 1));
+    }
+
+    #[test]
+    fn uneven_parts_end_where_they_are_told(mut ends in proptest::collection::vec(0usize..100, 0..10)) {
+        ends.push(100);
+        ends.sort_unstable();
+        let mut data: Vec<_> = (0..100).collect();
+        let parts = Parts::cut_at(&mut data, &ends);
+        let starts = std::iter::once(0).chain(ends.iter().copied());
+        for (part, (start, end)) in starts.zip(&ends).enumerate() {
+            prop_assert_eq!(parts.range(part), start..*end);
+        }
+    }
+}
+
+#[test]
+fn neighbours_are_read_after_a_barrier() {
+    let _alone = alone();
+    for members in [1, 2, 5] {
+        let hive = Hive::new(members).unwrap();
+        let mut data = vec![0_usize; 40];
+        let parts = Parts::new(&mut data, members);
+        hive.spmd(members, |bee| {
+            for round in 1..200 {
+                parts.take(bee).fill(round);
+                bee.barrier();
+                assert!((0..members).all(|part| parts.read(bee, part).iter().all(|x| *x == round)));
+                bee.barrier();
+            }
+        });
+        drop(parts);
+        assert!(data.iter().all(|x| *x == 199));
+    }
+}
+
+#[test]
+fn a_part_is_lent_to_one_writer_or_to_readers() {
+    let _alone = alone();
+    hush("");
+    let hive = Hive::new(2).unwrap();
+    let with = |body: &(dyn Fn(&hive::Bee<'_>, &Parts<'_, i32>) + Sync)| {
+        let mut data = vec![0; 10];
+        let parts = Parts::new(&mut data, 2);
+        message_of(|| hive.spmd(2, |bee| body(bee, &parts)))
+    };
+    let twice = with(&|bee, parts| drop((parts.take(bee), parts.take(bee))));
+    assert_says(&twice, &["member 0 cannot have part 0", "it is being written to"]);
+    let both = with(&|bee, parts| drop((parts.read(bee, bee.id()), parts.take(bee))));
+    assert_says(&both, &["it is being read"]);
+    // Found each time, whoever comes first: this member has long given it back.
+    let without_barrier = with(&|bee, parts| {
+        if bee.id() == 0 {
+            drop(parts.take(bee));
+            drop(parts.read(bee, 0));
+        }
+    });
+    assert_says(&without_barrier, &["written to since the last barrier"]);
+    let other_way = with(&|bee, parts| {
+        if bee.id() == 0 {
+            drop(parts.read(bee, 0));
+            drop(parts.take(bee));
+        }
+    });
+    assert_says(&other_way, &["read since the last barrier"]);
+    assert_says(&with(&|bee, parts| drop(parts.read(bee, 2))), &["no part 2 of 2"]);
+    let mut data = vec![0; 10];
+    let parts = Parts::new(&mut data, 2);
+    hive.spmd(2, |bee| drop(parts.take(bee)));
+    hive.spmd(2, |bee| assert_eq!(parts.read(bee, 1 - bee.id()).len(), 5));
+    assert_says(&message_of(|| Hive::new(3).unwrap().spmd(3, |bee| drop(parts.take(bee)))), &["no part 2 of 2"]);
+}
+
+#[test]
+fn a_part_comes_back_from_a_member_that_panics() {
+    let _alone = alone();
+    hush("as expected");
+    let hive = Hive::new(2).unwrap();
+    let mut data = vec![0; 10];
+    let parts = Parts::new(&mut data, 2);
+    message_of(|| {
+        hive.spmd(2, |bee| {
+            let _part = parts.take(bee);
+            panic!("as expected");
+        });
+    });
+    hive.spmd(2, |bee| parts.take(bee).fill(1));
+    drop(parts);
+    assert_eq!(data, [1; 10]);
+}
+
+#[test]
+fn bad_parts_are_refused() {
+    let _alone = alone();
+    hush("");
+    let mut data = vec![0; 10];
+    assert_says(&message_of(|| drop(Parts::new(&mut data.clone(), 0))), &["0 parts"]);
+    assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 3, 2))), &["10 elements", "rows of 3"]);
+    assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 0, 2))), &["row of 0"]);
+    assert_says(&message_of(|| drop(Parts::cut_at(&mut data.clone(), &[5, 3, 10]))), &["[5, 3, 10]"]);
+    assert_says(&message_of(|| drop(Parts::cut_at(&mut data, &[5]))), &["Some(5)", "10 elements"]);
+}
+
+#[test]
+fn each_member_has_a_value_of_its_own() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let per_bee = PerBee::new(3, |member| vec![member]);
+    for _ in 0..10 {
+        hive.spmd(3, |bee| per_bee.get(bee).push(bee.id()));
+    }
+    let values: Vec<_> = per_bee.into_iter().collect();
+    assert!(values.iter().enumerate().all(|(member, value)| *value == vec![member; 11]), "{values:?}");
+}
+
+#[test]
+fn a_value_is_out_once() {
+    let _alone = alone();
+    hush("");
+    let hive = Hive::new(2).unwrap();
+    let per_bee = PerBee::new(1, |_| 0);
+    assert_says(&message_of(|| hive.spmd(2, |bee| drop(per_bee.get(bee)))), &["for 1 members", "none for member 1"]);
+    assert_says(&message_of(|| hive.spmd(1, |bee| drop((per_bee.get(bee), per_bee.get(bee))))), &["out already"]);
+    // Members of one number of several hives never have it at the same time.
+    let (refused, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    thread::scope(|scope| {
+        for _ in 0..3 {
+            scope.spawn(|| {
+                let hive = Hive::new(1).unwrap();
+                for _ in 0..1000 {
+                    let got =
+                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hive.spmd(1, |bee| *per_bee.get(bee) += 1)));
+                    if got.is_ok() { &sum } else { &refused }.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    });
+    assert_eq!(sum.load(Ordering::Relaxed) + refused.load(Ordering::Relaxed), 3000);
+    assert_eq!(per_bee.into_iter().sum::<usize>(), sum.into_inner());
+}
