@@ -32,7 +32,7 @@ impl Queue {
             let next = next_in(word, round).filter(|next| *next < count)?;
             let end = next + amount(next).clamp(1, count - next);
             let new = (u64::from(round) << NEXT_BITS) | end as u64;
-            match self.0.compare_exchange_weak(word, new, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.0.compare_exchange(word, new, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(next..end),
                 Err(other) => word = other,
             }

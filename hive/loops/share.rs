@@ -131,7 +131,7 @@ impl Share {
                 return None;
             }
             let (taken, kept) = divide(left);
-            match self.word.compare_exchange_weak(word, Word::new(round, &kept).0, Ordering::Relaxed, Ordering::Relaxed) {
+            match self.word.compare_exchange(word, Word::new(round, &kept).0, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(taken),
                 Err(other) => word = other,
             }
