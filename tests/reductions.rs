@@ -119,6 +119,28 @@ fn every_level_is_right_where_order_does_not_matter() {
 }
 
 #[test]
+fn a_member_s_part_is_what_it_reduces() {
+    let _alone = alone();
+    for members in [1, 2, 3, 7] {
+        let hive = Hive::new(members).unwrap();
+        for len in [0, 1, 5, 576, 1000] {
+            let (fixed, per_team) = (Reduction::fixed(true, |a, b| a & b), Reduction::per_team(true, |a, b| a & b));
+            hive.spmd(members, |bee| {
+                let (own, block) =
+                    (fixed.part(7..7 + len, bee.id(), bee.count()), per_team.part(7..7 + len, bee.id(), bee.count()));
+                assert_eq!(block, bee.split(7..7 + len));
+                let inside = |own: &std::ops::Range<usize>, range: std::ops::Range<usize>| {
+                    own.start <= range.start && range.end <= own.end
+                };
+                assert!(bee.reduce_over(7..7 + len, &fixed, |range| inside(&own, range)));
+                assert_eq!(bee.scan_inclusive(own.len(), |a, b| a + b), own.end - 7);
+                assert_eq!(bee.all_reduce(own.len(), |a, b| a + b), len);
+            });
+        }
+    }
+}
+
+#[test]
 fn operations_that_are_not_commutative_keep_their_order() {
     let _alone = alone();
     let hive = Hive::new(4).unwrap();

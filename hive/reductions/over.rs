@@ -11,7 +11,7 @@ use crate::region::Bee;
 use crate::split;
 
 impl Bee<'_> {
-    /// Combines what `map` returns for parts of `range`, of which each member has a contiguous block, for all members: a static loop and an
+    /// Combines what `map` returns for parts of `range`, of which each member has its [`part`](Reduction::part), for all members: a static loop and an
     /// [`all_reduce`](Self::all_reduce) in one, as reproducible as `reduction` says.
     ///
     /// All members must call it, with the same range and reduction. It is a barrier as well.

@@ -7,6 +7,7 @@ use std::ops::Range;
 use super::level::sealed::Cut;
 use super::level::{Fast, Fixed, Level, PerTeam};
 use crate::loops::Schedule;
+use crate::split;
 
 /// Blocks of a [`Fixed`] reduction: enough for the largest teams to share out, few enough to cost nothing.
 const BLOCKS: usize = 256;
@@ -73,6 +74,24 @@ impl<L, T, F> Reduction<L, T, F> {
 }
 
 impl<L: Level, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
+    /// The indices of `range` that are member `id`'s in a team of `count` when it is reduced inside a region: contiguous, in order of the members' numbers. As [`Bee::split`](crate::Bee::split), but
+    /// with [`Fixed`] cut at whole blocks, so their lengths differ by up to a block. For data that only its member has.
+    ///
+    /// # Panics
+    /// If `count` is 0 or `id` not below it.
+    #[track_caller]
+    pub fn part(&self, range: Range<usize>, id: usize, count: usize) -> Range<usize> {
+        assert!(id < count, "there is no member {id} in a team of {count}");
+        match self.cut(&range, Schedule::Static, count) {
+            Cut::Blocks(blocks) if blocks > 0 => {
+                let own = split::block(0..blocks, id, count);
+                let begin = |block| if block == blocks { range.end } else { split::block(range.clone(), block, blocks).start };
+                begin(own.start)..begin(own.end)
+            }
+            _ => split::block(range, id, count),
+        }
+    }
+
     /// How `range` is cut for `members`. No block is empty.
     pub(super) fn cut(&self, range: &Range<usize>, schedule: Schedule, members: usize) -> Cut {
         match L::cut(schedule, members, self.blocks) {
