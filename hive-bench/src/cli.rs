@@ -10,19 +10,27 @@ use crate::options::Protocol;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
 ///
-/// Exit codes: 0 fine, 1 a measurement or a check failed, 2 bad usage.
+/// Exit codes: 0 fine, 1 a measurement or a check failed (compare: hive got slower), 2 bad usage.
 #[derive(Debug, Parser)]
 #[command(version, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    pub(crate) internal: Option<Internal>,
+    pub(crate) command: Option<Command>,
     #[command(flatten)]
     pub(crate) flags: Flags,
 }
 
-/// How the program calls itself.
+/// What is done with runs that were made earlier, and, hidden, how the program calls itself.
 #[derive(Debug, Subcommand)]
-pub(crate) enum Internal {
+pub(crate) enum Command {
+    /// Print the report of an earlier run once more, from the file that --json left
+    Report {
+        /// The file, gzipped or not
+        run: PathBuf,
+        /// Print only the verdict "hive against the best rival", as Markdown
+        #[arg(long)]
+        markdown: bool,
+    },
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },
@@ -84,7 +92,7 @@ mod tests {
         assert_eq!(cases, [Case::Region, Case::Idle2ms]);
         assert_eq!(cli.flags.bees, [1, 2]);
         assert_eq!(cli.flags.rounds, Some(3));
-        assert!(cli.internal.is_none());
+        assert!(cli.command.is_none());
     }
 
     #[test]

@@ -8,8 +8,9 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Case;
 use crate::kernels::joins::joins_of_fib;
 
-/// How much one child measures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+/// How much one child measures. What a file of an earlier build does not tell was not measured: zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub(crate) struct Effort {
     /// Time for the batches of a case that can be repeated without a pause.
     hot_ms: u64,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::catalog::{Case, RuntimeId};
+use crate::catalog::{Case, RuntimeId, Unit};
 use crate::results::{Outcome, Record, Reference};
 use crate::stats::{Spread, median};
 
@@ -55,13 +55,13 @@ impl Figures {
     /// How many times as long as a reference that was measured in the same process.
     pub(crate) fn to_reference(&self, key: Key, reference: Reference) -> Option<Spread> {
         let rounds = self.0.get(&key)?;
-        ratios(&rounds.values, rounds.references.get(&reference)?)
+        ratios(&rounds.values, rounds.references.get(&reference)?, 0.0)
     }
 
     /// How many times as long as another runtime took in the same round, right before or after.
     pub(crate) fn to_runtime(&self, key: Key, other: RuntimeId) -> Option<Spread> {
         let others = self.0.get(&Key { runtime: other, ..key })?;
-        ratios(&self.0.get(&key)?.values, &others.values)
+        ratios(&self.0.get(&key)?.values, &others.values, least(key.case.unit()))
     }
 
     /// A reference itself, over all children of a case and size.
@@ -92,8 +92,17 @@ impl Rounds {
     }
 }
 
-fn ratios(values: &BTreeMap<usize, f64>, units: &BTreeMap<usize, f64>) -> Option<Spread> {
-    let ratio = |(round, value): (&usize, &f64)| units.get(round).filter(|unit| **unit > 0.0).map(|unit| value / unit);
+/// CPU use below this is nothing that can be told: in ratios it counts as so much.
+pub(crate) const fn least(unit: Unit) -> f64 {
+    match unit {
+        Unit::Nanoseconds => 0.0,
+        Unit::PercentOfCpu => 0.1,
+    }
+}
+
+fn ratios(values: &BTreeMap<usize, f64>, units: &BTreeMap<usize, f64>, least: f64) -> Option<Spread> {
+    let unit = |round: &usize| units.get(round).map(|unit| unit.max(least)).filter(|unit| *unit > 0.0);
+    let ratio = |(round, value): (&usize, &f64)| unit(round).map(|unit| value.max(least) / unit);
     Spread::of(&values.iter().filter_map(ratio).collect::<Vec<_>>())
 }
 

@@ -4,10 +4,11 @@ use std::fs;
 
 use serde::{Deserialize, Serialize};
 
+use crate::topology::{self, Place};
 use crate::{cpus, launch};
 
 /// Where a run was made.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
     pub(crate) system: String,
@@ -15,6 +16,9 @@ pub(crate) struct Machine {
     pub(crate) cpus: Vec<usize>,
     /// What a hive like those that are measured makes of it: places, mask, quota, warnings.
     pub(crate) hive_report: String,
+    /// How those CPUs belong together; files of earlier builds do not say it.
+    #[serde(default)]
+    pub(crate) topology: Vec<Place>,
 }
 
 /// What was measured.
@@ -41,7 +45,8 @@ impl Machine {
     pub(crate) fn read() -> Self {
         let cpus = cpus::in_order_of_use();
         let hive_report = launch::ask("hive-report", &[]).unwrap_or_else(|error| error);
-        Self { processor: processor(), system: system(), cpus, hive_report }
+        let topology = topology::places(&cpus);
+        Self { processor: processor(), system: system(), cpus, hive_report, topology }
     }
 }
 

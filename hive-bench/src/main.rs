@@ -19,32 +19,39 @@ mod reference;
 mod report;
 mod results;
 mod runtimes;
+mod saved;
+mod standing;
 mod stats;
 mod tables;
 mod timing;
+mod topology;
 mod verdict;
 
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::SystemTime;
 
 use clap::Parser;
 
-use cli::{Cli, Flags, Internal};
+use cli::{Cli, Command, Flags};
 use figures::Figures;
 use machine::{Build, Machine, Watch};
 use options::Options;
 use results::Run;
 use runtimes::{hive::HiveTeam, openmp};
+use saved::Unknown;
+use standing::Standings;
 
 /// The order of the children within a round, the same from run to run.
 const SEED: u64 = 2;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match cli.internal {
-        Some(Internal::Child { job }) => child::main(&job),
-        Some(Internal::OpenmpLibrary) => child::answer(openmp::library()),
-        Some(Internal::HiveReport) => child::answer(HiveTeam::report(&cpus::in_order_of_use())),
+    match cli.command {
+        Some(Command::Child { job }) => child::main(&job),
+        Some(Command::OpenmpLibrary) => child::answer(openmp::library()),
+        Some(Command::HiveReport) => child::answer(HiveTeam::report(&cpus::in_order_of_use())),
+        Some(Command::Report { run, markdown }) => usage(review(&run, markdown)),
         None => parent_main(&cli.flags),
     }
 }
@@ -56,14 +63,11 @@ fn parent_main(flags: &Flags) -> ExitCode {
     }
     let options = match Options::check(flags, cpus::in_order_of_use().len()) {
         Ok(options) => options,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(2);
-        }
+        Err(error) => return usage(Err(error)),
     };
     let run = measure(&options);
     let figures = Figures::of(&run.records);
-    print!("{}\n{}", report::all(&run, &figures), verdict::all(&figures));
+    print!("{}", report::text(&run, &figures));
     match store(&run, &options) {
         Ok(()) if !run.has_failures() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
@@ -72,6 +76,29 @@ fn parent_main(flags: &Flags) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The report of an earlier run, once more.
+fn review(file: &Path, markdown: bool) -> Result<(), String> {
+    let run = saved::read(file)?;
+    let figures = Figures::of(&run.records);
+    if markdown {
+        print!("{}", Standings::of(&figures).markdown());
+    } else {
+        print!("{}", report::text(&run, &figures));
+    }
+    Ok(())
+}
+
+/// 0, or 2 and why.
+fn usage(outcome: Result<(), String>) -> ExitCode {
+    outcome.map_or_else(
+        |error| {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
 fn measure(options: &Options) -> Run {
@@ -96,6 +123,7 @@ fn measure(options: &Options) -> Run {
         absent,
         disturbance: watch.finish(),
         records,
+        unknown: Unknown::default(),
     }
 }
 
@@ -104,5 +132,9 @@ fn store(run: &Run, options: &Options) -> Result<(), String> {
         return Ok(());
     };
     let text = serde_json::to_string(run).map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
-    std::fs::write(path, text).map_err(|error| format!("--json {}: {error}", path.display()))
+    write_file("--json", path, &text)
+}
+
+fn write_file(flag: &str, path: &Path, text: &str) -> Result<(), String> {
+    std::fs::write(path, text).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }

@@ -4,7 +4,8 @@ use std::fmt::Write;
 
 use crate::figures::Figures;
 use crate::results::{Absent, Outcome, Record, Run};
-use crate::{protocols, tables};
+use crate::standing::Standings;
+use crate::{protocols, tables, verdict};
 
 const LEGEND: &str = "\
 Figures are medians over the rounds; beside them the middle half of the rounds. \"x hive\": how many
@@ -13,8 +14,14 @@ times as long as hive took, in the same round; likewise \"x sequential\". \"x ro
 Marks: ? fewer than three rounds; = the rounds do not agree on who is faster; ~ the middle half is
 wider than half of the value.";
 
+/// The whole report as text.
+pub(crate) fn text(run: &Run, figures: &Figures) -> String {
+    let standings = Standings::of(figures);
+    format!("{}\n{}\n{}", measured(run, figures), standings.text(), verdict::all(figures))
+}
+
 /// Everything that was measured.
-pub(crate) fn all(run: &Run, figures: &Figures) -> String {
+fn measured(run: &Run, figures: &Figures) -> String {
     let mut text = head(run);
     for (case, members) in figures.groups() {
         text.push('\n');
@@ -43,7 +50,7 @@ fn head(run: &Run) -> String {
 
 /// Absent runtimes, failed children, threads that were not where they should be, a machine that
 /// was not quiet.
-fn notes(run: &Run) -> Vec<String> {
+pub(crate) fn notes(run: &Run) -> Vec<String> {
     let absent = |Absent { runtime, reason }: &Absent| format!("{} is absent: {reason}", runtime.name());
     let mut notes: Vec<String> = run.absent.iter().map(absent).collect();
     let cpus = &run.machine.cpus;
@@ -54,6 +61,7 @@ fn notes(run: &Run) -> Vec<String> {
     if run.left_out > 0 {
         notes.push(format!("warning: slower than expected, {} children of the last rounds were left out", run.left_out));
     }
+    notes.extend(run.unknown.told().map(|unknown| format!("warning: {unknown}")));
     let warnings = run.disturbance.warnings();
     notes.extend(warnings.into_iter().map(|warning| format!("warning: {warning}")));
     notes

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::{Case, RuntimeId};
 use crate::effort::Effort;
 use crate::machine::{Build, Disturbance, Machine};
+use crate::saved::Unknown;
 
 /// What a child is told to do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,6 +90,9 @@ pub(crate) struct Run {
     pub(crate) absent: Vec<Absent>,
     pub(crate) disturbance: Disturbance,
     pub(crate) records: Vec<Record>,
+    /// Records of the file that this was read from which this build cannot read.
+    #[serde(skip)]
+    pub(crate) unknown: Unknown,
 }
 
 impl Run {
@@ -98,8 +102,31 @@ impl Run {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::figures::tests::{key, record};
+
+    /// hive and a rival in three rounds of a small case.
+    pub(crate) fn run() -> Run {
+        let of = |round| {
+            let reference = [(Reference::RoundTrip, 100.0)];
+            let record = |runtime, value| record(key(runtime), round, &[value], &reference);
+            [record(RuntimeId::Hive, 110.0), record(RuntimeId::Libomp, 500.0)]
+        };
+        Run {
+            date: "2026-11-21T09:12:56Z".to_owned(),
+            command_line: vec!["hive-bench".to_owned(), "--case".to_owned(), "region".to_owned()],
+            machine: Machine { processor: "a processor".to_owned(), cpus: vec![0, 1], ..Machine::default() },
+            build: Build::read(),
+            effort: Effort::STANDARD,
+            seed: 2,
+            left_out: 0,
+            absent: Vec::new(),
+            disturbance: Disturbance::default(),
+            records: (0..3).flat_map(of).collect(),
+            unknown: Unknown::default(),
+        }
+    }
 
     #[test]
     fn a_record_survives_json() {

@@ -1,27 +1,8 @@
 //! The program as its users run it. Nothing here looks at how long anything took.
 
-use std::process::{Command, Output};
+mod common;
 
-fn hive_bench(arguments: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_hive-bench")).args(arguments).output().expect("hive-bench starts")
-}
-
-fn stdout(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stdout).into_owned()
-}
-
-fn stderr(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-fn refused(arguments: &[&str], mentions: &[&str]) {
-    let output = hive_bench(arguments);
-    let text = stderr(&output);
-    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
-    for mention in mentions {
-        assert!(text.contains(mention), "{arguments:?} should mention {mention}: {text}");
-    }
-}
+use common::{hive_bench, refused, stderr, stdout};
 
 #[test]
 fn list_names_cases_and_runtimes() {

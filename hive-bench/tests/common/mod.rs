@@ -1,0 +1,24 @@
+//! The program as its users run it.
+
+use std::process::{Command, Output};
+
+pub(crate) fn hive_bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hive-bench")).args(arguments).output().expect("hive-bench starts")
+}
+
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+pub(crate) fn refused(arguments: &[&str], mentions: &[&str]) {
+    let output = hive_bench(arguments);
+    let text = stderr(&output);
+    assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
+    for mention in mentions {
+        assert!(text.contains(mention), "{arguments:?} should mention {mention}: {text}");
+    }
+}
