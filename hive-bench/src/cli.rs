@@ -6,6 +6,7 @@ use std::time::Duration;
 use clap::{Args, Parser, Subcommand};
 
 use crate::catalog::{Family, RuntimeId};
+use crate::compare;
 use crate::options::Protocol;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
@@ -30,6 +31,25 @@ pub(crate) enum Command {
         /// Print only the verdict "hive against the best rival", as Markdown
         #[arg(long)]
         markdown: bool,
+    },
+    /// Say what changed from one run to another, from the files that --json left, gzipped or not
+    ///
+    /// Times on a shared machine drift. So where the same process measured a reference that takes what the case takes, the multiple
+    /// of it decides: regions, reductions and barriers of two or more go by round trips, regions of one by a mutex, regions
+    /// after idleness by hand-overs where the runtime's threads sleep by then, else by round trips. Everything else, and every
+    /// case where that reference is missing, goes by its time. A change is told where the whole 99 % interval, from a
+    /// bootstrap over the rounds of both runs, lies on one side; three rounds or more are needed on either side.
+    ///
+    /// Exit codes: 0 fine, 1 hive (any of its runtimes) got slower by more than the threshold with the whole interval, or fails
+    /// where it did not, 2 bad usage: a file that cannot be read or is no run, or nothing in common.
+    Compare {
+        /// The file of the run before
+        old: PathBuf,
+        /// The file of the run after
+        new: PathBuf,
+        /// Slower by no more than this is still fine
+        #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = compare::percent)]
+        threshold: f64,
     },
     /// Measure one thing.
     #[command(hide = true)]

@@ -48,20 +48,39 @@ impl Figures {
         self.0.keys().filter(|key| key.case == case && key.members == members).map(|key| key.runtime).collect()
     }
 
+    /// What was run, also where it failed, in order.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> {
+        self.0.keys().copied()
+    }
+
+    pub(crate) fn has(&self, key: Key) -> bool {
+        self.0.contains_key(&key)
+    }
+
+    /// The figure of each round.
+    pub(crate) fn rounds(&self, key: Key) -> Vec<f64> {
+        self.0.get(&key).map(|rounds| rounds.values.values().copied().collect()).unwrap_or_default()
+    }
+
     pub(crate) fn value(&self, key: Key) -> Option<Spread> {
-        Spread::of(&self.0.get(&key)?.values.values().copied().collect::<Vec<_>>())
+        Spread::of(&self.rounds(key))
+    }
+
+    /// The figure of each round as a multiple of a reference that was measured in the same process; `None` where it was not.
+    pub(crate) fn multiples(&self, key: Key, reference: Reference) -> Option<Vec<f64>> {
+        let rounds = self.0.get(&key)?;
+        Some(ratios(&rounds.values, rounds.references.get(&reference)?, 0.0))
     }
 
     /// How many times as long as a reference that was measured in the same process.
     pub(crate) fn to_reference(&self, key: Key, reference: Reference) -> Option<Spread> {
-        let rounds = self.0.get(&key)?;
-        ratios(&rounds.values, rounds.references.get(&reference)?, 0.0)
+        Spread::of(&self.multiples(key, reference)?)
     }
 
     /// How many times as long as another runtime took in the same round, right before or after.
     pub(crate) fn to_runtime(&self, key: Key, other: RuntimeId) -> Option<Spread> {
         let others = self.0.get(&Key { runtime: other, ..key })?;
-        ratios(&self.0.get(&key)?.values, &others.values, least(key.case.unit()))
+        Spread::of(&ratios(&self.0.get(&key)?.values, &others.values, least(key.case.unit())))
     }
 
     /// A reference itself, over all children of a case and size.
@@ -100,10 +119,10 @@ pub(crate) const fn least(unit: Unit) -> f64 {
     }
 }
 
-fn ratios(values: &BTreeMap<usize, f64>, units: &BTreeMap<usize, f64>, least: f64) -> Option<Spread> {
+fn ratios(values: &BTreeMap<usize, f64>, units: &BTreeMap<usize, f64>, least: f64) -> Vec<f64> {
     let unit = |round: &usize| units.get(round).map(|unit| unit.max(least)).filter(|unit| *unit > 0.0);
     let ratio = |(round, value): (&usize, &f64)| unit(round).map(|unit| value.max(least) / unit);
-    Spread::of(&values.iter().filter_map(ratio).collect::<Vec<_>>())
+    values.iter().filter_map(ratio).collect()
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ mod cases;
 mod catalog;
 mod child;
 mod cli;
+mod compare;
 mod cpus;
 mod effort;
 mod figures;
@@ -52,6 +53,11 @@ fn main() -> ExitCode {
         Some(Command::OpenmpLibrary) => child::answer(openmp::library()),
         Some(Command::HiveReport) => child::answer(HiveTeam::report(&cpus::in_order_of_use())),
         Some(Command::Report { run, markdown }) => usage(review(&run, markdown)),
+        Some(Command::Compare { old, new, threshold }) => match compare::run(&old, &new, threshold) {
+            Ok(true) => ExitCode::SUCCESS,
+            Ok(false) => ExitCode::FAILURE,
+            Err(error) => usage(Err(error)),
+        },
         None => parent_main(&cli.flags),
     }
 }

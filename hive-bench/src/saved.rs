@@ -28,7 +28,7 @@ impl Unknown {
         let names: Vec<_> = self.names.iter().map(String::as_str).take(6).collect();
         let more = if self.names.len() > names.len() { ", ..." } else { "" };
         let (count, names) = (self.records, names.join(", "));
-        (count > 0).then(|| format!("{count} records that this build does not know were left out: {names}{more}"))
+        (count > 0).then(|| format!("records that this build does not know were left out, {count} in all: {names}{more}"))
     }
 }
 
@@ -111,7 +111,7 @@ mod tests {
         let read = parse(text.as_bytes()).unwrap();
         assert_eq!(read.records.len(), run().records.len() - 1);
         let told = read.unknown.told().unwrap();
-        assert!(told.contains("1 records") && told.contains("of teleport"), "{told}");
+        assert!(told.contains("1 in all") && told.contains("of teleport"), "{told}");
         let all = text.replace(REGION, TELEPORT);
         assert!(parse(all.as_bytes()).unwrap_err().contains("nothing is left"));
     }

@@ -1,4 +1,6 @@
-//! The little statistics that a table needs: quantiles, and whether a ratio says anything.
+//! The little statistics that a table needs: quantiles, and whether a ratio says anything, and how sure a change is.
+
+pub(crate) mod bootstrap;
 
 /// The value below which a share `q` of the sorted samples lies, interpolated; `None` without samples.
 pub(crate) fn quantile(samples: &[f64], q: f64) -> Option<f64> {

@@ -19,10 +19,7 @@ enum Against {
 impl Against {
     const fn name(self) -> &'static str {
         match self {
-            Self::Reference(Reference::RoundTrip) => "round trip",
-            Self::Reference(Reference::HandOver) => "hand-over",
-            Self::Reference(Reference::Mutex) => "mutex",
-            Self::Reference(Reference::Mean) => "mean",
+            Self::Reference(reference) => reference_name(reference),
             Self::Runtime(runtime) => runtime.name(),
         }
     }
@@ -41,6 +38,15 @@ impl Against {
         };
         let mark = doubt.map_or(' ', Doubt::mark);
         spread.map_or_else(|| "- ".to_owned(), |spread| format!("{}{mark}", number(spread.median)))
+    }
+}
+
+pub(crate) const fn reference_name(reference: Reference) -> &'static str {
+    match reference {
+        Reference::RoundTrip => "round trip",
+        Reference::HandOver => "hand-over",
+        Reference::Mutex => "mutex",
+        Reference::Mean => "mean",
     }
 }
 

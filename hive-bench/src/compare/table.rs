@@ -1,0 +1,113 @@
+//! What changed, as text.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::{Change, Comparison, Word, quantity};
+use crate::tables::{amount, reference_name};
+
+const LEGEND: &str = "\
+old, new: medians over the rounds. change: of the median, by what \"in\" says: a time, or the multiple of a reference that the
+same process measured, which drifts with the machine as the case does. 99 % interval: the bootstrap's, over the rounds of each
+run. slower, faster: the whole interval lies on one side. It knows how rounds differ within a run, not how a machine differs from
+one run to the next: how much that is, two runs of the same build tell.";
+
+pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
+    let mut table = Table::new();
+    let header = ["case", "of", "runtime", "old", "new", "time", "in", "change", "99 % interval", ""];
+    table.load_style(presets::NOTHING).set_header(header);
+    table.add_rows(comparison.changes.iter().map(row));
+    for column in [1, 3, 4, 5, 7, 8] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = format!("{}\n\n{LEGEND}\n\n", table.trim_fmt());
+    for warning in &comparison.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    let [old, new] = comparison.lonely;
+    if old + new > 0 {
+        let _ =
+            writeln!(text, "figures that were not compared: {old} that only the old run has, {new} that only the new one has");
+    }
+    let (hive, others): (Vec<_>, Vec<_>) = comparison.changes.iter().partition(|change| change.key.runtime.is_hive());
+    let _ = writeln!(text, "hive: {}\nthe others: {}", counts(&hive), counts(&others));
+    text + &verdict(comparison, threshold)
+}
+
+fn row(change: &Change) -> [String; 10] {
+    let unit = change.key.case.unit();
+    let measured = change.interval.map(|interval| (percent(interval.estimate), between(interval.lower, interval.upper)));
+    let (estimate, interval) = measured.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
+    [
+        change.key.case.name().to_owned(),
+        change.key.members.to_string(),
+        change.key.runtime.name().to_owned(),
+        amount(change.old, unit),
+        change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
+        change.new.filter(|_| change.old > 0.0).map_or_else(|| "-".to_owned(), |new| percent(new / change.old)),
+        change.reference.map_or(quantity(unit), reference_name).to_owned(),
+        estimate,
+        interval,
+        change.word.name().to_owned(),
+    ]
+}
+
+/// How often each word was said.
+fn counts(changes: &[&Change]) -> String {
+    let count = |word: Word| changes.iter().filter(|change| change.word == word).count();
+    let counts = Word::ALL.into_iter().map(|word| (word, count(word)));
+    let told: Vec<_> =
+        counts.filter(|(_, count)| *count > 0).map(|(word, count)| format!("{} in {count}", word.name())).collect();
+    if told.is_empty() { "not measured".to_owned() } else { told.join(", ") }
+}
+
+fn verdict(comparison: &Comparison, threshold: f64) -> String {
+    let losses = comparison.losses(threshold);
+    if losses.is_empty() {
+        return format!("hive got slower by more than {threshold} % nowhere that can be told\n");
+    }
+    let mut text = format!("hive got slower by more than {threshold} %, the whole interval, or fails:\n");
+    for change in losses {
+        let (runtime, case, members) = (change.key.runtime.name(), change.key.case.name(), change.key.members);
+        let by = change.interval.map_or_else(
+            || "fails now".to_owned(),
+            |interval| format!("{} ({})", percent(interval.estimate), between(interval.lower, interval.upper)),
+        );
+        let _ = writeln!(text, "  {runtime} {case} of {members}: {by}");
+    }
+    text
+}
+
+/// A ratio as a change.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
+
+fn between(lower: f64, upper: f64) -> String {
+    format!("{} to {}", percent(lower), percent(upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Outcome, tests::run};
+
+    #[test]
+    fn a_loss_is_named_with_its_interval() {
+        let mut new = run();
+        for record in &mut new.records {
+            if let Outcome::Measured(measured) = &mut record.outcome {
+                measured.samples[0] *= 1.1;
+            }
+        }
+        let comparison = Comparison::of(&run(), &new).unwrap();
+        let told = text(&comparison, 5.0);
+        assert!(told.contains("hive: slower in 1\nthe others: slower in 1\n"), "{told}");
+        assert!(told.contains("  hive region of 2: +10.0 % (+10.0 % to +10.0 %)"), "{told}");
+        assert!(told.contains("110 ns") && told.contains("121 ns") && told.contains("round trip"), "{told}");
+        assert!(text(&comparison, 12.0).contains("by more than 12 % nowhere"), "{told}");
+    }
+}

@@ -1,0 +1,78 @@
+//! How sure a change from one run to another is: the bootstrap over rounds.
+
+use fastrand::Rng;
+
+use super::{median, quantile};
+
+/// Which rounds are drawn depends on this alone: the same files give the same interval.
+const SEED: u64 = 7;
+const DRAWS: usize = 2000;
+/// Share of the draws outside the interval, on either side. With the usual 2.5 % one of twenty cases would seem to change when
+/// nothing has, and a run has hundreds.
+const TAIL: f64 = 0.005;
+
+/// A ratio, and where it lies in 99 of 100 draws.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Interval {
+    pub(crate) estimate: f64,
+    pub(crate) lower: f64,
+    pub(crate) upper: f64,
+}
+
+/// Median of `new` over median of `old`, each with one value a round; `None` without values above zero on both sides.
+///
+/// The rounds of the two runs have nothing to do with each other, so they are drawn independently, with replacement.
+pub(crate) fn ratio_of_medians(old: &[f64], new: &[f64]) -> Option<Interval> {
+    let ratio = |old: &[f64], new: &[f64]| Some(median(new)? / median(old).filter(|old| *old > 0.0)?);
+    let estimate = ratio(old, new)?;
+    let mut random = Rng::with_seed(SEED);
+    let draws: Vec<f64> = (0..DRAWS).filter_map(|_| ratio(&drawn(old, &mut random), &drawn(new, &mut random))).collect();
+    Some(Interval { estimate, lower: quantile(&draws, TAIL)?, upper: quantile(&draws, 1.0 - TAIL)? })
+}
+
+/// As many as there are, any of them several times.
+fn drawn(rounds: &[f64], random: &mut Rng) -> Vec<f64> {
+    rounds.iter().map(|_| rounds[random.usize(..rounds.len())]).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_vary_is_sure() {
+        let interval = ratio_of_medians(&[2.0; 5], &[3.0; 5]).unwrap();
+        assert_eq!(interval, Interval { estimate: 1.5, lower: 1.5, upper: 1.5 });
+    }
+
+    #[test]
+    fn the_interval_holds_the_ratio_and_is_the_same_each_time() {
+        let (old, new) = ([10.0, 11.0, 12.0, 13.0, 14.0], [20.0, 23.0, 24.0, 26.0, 31.0]);
+        let interval = ratio_of_medians(&old, &new).unwrap();
+        assert_eq!(interval.estimate, 2.0);
+        assert!(interval.lower < 2.0 && 2.0 < interval.upper, "{interval:?}");
+        assert!(interval.lower >= 20.0 / 14.0 && interval.upper <= 31.0 / 10.0, "{interval:?}");
+        assert_eq!(ratio_of_medians(&old, &new), Some(interval));
+    }
+
+    #[test]
+    fn three_rounds_give_their_whole_range() {
+        let interval = ratio_of_medians(&[1.0; 3], &[1.0, 2.0, 4.0]).unwrap();
+        assert_eq!((interval.lower, interval.upper), (1.0, 4.0));
+    }
+
+    #[test]
+    fn the_same_noise_is_no_change_nearly_always() {
+        let mut random = Rng::with_seed(1);
+        let mut run = || -> Vec<f64> { (0..11).map(|_| 100.0 + 10.0 * random.f64()).collect() };
+        let told = (0..100).filter_map(|_| ratio_of_medians(&run(), &run())).filter(|it| it.lower > 1.0 || it.upper < 1.0);
+        assert!(told.count() <= 5);
+    }
+
+    #[test]
+    fn nothing_to_divide_by_is_no_ratio() {
+        assert_eq!(ratio_of_medians(&[], &[1.0]), None);
+        assert_eq!(ratio_of_medians(&[1.0], &[]), None);
+        assert_eq!(ratio_of_medians(&[0.0], &[1.0]), None);
+    }
+}
