@@ -28,6 +28,9 @@ pub(crate) enum Command {
     Report {
         /// The file, gzipped or not
         run: PathBuf,
+        /// Write the report as a page for a browser, with charts, into this file
+        #[arg(long, value_name = "FILE")]
+        html: Option<PathBuf>,
         /// Print only the verdict "hive against the best rival", as Markdown
         #[arg(long)]
         markdown: bool,
@@ -91,6 +94,9 @@ pub(crate) struct Flags {
     /// Keep every raw sample, with machine, build and command line, in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,
+    /// Write the report as a page for a browser, with charts, into this file
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 #[cfg(test)]

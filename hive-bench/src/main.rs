@@ -8,6 +8,7 @@ mod compare;
 mod cpus;
 mod effort;
 mod figures;
+mod html;
 mod kernels;
 mod launch;
 mod list;
@@ -52,7 +53,7 @@ fn main() -> ExitCode {
         Some(Command::Child { job }) => child::main(&job),
         Some(Command::OpenmpLibrary) => child::answer(openmp::library()),
         Some(Command::HiveReport) => child::answer(HiveTeam::report(&cpus::in_order_of_use())),
-        Some(Command::Report { run, markdown }) => usage(review(&run, markdown)),
+        Some(Command::Report { run, html, markdown }) => usage(review(&run, html.as_deref(), markdown)),
         Some(Command::Compare { old, new, threshold }) => match compare::run(&old, &new, threshold) {
             Ok(true) => ExitCode::SUCCESS,
             Ok(false) => ExitCode::FAILURE,
@@ -74,7 +75,7 @@ fn parent_main(flags: &Flags) -> ExitCode {
     let run = measure(&options);
     let figures = Figures::of(&run.records);
     print!("{}", report::text(&run, &figures));
-    match store(&run, &options) {
+    match store(&run, &figures, &options) {
         Ok(()) if !run.has_failures() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::FAILURE,
         Err(error) => {
@@ -85,7 +86,7 @@ fn parent_main(flags: &Flags) -> ExitCode {
 }
 
 /// The report of an earlier run, once more.
-fn review(file: &Path, markdown: bool) -> Result<(), String> {
+fn review(file: &Path, html: Option<&Path>, markdown: bool) -> Result<(), String> {
     let run = saved::read(file)?;
     let figures = Figures::of(&run.records);
     if markdown {
@@ -93,7 +94,7 @@ fn review(file: &Path, markdown: bool) -> Result<(), String> {
     } else {
         print!("{}", report::text(&run, &figures));
     }
-    Ok(())
+    html.map_or(Ok(()), |path| write_file("--html", path, &html::page(&run, &figures)?))
 }
 
 /// 0, or 2 and why.
@@ -133,12 +134,12 @@ fn measure(options: &Options) -> Run {
     }
 }
 
-fn store(run: &Run, options: &Options) -> Result<(), String> {
-    let Some(path) = &options.json else {
-        return Ok(());
-    };
-    let text = serde_json::to_string(run).map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
-    write_file("--json", path, &text)
+fn store(run: &Run, figures: &Figures, options: &Options) -> Result<(), String> {
+    if let Some(path) = &options.json {
+        let text = serde_json::to_string(run).map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
+        write_file("--json", path, &text)?;
+    }
+    options.html.as_ref().map_or(Ok(()), |path| write_file("--html", path, &html::page(run, figures)?))
 }
 
 fn write_file(flag: &str, path: &Path, text: &str) -> Result<(), String> {

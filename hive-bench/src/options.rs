@@ -46,6 +46,7 @@ pub(crate) struct Options {
     pub(crate) effort: Effort,
     pub(crate) poll: Option<Duration>,
     pub(crate) json: Option<PathBuf>,
+    pub(crate) html: Option<PathBuf>,
 }
 
 impl Options {
@@ -56,12 +57,12 @@ impl Options {
         if flags.poll == Some(Duration::ZERO) {
             return Err("--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned());
         }
-        if let Some(path) = &flags.json {
-            writable(path)?;
+        for (flag, path) in [("--json", &flags.json), ("--html", &flags.html)] {
+            path.as_ref().map_or(Ok(()), |path| writable(flag, path))?;
         }
         let (effort, time) = if flags.quick { (Effort::QUICK, QUICK_TIME) } else { (Effort::STANDARD, STANDARD_TIME) };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
-        Ok(Self { wanted, rounds, effort, poll: flags.poll, json: flags.json.clone() })
+        Ok(Self { wanted, rounds, effort, poll: flags.poll, json: flags.json.clone(), html: flags.html.clone() })
     }
 }
 
@@ -118,9 +119,9 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
 }
 
 /// Before anything is measured: a run may take an hour.
-fn writable(path: &Path) -> Result<(), String> {
+fn writable(flag: &str, path: &Path) -> Result<(), String> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
-    opened.map(drop).map_err(|error| format!("--json {}: cannot be written: {error}", path.display()))
+    opened.map(drop).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }
 
 #[cfg(test)]
@@ -183,7 +184,9 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_written_is_found_at_once() {
-        let error = check(&["--json", "/nowhere/at/all.json"], 2).unwrap_err();
-        assert!(error.contains("--json /nowhere/at/all.json"), "{error}");
+        for flag in ["--json", "--html"] {
+            let error = check(&[flag, "/nowhere/at/all"], 2).unwrap_err();
+            assert!(error.contains(&format!("{flag} /nowhere/at/all")), "{error}");
+        }
     }
 }

@@ -4,13 +4,22 @@ pub(crate) mod bootstrap;
 
 /// The value below which a share `q` of the sorted samples lies, interpolated; `None` without samples.
 pub(crate) fn quantile(samples: &[f64], q: f64) -> Option<f64> {
+    quantiles(samples, &[q]).first().copied()
+}
+
+/// The same for several shares; nothing without samples.
+pub(crate) fn quantiles(samples: &[f64], shares: &[f64]) -> Vec<f64> {
     let mut sorted = samples.to_vec();
     sorted.sort_by(f64::total_cmp);
-    let last = sorted.len().checked_sub(1)?;
-    let place = q.clamp(0.0, 1.0) * last as f64;
-    let below = sorted[place.floor() as usize];
-    let above = sorted[place.ceil() as usize];
-    Some(below + (above - below) * place.fract())
+    let Some(last) = sorted.len().checked_sub(1) else {
+        return Vec::new();
+    };
+    let at = |share: &f64| {
+        let place = share.clamp(0.0, 1.0) * last as f64;
+        let (below, above) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
+        below + (above - below) * place.fract()
+    };
+    shares.iter().map(at).collect()
 }
 
 pub(crate) fn median(samples: &[f64]) -> Option<f64> {

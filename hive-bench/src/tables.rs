@@ -117,11 +117,29 @@ pub(crate) fn amount(value: f64, unit: Unit) -> String {
     }
 }
 
+/// A round figure with its unit, for an axis.
+pub(crate) fn tick(value: f64, unit: Unit) -> String {
+    let (value, unit) = match unit {
+        Unit::Nanoseconds => in_unit(value * (1.0 + 1e-9)),
+        Unit::PercentOfCpu => (value, "%"),
+    };
+    // Five figures hide what the logarithm and its inverse leave.
+    let digits = 4 - value.abs().max(1e-9).log10().floor() as i32;
+    let factor = 10_f64.powi(digits);
+    format!("{} {unit}", (value * factor).round() / factor)
+}
+
 fn time(nanoseconds: f64) -> String {
+    let (value, unit) = in_unit(nanoseconds);
+    format!("{} {unit}", number(value))
+}
+
+/// In the largest unit of which it is one or more.
+fn in_unit(nanoseconds: f64) -> (f64, &'static str) {
     let units = [(1e9, "s"), (1e6, "ms"), (1e3, "us")];
     let fitting = units.into_iter().find(|(factor, _)| nanoseconds >= *factor);
     let (factor, unit) = fitting.unwrap_or((1.0, "ns"));
-    format!("{} {unit}", number(nanoseconds / factor))
+    (nanoseconds / factor, unit)
 }
 
 /// Three figures are as many as there are.
@@ -146,6 +164,8 @@ mod tests {
         assert_eq!(time(71.26), "71.3 ns");
         assert_eq!(time(7126.0), "7.13 us");
         assert_eq!(time(71.26e6), "71.3 ms");
+        assert_eq!(tick(999.9999999999, Unit::Nanoseconds), "1 us");
+        assert_eq!(tick(0.5, Unit::Nanoseconds), "0.5 ns");
         assert_eq!(amount(0.0312, Unit::PercentOfCpu), "0.031 %");
         assert_eq!(amount(99.23, Unit::PercentOfCpu), "99.2 %");
     }

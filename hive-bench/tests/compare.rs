@@ -1,37 +1,16 @@
 //! `hive-bench compare` as a gate uses it: by its exit code.
 
 mod common;
-
-use std::path::{Path, PathBuf};
+#[path = "common/files.rs"]
+mod files;
 
 use common::{hive_bench, refused, stderr, stdout};
+use files::Files;
 use serde_json::Value;
 
-/// Files of one test, removed with it.
-struct Files(PathBuf);
-
-impl Files {
-    fn new(test: &str) -> Self {
-        let home = std::env::temp_dir().join(format!("hive-bench-{test}-{}", std::process::id()));
-        std::fs::create_dir_all(&home).expect("a temporary directory");
-        Self(home)
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.0.join(name).to_str().expect("a temporary directory with a plain name").to_owned()
-    }
-
-    fn write(&self, name: &str, run: &Value) -> String {
-        std::fs::write(self.path(name), run.to_string()).expect("the file can be written");
-        self.path(name)
-    }
-}
-
-impl Drop for Files {
-    fn drop(&mut self) {
-        // Left behind in a temporary directory at worst.
-        let _ = std::fs::remove_dir_all(&self.0);
-    }
+fn write(files: &Files, name: &str, run: &Value) -> String {
+    std::fs::write(files.path(name), run.to_string()).expect("the file can be written");
+    files.path(name)
 }
 
 /// A real run, in which every child of a kind is then made to have measured the same.
@@ -41,8 +20,7 @@ fn steady_run(files: &Files) -> Value {
         ["--quick", "--case", "region", "--runtime", "hive,std-scope", "--bees", "1", "--rounds", "3", "--json", &path];
     let output = hive_bench(&arguments);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let text = std::fs::read_to_string(Path::new(&path)).expect("the run's file");
-    let mut run: Value = serde_json::from_str(&text).expect("JSON");
+    let mut run: Value = serde_json::from_str(&files.read("measured.json")).expect("JSON");
     for record in records(&mut run) {
         let measured = &mut record["outcome"]["measured"];
         measured["samples"] = serde_json::json!([100.0]);
@@ -74,16 +52,16 @@ fn compare(old: &str, new: &str, more: &[&str], code: i32) -> String {
 fn the_exit_code_says_whether_hive_got_slower() {
     let files = Files::new("compare");
     let run = steady_run(&files);
-    let old = files.write("old.json", &run);
+    let old = write(&files, "old.json", &run);
     assert!(compare(&old, &old, &[], 0).contains("no change told"));
 
-    let slower = files.write("slower.json", &stretched(&run, "hive", 1.2));
+    let slower = write(&files, "slower.json", &stretched(&run, "hive", 1.2));
     let text = compare(&old, &slower, &[], 1);
     assert!(text.contains("hive region of 1: +20.0 %") && text.contains("mutex"), "{text}");
     compare(&old, &slower, &["--threshold", "25"], 0);
     assert!(compare(&slower, &old, &[], 0).contains("faster"));
 
-    let rival = files.write("rival.json", &stretched(&run, "std-scope", 3.0));
+    let rival = write(&files, "rival.json", &stretched(&run, "std-scope", 3.0));
     assert!(compare(&old, &rival, &[], 0).contains("the others: slower in 1"));
 }
 
@@ -91,12 +69,12 @@ fn the_exit_code_says_whether_hive_got_slower() {
 fn records_of_other_builds_are_counted_not_refused() {
     let files = Files::new("compare-unknown");
     let run = steady_run(&files);
-    let old = files.write("old.json", &run);
+    let old = write(&files, "old.json", &run);
     let mut newer = run.clone();
     for record in records(&mut newer).iter_mut().filter(|record| record["runtime"] == "std-scope") {
         record["runtime"] = "from-the-future".into();
     }
-    let newer = files.write("newer.json", &newer);
+    let newer = write(&files, "newer.json", &newer);
     let text = compare(&old, &newer, &[], 0);
     assert!(text.contains("3 in all") && text.contains("from-the-future of region"), "{text}");
     assert!(text.contains("not compared: 1 that only the old run has"), "{text}");
@@ -106,13 +84,13 @@ fn records_of_other_builds_are_counted_not_refused() {
 fn files_that_cannot_be_compared_are_bad_usage() {
     let files = Files::new("compare-refused");
     let run = steady_run(&files);
-    let old = files.write("old.json", &run);
+    let old = write(&files, "old.json", &run);
     let mut other = run.clone();
     records(&mut other).iter_mut().for_each(|record| record["members"] = 7.into());
-    let other = files.write("other.json", &other);
+    let other = write(&files, "other.json", &other);
     refused(&["compare", &old, &other], &["no case in common"]);
     refused(&["compare", &old, "/nowhere/at/all.json"], &["/nowhere/at/all.json", "cannot be read"]);
-    let words = files.write("words.json", &"words".into());
+    let words = write(&files, "words.json", &"words".into());
     refused(&["compare", &words, &old], &["words.json", "is not a run"]);
     refused(&["compare", &old], &["<NEW>"]);
     refused(&["compare", &old, &old, "--threshold", "much"], &["--threshold", "percent"]);

@@ -69,7 +69,7 @@ fn verdict(comparison: &Comparison, threshold: f64) -> String {
     if losses.is_empty() {
         return format!("hive got slower by more than {threshold} % nowhere that can be told\n");
     }
-    let mut text = format!("hive got slower by more than {threshold} %, the whole interval, or fails:\n");
+    let mut text = format!("hive got slower by more than {threshold} % with the whole interval, or fails now:\n");
     for change in losses {
         let (runtime, case, members) = (change.key.runtime.name(), change.key.case.name(), change.key.members);
         let by = change.interval.map_or_else(
