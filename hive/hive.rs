@@ -13,7 +13,7 @@ use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::region::{Bee, Body};
 use crate::report::Report;
-use crate::results::Results;
+use crate::results;
 use crate::stats::Stats;
 use crate::topology::Place;
 
@@ -158,14 +158,14 @@ impl Hive {
     #[track_caller]
     #[expect(unsafe_code, reason = "each member writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
+        let body = &body;
         // No more than there can be members: a region of `n` may be refused.
-        let results = Results::new(n.min(self.max_bees()));
-        let (inbox, body) = (results.inbox(), &body);
-        self.spmd(n, move |bee| {
-            // SAFETY: a region has one member of each number, and returns before the results are looked at.
-            unsafe { inbox.put_with(bee.id(), bee.count(), || body(bee)) };
-        });
-        results.into_vec()
+        results::collect(n.min(self.max_bees()), |inbox| {
+            self.spmd(n, move |bee| {
+                // SAFETY: a region has one member of each number, and ends before this does.
+                unsafe { inbox.put_with(bee.id(), bee.count(), || body(bee)) };
+            });
+        })
     }
 
     /// Makes the hive `n` members large, the queen among them. May be called by any thread at any time, and never waits.

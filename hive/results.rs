@@ -8,9 +8,32 @@
 use std::cell::{Cell, UnsafeCell};
 use std::mem::MaybeUninit;
 
+/// The results of the region that `run` runs, in order of the members, for a team of up to `members`: up to the first member that has none.
+///
+/// If `run` panics, they are dropped.
+pub(crate) fn collect<R>(members: usize, run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
+    if members <= FEW && size_of::<R>() <= SMALL {
+        fill(&mut [const { MaybeUninit::uninit() }; FEW][..members], run)
+    } else {
+        fill(&mut Box::new_uninit_slice(members), run)
+    }
+}
+
+/// So many results of so many bytes lie on the caller's stack.
+const FEW: usize = 8;
+const SMALL: usize = 64;
+
+fn fill<R>(slots: &mut [Slot<R>], run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
+    let mut results = Results { slots, team: Cell::new(0) };
+    run(Inbox { slots: results.slots, team: &results.team });
+    let mut taken = Vec::with_capacity(results.team.get());
+    taken.extend(results.written().map_while(Option::take));
+    taken
+}
+
 /// One result a member.
-pub(crate) struct Results<R> {
-    slots: Box<[Slot<R>]>,
+struct Results<'s, R> {
+    slots: &'s mut [Slot<R>],
     /// The team of the region that has put results here, as its member 0 says. 0: none has run.
     team: Cell<usize>,
 }
@@ -22,7 +45,7 @@ type Slot<R> = MaybeUninit<Padded<R>>;
 #[repr(align(128))]
 struct Padded<R>(UnsafeCell<Option<R>>);
 
-/// What the members share of it.
+/// What the members share of it. They copy it: a reference to it would be another cache line of the caller's for each to fetch.
 pub(crate) struct Inbox<'r, R> {
     slots: &'r [Slot<R>],
     team: &'r Cell<usize>,
@@ -31,23 +54,7 @@ pub(crate) struct Inbox<'r, R> {
 // SAFETY: a slot is touched by one member only, and `team` by member 0 only, as `put_with` asks for; and results may change threads.
 unsafe impl<R: Send> Sync for Inbox<'_, R> {}
 
-impl<R> Results<R> {
-    /// For a team of up to `members`.
-    pub(crate) fn new(members: usize) -> Self {
-        Self { slots: Box::new_uninit_slice(members), team: Cell::new(0) }
-    }
-
-    pub(crate) fn inbox(&self) -> Inbox<'_, R> {
-        Inbox { slots: &self.slots, team: &self.team }
-    }
-
-    /// The results in order, up to the first member that returned none.
-    pub(crate) fn into_vec(mut self) -> Vec<R> {
-        let mut results = Vec::with_capacity(self.team.get());
-        results.extend(self.written().map_while(Option::take));
-        results
-    }
-
+impl<R> Results<'_, R> {
     /// The slots of the members that have run.
     fn written(&mut self) -> impl Iterator<Item = &mut Option<R>> {
         let team = self.team.get();
@@ -56,18 +63,26 @@ impl<R> Results<R> {
     }
 }
 
-impl<R> Drop for Results<R> {
+impl<R> Drop for Results<'_, R> {
     fn drop(&mut self) {
         // What has not been taken, because a member panicked.
         self.written().for_each(|slot| drop(slot.take()));
     }
 }
 
+impl<R> Clone for Inbox<'_, R> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<R> Copy for Inbox<'_, R> {}
+
 impl<R> Inbox<'_, R> {
     /// Keeps what `make` returns as the result of `member` in a team of `team`.
     ///
     /// # Safety
-    /// All members of one region's team call this, each once and first of all; or none does. The results are left alone meanwhile.
+    /// All members of one region's team call this, each once and first of all; or none does. The region ends before `collect`'s `run` does.
     pub(crate) unsafe fn put_with(&self, member: usize, team: usize, make: impl FnOnce() -> R) {
         // SAFETY: the pointer is one into the slice; nothing is read.
         let slot = UnsafeCell::raw_get(unsafe { &raw const (*self.slots[member].as_ptr()).0 });
@@ -84,44 +99,55 @@ impl<R> Inbox<'_, R> {
 
 #[cfg(test)]
 mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::sync::Arc;
+
     use super::*;
 
     #[test]
     fn results_come_in_the_order_of_the_members() {
-        let results = Results::new(3);
-        for member in [2, 0, 1] {
-            // SAFETY: one thread, each member once.
-            unsafe { results.inbox().put_with(member, 3, || member * 10) };
+        for members in [3, 2 * FEW] {
+            let results = collect(members, |inbox| {
+                for member in (0..members).rev() {
+                    // SAFETY: one thread, each member once.
+                    unsafe { inbox.put_with(member, members, || member * 10) };
+                }
+            });
+            assert!(results.iter().copied().eq((0..members).map(|member| member * 10)), "{results:?}");
         }
-        assert_eq!(results.into_vec(), [0, 10, 20]);
+    }
+
+    #[test]
+    fn large_results_are_results_too() {
+        // SAFETY: one thread.
+        let results = collect(1, |inbox| unsafe { inbox.put_with(0, 1, || [7_u64; 1000]) });
+        assert_eq!(results, [[7; 1000]]);
     }
 
     #[test]
     fn a_team_smaller_than_the_slots_returns_as_many() {
-        let results = Results::new(3);
         // SAFETY: one thread.
-        unsafe { results.inbox().put_with(0, 1, || "alone") };
-        assert_eq!(results.into_vec(), ["alone"]);
+        let results = collect(3, |inbox| unsafe { inbox.put_with(0, 1, || "alone") });
+        assert_eq!(results, ["alone"]);
     }
 
     #[test]
-    fn where_no_region_has_run_nothing_is_dropped() {
-        drop(Results::<String>::new(2));
-        assert!(Results::<String>::new(0).into_vec().is_empty());
+    fn where_no_region_has_run_there_are_none() {
+        assert!(collect::<String>(2, |_| ()).is_empty() && collect::<String>(0, |_| ()).is_empty());
     }
 
     #[test]
     fn what_is_not_taken_is_dropped() {
-        let [first, last] = [(); 2].map(std::sync::Arc::new);
-        let results = Results::new(2);
-        // SAFETY: one thread, each member once.
-        unsafe { results.inbox().put_with(1, 2, || last.clone()) };
-        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-            // SAFETY: as above.
-            unsafe { results.inbox().put_with(0, 2, || panic!("no {first:?}")) };
+        let [first, last] = [(); 2].map(Arc::new);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            collect(2, |inbox| {
+                // SAFETY: one thread, each member once.
+                unsafe { inbox.put_with(1, 2, || last.clone()) };
+                // SAFETY: as above.
+                unsafe { inbox.put_with(0, 2, || panic!("no {first:?}")) };
+            })
         }));
         assert!(panicked.is_err());
-        drop(results);
-        assert_eq!((std::sync::Arc::strong_count(&first), std::sync::Arc::strong_count(&last)), (1, 1));
+        assert_eq!((Arc::strong_count(&first), Arc::strong_count(&last)), (1, 1));
     }
 }
