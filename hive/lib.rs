@@ -26,6 +26,8 @@
 //! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
 //! (the pages in `docs/` of the repository).
 
+#[cfg(any(feature = "paralight", feature = "orx-parallel"))]
+pub mod adapters;
 mod asymmetric_fence;
 mod bond;
 mod build_info;

@@ -12,5 +12,7 @@ mod tiles;
 mod walk;
 
 pub use schedule::Schedule;
+#[cfg(feature = "paralight")]
+pub(crate) use share::{MOST_UNITS, Share};
 pub use shared_loop::Loop;
 pub use tiles::Tiles;

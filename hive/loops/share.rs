@@ -6,7 +6,7 @@ use std::ops::Range;
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 /// Units of a loop are numbered below this.
-pub(super) const MOST_UNITS: usize = (1 << Word::UNIT_BITS) - 1;
+pub(crate) const MOST_UNITS: usize = (1 << Word::UNIT_BITS) - 1;
 
 /// What is left, and of which of the loop's rounds.
 ///
@@ -54,7 +54,7 @@ impl Word {
 
 /// A member's share of a loop. The word, alone in its cache lines but for what its member needs with it.
 #[repr(align(128))]
-pub(super) struct Share {
+pub(crate) struct Share {
     word: AtomicU64,
     /// Whether its member is in the middle of several units that it has claimed at once.
     in_batch: AtomicBool,
@@ -72,7 +72,7 @@ impl Share {
     }
 
     /// One with these units left.
-    pub(super) fn with(round: u16, units: &Range<u32>) -> Self {
+    pub(crate) fn with(round: u16, units: &Range<u32>) -> Self {
         Self {
             word: AtomicU64::new(Word::new(round, units).0),
             in_batch: AtomicBool::new(false),
@@ -97,12 +97,12 @@ impl Share {
     }
 
     /// How much is left in `round`.
-    pub(super) fn left(&self, round: u16, block: &Range<u32>) -> Range<u32> {
+    pub(crate) fn left(&self, round: u16, block: &Range<u32>) -> Range<u32> {
         Word(self.word.load(Ordering::Relaxed)).left_in(round, block)
     }
 
     /// Its member takes units from the front: as many as `amount` says of how many are left.
-    pub(super) fn claim(&self, round: u16, block: &Range<u32>, amount: impl Fn(u32) -> u32) -> Option<Range<u32>> {
+    pub(crate) fn claim(&self, round: u16, block: &Range<u32>, amount: impl Fn(u32) -> u32) -> Option<Range<u32>> {
         self.take(round, block, |left| {
             let middle = left.start + amount(left.end - left.start).clamp(1, left.end - left.start);
             (left.start..middle, middle..left.end)
@@ -110,7 +110,7 @@ impl Share {
     }
 
     /// Another member takes half of the units from the back, or the last.
-    pub(super) fn steal(&self, round: u16, block: &Range<u32>) -> Option<Range<u32>> {
+    pub(crate) fn steal(&self, round: u16, block: &Range<u32>) -> Option<Range<u32>> {
         self.take(round, block, |left| {
             let middle = left.start + (left.end - left.start) / 2;
             (middle..left.end, left.start..middle)
@@ -139,7 +139,7 @@ impl Share {
     }
 
     /// Its member, with nothing left in this round, puts down units that it has taken elsewhere, for all to take from. Fails if the others are in the next round already; nobody will look for them then.
-    pub(super) fn put(&self, round: u16, units: &Range<u32>) -> bool {
+    pub(crate) fn put(&self, round: u16, units: &Range<u32>) -> bool {
         let word = self.word.load(Ordering::Relaxed);
         let is_in_round = round.wrapping_sub(Word(word).round()) as i16 >= 0;
         debug_assert!(!is_in_round || Word(word).left().is_empty(), "{:?}", Word(word));

@@ -1,0 +1,188 @@
+//! paralight's iterators on a hive.
+
+#![cfg(target_os = "linux")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use hive::Hive;
+use paralight::prelude::*;
+
+use common::tasks::{Counted, Payload, whose};
+use common::{alone, assert_works, hush, until};
+
+fn hives() -> impl Iterator<Item = Hive> {
+    (1..=5).map(|bees| Hive::new(bees).unwrap())
+}
+
+#[test]
+fn sums_are_right_for_any_length_and_size() {
+    let _alone = alone();
+    for hive in hives() {
+        for len in [0, 1, 2, 3, 7, 1_000, 100_003] {
+            let input: Vec<u64> = (0..len).collect();
+            let sum = input.par_iter().with_thread_pool(&hive).sum::<u64>();
+            assert_eq!(sum, input.iter().sum(), "{len} on {hive:?}");
+            let count = (0..len as usize).into_par_iter().with_thread_pool(&hive).map(|_| 1).reduce(|| 0, |a, b| a + b);
+            assert_eq!(count, len);
+        }
+    }
+}
+
+#[test]
+fn each_element_is_written_once() {
+    let _alone = alone();
+    for mut hive in hives() {
+        let (left, right) = (vec![1_u32; 5_000], vec![10_u32; 5_000]);
+        let mut output = vec![100_u32; 5_000];
+        // By a mutable reference, as paralight's own pool.
+        (output.par_iter_mut(), left.par_iter(), right.par_iter())
+            .zip_eq()
+            .with_thread_pool(&mut hive)
+            .for_each(|(out, a, b)| *out += a + b);
+        assert!(output.iter().all(|out| *out == 111));
+    }
+}
+
+#[test]
+fn items_run_on_members_of_the_hive_and_in_all_shares() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let members = Mutex::new(BTreeSet::new());
+    // Each waits for the two others, who therefore are others.
+    (0..3_usize).into_par_iter().with_thread_pool(&hive).for_each(|_| {
+        members.lock().unwrap().insert(hive::current().expect("a member").1);
+        until(|| members.lock().unwrap().len() == 3);
+    });
+}
+
+/// One member is held up by its first item until all others have been processed: so somebody has taken those of its share.
+#[test]
+fn who_is_done_takes_from_who_is_not() {
+    let _alone = alone();
+    for hive in hives().filter(|hive| hive.bees() > 1) {
+        let len = 8 * hive.bees();
+        for slow in (0..len).step_by(8) {
+            let done = AtomicUsize::new(0);
+            (0..len).into_par_iter().with_thread_pool(&hive).for_each(|index| {
+                if index == slow {
+                    until(|| done.load(Ordering::Relaxed) == len - 1);
+                } else {
+                    done.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+    }
+}
+
+#[test]
+fn the_first_match_is_the_first_and_any_is_one() {
+    let _alone = alone();
+    for hive in hives() {
+        for first in [0, 1, 4_999, 9_999] {
+            let input: Vec<usize> = (0..10_000).collect();
+            let found = input.par_iter().with_thread_pool(&hive).find_first(|&&item| item >= first);
+            assert_eq!(found, Some(&first), "{hive:?}");
+            let any = input.par_iter().with_thread_pool(&hive).find_any(|&&item| item >= first);
+            assert!(any.is_some_and(|item| *item >= first));
+        }
+        assert_eq!((0..10_000_usize).into_par_iter().with_thread_pool(&hive).find_first(|_| false), None);
+    }
+}
+
+#[test]
+fn nothing_is_looked_at_past_the_first_match() {
+    let _alone = alone();
+    let hive = Hive::new(1).unwrap();
+    let seen = AtomicUsize::new(0);
+    let matches = |item: usize| {
+        seen.fetch_add(1, Ordering::Relaxed);
+        item == 300
+    };
+    assert_eq!((0..10_000_usize).into_par_iter().with_thread_pool(&hive).find_first(|item| matches(*item)), Some(300));
+    assert_eq!(seen.load(Ordering::Relaxed), 301);
+    seen.store(0, Ordering::Relaxed);
+    assert!((0..10_000_usize).into_par_iter().with_thread_pool(&hive).any(matches));
+    assert_eq!(seen.load(Ordering::Relaxed), 301);
+}
+
+/// Has `work` consume items whose ends are counted: each ends once, whether it was processed or not.
+#[track_caller]
+fn assert_each_ends_once(what: &str, work: impl FnOnce(Vec<(usize, Counted<'_>)>)) {
+    let ends: Vec<_> = (0..1_000).map(|_| AtomicUsize::new(0)).collect();
+    work(ends.iter().enumerate().map(|(number, end)| (number, Counted(end))).collect());
+    assert!(ends.iter().all(|end| end.load(Ordering::Relaxed) == 1), "{what}: {ends:?}");
+}
+
+#[test]
+fn each_item_ends_once_processed_or_not() {
+    let _alone = alone();
+    for hive in hives() {
+        assert_each_ends_once("all are processed", |items| {
+            items.into_par_iter().with_thread_pool(&hive).for_each(drop);
+        });
+        for last in [0, 499, 999] {
+            assert_each_ends_once("some are found", |items| {
+                let found = items.into_par_iter().with_thread_pool(&hive).find_first(|(number, _)| *number >= last);
+                assert_eq!(found.map(|(number, _)| number), Some(last));
+            });
+            assert_each_ends_once("an error ends it", |items| {
+                let stop = |(number, _)| if number == last { Err(number) } else { Ok(()) };
+                assert_eq!(items.into_par_iter().with_thread_pool(&hive).try_for_each(stop), Err(last));
+            });
+        }
+        // A team of one has all shares to itself, and leaves at the first error.
+        assert_each_ends_once("an error in a nested region", |items| {
+            let items = Mutex::new(Some(items));
+            hive.spmd(hive.bees(), |bee| {
+                if bee.is_queen() {
+                    let items = items.lock().unwrap().take().unwrap();
+                    let stopped = items.into_par_iter().with_thread_pool(&hive).try_for_each(|(number, _)| Err(number));
+                    assert!(stopped.is_err());
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn a_panic_reaches_the_caller_and_each_item_still_ends_once() {
+    let _alone = alone();
+    hush("as expected");
+    for hive in hives() {
+        for bad in [0, 500, 999] {
+            assert_each_ends_once("a panic", |items| {
+                let part = |(number, _)| {
+                    if number == bad {
+                        std::panic::panic_any(Payload("an item's"));
+                    }
+                };
+                assert_eq!(whose(|| items.into_par_iter().with_thread_pool(&hive).for_each(part)), "an item's");
+            });
+            // And by the loop for items that need no cleaning up.
+            let part = |number| if number == bad { std::panic::panic_any(Payload("a number's")) } else { number };
+            let sum = || (0..1_000_usize).into_par_iter().with_thread_pool(&hive).map(part).sum::<usize>();
+            assert_eq!(whose(|| assert_eq!(sum(), 499_500)), "a number's");
+        }
+        assert_works(&hive, hive.bees());
+    }
+}
+
+#[test]
+fn inside_a_region_and_a_task_of_the_same_hive() {
+    let _alone = alone();
+    for hive in hives() {
+        let sums = hive.spmd_map(hive.bees(), |bee| {
+            let id = bee.id();
+            (0..1_000_usize).into_par_iter().with_thread_pool(&hive).map(|number| number * id).sum::<usize>()
+        });
+        assert!(sums.into_iter().enumerate().all(|(member, sum)| sum == 499_500 * member));
+        let sum = || (0..1_000_usize).into_par_iter().with_thread_pool(&hive).sum::<usize>();
+        assert_eq!(hive.install(sum), 499_500);
+        assert_eq!(hive.join(sum, sum), (499_500, 499_500));
+    }
+}
