@@ -14,6 +14,7 @@ use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::pin::{self, PinError};
 use crate::rehearsal;
+use crate::seats::Seats;
 use crate::semaphore::Semaphore;
 use crate::signal_mask;
 use crate::stats::{Counts, Stats};
@@ -37,6 +38,7 @@ pub(crate) struct Colony {
     /// caller alone may be on beside it; its wishes are kept by its member.)
     postponed: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    pub(crate) seats: Seats,
     watchdog: Watchdog,
     /// What went wrong after the hive was built.
     troubles: Mutex<Vec<String>>,
@@ -61,6 +63,7 @@ impl Colony {
             generation: fork::generation(),
             postponed: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
+            seats: Seats::default(),
             watchdog: Watchdog::new(),
             troubles: Mutex::new(Vec::new()),
         })
@@ -219,8 +222,8 @@ impl Colony {
         }
         // A bee inherits the hiring thread's mask, which may be one core of another hive.
         let _unpinned = pin::unpin();
-        let spawned =
-            signal_mask::with_signals_blocked(|| thread.spawn(move || colony.live(member, epoch, place.as_ref(), &begun)));
+        let life = self.seats.seated(member, move || colony.live(member, epoch, place.as_ref(), &begun));
+        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(life));
         let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
@@ -255,6 +258,7 @@ impl Colony {
         }
         self.watchdog.end();
         self.crew.dismiss_all();
+        self.seats.clear();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         let own = thread::current().id();
         for thread in threads {

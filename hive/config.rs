@@ -34,6 +34,8 @@ pub struct Builder {
     poll: Option<Duration>,
     watchdog: Option<Duration>,
     handlers: Handlers,
+    #[cfg(feature = "rayon")]
+    host_rayon: bool,
 }
 
 /// How bees without tasks go to sleep, and who is woken for new ones. See `docs/sleep.md`.
@@ -144,6 +146,15 @@ impl Builder {
         self
     }
 
+    /// Whether the hive's members are the workers of a rayon pool, too, so that [`Hive::rayon`] can run parallel iterators on them. Default: false.
+    ///
+    /// The pool is as large as the hive at first, and the thread that calls [`build`](Self::build) is one of its workers for good: see [`adapters::rayon`](crate::adapters::rayon).
+    #[cfg(feature = "rayon")]
+    pub fn host_rayon(mut self, host_rayon: bool) -> Self {
+        self.host_rayon = host_rayon;
+        self
+    }
+
     /// The bees' threads are called this and their number: "NAME-3". Default: "hive-bee".
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = Some(name.into());
@@ -202,6 +213,8 @@ impl Builder {
             handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
+            #[cfg(feature = "rayon")]
+            host_rayon: self.host_rayon,
         })
     }
 }
@@ -235,6 +248,8 @@ pub(crate) struct Config {
     pub(crate) handlers: Handlers,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
+    #[cfg(feature = "rayon")]
+    pub(crate) host_rayon: bool,
 }
 
 #[cfg(test)]

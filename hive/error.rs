@@ -75,14 +75,22 @@ pub struct BuildError(pub(crate) BuildProblem);
 #[derive(Debug)]
 pub(crate) enum BuildProblem {
     NoBees,
-    MaxBees { asked: usize, limit: usize },
-    BeesAboveMax { bees: usize, max_bees: usize },
+    MaxBees {
+        asked: usize,
+        limit: usize,
+    },
+    BeesAboveMax {
+        bees: usize,
+        max_bees: usize,
+    },
     ThreadName(String),
     PollsWithoutEnd,
     WatchdogWithoutTime,
     Watchdog(io::Error),
     Pin(String),
     Hire(HireError),
+    #[cfg(feature = "rayon")]
+    Guest(rayon_core::ThreadPoolBuildError),
 }
 
 impl fmt::Display for BuildError {
@@ -105,6 +113,12 @@ impl fmt::Display for BuildError {
             BuildProblem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
             BuildProblem::Pin(problem) => f.write_str(problem),
             BuildProblem::Hire(hire) => hire.fmt(f),
+            #[cfg(feature = "rayon")]
+            BuildProblem::Guest(cause) => write!(
+                f,
+                "rayon's workers cannot be this hive's members: {cause}; a thread that is rayon's worker, or has built a hive with host_rayon, is \
+                 that pool's for good, so build this one on a thread of its own, or without host_rayon"
+            ),
         }
     }
 }
@@ -113,6 +127,8 @@ impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             BuildProblem::Hire(hire) => hire.source(),
+            #[cfg(feature = "rayon")]
+            BuildProblem::Guest(cause) => Some(cause),
             _ => None,
         }
     }

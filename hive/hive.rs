@@ -41,6 +41,8 @@ pub struct Hive {
     pub(crate) colony: Arc<Colony>,
     /// What the building thread is bound by, with `pin_queen(true)`.
     _bond: Option<Bond>,
+    #[cfg(feature = "rayon")]
+    pub(crate) guest: Option<crate::adapters::rayon::Guest>,
 }
 
 impl Hive {
@@ -70,8 +72,17 @@ impl Hive {
         let config = builder.resolve(&environment, habitat.usable_cpus())?;
         habitat.warnings.extend(environment.warnings);
         let housing = Housing::find(&config, &habitat)?;
-        let mut hive = Self { colony: Colony::new(config, habitat, housing), _bond: None };
+        let mut hive = Self {
+            colony: Colony::new(config, habitat, housing),
+            _bond: None,
+            #[cfg(feature = "rayon")]
+            guest: None,
+        };
         hive.bind_queen();
+        #[cfg(feature = "rayon")]
+        if hive.colony.config.host_rayon {
+            hive.invite_rayon()?;
+        }
         // On an error the hive is dropped, and with it the bees hired so far.
         hive.colony.staff().map_err(|error| BuildError(BuildProblem::Hire(error)))?;
         hive.colony.watch().map_err(|error| BuildError(BuildProblem::Watchdog(error)))?;
@@ -275,6 +286,8 @@ fn no_region(n: usize, error: &SpmdError) -> ! {
 
 impl Drop for Hive {
     fn drop(&mut self) {
+        #[cfg(feature = "rayon")]
+        self.see_rayon_off();
         self.colony.end();
     }
 }

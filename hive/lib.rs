@@ -26,7 +26,7 @@
 //! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
 //! (the pages in `docs/` of the repository).
 
-#[cfg(any(feature = "paralight", feature = "orx-parallel"))]
+#[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]
 pub mod adapters;
 mod asymmetric_fence;
 mod bond;
@@ -56,6 +56,7 @@ mod region;
 mod rehearsal;
 mod report;
 mod results;
+mod seats;
 mod semaphore;
 mod signal_mask;
 mod slices;

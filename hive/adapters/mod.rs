@@ -1,13 +1,10 @@
-//! Other libraries on a hive's threads, each behind a cargo feature of its own; none is on by default.
-//!
-//! | feature | what it gives |
-//! |---|---|
-//! | `paralight` | `&Hive` is a thread pool for paralight's iterators |
-//! | `orx-parallel` | `&Hive` is a thread pool for orx-parallel's iterators |
+#![doc = include_str!("../../docs/adapters.md")]
 
 #[cfg(feature = "orx-parallel")]
 pub mod orx_parallel;
 #[cfg(feature = "paralight")]
 pub mod paralight;
+#[cfg(feature = "rayon")]
+pub mod rayon;
 #[cfg(feature = "paralight")]
 mod shares;
