@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 
 use crate::cases;
-use crate::catalog::RuntimeId;
+use crate::catalog::{Case, RuntimeId};
 use crate::reference::{hand_over, round_trip};
 use crate::results::{Job, Measured, Reference};
 use crate::runtimes::chili::ChiliPool;
@@ -58,6 +58,7 @@ fn measure(job: &Job) -> Result<Measured, String> {
 pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
     match job.runtime {
+        _ if job.case == Case::Guest => with_guest(cpus, job, measured),
         runtime if runtime.is_hive() => {
             HiveTeam::host(cpus, Waiting::of(runtime, job.poll), |team| cases::run(team, job, measured))?
         }
@@ -72,6 +73,20 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
         RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),
         _ => with_openmp(job, measured),
     }
+}
+
+#[cfg(feature = "guest")]
+fn with_guest(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
+    use crate::runtimes::guest::HiveAndRayon;
+    match job.runtime {
+        RuntimeId::HiveBesideRayon => HiveAndRayon::host_beside(cpus, |team| cases::run(team, job, measured))?,
+        _ => HiveAndRayon::host_guest(cpus, |team| cases::run(team, job, measured))?,
+    }
+}
+
+#[cfg(not(feature = "guest"))]
+fn with_guest(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
+    Err(crate::runtimes::CANNOT.to_owned())
 }
 
 #[cfg(feature = "forkunion")]

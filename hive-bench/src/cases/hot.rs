@@ -39,6 +39,18 @@ pub(crate) fn reduce(runtime: &mut impl Runtime, effort: &Effort, measured: &mut
     wrong.map_or(Ok(()), |sum| Err(format!("wrong answer: the sum is {sum}, not {expected}")))
 }
 
+/// Regions in turn with parallel iterators' sums, which must be right.
+pub(crate) fn guest(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+    let data = [1.0; 1 << 12];
+    let mut outcome = Ok(());
+    measured.samples = timing::batches(effort, |times| match runtime.regions_and_iterators(times, &data) {
+        Ok(sum) if sum == data.len() as f64 * times as f64 => {}
+        Ok(sum) => outcome = Err(format!("wrong answer: {times} sums of {} ones are {sum}", data.len())),
+        Err(error) => outcome = Err(error),
+    });
+    outcome
+}
+
 /// Barriers, many in one region.
 pub(crate) fn barrier(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
     let mut outcome = Ok(());

@@ -40,6 +40,7 @@ pub(crate) fn run(runtime: &mut (impl Runtime + Tasks), job: &Job, measured: &mu
         Case::Triad4k | Case::Triad64k | Case::TriadMemory => kernel::triad(runtime, job, measured),
         Case::Jacobi => kernel::jacobi(runtime, job, measured),
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
+        Case::Guest => hot::guest(runtime, effort, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),
     }

@@ -23,6 +23,7 @@ named! {
         TriadMemory "triad-memory" "STREAM triad of 4,194,304 doubles, in memory";
         Jacobi "jacobi" "a heat step on 512 x 512 cells, a region a step";
         JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
+        Guest "guest" "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
         SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";

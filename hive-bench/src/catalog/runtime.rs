@@ -11,6 +11,7 @@ named! {
         HiveHot "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
+        HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
         ForkUnion "forkunion" "ForkUnion, a pool that always spins";
         RayonWorker "rayon-worker" "rayon, called from one of its workers";
         RayonOutside "rayon-outside" "rayon, called from outside its pool";
@@ -74,7 +75,8 @@ impl RuntimeId {
             Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
             Case::Shrink | Case::Grow | Case::CpuParked => regions_as_hive,
             Case::Cold => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
-            _ if self.is_other_protocol() => false,
+            Case::Guest => cfg!(feature = "guest") && matches!(self, Self::Hive | Self::HiveBesideRayon),
+            _ if self.is_other_protocol() || matches!(self, Self::HiveBesideRayon) => false,
             _ => match self {
                 Self::Chili => false,
                 Self::Sequential => case.is_kernel(),

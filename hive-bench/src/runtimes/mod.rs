@@ -8,6 +8,8 @@ use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
 
 pub(crate) mod chili;
 pub(crate) mod forkunion;
+#[cfg(feature = "guest")]
+pub(crate) mod guest;
 pub(crate) mod hive;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
@@ -45,6 +47,11 @@ pub(crate) trait Runtime {
             self.empty_regions(1, 1);
             self.empty_regions(members, 1);
         }
+    }
+
+    /// An empty region and a sum over `data` by rayon, `times` times; the sum of sums.
+    fn regions_and_iterators(&mut self, _times: u64, _data: &[f64]) -> Result<f64, String> {
+        Err(CANNOT.to_owned())
     }
 
     /// One region with `times` barriers in it.
@@ -111,6 +118,7 @@ pub(crate) fn jacobi_member(id: usize, members: usize, steps: u64, [even, odd]: 
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
     match runtime {
         RuntimeId::ForkUnion => forkunion::availability(),
+        RuntimeId::HiveBesideRayon if !cfg!(feature = "guest") => Err("built without the feature guest".to_owned()),
         _ if runtime.is_openmp() => openmp::availability(runtime),
         _ => Ok(()),
     }
