@@ -10,22 +10,18 @@ pub(crate) fn availability() -> Result<(), String> {
 #[cfg(feature = "forkunion")]
 mod pool {
     use std::hint::black_box;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::ops::Range;
 
-    use forkunion::{ThreadPool, Topology};
+    use forkunion::{IndexedSplit, ThreadPool, Topology};
 
     use crate::cpus;
     use crate::runtimes::Runtime;
+    use crate::runtimes::loops::{Loops, Slots, chunk};
     use crate::runtimes::tasks::Tasks;
-
-    /// One member's number, on cache lines of its own.
-    #[derive(Default)]
-    #[repr(align(128))]
-    struct Slot(AtomicU64);
 
     pub(crate) struct ForkUnionPool {
         pool: ThreadPool,
-        slots: Vec<Slot>,
+        slots: Slots,
     }
 
     impl ForkUnionPool {
@@ -36,14 +32,13 @@ mod pool {
             pool.broadcast(|member, _| {
                 cpus::pin(cpus[member]);
             });
-            let slots = cpus.iter().map(|_| Slot::default()).collect();
-            Ok(work(&mut Self { pool, slots }))
+            Ok(work(&mut Self { pool, slots: Slots::new(cpus.len()) }))
         }
     }
 
     impl Runtime for ForkUnionPool {
         fn members(&self) -> usize {
-            self.slots.len()
+            self.slots.members()
         }
 
         fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
@@ -54,17 +49,43 @@ mod pool {
         fn sums(&mut self, times: u64) -> f64 {
             let mut total = 0.0;
             for _ in 0..times {
-                // Relaxed: the region itself orders the members' stores before the loads.
-                self.pool.broadcast(|member, _| {
-                    let number = black_box(member + 1) as f64;
-                    self.slots[member].0.store(number.to_bits(), Ordering::Relaxed);
-                });
-                total += self.slots.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum::<f64>();
+                self.pool.broadcast(|member, _| self.slots.set(member, black_box(member + 1) as f64));
+                total += self.slots.sum();
             }
             total
         }
     }
 
+    impl Loops for ForkUnionPool {
+        fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+            // Its loops run when what these calls return is dropped.
+            drop(self.pool.for_slices(len, |first, count| body(first.task_index..first.task_index + count)));
+        }
+
+        fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, size: usize, body: F) {
+            drop(self.pool.for_n_dynamic(len.div_ceil(size), |prong| body(chunk(prong.task_index, size, len))));
+        }
+
+        fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+            let slots = &self.slots;
+            let split = IndexedSplit::new(len, slots.members());
+            self.pool.broadcast(|member, _| slots.set(member, body(split.get(member))));
+            slots.sum()
+        }
+    }
+
     /// A pool for regions.
     impl Tasks for ForkUnionPool {}
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+        use crate::runtimes::loops::tests::loops_are_right;
+
+        #[test]
+        fn loops() {
+            let cpus = [cpus::in_order_of_use()[0]; 2];
+            ForkUnionPool::host(&cpus, loops_are_right).unwrap();
+        }
+    }
 }

@@ -1,5 +1,6 @@
 //! hive itself, with its default waiting, never sleeping, or by another of its sleep protocols.
 
+mod loops;
 mod tasks;
 
 use std::hint::black_box;
@@ -9,11 +10,14 @@ use hive::{Hive, Pin, SleepProtocol};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
+use crate::runtimes::loops::Slots;
 use crate::runtimes::{Runtime, jacobi_member};
 
 pub(crate) struct HiveTeam {
     hive: Hive,
     members: usize,
+    /// For sums.
+    slots: Slots,
 }
 
 /// How bees wait, where that is not as by default.
@@ -63,7 +67,7 @@ impl HiveTeam {
             None => builder,
         };
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, members })
+        Ok(Self { hive, members, slots: Slots::new(members) })
     }
 }
 
@@ -103,5 +107,22 @@ impl Runtime for HiveTeam {
         self.hive.resize(members).map_err(|error| format!("resize({members}): {error}"))?;
         self.hive.settle();
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cpus;
+    use crate::runtimes::loops::tests::loops_are_right;
+
+    #[test]
+    fn loops() {
+        let all = cpus::in_order_of_use();
+        let cpus = &all[..all.len().min(2)];
+        // On a thread of its own, which is bound to a CPU and ends.
+        std::thread::scope(|scope| {
+            scope.spawn(|| HiveTeam::host(cpus, Waiting::default(), loops_are_right).unwrap());
+        });
     }
 }

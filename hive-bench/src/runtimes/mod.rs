@@ -11,6 +11,8 @@ pub(crate) mod forkunion;
 #[cfg(feature = "guest")]
 pub(crate) mod guest;
 pub(crate) mod hive;
+#[cfg_attr(not(test), expect(dead_code, reason = "the kernels that use it come next"))]
+pub(crate) mod loops;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
 pub(crate) mod sequential;

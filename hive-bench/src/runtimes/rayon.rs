@@ -1,5 +1,7 @@
 //! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and `spawn`.
 
+mod loops;
+
 use std::hint::black_box;
 
 use rayon::prelude::*;
@@ -149,6 +151,7 @@ impl Tasks for RayonPool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::loops::tests::loops_are_right;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
 
     #[test]
@@ -160,5 +163,12 @@ mod tests {
         })
         .unwrap();
         RayonPool::host_outside(&cpus, posts_arrive).unwrap();
+    }
+
+    #[test]
+    fn loops() {
+        let cpus = [cpus::in_order_of_use()[0]; 2];
+        RayonPool::host_worker(&cpus, loops_are_right).unwrap();
+        RayonPool::host_outside(&cpus, loops_are_right).unwrap();
     }
 }

@@ -1,12 +1,14 @@
 //! The baseline of the kernels: one thread, plain loops and plain calls.
 
 use std::hint::black_box;
+use std::ops::Range;
 
 use crate::cpus;
 use crate::kernels::joins::{InOrder, Tree};
 use crate::kernels::search::{self, Node};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
 
 pub(crate) struct Sequential;
@@ -52,6 +54,22 @@ impl Runtime for Sequential {
     }
 }
 
+impl Loops for Sequential {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        // Without this the compiler sees where once is enough.
+        body(black_box(0..len));
+    }
+
+    /// One chunk: a plain loop hands nothing out.
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, _chunk: usize, body: F) {
+        self.blocks(len, body);
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        body(black_box(0..len))
+    }
+}
+
 impl Tasks for Sequential {
     fn fib(&mut self, n: u64) -> Result<u64, String> {
         Ok(fib(n))
@@ -79,10 +97,16 @@ fn sum(tree: &Tree) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::runtimes::loops::tests::loops_are_right;
     use crate::runtimes::tasks::tests::joins_are_right;
 
     #[test]
     fn plain_calls() {
         joins_are_right(&mut Sequential);
+    }
+
+    #[test]
+    fn plain_loops() {
+        loops_are_right(&mut Sequential);
     }
 }

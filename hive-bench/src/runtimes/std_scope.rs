@@ -2,10 +2,12 @@
 //! away first would cost more than it gains.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::Barrier;
 use std::thread;
 
-use crate::kernels::{disjoint::Disjoint, jacobi};
+use crate::kernels::{disjoint::Disjoint, jacobi, split};
+use crate::runtimes::loops::{Counter, Loops};
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, jacobi_member};
 
@@ -16,6 +18,15 @@ pub(crate) struct StdScope {
 impl StdScope {
     pub(crate) fn host<T>(members: usize, work: impl FnOnce(&mut Self) -> T) -> T {
         work(&mut Self { members })
+    }
+
+    /// A number of each member, added up.
+    fn sum_of(&self, number: impl Fn(usize) -> f64 + Sync) -> f64 {
+        let number = &number;
+        thread::scope(|scope| {
+            let others: Vec<_> = (1..self.members).map(|id| scope.spawn(move || number(id))).collect();
+            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no member panics"))
+        })
     }
 }
 
@@ -36,13 +47,7 @@ impl Runtime for StdScope {
 
     fn sums(&mut self, times: u64) -> f64 {
         let number = |id: usize| black_box(id + 1) as f64;
-        let once = || {
-            thread::scope(|scope| {
-                let others: Vec<_> = (1..self.members).map(|id| scope.spawn(move || number(id))).collect();
-                others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no member panics"))
-            })
-        };
-        (0..times).map(|_| once()).sum()
+        (0..times).map(|_| self.sum_of(number)).sum()
     }
 
     fn barriers(&mut self, times: u64) -> Result<(), String> {
@@ -68,5 +73,32 @@ impl Runtime for StdScope {
     }
 }
 
+impl Loops for StdScope {
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
+        let members = self.members;
+        self.region(members, |id| body(split(id, members, len)));
+    }
+
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
+        let counter = Counter::default();
+        self.region(self.members, |_| counter.take_all(len, chunk, &body));
+    }
+
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
+        self.sum_of(|id| body(split(id, self.members, len)))
+    }
+}
+
 /// Threads are no tasks.
 impl Tasks for StdScope {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runtimes::loops::tests::loops_are_right;
+
+    #[test]
+    fn loops() {
+        StdScope::host(3, loops_are_right);
+    }
+}

@@ -1,0 +1,112 @@
+//! Parallel loops, behind one interface: by each runtime as its documentation has them. Kernels are written once over it.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+
+/// A team that is up and running. Whatever it does, a body gets ranges that together are `0..len`, each index once.
+pub(crate) trait Loops {
+    /// A contiguous block a member (OpenMP: `schedule(static)`).
+    fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F);
+
+    /// Chunks that go to whoever comes for them (OpenMP: `schedule(dynamic, chunk)`).
+    fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F);
+
+    /// The sum over a block of each member. In which order they are added up, and with which borders, is the runtime's business.
+    fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
+}
+
+/// The chunks of a loop, in order.
+pub(crate) fn chunk(number: usize, chunk: usize, len: usize) -> Range<usize> {
+    let begin = number * chunk;
+    begin..(begin + chunk).min(len)
+}
+
+/// A counter from which members take chunks, for runtimes that have no such loop of their own.
+#[derive(Default)]
+#[repr(align(128))]
+pub(crate) struct Counter(AtomicUsize);
+
+impl Counter {
+    /// Until nothing is left. Every member calls this once.
+    pub(crate) fn take_all(&self, len: usize, size: usize, body: impl Fn(Range<usize>)) {
+        loop {
+            // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave behind.
+            let number = self.0.fetch_add(1, Ordering::Relaxed);
+            match chunk(number, size, len) {
+                left if left.is_empty() => return,
+                next => body(next),
+            }
+        }
+    }
+}
+
+/// A number of each member, on cache lines of its own.
+pub(crate) struct Slots(Vec<Slot>);
+
+#[derive(Default)]
+#[repr(align(128))]
+struct Slot(AtomicU64);
+
+impl Slots {
+    pub(crate) fn new(members: usize) -> Self {
+        Self((0..members).map(|_| Slot::default()).collect())
+    }
+
+    pub(crate) fn members(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Within a region, by the member itself.
+    pub(crate) fn set(&self, member: usize, number: f64) {
+        // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
+        self.0[member].0.store(number.to_bits(), Ordering::Relaxed);
+    }
+
+    /// After a region in which each member has set its number.
+    pub(crate) fn sum(&self) -> f64 {
+        self.0.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum()
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Every index once, for lengths that do and do not divide, and none at all.
+    pub(crate) fn loops_are_right(team: &mut impl Loops) {
+        for len in [0, 1, 7, 64, 1000] {
+            let visits: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
+            let visit = |range: Range<usize>| {
+                for index in range {
+                    visits[index].fetch_add(1, Ordering::Relaxed);
+                }
+            };
+            let mut so_far = 0;
+            let mut all_visited = || {
+                so_far += 1;
+                assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == so_far), "{so_far} of {len}: {visits:?}");
+            };
+            team.blocks(len, visit);
+            all_visited();
+            for chunk in [1, 3, 2000] {
+                team.dynamic(len, chunk, visit);
+                all_visited();
+            }
+            let sum = team.sum(len, |range| {
+                visit(range.clone());
+                range.map(|index| index as f64).sum()
+            });
+            all_visited();
+            assert_eq!(sum, (len * len.saturating_sub(1) / 2) as f64);
+        }
+    }
+
+    #[test]
+    fn chunks_are_taken_once() {
+        let counter = Counter::default();
+        let taken = std::cell::RefCell::new(Vec::new());
+        counter.take_all(10, 4, |range| taken.borrow_mut().push(range));
+        counter.take_all(10, 4, |range| taken.borrow_mut().push(range));
+        assert_eq!(taken.into_inner(), [0..4, 4..8, 8..10]);
+    }
+}
