@@ -71,6 +71,7 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
         RuntimeId::StdScope => StdScope::host(job.members, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
         RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),
+        RuntimeId::SequentialC => with_sequential_c(cpus, job, measured),
         _ => with_openmp(job, measured),
     }
 }
@@ -97,6 +98,16 @@ fn with_forkunion(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<
 #[cfg(not(feature = "forkunion"))]
 fn with_forkunion(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
     crate::runtimes::forkunion::availability()
+}
+
+#[cfg(openmp_compiled)]
+fn with_sequential_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
+    crate::runtimes::sequential_c::SequentialC::host(cpus, |team| cases::run(team, job, measured))
+}
+
+#[cfg(not(openmp_compiled))]
+fn with_sequential_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
+    openmp::compiled()
 }
 
 #[cfg(openmp_compiled)]

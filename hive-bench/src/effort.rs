@@ -21,6 +21,9 @@ pub(crate) struct Effort {
     cpu_window_ms: u64,
     /// Steps of the heat kernel.
     pub(crate) jacobi_steps: u64,
+    /// Samples of a kernel that goes in steps of parallel loops, each of 10 to 30 ms on one CPU.
+    #[serde(default)]
+    pub(crate) kernel_samples: u64,
     /// Samples of the round trip, each with a cache line of its own.
     pub(crate) round_trips: u32,
     /// Which Fibonacci number.
@@ -41,15 +44,16 @@ impl Effort {
         hot_ms: 30,
         after_idle: [100, 15, 5, 2],
         cpu_wait_ms: 1000,
-        cpu_window_ms: 400,
-        jacobi_steps: 1000,
+        cpu_window_ms: 200,
+        jacobi_steps: 500,
+        kernel_samples: 2,
         round_trips: 25,
         fib: 30,
         flood_tasks: 1_000_000,
         posted_tasks: 100_000,
         search_depth: 9,
         use_windows: [100, 10, 2],
-        late_windows_ms: [(100, 1000), (1000, 1400)],
+        late_windows_ms: [(100, 1000), (1000, 1200)],
     };
 
     pub(crate) const QUICK: Self = Self {
@@ -58,6 +62,7 @@ impl Effort {
         cpu_wait_ms: 150,
         cpu_window_ms: 100,
         jacobi_steps: 50,
+        kernel_samples: 1,
         round_trips: 9,
         fib: 20,
         flood_tasks: 20_000,
@@ -103,7 +108,8 @@ impl Effort {
 
     /// About how long a child with this case runs: for the number of rounds, the progress bar and the time limit.
     pub(crate) fn expected(&self, case: Case) -> Duration {
-        Duration::from_millis(15) + self.expected_pauses(case).unwrap_or_else(|| self.expected_work(case))
+        let known = self.expected_pauses(case).or_else(|| self.expected_loops(case));
+        Duration::from_millis(15) + known.unwrap_or_else(|| self.expected_work(case))
     }
 
     /// For the cases that are mostly waiting.
@@ -124,6 +130,21 @@ impl Effort {
             Case::CpuParked => Some(self.cpu_window()),
             _ => None,
         }
+    }
+
+    /// For kernels of loops: the data, and the samples with what is run before the first.
+    fn expected_loops(&self, case: Case) -> Option<Duration> {
+        let (data, sample) = match case {
+            Case::StreamCopy | Case::StreamScale | Case::StreamAdd => (45, 9),
+            Case::Stencil7 => (25, 9),
+            Case::NbodyStatic | Case::NbodyDynamic => (1, 8),
+            Case::Labels => (30, 20),
+            Case::Matmul => (5, 17),
+            Case::Mandelbrot => (1, 25),
+            Case::Dynamic1m => (0, 15),
+            _ => return None,
+        };
+        Some(Duration::from_millis(data + sample * (1 + self.kernel_samples)))
     }
 
     /// For the others: on average over the runtimes, of which OpenMP's take ten times as long for tasks as the rest.

@@ -1,12 +1,13 @@
 //! Runs the plan: one child at a time, nothing beside it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::catalog::RuntimeId;
+use crate::cases;
+use crate::catalog::{Case, RuntimeId};
 use crate::effort::Effort;
-use crate::kernels::jacobi;
 use crate::launch;
 use crate::plan::Step;
 use crate::results::{Absent, Job, Record};
@@ -43,15 +44,15 @@ pub(crate) struct Time {
 /// Runs all steps in their order; those of later rounds only as long as there is time.
 pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: Terms, time: Time) -> Vec<Record> {
     let Terms { effort, poll } = terms;
-    let heat = steps.iter().any(|step| step.case.is_jacobi());
-    let jacobi_checksum = heat.then(|| jacobi::expected_checksum(effort.jacobi_steps));
+    let cases: BTreeSet<Case> = steps.iter().map(|step| step.case).collect();
+    let checksums: BTreeMap<_, _> = cases.iter().map(|case| (*case, cases::expected_checksum(*case, &effort))).collect();
     let bar = progress_bar(steps.len(), time.expected);
     let begin = Instant::now();
     let has_time = |step: &&Step| step.round == 0 || time.deadline.is_none_or(|deadline| begin.elapsed() < deadline);
     let run_step = |step: &Step| {
         bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.members));
         let Step { round, case, members, runtime } = *step;
-        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, jacobi_checksum, poll };
+        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, checksum: checksums[&case], poll };
         let (outcome, seconds) = launch::run(&job);
         bar.inc(1);
         Record { round, runtime, case, members, seconds, outcome }

@@ -20,8 +20,8 @@ pub(crate) struct Job {
     /// The CPUs of the machine in the order of use: member i belongs on the i-th.
     pub(crate) cpus: Vec<usize>,
     pub(crate) effort: Effort,
-    /// What the heat kernel must come out as.
-    pub(crate) jacobi_checksum: Option<u64>,
+    /// What the kernel must come out as, where its answer does not show by itself whether it is right.
+    pub(crate) checksum: Option<u64>,
     /// How often hive's sleeping bees wake and look for something to do.
     pub(crate) poll: Option<Duration>,
 }
@@ -148,7 +148,7 @@ pub(crate) mod tests {
             members: 2,
             cpus: vec![0, 2, 1, 3],
             effort: Effort::QUICK,
-            jacobi_checksum: Some(u64::MAX),
+            checksum: Some(u64::MAX),
             poll: Some(Duration::from_millis(2)),
         };
         assert_eq!(serde_json::from_str::<Job>(&serde_json::to_string(&job).unwrap()).unwrap(), job);

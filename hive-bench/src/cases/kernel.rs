@@ -40,7 +40,7 @@ fn heat_run(
     outcome?;
     measured.samples.push(took / steps as f64);
     let checksum = plates.checksum(steps);
-    match job.jacobi_checksum {
+    match job.checksum {
         Some(expected) if expected != checksum => {
             Err(format!("wrong answer: the plate's checksum is {checksum:#x}, not {expected:#x}"))
         }

@@ -4,6 +4,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::catalog::Case;
 use crate::cpus;
+use crate::effort::Effort;
+use crate::kernels::jacobi;
+use crate::kernels::kernel::Kernels;
 use crate::results::{Job, Measured};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::Tasks;
@@ -15,6 +18,7 @@ mod idle_use;
 mod join;
 mod kernel;
 mod landing;
+mod loops;
 mod resize;
 mod spawn;
 pub(crate) mod tasks;
@@ -24,7 +28,7 @@ mod wake;
 const WARM_UP: u64 = 100;
 
 /// Measures the job's case with the team that is up and running.
-pub(crate) fn run(runtime: &mut (impl Runtime + Tasks), job: &Job, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn run(runtime: &mut (impl Runtime + Kernels + Tasks), job: &Job, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.members(), WARM_UP);
     measured.seen_on = verify_team(runtime)?;
     let effort = &job.effort;
@@ -41,9 +45,15 @@ pub(crate) fn run(runtime: &mut (impl Runtime + Tasks), job: &Job, measured: &mu
         Case::Jacobi => kernel::jacobi(runtime, job, measured),
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
         Case::Guest => hot::guest(runtime, effort, measured),
+        case if case.is_of_loops() => loops::steps(runtime, job, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),
     }
+}
+
+/// What the case's answer must be, where that must be computed: once, by the parent.
+pub(crate) fn expected_checksum(case: Case, effort: &Effort) -> Option<u64> {
+    if case.is_jacobi() { Some(jacobi::expected_checksum(effort.jacobi_steps)) } else { loops::expected_checksum(case, effort) }
 }
 
 /// Whether every member runs exactly once; where they ran.
@@ -73,7 +83,6 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
 mod tests {
     use super::*;
     use crate::catalog::RuntimeId;
-    use crate::effort::Effort;
     use crate::runtimes::std_scope::StdScope;
 
     /// A team that forgets its last member.
@@ -106,15 +115,8 @@ mod tests {
         // The threads whose CPU time is counted must not end: other tests' do.
         for case in Case::ALL.iter().copied().filter(|case| case.is_task() && !case.is_idle_use()) {
             for runtime in [RuntimeId::Hive, RuntimeId::RayonWorker, RuntimeId::RayonOutside] {
-                let job = Job {
-                    runtime,
-                    case,
-                    members: 2,
-                    cpus: cpus.clone(),
-                    effort: Effort::QUICK,
-                    jacobi_checksum: None,
-                    poll: None,
-                };
+                let job =
+                    Job { runtime, case, members: 2, cpus: cpus.clone(), effort: Effort::QUICK, checksum: None, poll: None };
                 // On a thread of its own, which is bound to a CPU and ends.
                 let measure = move || {
                     let mut measured = Measured::default();
@@ -132,10 +134,10 @@ mod tests {
     fn every_case_that_threads_can_do_gives_samples() {
         let runtime = RuntimeId::StdScope;
         // The long ones are the smoke test's.
-        let short = |case: &Case| runtime.can(*case) && !case.is_jacobi() && case.triad_len() != Some(1 << 22);
+        let short =
+            |case: &Case| runtime.can(*case) && !case.is_jacobi() && !case.is_of_loops() && case.triad_len() != Some(1 << 22);
         for case in Case::ALL.iter().copied().filter(short) {
-            let job =
-                Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, jacobi_checksum: None, poll: None };
+            let job = Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, checksum: None, poll: None };
             let mut measured = Measured::default();
             StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");

@@ -21,9 +21,19 @@ named! {
         Triad4k "triad-4k" "STREAM triad of 4,096 doubles, in a core's cache";
         Triad64k "triad-64k" "STREAM triad of 65,536 doubles, in cache";
         TriadMemory "triad-memory" "STREAM triad of 4,194,304 doubles, in memory";
+        StreamCopy "stream-copy" "STREAM copy of 4,194,304 doubles, in memory";
+        StreamScale "stream-scale" "STREAM scale of as many";
+        StreamAdd "stream-add" "STREAM add of as many";
         Jacobi "jacobi" "a heat step on 512 x 512 cells, a region a step";
         JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
         Guest "guest" "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
+        Stencil7 "stencil7" "a seven-point step on 128 x 128 x 128 cells, a loop over planes a step";
+        NbodyStatic "nbody-static" "a step of 512 bodies that pull at each other: a loop for the pulls and one for the moves";
+        NbodyDynamic "nbody-dynamic" "the same, its bodies handed out one by one";
+        Labels "labels" "connected components by labels, on an R-MAT graph of 16,384 vertices with a chain of 250: time a round";
+        Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
+        Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
+        Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
         SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
@@ -107,8 +117,16 @@ impl Case {
         matches!(self, Self::Jacobi | Self::JacobiBarrier)
     }
 
+    /// Whether it is a kernel that goes in steps of parallel loops: OpenMP's are wholly in C.
+    pub(crate) const fn is_of_loops(self) -> bool {
+        let stream = matches!(self, Self::StreamCopy | Self::StreamScale | Self::StreamAdd);
+        let even = matches!(self, Self::Stencil7 | Self::NbodyStatic | Self::Labels);
+        let handed_out = matches!(self, Self::NbodyDynamic | Self::Matmul | Self::Mandelbrot | Self::Dynamic1m);
+        stream || even || handed_out
+    }
+
     pub(crate) const fn is_kernel(self) -> bool {
-        self.triad_len().is_some() || self.is_jacobi()
+        self.triad_len().is_some() || self.is_jacobi() || self.is_of_loops()
     }
 
     /// Whether it is done by joins, or by plain calls.
@@ -133,6 +151,7 @@ impl Case {
             Self::Region | Self::Reduce | Self::Barrier | Self::SpawnFlood => true,
             Self::Shrink | Self::Grow | Self::CpuIdle | Self::CpuParked => members == most && members > 1,
             _ if self.is_idle_use() => members == most && members > 1,
+            _ if self.is_of_loops() => members == most || members == 1,
             _ => members > 1 || self.is_kernel() || self.is_recursion(),
         }
     }

@@ -22,6 +22,7 @@ named! {
         Libomp "libomp" "OpenMP by LLVM's runtime, default waiting";
         LibompActive "libomp-active" "the same with OMP_WAIT_POLICY=active";
         Sequential "sequential" "plain loops and plain calls on one thread";
+        SequentialC "sequential-c" "plain loops in C, by the compiler that builds the OpenMP rival";
     }
 }
 
@@ -62,6 +63,13 @@ impl RuntimeId {
         !matches!(self, Self::StdScope)
     }
 
+    /// Whether there is something to be seen of the runtime in `case` with so many members. One alone waits for nobody: in a kernel those
+    /// who differ in how they wait do the same.
+    pub(crate) fn shows(self, case: Case, members: usize) -> bool {
+        let waits_otherwise = self == Self::HiveHot || self.waits_actively();
+        self.can(case) && !(case.is_kernel() && members == 1 && waits_otherwise)
+    }
+
     /// Whether the runtime can do `case` at all, the way its documentation has it.
     pub(crate) const fn can(self, case: Case) -> bool {
         if case.is_task() { self.can_task(case) } else { self.can_region(case) }
@@ -80,6 +88,7 @@ impl RuntimeId {
             _ => match self {
                 Self::Chili => false,
                 Self::Sequential => case.is_kernel(),
+                Self::SequentialC => case.is_of_loops(),
                 _ => true,
             },
         }

@@ -6,17 +6,17 @@ use std::ops::Range;
 use std::slice;
 
 /// An exclusive borrow of an array that can be handed out in parts.
-pub(crate) struct Disjoint<'a> {
-    start: *mut f64,
+pub(crate) struct Disjoint<'a, T = f64> {
+    start: *mut T,
     len: usize,
-    array: PhantomData<&'a mut [f64]>,
+    array: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: all access goes through `part` and `shared`, whose callers promise not to collide.
-unsafe impl Sync for Disjoint<'_> {}
+// SAFETY: all access goes through `part` and `shared`, whose callers promise not to collide; and items may be used by any thread.
+unsafe impl<T: Send + Sync> Sync for Disjoint<'_, T> {}
 
-impl<'a> Disjoint<'a> {
-    pub(crate) fn new(array: &'a mut [f64]) -> Self {
+impl<'a, T> Disjoint<'a, T> {
+    pub(crate) fn new(array: &'a mut [T]) -> Self {
         Self { start: array.as_mut_ptr(), len: array.len(), array: PhantomData }
     }
 
@@ -25,7 +25,7 @@ impl<'a> Disjoint<'a> {
     /// # Safety
     /// While the result lives, nobody else holds a part that overlaps `range`.
     #[allow(clippy::mut_from_ref, reason = "the very purpose: the caller vouches for the parts")]
-    pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [f64] {
+    pub(crate) unsafe fn part(&self, range: Range<usize>) -> &mut [T] {
         let (begin, len) = self.within(range);
         // SAFETY: `within` has checked the bounds.
         let begin = unsafe { self.start.add(begin) };
@@ -37,7 +37,7 @@ impl<'a> Disjoint<'a> {
     ///
     /// # Safety
     /// While the result lives, nobody holds a part for writing that overlaps `range`.
-    pub(crate) unsafe fn shared(&self, range: Range<usize>) -> &[f64] {
+    pub(crate) unsafe fn shared(&self, range: Range<usize>) -> &[T] {
         let (begin, len) = self.within(range);
         // SAFETY: `within` has checked the bounds.
         let begin = unsafe { self.start.add(begin) };

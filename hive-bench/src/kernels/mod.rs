@@ -3,9 +3,21 @@
 use std::ops::Range;
 
 pub(crate) mod disjoint;
+mod graph;
+pub(crate) mod handing_out;
+#[cfg(openmp_compiled)]
+pub(crate) mod in_c;
 pub(crate) mod jacobi;
 pub(crate) mod joins;
+pub(crate) mod kernel;
+pub(crate) mod labels;
+pub(crate) mod mandelbrot;
+pub(crate) mod matmul;
+pub(crate) mod nbody;
 pub(crate) mod search;
+mod shares;
+pub(crate) mod stencil;
+pub(crate) mod stream;
 pub(crate) mod triad;
 
 /// The part of `0..len` that belongs to member `id` of `members`: contiguous, in the order of ids,

@@ -12,7 +12,7 @@ mod pool {
     use std::hint::black_box;
     use std::ops::Range;
 
-    use forkunion::{IndexedSplit, ThreadPool, Topology};
+    use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
 
     use crate::cpus;
     use crate::runtimes::Runtime;
@@ -70,6 +70,14 @@ mod pool {
             let slots = &self.slots;
             let split = IndexedSplit::new(len, slots.members());
             self.pool.broadcast(|member, _| slots.set(member, body(split.get(member))));
+            slots.sum()
+        }
+
+        fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
+            let slots = &self.slots;
+            (0..slots.members()).for_each(|member| slots.set(member, 0.0));
+            let add = |prong: Prong| slots.add(prong.thread_index, body(chunk(prong.task_index, size, len)));
+            drop(self.pool.for_n_dynamic(len.div_ceil(size), add));
             slots.sum()
         }
     }

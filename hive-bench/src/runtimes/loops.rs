@@ -13,6 +13,9 @@ pub(crate) trait Loops {
 
     /// The sum over a block of each member. In which order they are added up, and with which borders, is the runtime's business.
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
+
+    /// The sum over chunks that go to whoever comes for them.
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64;
 }
 
 /// The chunks of a loop, in order.
@@ -28,7 +31,7 @@ pub(crate) struct Counter(AtomicUsize);
 
 impl Counter {
     /// Until nothing is left. Every member calls this once.
-    pub(crate) fn take_all(&self, len: usize, size: usize, body: impl Fn(Range<usize>)) {
+    pub(crate) fn take_all(&self, len: usize, size: usize, mut body: impl FnMut(Range<usize>)) {
         loop {
             // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave behind.
             let number = self.0.fetch_add(1, Ordering::Relaxed);
@@ -37,6 +40,13 @@ impl Counter {
                 next => body(next),
             }
         }
+    }
+
+    /// The same with a sum over what the caller has taken.
+    pub(crate) fn sum_all(&self, len: usize, size: usize, body: impl Fn(Range<usize>) -> f64) -> f64 {
+        let mut sum = 0.0;
+        self.take_all(len, size, |range| sum += body(range));
+        sum
     }
 }
 
@@ -52,6 +62,7 @@ impl Slots {
         Self((0..members).map(|_| Slot::default()).collect())
     }
 
+    #[cfg(feature = "forkunion")]
     pub(crate) fn members(&self) -> usize {
         self.0.len()
     }
@@ -60,6 +71,12 @@ impl Slots {
     pub(crate) fn set(&self, member: usize, number: f64) {
         // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
         self.0[member].0.store(number.to_bits(), Ordering::Relaxed);
+    }
+
+    /// The same with what it was before.
+    #[cfg(feature = "forkunion")]
+    pub(crate) fn add(&self, member: usize, number: f64) {
+        self.set(member, f64::from_bits(self.0[member].0.load(Ordering::Relaxed)) + number);
     }
 
     /// After a region in which each member has set its number.
@@ -93,6 +110,12 @@ pub(crate) mod tests {
                 all_visited();
             }
             let sum = team.sum(len, |range| {
+                visit(range.clone());
+                range.map(|index| index as f64).sum()
+            });
+            all_visited();
+            assert_eq!(sum, (len * len.saturating_sub(1) / 2) as f64);
+            let sum = team.dynamic_sum(len, 3, |range| {
                 visit(range.clone());
                 range.map(|index| index as f64).sum()
             });

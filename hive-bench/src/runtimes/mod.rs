@@ -11,11 +11,12 @@ pub(crate) mod forkunion;
 #[cfg(feature = "guest")]
 pub(crate) mod guest;
 pub(crate) mod hive;
-#[cfg_attr(not(test), expect(dead_code, reason = "the kernels that use it come next"))]
 pub(crate) mod loops;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
 pub(crate) mod sequential;
+#[cfg(openmp_compiled)]
+pub(crate) mod sequential_c;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
 
@@ -121,6 +122,7 @@ pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
     match runtime {
         RuntimeId::ForkUnion => forkunion::availability(),
         RuntimeId::HiveBesideRayon if !cfg!(feature = "guest") => Err("built without the feature guest".to_owned()),
+        RuntimeId::SequentialC => openmp::compiled(),
         _ if runtime.is_openmp() => openmp::availability(runtime),
         _ => Ok(()),
     }

@@ -35,6 +35,11 @@ fn list(cpus: &[usize], name: impl Fn(&usize) -> String) -> String {
     cpus.iter().map(name).collect::<Vec<_>>().join(",")
 }
 
+/// Whether there is anything in C in this program.
+pub(crate) fn compiled() -> Result<(), String> {
+    if cfg!(openmp_compiled) { Ok(()) } else { Err(env!("HIVE_BENCH_OPENMP").to_owned()) }
+}
+
 /// Whether `runtime` can be had; asks the loader by starting this program once more with that runtime's environment.
 #[cfg(openmp_compiled)]
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
@@ -45,7 +50,7 @@ pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
 /// Whether `runtime` can be had.
 #[cfg(not(openmp_compiled))]
 pub(crate) fn availability(_runtime: RuntimeId) -> Result<(), String> {
-    Err(env!("HIVE_BENCH_OPENMP").to_owned())
+    compiled()
 }
 
 /// Nothing was compiled against OpenMP.

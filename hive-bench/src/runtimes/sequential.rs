@@ -68,6 +68,10 @@ impl Loops for Sequential {
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
         body(black_box(0..len))
     }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, _chunk: usize, body: F) -> f64 {
+        self.sum(len, body)
+    }
 }
 
 impl Tasks for Sequential {

@@ -87,6 +87,11 @@ impl Loops for StdScope {
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
         self.sum_of(|id| body(split(id, self.members, len)))
     }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
+        let counter = Counter::default();
+        self.sum_of(|_| counter.sum_all(len, chunk, &body))
+    }
 }
 
 /// Threads are no tasks.

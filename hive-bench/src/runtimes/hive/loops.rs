@@ -21,4 +21,10 @@ impl Loops for HiveTeam {
         self.hive.spmd(self.members, |bee| slots.set(bee.id(), body(bee.split(0..len))));
         slots.sum()
     }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
+        let (slots, counter) = (&self.slots, Counter::default());
+        self.hive.spmd(self.members, |bee| slots.set(bee.id(), counter.sum_all(len, chunk, &body)));
+        slots.sum()
+    }
 }

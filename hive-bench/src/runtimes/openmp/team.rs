@@ -6,13 +6,15 @@ use std::ops::Range;
 
 use super::expect_library;
 use crate::catalog::RuntimeId;
+use crate::kernels::in_c::InC;
+use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::search::Node;
 use crate::kernels::{disjoint::Disjoint, jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::Tasks;
 
 /// One piece of work: context, step, and the piece's begin and end.
-type Kernel = extern "C" fn(*const c_void, u64, usize, usize);
+type Work = extern "C" fn(*const c_void, u64, usize, usize);
 
 unsafe extern "C" {
     fn omp_get_thread_num() -> c_int;
@@ -21,8 +23,8 @@ unsafe extern "C" {
     fn hb_alternate(members: c_int, pairs: u64);
     fn hb_barriers(members: c_int, times: u64);
     fn hb_sums(members: c_int, times: u64) -> f64;
-    fn hb_regions_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
-    fn hb_one_region_of_work(members: c_int, steps: u64, work: Kernel, context: *const c_void, len: usize);
+    fn hb_regions_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
+    fn hb_one_region_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
     fn hb_fib(members: c_int, n: u64) -> u64;
     fn hb_flood(members: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
     fn hb_search(members: c_int, hash: u64, depth: u32, children: u32) -> u64;
@@ -138,6 +140,12 @@ impl Runtime for OpenMp {
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
         self.one_region_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
         Ok(())
+    }
+}
+
+impl Kernels for OpenMp {
+    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
+        kernel.run_in_c(InC::OpenMp { members: self.size() }, steps);
     }
 }
 

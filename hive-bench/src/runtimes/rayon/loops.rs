@@ -24,4 +24,8 @@ impl Loops for RayonPool {
         let members = self.members();
         self.pool.install(|| (0..members).into_par_iter().map(|id| body(split(id, members, len))).sum())
     }
+
+    fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
+        self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().map(|number| body(chunk(number, size, len))).sum())
+    }
 }

@@ -1,0 +1,27 @@
+/* See kernels/stencil.rs. */
+
+#include "kernel.h"
+
+enum { SIDE = 128, WIDTH = SIDE + 2, PLANE = WIDTH * WIDTH };
+
+static void sweep_line(double *restrict to, const double *restrict here) {
+    for (size_t x = 0; x < SIDE; x++) {
+        double beside = here[x - 1] + here[x + 1];
+        double around = beside + here[x - WIDTH] + here[x + WIDTH] + here[x - PLANE] + here[x + PLANE];
+        to[x] = 0.4 * here[x] + 0.1 * around;
+    }
+}
+
+void KERNEL(stencil)(int members, uint64_t steps, double *from, double *to) {
+    for (uint64_t step = 0; step < steps; step++) {
+#pragma omp parallel for num_threads(members) schedule(static)
+        for (size_t z = 1; z <= SIDE; z++)
+            for (size_t y = 1; y <= SIDE; y++) {
+                size_t line = z * PLANE + y * WIDTH + 1;
+                sweep_line(to + line, from + line);
+            }
+        double *swap = from;
+        from = to;
+        to = swap;
+    }
+}

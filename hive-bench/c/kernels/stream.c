@@ -1,0 +1,33 @@
+/* STREAM's loops but the triad, which `openmp.c` has. See kernels/stream.rs. */
+
+#include "kernel.h"
+
+#define SCALAR 3.0
+
+void KERNEL(copy)(int members, uint64_t steps, size_t len, double *restrict to, const double *restrict from) {
+    for (uint64_t step = 0; step < steps; step++) {
+#pragma omp parallel for num_threads(members) schedule(static)
+        for (size_t i = 0; i < len; i++)
+            to[i] = from[i];
+        END_OF_STEP();
+    }
+}
+
+void KERNEL(scale)(int members, uint64_t steps, size_t len, double *restrict to, const double *restrict from) {
+    for (uint64_t step = 0; step < steps; step++) {
+#pragma omp parallel for num_threads(members) schedule(static)
+        for (size_t i = 0; i < len; i++)
+            to[i] = SCALAR * from[i];
+        END_OF_STEP();
+    }
+}
+
+void KERNEL(add)(int members, uint64_t steps, size_t len, double *restrict to, const double *restrict a,
+                 const double *restrict b) {
+    for (uint64_t step = 0; step < steps; step++) {
+#pragma omp parallel for num_threads(members) schedule(static)
+        for (size_t i = 0; i < len; i++)
+            to[i] = a[i] + b[i];
+        END_OF_STEP();
+    }
+}

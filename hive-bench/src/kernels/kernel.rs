@@ -1,0 +1,73 @@
+//! What a kernel is: data, and steps over it that any runtime can do.
+
+use std::hash::{DefaultHasher, Hasher};
+
+#[cfg(openmp_compiled)]
+use crate::kernels::in_c::InC;
+use crate::runtimes::loops::Loops;
+
+/// Data, and steps over it. The answer does not depend on who does which part of a step.
+pub(crate) trait Kernel {
+    /// So many steps, each one parallel loop or more.
+    fn run(&mut self, by: &mut impl Loops, steps: u64);
+
+    /// The same with the loops in C.
+    #[cfg(openmp_compiled)]
+    fn run_in_c(&mut self, by: InC, steps: u64);
+
+    /// How many of what the case's figure counts a step has had.
+    fn units(&self) -> u64 {
+        1
+    }
+
+    /// All bits of the answer, for comparison with another's; an error when it is wrong by itself.
+    fn answer(&self) -> Result<u64, String>;
+}
+
+/// Who can do a kernel: by loops of its own, or in C.
+pub(crate) trait Kernels {
+    /// So many steps.
+    fn run(&mut self, kernel: &mut impl Kernel, steps: u64);
+}
+
+impl<L: Loops> Kernels for L {
+    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
+        kernel.run(self, steps);
+    }
+}
+
+/// All of the bits, in order. By a good hash: in something simpler, equal changes at regular distances cancel out.
+pub(crate) fn checksum(bits: impl Iterator<Item = u64>) -> u64 {
+    let mut hash = DefaultHasher::new();
+    bits.for_each(|bits| hash.write_u64(bits));
+    hash.finish()
+}
+
+/// For the tests of the kernels.
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::runtimes::sequential::Sequential;
+    use crate::runtimes::std_scope::StdScope;
+
+    /// Three threads, and C where there is one, come to the same bits as plain loops.
+    pub(crate) fn answers_agree<K: Kernel>(new: impl Fn() -> K, steps: u64) {
+        let mut plain = new();
+        plain.run(&mut Sequential, steps);
+        let answer = plain.answer().unwrap();
+        assert_ne!(new().answer(), Ok(answer), "the steps leave no trace");
+
+        let mut threads = new();
+        StdScope::host(3, |team| threads.run(team, steps));
+        assert_eq!(threads.answer(), Ok(answer));
+        assert_eq!(threads.units(), plain.units());
+
+        #[cfg(openmp_compiled)]
+        for by in [InC::Plain, InC::OpenMp { members: 3 }] {
+            let mut in_c = new();
+            in_c.run_in_c(by, steps);
+            assert_eq!(in_c.answer(), Ok(answer), "{by:?}");
+            assert_eq!(in_c.units(), plain.units());
+        }
+    }
+}

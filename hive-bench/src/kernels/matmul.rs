@@ -1,0 +1,121 @@
+//! A product of two matrices in tiles, which go to whoever comes for them. The answer does not depend on who does which tile, down to
+//! the last bit: every number of the product is added up in order.
+
+use crate::kernels::disjoint::Disjoint;
+#[cfg(openmp_compiled)]
+use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::kernel::{Kernel, checksum};
+use crate::kernels::shares::placed;
+use crate::runtimes::{Runtime, loops::Loops};
+
+/// Rows and columns. `c/kernels/matmul.c` has the same.
+const SIDE: usize = 512;
+/// A tile of each matrix takes 32 KiB.
+const TILE: usize = 64;
+const TILES: usize = SIDE / TILE;
+/// Rows of the right matrix at a time: a row of the product is then read and written a fourth as often.
+const UNROLL: usize = 4;
+
+pub(crate) struct Matmul {
+    product: Vec<f64>,
+    left: Vec<f64>,
+    right: Vec<f64>,
+}
+
+impl Matmul {
+    pub(crate) fn new(runtime: &mut impl Runtime) -> Self {
+        let left = placed(runtime, SIDE * SIDE, |index| left_at(index / SIDE, index % SIDE));
+        let right = placed(runtime, SIDE * SIDE, |index| right_at(index / SIDE, index % SIDE));
+        Self { product: placed(runtime, SIDE * SIDE, |_| -1.0), left, right }
+    }
+}
+
+fn left_at(row: usize, column: usize) -> f64 {
+    ((3 * row + 5 * column) % 17) as f64 / 17.0
+}
+
+fn right_at(row: usize, column: usize) -> f64 {
+    ((7 * row + 2 * column) % 23) as f64 / 23.0
+}
+
+/// Computes the tile with this top row and first column.
+fn multiply_tile(product: &Disjoint<'_>, left: &[f64], right: &[f64], top: usize, side: usize) {
+    for first in (0..SIDE).step_by(TILE) {
+        for i in top..top + TILE {
+            let start = i * SIDE + side;
+            // SAFETY: a tile is handed out once, and each row of it is used by itself.
+            #[expect(unsafe_code, reason = "several members write one array")]
+            let out = unsafe { product.part(start..start + TILE) };
+            if first == 0 {
+                out.fill(0.0);
+            }
+            let factors = left[i * SIDE + first..][..TILE].as_chunks::<UNROLL>().0;
+            for (factors, k) in factors.iter().zip((first..).step_by(UNROLL)) {
+                add_rows(out, factors, &right[k * SIDE + side..]);
+            }
+        }
+    }
+}
+
+/// Adds the beginnings of four rows with a factor each.
+fn add_rows(out: &mut [f64], factors: &[f64; UNROLL], rows: &[f64]) {
+    let [f0, f1, f2, f3] = factors;
+    let row = |number: usize| &rows[number * SIDE..][..TILE];
+    let rows = row(0).iter().zip(row(1)).zip(row(2).iter().zip(row(3)));
+    for (out, ((r0, r1), (r2, r3))) in out.iter_mut().zip(rows) {
+        *out = *out + f0 * r0 + f1 * r1 + f2 * r2 + f3 * r3;
+    }
+}
+
+#[cfg(openmp_compiled)]
+compiled_twice! {
+    fn matmul_in_c = hb_openmp_matmul, hb_plain_matmul(times: u64, product: *mut f64, left: *const f64, right: *const f64);
+}
+
+impl Kernel for Matmul {
+    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+        let (product, left, right) = (Disjoint::new(&mut self.product), &self.left[..], &self.right[..]);
+        for _ in 0..steps {
+            by.dynamic(TILES * TILES, 1, |tiles| {
+                for tile in tiles {
+                    multiply_tile(&product, left, right, tile / TILES * TILE, tile % TILES * TILE);
+                }
+            });
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_in_c(&mut self, by: InC, steps: u64) {
+        // SAFETY: three whole matrices.
+        #[expect(unsafe_code, reason = "loops in C")]
+        unsafe {
+            matmul_in_c(by, steps, self.product.as_mut_ptr(), self.left.as_ptr(), self.right.as_ptr());
+        };
+    }
+
+    fn answer(&self) -> Result<u64, String> {
+        Ok(checksum(self.product.iter().map(|number| number.to_bits())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::kernel::tests::answers_agree;
+    use crate::runtimes::sequential::Sequential;
+
+    #[test]
+    fn everybody_comes_to_the_same_answer() {
+        answers_agree(|| Matmul::new(&mut Sequential), 1);
+    }
+
+    #[test]
+    fn a_number_is_a_row_times_a_column() {
+        let mut matmul = Matmul::new(&mut Sequential);
+        matmul.run(&mut Sequential, 2);
+        for (row, column) in [(0, 0), (63, 64), (511, 130), (200, 511)] {
+            let expected: f64 = (0..SIDE).map(|k| left_at(row, k) * right_at(k, column)).sum();
+            assert_eq!(matmul.product[row * SIDE + column], expected);
+        }
+    }
+}

@@ -1,0 +1,238 @@
+//! Bodies that pull at each other, all at all: a loop for the pulls and one for the moves, a step. A test of how soon a runtime has
+//! handed out a loop, since a step is short and every body costs the same (after the idea of ForkUnion's benchmark of that name:
+//! as many bodies, f32, a guessed square root). The answer does not depend on who does which body, down to the last bit: what pulls
+//! at a body is added up in lanes, in one order.
+
+use std::ops::Range;
+
+use crate::kernels::disjoint::Disjoint;
+#[cfg(openmp_compiled)]
+use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::kernel::{Kernel, checksum};
+use crate::runtimes::loops::Loops;
+
+/// `c/kernels/nbody.c` has the same.
+const BODIES: usize = 512;
+/// Sums side by side, since a compiler may not change the order of additions. With eight LLVM takes the loop over them apart, and then
+/// makes half as good vectors as gcc.
+const LANES: usize = 16;
+/// Keeps bodies that meet from flying apart.
+const SOFTENING: f32 = 0.01;
+/// That a step moves them by.
+const TIME: f32 = 1e-5;
+
+/// How the bodies of a loop are handed out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Schedule {
+    /// A block a member.
+    Static,
+    /// One by one, to whoever comes for them.
+    Dynamic,
+}
+
+/// A vector for each body. By coordinate, so that neighbours in memory are alike.
+#[repr(C)]
+struct Points {
+    x: [f32; BODIES],
+    y: [f32; BODIES],
+    z: [f32; BODIES],
+}
+
+pub(crate) struct Nbody {
+    schedule: Schedule,
+    places: Box<Points>,
+    speeds: Box<Points>,
+    pulls: Box<Points>,
+    masses: Box<[f32; BODIES]>,
+}
+
+impl Nbody {
+    /// At rest, anywhere in a cube. Small enough for any cache: whose memory it is makes no difference.
+    pub(crate) fn new(schedule: Schedule) -> Self {
+        let mut random = fastrand::Rng::with_seed(BODIES as u64);
+        let mut numbers = || std::array::from_fn(|_| random.f32());
+        let places = Box::new(Points { x: numbers(), y: numbers(), z: numbers() });
+        Self { schedule, places, speeds: Box::new(Points::ZERO), pulls: Box::new(Points::ZERO), masses: Box::new(numbers()) }
+    }
+}
+
+/// One Newton step from a guess by the bits.
+#[inline(always)]
+fn inverse_root(square: f32) -> f32 {
+    let guess = f32::from_bits(0x5f37_59df - (square.to_bits() >> 1));
+    guess * (1.5 - 0.5 * square * guess * guess)
+}
+
+fn total(mut lanes: [f32; LANES]) -> f32 {
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] += lanes[lane + half];
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
+
+fn in_lanes(all: &[f32; BODIES]) -> &[[f32; LANES]] {
+    all.as_chunks().0
+}
+
+/// What pulls at a body in place `at`.
+fn pull(places: &Points, masses: &[f32; BODIES], at: [f32; 3]) -> [f32; 3] {
+    let [x, y, z] = at;
+    let (mut sum_x, mut sum_y, mut sum_z) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
+    let [all_x, all_y, all_z] = places.coordinates().map(in_lanes);
+    for (((xs, ys), zs), masses) in all_x.iter().zip(all_y).zip(all_z).zip(in_lanes(masses)) {
+        for lane in 0..LANES {
+            let (dx, dy, dz) = (xs[lane] - x, ys[lane] - y, zs[lane] - z);
+            let inverse = inverse_root(dx * dx + dy * dy + dz * dz + SOFTENING);
+            let strength = masses[lane] * (inverse * inverse * inverse);
+            sum_x[lane] += strength * dx;
+            sum_y[lane] += strength * dy;
+            sum_z[lane] += strength * dz;
+        }
+    }
+    [total(sum_x), total(sum_y), total(sum_z)]
+}
+
+/// A step along one coordinate.
+fn advance(places: &mut [f32], speeds: &mut [f32], pulls: &[f32]) {
+    for ((place, speed), pull) in places.iter_mut().zip(speeds).zip(pulls) {
+        *speed += TIME * pull;
+        *place += TIME * *speed;
+    }
+}
+
+/// A loop over all bodies.
+fn for_bodies(by: &mut impl Loops, schedule: Schedule, body: impl Fn(Range<usize>) + Sync) {
+    match schedule {
+        Schedule::Static => by.blocks(BODIES, body),
+        Schedule::Dynamic => by.dynamic(BODIES, 1, body),
+    }
+}
+
+impl Points {
+    const ZERO: Self = Self { x: [0.0; BODIES], y: [0.0; BODIES], z: [0.0; BODIES] };
+
+    fn disjoint(&mut self) -> [Disjoint<'_, f32>; 3] {
+        [&mut self.x, &mut self.y, &mut self.z].map(|coordinate| Disjoint::new(coordinate))
+    }
+
+    const fn coordinates(&self) -> [&[f32; BODIES]; 3] {
+        [&self.x, &self.y, &self.z]
+    }
+}
+
+impl Nbody {
+    fn compute_pulls(&mut self, by: &mut impl Loops) {
+        let (places, masses) = (&self.places, &self.masses);
+        let pulls = self.pulls.disjoint();
+        for_bodies(by, self.schedule, |bodies| {
+            // SAFETY: a loop hands out each body once.
+            #[expect(unsafe_code, reason = "several members write one array")]
+            let [x, y, z] = pulls.each_ref().map(|pulls| unsafe { pulls.part(bodies.clone()) });
+            for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
+                let at = places.coordinates().map(|places| places[body]);
+                [*x, *y, *z] = pull(places, masses, at);
+            }
+        });
+    }
+
+    fn move_all(&mut self, by: &mut impl Loops) {
+        let pulls = self.pulls.coordinates();
+        let (places, speeds) = (self.places.disjoint(), self.speeds.disjoint());
+        for_bodies(by, self.schedule, |bodies| {
+            for coordinate in 0..3 {
+                // SAFETY: a loop hands out each body once.
+                #[expect(unsafe_code, reason = "several members write one array")]
+                let places = unsafe { places[coordinate].part(bodies.clone()) };
+                // SAFETY: as above.
+                #[expect(unsafe_code, reason = "several members write one array")]
+                let speeds = unsafe { speeds[coordinate].part(bodies.clone()) };
+                advance(places, speeds, &pulls[coordinate][bodies.clone()]);
+            }
+        });
+    }
+}
+
+#[cfg(openmp_compiled)]
+compiled_twice! {
+    fn static_in_c = hb_openmp_nbody_static, hb_plain_nbody_static(
+        steps: u64, places: *mut Points, speeds: *mut Points, pulls: *mut Points, masses: *const f32);
+    fn dynamic_in_c = hb_openmp_nbody_dynamic, hb_plain_nbody_dynamic(
+        steps: u64, places: *mut Points, speeds: *mut Points, pulls: *mut Points, masses: *const f32);
+}
+
+impl Kernel for Nbody {
+    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+        for _ in 0..steps {
+            self.compute_pulls(by);
+            self.move_all(by);
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    #[expect(unsafe_code, reason = "loops in C")]
+    fn run_in_c(&mut self, by: InC, steps: u64) {
+        let (places, speeds, pulls) = (&raw mut *self.places, &raw mut *self.speeds, &raw mut *self.pulls);
+        let masses = self.masses.as_ptr();
+        match self.schedule {
+            // SAFETY: all have as many bodies as there.
+            Schedule::Static => unsafe { static_in_c(by, steps, places, speeds, pulls, masses) },
+            // SAFETY: as above.
+            Schedule::Dynamic => unsafe { dynamic_in_c(by, steps, places, speeds, pulls, masses) },
+        }
+    }
+
+    fn answer(&self) -> Result<u64, String> {
+        let all = || self.places.coordinates().into_iter().flatten();
+        if let Some(wrong) = all().find(|place| !place.is_finite()) {
+            return Err(format!("wrong answer: a body is at {wrong}"));
+        }
+        Ok(checksum(all().map(|place| place.to_bits().into())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::kernel::tests::answers_agree;
+    use crate::runtimes::sequential::Sequential;
+
+    #[test]
+    fn everybody_comes_to_the_same_answer() {
+        for schedule in [Schedule::Static, Schedule::Dynamic] {
+            answers_agree(|| Nbody::new(schedule), 3);
+        }
+    }
+
+    #[test]
+    fn schedules_do_not_change_the_answer() {
+        let [one, other] = [Schedule::Static, Schedule::Dynamic].map(|schedule| {
+            let mut bodies = Nbody::new(schedule);
+            bodies.run(&mut Sequential, 2);
+            bodies.answer()
+        });
+        assert_eq!(one, other);
+    }
+
+    #[test]
+    fn pulls_are_newton_s() {
+        let bodies = Nbody::new(Schedule::Static);
+        let at = [0.25, 0.5, 0.75];
+        let mut expected = [0.0; 3];
+        for other in 0..BODIES {
+            let apart = [0, 1, 2].map(|i| f64::from(bodies.places.coordinates()[i][other]) - f64::from(at[i]));
+            let square = apart.iter().map(|apart| apart * apart).sum::<f64>() + f64::from(SOFTENING);
+            for (expected, apart) in expected.iter_mut().zip(apart) {
+                *expected += f64::from(bodies.masses[other]) * apart / (square * square.sqrt());
+            }
+        }
+        let size = |vector: [f64; 3]| vector.iter().map(|part| part * part).sum::<f64>().sqrt();
+        let pull = pull(&bodies.places, &bodies.masses, at).map(f64::from);
+        let off = [0, 1, 2].map(|i| pull[i] - expected[i]);
+        // The guessed root is good to 0.2 %, its cube to 0.6 %.
+        assert!(size(off) < 0.01 * size(expected), "{pull:?} is not {expected:?}");
+    }
+}

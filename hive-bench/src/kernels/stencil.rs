@@ -1,0 +1,121 @@
+//! A step of a seven-point stencil over a cube: every cell becomes a mean of itself and its six neighbours. From one cube to the
+//! other and back; the border stays as it is. The answer does not depend on who does which planes, down to the last bit.
+
+use std::ops::Range;
+
+#[cfg(openmp_compiled)]
+use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::kernel::{Kernel, checksum};
+use crate::kernels::shares::{placed, write_blocks};
+use crate::runtimes::{Runtime, loops::Loops};
+
+/// Cells along an edge, the border not counted. `c/kernels/stencil.c` has the same.
+const SIDE: usize = 128;
+/// Cells in a line with its border.
+const WIDTH: usize = SIDE + 2;
+/// Cells in a plane with its border.
+const PLANE: usize = WIDTH * WIDTH;
+
+pub(crate) struct Stencil {
+    /// What the next step reads.
+    from: Vec<f64>,
+    /// What it writes.
+    to: Vec<f64>,
+}
+
+impl Stencil {
+    /// A pattern, so that a line in the wrong place shows.
+    pub(crate) fn new(runtime: &mut impl Runtime) -> Self {
+        let cell = |index: usize| {
+            let (z, y, x) = (index / PLANE, index / WIDTH % WIDTH, index % WIDTH);
+            ((3 * z + 7 * y + 13 * x) % 32) as f64 / 32.0
+        };
+        Self { from: placed(runtime, PLANE * WIDTH, cell), to: placed(runtime, PLANE * WIDTH, cell) }
+    }
+}
+
+/// The cells of the planes between the border's.
+const INNER: Range<usize> = PLANE..PLANE * (SIDE + 1);
+
+/// Computes some planes, the first between the border's being 0. `to` holds them, `from` is the whole cube.
+fn sweep(to: &mut [f64], from: &[f64], planes: Range<usize>) {
+    for (to, z) in to.chunks_exact_mut(PLANE).zip(planes) {
+        let line = |z: usize, y: usize| &from[z * PLANE + y * WIDTH..][..WIDTH];
+        for y in 1..=SIDE {
+            let neighbours = [line(z + 1, y - 1), line(z + 1, y + 1), line(z, y), line(z + 2, y)];
+            sweep_line(&mut to[y * WIDTH..][..WIDTH], line(z + 1, y), neighbours);
+        }
+    }
+}
+
+fn sweep_line(to: &mut [f64], here: &[f64], neighbours: [&[f64]; 4]) {
+    let to = &mut to[1..=SIDE];
+    let (left, here, right) = (&here[..SIDE], &here[1..=SIDE], &here[2..]);
+    let [front, back, below, above] = neighbours.map(|line| &line[1..=SIDE]);
+    let lines = left.iter().zip(right).zip(here).zip(front.iter().zip(back)).zip(below.iter().zip(above));
+    for (to, ((((left, right), here), (front, back)), (below, above))) in to.iter_mut().zip(lines) {
+        let beside = left + right;
+        let around = beside + front + back + below + above;
+        *to = 0.4 * here + 0.1 * around;
+    }
+}
+
+#[cfg(openmp_compiled)]
+compiled_twice! {
+    fn stencil_in_c = hb_openmp_stencil, hb_plain_stencil(steps: u64, from: *mut f64, to: *mut f64);
+}
+
+impl Kernel for Stencil {
+    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+        for _ in 0..steps {
+            let from = &self.from[..];
+            write_blocks(by, &mut self.to[INNER], PLANE, |planes, to| sweep(to, from, planes));
+            std::mem::swap(&mut self.from, &mut self.to);
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_in_c(&mut self, by: InC, steps: u64) {
+        // SAFETY: both are whole cubes.
+        #[expect(unsafe_code, reason = "loops in C")]
+        unsafe {
+            stencil_in_c(by, steps, self.from.as_mut_ptr(), self.to.as_mut_ptr());
+        };
+        if !steps.is_multiple_of(2) {
+            std::mem::swap(&mut self.from, &mut self.to);
+        }
+    }
+
+    fn answer(&self) -> Result<u64, String> {
+        Ok(checksum(self.from.iter().map(|cell| cell.to_bits())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::kernel::tests::answers_agree;
+    use crate::runtimes::sequential::Sequential;
+
+    #[test]
+    fn everybody_comes_to_the_same_answer() {
+        for steps in [1, 2] {
+            answers_agree(|| Stencil::new(&mut Sequential), steps);
+        }
+    }
+
+    #[test]
+    fn a_cell_becomes_a_mean_of_seven_and_the_border_stays() {
+        let mut stencil = Stencil::new(&mut Sequential);
+        let before = stencil.from.clone();
+        stencil.run(&mut Sequential, 1);
+        let at = |z: usize, y: usize, x: usize| z * PLANE + y * WIDTH + x;
+        let beside = [at(4, 9, 6), at(4, 9, 8), at(4, 8, 7), at(4, 10, 7), at(3, 9, 7), at(5, 9, 7)];
+        let mean = 0.4 * before[at(4, 9, 7)] + 0.1 * beside.iter().map(|cell| before[*cell]).sum::<f64>();
+        assert!((stencil.from[at(4, 9, 7)] - mean).abs() < 1e-12);
+        assert_ne!(stencil.from[at(4, 9, 7)], before[at(4, 9, 7)]);
+        for border in [at(0, 9, 7), at(WIDTH - 1, 9, 7), at(4, 0, 7), at(4, WIDTH - 1, 7), at(4, 9, 0), at(4, 9, WIDTH - 1)] {
+            assert_eq!(stencil.from[border], before[border]);
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! The baseline of the kernels in C: plain loops, by the compiler that builds the OpenMP rival. How far it is from `sequential` shows
+//! how far the two compilers are apart.
+
+use std::hint::black_box;
+
+use crate::cpus;
+use crate::kernels::in_c::InC;
+use crate::kernels::kernel::{Kernel, Kernels};
+use crate::runtimes::Runtime;
+use crate::runtimes::tasks::Tasks;
+
+pub(crate) struct SequentialC;
+
+impl SequentialC {
+    pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
+        cpus::pin(cpus[0]);
+        work(&mut Self)
+    }
+}
+
+impl Runtime for SequentialC {
+    fn members(&self) -> usize {
+        1
+    }
+
+    fn region<F: Fn(usize) + Sync>(&mut self, _members: usize, body: F) {
+        body(0);
+    }
+
+    fn sums(&mut self, times: u64) -> f64 {
+        (0..times).map(|_| black_box(1.0)).sum()
+    }
+}
+
+impl Kernels for SequentialC {
+    fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
+        kernel.run_in_c(InC::Plain, steps);
+    }
+}
+
+/// Plain calls are the other baseline's.
+impl Tasks for SequentialC {}
