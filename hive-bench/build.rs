@@ -34,7 +34,10 @@ const KERNELS: [&str; 7] = ["handing_out", "labels", "mandelbrot", "matmul", "nb
 #[cfg(feature = "openmp")]
 fn compile_openmp() -> Result<String, String> {
     let mut openmp = cc::Build::new();
-    // What rustc's release profile does, with the instruction set that rustc was told, which cc passes on: nobody gets wider vectors.
+    // What rustc's release profile does, with the instruction set that rustc was told: nobody gets wider vectors.
+    if let Some(cpu) = rustc_cpu() {
+        openmp.flag(format!("{}={cpu}", if is_x86() { "-march" } else { "-mcpu" }));
+    }
     openmp.opt_level(3).flag("-ffp-contract=off").files(KERNELS.map(|name| format!("c/kernels/{name}.c")));
     let mut plain = openmp.clone();
     openmp.flag("-fopenmp").file("c/openmp.c");
@@ -46,6 +49,22 @@ fn compile_openmp() -> Result<String, String> {
     plain.try_compile("hive_bench_plain").map_err(|e| one_line(&format!("c/kernels: {e}")))?;
     link_library(&compiler);
     Ok(version(&compiler))
+}
+
+/// What rustc was told by `-C target-cpu`. cc passes on the features that it was told, but not this.
+#[cfg(feature = "openmp")]
+fn rustc_cpu() -> Option<String> {
+    let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok()?;
+    let cpu = |flag: &str| {
+        let option = ["--codegen=", "-C"].iter().find_map(|prefix| flag.strip_prefix(prefix)).unwrap_or(flag);
+        option.strip_prefix("target-cpu=").map(str::to_owned)
+    };
+    flags.split('\x1f').filter_map(cpu).next_back()
+}
+
+#[cfg(feature = "openmp")]
+fn is_x86() -> bool {
+    std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch.starts_with("x86"))
 }
 
 /// A compiler may accept `-fopenmp` and have no library to link: try before the linker of the whole program does.

@@ -29,16 +29,21 @@ static inline float total(float *lanes) {
 static inline void pull(points *restrict pulls, const points *restrict places, const float *restrict masses, size_t body) {
     float x = places->x[body], y = places->y[body], z = places->z[body];
     float sum_x[LANES] = {0}, sum_y[LANES] = {0}, sum_z[LANES] = {0};
-    for (size_t first = 0; first < BODIES; first += LANES)
+    for (size_t first = 0; first < BODIES; first += LANES) {
+        float strengths[LANES];
         for (size_t lane = 0; lane < LANES; lane++) {
             size_t other = first + lane;
             float dx = places->x[other] - x, dy = places->y[other] - y, dz = places->z[other] - z;
             float inverse = inverse_root(dx * dx + dy * dy + dz * dz + SOFTENING);
-            float strength = masses[other] * (inverse * inverse * inverse);
-            sum_x[lane] += strength * dx;
-            sum_y[lane] += strength * dy;
-            sum_z[lane] += strength * dz;
+            strengths[lane] = masses[other] * (inverse * inverse * inverse);
         }
+        for (size_t lane = 0; lane < LANES; lane++) {
+            size_t other = first + lane;
+            sum_x[lane] += strengths[lane] * (places->x[other] - x);
+            sum_y[lane] += strengths[lane] * (places->y[other] - y);
+            sum_z[lane] += strengths[lane] * (places->z[other] - z);
+        }
+    }
     pulls->x[body] = total(sum_x);
     pulls->y[body] = total(sum_y);
     pulls->z[body] = total(sum_z);

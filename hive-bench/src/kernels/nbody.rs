@@ -78,19 +78,22 @@ fn in_lanes(all: &[f32; BODIES]) -> &[[f32; LANES]] {
     all.as_chunks().0
 }
 
-/// What pulls at a body in place `at`.
+/// What pulls at a body in place `at`. In two loops over the lanes: in one, LLVM runs out of registers.
 fn pull(places: &Points, masses: &[f32; BODIES], at: [f32; 3]) -> [f32; 3] {
     let [x, y, z] = at;
     let (mut sum_x, mut sum_y, mut sum_z) = ([0.0; LANES], [0.0; LANES], [0.0; LANES]);
     let [all_x, all_y, all_z] = places.coordinates().map(in_lanes);
     for (((xs, ys), zs), masses) in all_x.iter().zip(all_y).zip(all_z).zip(in_lanes(masses)) {
+        let mut strengths = [0.0; LANES];
         for lane in 0..LANES {
             let (dx, dy, dz) = (xs[lane] - x, ys[lane] - y, zs[lane] - z);
             let inverse = inverse_root(dx * dx + dy * dy + dz * dz + SOFTENING);
-            let strength = masses[lane] * (inverse * inverse * inverse);
-            sum_x[lane] += strength * dx;
-            sum_y[lane] += strength * dy;
-            sum_z[lane] += strength * dz;
+            strengths[lane] = masses[lane] * (inverse * inverse * inverse);
+        }
+        for lane in 0..LANES {
+            sum_x[lane] += strengths[lane] * (xs[lane] - x);
+            sum_y[lane] += strengths[lane] * (ys[lane] - y);
+            sum_z[lane] += strengths[lane] * (zs[lane] - z);
         }
     }
     [total(sum_x), total(sum_y), total(sum_z)]
