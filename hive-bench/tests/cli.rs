@@ -10,8 +10,8 @@ fn list_names_cases_and_runtimes() {
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     let cases =
-        ["region", "idle-200ms", "jacobi-barrier", "join-fib", "spawn-outside", "steal", "wake-10us", "idle-use-2s", "cold"];
-    let runtimes = ["hive-hot", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active"];
+        ["region", "idle-200ms", "jacobi-barrier", "stream-add", "nbody-static", "dynamic-1m", "join-fib", "spawn-outside", "steal", "wake-10us", "idle-use-2s", "cold"];
+    let runtimes = ["hive-hot", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
@@ -88,6 +88,15 @@ fn the_heat_kernel_comes_out_right() {
     let cases = "jacobi,jacobi-barrier";
     let output = hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--runtime", runtimes]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+}
+
+#[test]
+fn kernels_of_loops_come_out_right() {
+    let runtimes = "hive,rayon-worker,rayon-outside,libgomp,sequential,sequential-c";
+    let output = hive_bench(&["--quick", "--rounds", "1", "--case", "nbody-dynamic,dynamic-1m", "--runtime", runtimes]);
+    let text = stdout(&output);
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("dynamic-1m of 1") && text.contains("x sequential"), "{text}");
 }
 
 #[test]
