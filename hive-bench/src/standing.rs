@@ -109,7 +109,7 @@ pub(crate) const HEADER: [&str; 8] = ["case", "of", "hive", "best rival", "its m
 
 /// hive's rivals in one case at one size, the best first.
 pub(crate) fn best_rivals(figures: &Figures, case: Case, members: usize) -> Vec<(RuntimeId, Spread)> {
-    let is_rival = |runtime: &RuntimeId| !runtime.is_hive() && *runtime != RuntimeId::Sequential;
+    let is_rival = |runtime: &RuntimeId| !runtime.is_hive() && !runtime.is_sequential();
     let rivals = figures.runtimes(case, members).into_iter().filter(is_rival);
     let value = |runtime| Some((runtime, figures.value(Key { case, members, runtime })?));
     let mut rivals: Vec<_> = rivals.filter_map(value).collect();
@@ -191,7 +191,7 @@ mod tests {
         assert_eq!(word(&[]), Word::Failed);
     }
 
-    fn records(of: impl Fn(usize) -> [(Key, f64); 4]) -> Vec<crate::results::Record> {
+    fn records<const N: usize>(of: impl Fn(usize) -> [(Key, f64); N]) -> Vec<crate::results::Record> {
         (0..3).flat_map(|round| of(round).map(|(key, value)| record(key, round, &[value], &[]))).collect()
     }
 
@@ -222,6 +222,7 @@ mod tests {
                 (key(RuntimeId::Hive), 100.0),
                 (key(RuntimeId::HiveHot), 10.0),
                 (key(RuntimeId::Sequential), 1.0),
+                (key(RuntimeId::SequentialC), 1.0),
                 (key(RuntimeId::StdScope), 300.0),
             ]
         }));

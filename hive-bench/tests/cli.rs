@@ -9,8 +9,20 @@ fn list_names_cases_and_runtimes() {
     let output = hive_bench(&["--list"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    let cases =
-        ["region", "idle-200ms", "jacobi-barrier", "stream-add", "nbody-static", "dynamic-1m", "join-fib", "spawn-outside", "steal", "wake-10us", "idle-use-2s", "cold"];
+    let cases = [
+        "region",
+        "idle-200ms",
+        "jacobi-barrier",
+        "stream-add",
+        "nbody-static",
+        "dynamic-1m",
+        "join-fib",
+        "spawn-outside",
+        "steal",
+        "wake-10us",
+        "idle-use-2s",
+        "cold",
+    ];
     let runtimes = ["hive-hot", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");

@@ -44,6 +44,11 @@ impl RuntimeId {
         matches!(self, Self::Libgomp | Self::LibgompActive | Self::Libomp | Self::LibompActive)
     }
 
+    /// A baseline: one thread, and nothing that could be called a runtime.
+    pub(crate) const fn is_sequential(self) -> bool {
+        matches!(self, Self::Sequential | Self::SequentialC)
+    }
+
     pub(crate) const fn is_libomp(self) -> bool {
         matches!(self, Self::Libomp | Self::LibompActive)
     }

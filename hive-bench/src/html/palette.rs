@@ -46,7 +46,7 @@ const BLUES: [Colour; 4] = [
 ];
 
 /// After Okabe and Ito, and Tol's muted scheme, without their blues and yellows.
-const OTHERS: [Colour; 10] = [
+const OTHERS: [Colour; 11] = [
     colour((213, 94, 0), (255, 140, 60)),
     colour((0, 140, 105), (50, 200, 160)),
     colour((190, 90, 145), (235, 150, 195)),
@@ -57,6 +57,7 @@ const OTHERS: [Colour; 10] = [
     colour((165, 65, 155), (210, 130, 205)),
     colour((110, 75, 45), (200, 160, 120)),
     colour((115, 115, 120), (175, 175, 180)),
+    colour((75, 75, 80), (135, 135, 140)),
 ];
 
 /// Text and axes; lines behind the figures.
