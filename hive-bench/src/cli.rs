@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::catalog::{Family, RuntimeId};
 use crate::compare;
+use crate::generate::Generate;
 use crate::options::Protocol;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
@@ -21,7 +22,7 @@ pub(crate) struct Cli {
     pub(crate) flags: Flags,
 }
 
-/// What is done with runs that were made earlier, and, hidden, how the program calls itself.
+/// What is done with runs that were made earlier, matrices that are made up, and, hidden, how the program calls itself.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the report of an earlier run once more, from the file that --json left
@@ -54,6 +55,9 @@ pub(crate) enum Command {
         #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = compare::percent)]
         threshold: f64,
     },
+    /// Write a matrix to a file
+    #[command(subcommand)]
+    Generate(Generate),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

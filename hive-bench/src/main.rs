@@ -8,11 +8,14 @@ mod compare;
 mod cpus;
 mod effort;
 mod figures;
+mod generate;
 mod html;
 mod kernels;
 mod launch;
 mod list;
 mod machine;
+#[expect(dead_code, unused_imports, reason = "the kernels that use the rest come next")]
+mod matrix;
 mod options;
 mod parent;
 mod plan;
@@ -59,6 +62,7 @@ fn main() -> ExitCode {
             Ok(false) => ExitCode::FAILURE,
             Err(error) => usage(Err(error)),
         },
+        Some(Command::Generate(what)) => generate::main(&what),
         None => parent_main(&cli.flags),
     }
 }
