@@ -28,7 +28,7 @@ fn compile_openmp() -> Result<String, String> {
 
 /// In `c/kernels`: without OpenMP they are plain loops.
 #[cfg(feature = "openmp")]
-const KERNELS: [&str; 7] = ["handing_out", "labels", "mandelbrot", "matmul", "nbody", "stencil", "stream"];
+const KERNELS: [&str; 8] = ["handing_out", "labels", "mandelbrot", "matmul", "nbody", "sparse", "stencil", "stream"];
 
 /// Which compiler built the rival, or why there is none.
 #[cfg(feature = "openmp")]

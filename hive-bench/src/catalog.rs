@@ -65,7 +65,7 @@ mod tests {
         }
         for case in Case::ALL {
             assert_eq!(RuntimeId::Sequential.can(*case), case.is_kernel() || case.is_recursion(), "{case:?}");
-            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops(), "{case:?}");
+            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops() || case.is_sparse(), "{case:?}");
         }
     }
 

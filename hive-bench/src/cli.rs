@@ -95,6 +95,9 @@ pub(crate) struct Flags {
     /// Fewer and shorter rounds, less than 30 s: to see whether everything works
     #[arg(long)]
     pub(crate) quick: bool,
+    /// The matrix of spmv and cg: a Matrix Market file, perhaps compressed by gzip [default: a grid's Laplacian]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) matrix: Option<PathBuf>,
     /// Keep every raw sample, with machine, build and command line, in this file
     #[arg(long, value_name = "FILE")]
     pub(crate) json: Option<PathBuf>,

@@ -24,6 +24,15 @@ pub(crate) struct Effort {
     /// Samples of a kernel that goes in steps of parallel loops, each of 10 to 30 ms on one CPU.
     #[serde(default)]
     pub(crate) kernel_samples: u64,
+    /// Points along an edge of the grid whose Laplacian the sparse kernels work on, without `--matrix`.
+    #[serde(default)]
+    pub(crate) grid_side: u32,
+    /// Numbers in the matrix of the sparse kernels.
+    #[serde(default)]
+    pub(crate) matrix_nonzeros: u64,
+    /// Iterations of conjugate gradients.
+    #[serde(default)]
+    pub(crate) cg_iterations: u64,
     /// Samples of the round trip, each with a cache line of its own.
     pub(crate) round_trips: u32,
     /// Which Fibonacci number.
@@ -47,6 +56,9 @@ impl Effort {
         cpu_window_ms: 200,
         jacobi_steps: 500,
         kernel_samples: 2,
+        grid_side: 300,
+        matrix_nonzeros: 448_800,
+        cg_iterations: 50,
         round_trips: 25,
         fib: 30,
         flood_tasks: 1_000_000,
@@ -63,6 +75,9 @@ impl Effort {
         cpu_window_ms: 100,
         jacobi_steps: 50,
         kernel_samples: 1,
+        grid_side: 60,
+        matrix_nonzeros: 17_760,
+        cg_iterations: 30,
         round_trips: 9,
         fib: 20,
         flood_tasks: 20_000,
@@ -154,11 +169,18 @@ impl Effort {
             + match case {
                 Case::TriadMemory => Duration::from_millis(90),
                 Case::Jacobi | Case::JacobiBarrier => Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot()),
+                Case::Spmv => self.matrix_set_up(),
+                Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),
                 Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),
                 Case::Steal => Duration::from_nanos(60 * nodes),
                 Case::SpawnFlood | Case::SpawnProducers => Duration::from_nanos(120 * self.flood_tasks),
                 Case::SpawnOutside => Duration::from_nanos(400 * self.posted_tasks),
                 _ => Duration::from_millis(10),
             }
+    }
+
+    /// Until a child has its sparse matrix.
+    fn matrix_set_up(&self) -> Duration {
+        Duration::from_nanos(60 * self.matrix_nonzeros)
     }
 }

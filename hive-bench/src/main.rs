@@ -14,7 +14,6 @@ mod kernels;
 mod launch;
 mod list;
 mod machine;
-#[expect(dead_code, unused_imports, reason = "the kernels that use the rest come next")]
 mod matrix;
 mod options;
 mod parent;
@@ -72,7 +71,7 @@ fn parent_main(flags: &Flags) -> ExitCode {
         print!("{}", list::all());
         return ExitCode::SUCCESS;
     }
-    let options = match Options::check(flags, cpus::in_order_of_use().len()) {
+    let options = match Options::check(flags, cpus::in_order_of_use().len()).and_then(Options::prepare) {
         Ok(options) => options,
         Err(error) => return usage(Err(error)),
     };
@@ -120,9 +119,9 @@ fn measure(options: &Options) -> Run {
     let groups = plan::groups(&wanted, &options.effort, options.rounds);
     let expected = plan::expected(&groups, &options.effort);
     let time = parent::Time { expected, deadline: options.rounds.deadline() };
-    let terms = parent::Terms { effort: options.effort, poll: options.poll };
+    let terms = parent::Terms { effort: options.effort, given: options.given.clone(), poll: options.poll };
     let steps = plan::steps(&groups, SEED);
-    let records = parent::run(&steps, &machine.cpus, terms, time);
+    let records = parent::run(&steps, &machine.cpus, &terms, time);
     Run {
         date: humantime::format_rfc3339_seconds(SystemTime::now()).to_string(),
         command_line: std::env::args().collect(),

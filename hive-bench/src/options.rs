@@ -9,6 +9,7 @@ use clap::ValueEnum;
 use crate::catalog::{Case, RuntimeId};
 use crate::cli::Flags;
 use crate::effort::Effort;
+use crate::kernels::sparse::Given;
 use crate::plan::{Rounds, Wanted, default_sizes};
 
 /// Time for the suite, with a margin to the 90 s that are promised.
@@ -39,7 +40,7 @@ impl Protocol {
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(crate) struct Options {
     pub(crate) wanted: Wanted,
     pub(crate) rounds: Rounds,
@@ -47,6 +48,9 @@ pub(crate) struct Options {
     pub(crate) poll: Option<Duration>,
     pub(crate) json: Option<PathBuf>,
     pub(crate) html: Option<PathBuf>,
+    pub(crate) matrix: Option<PathBuf>,
+    /// What `prepare` has found out of the matrix.
+    pub(crate) given: Given,
 }
 
 impl Options {
@@ -62,7 +66,14 @@ impl Options {
         }
         let (effort, time) = if flags.quick { (Effort::QUICK, QUICK_TIME) } else { (Effort::STANDARD, STANDARD_TIME) };
         let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
-        Ok(Self { wanted, rounds, effort, poll: flags.poll, json: flags.json.clone(), html: flags.html.clone() })
+        let (json, html, matrix) = (flags.json.clone(), flags.html.clone(), flags.matrix.clone());
+        Ok(Self { wanted, rounds, effort, poll: flags.poll, json, html, matrix, given: Given::default() })
+    }
+
+    /// Reads what is to be read before anything is measured.
+    pub(crate) fn prepare(mut self) -> Result<Self, String> {
+        self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.effort)?;
+        Ok(self)
     }
 }
 

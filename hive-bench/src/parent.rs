@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use crate::cases;
 use crate::catalog::{Case, RuntimeId};
 use crate::effort::Effort;
+use crate::kernels::sparse::Given;
 use crate::launch;
 use crate::plan::Step;
 use crate::results::{Absent, Job, Record};
@@ -26,9 +27,10 @@ pub(crate) fn what_is_there(wanted: &[RuntimeId]) -> (Vec<RuntimeId>, Vec<Absent
 }
 
 /// What holds for all children.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Terms {
     pub(crate) effort: Effort,
+    pub(crate) given: Given,
     pub(crate) poll: Option<Duration>,
 }
 
@@ -42,8 +44,8 @@ pub(crate) struct Time {
 }
 
 /// Runs all steps in their order; those of later rounds only as long as there is time.
-pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: Terms, time: Time) -> Vec<Record> {
-    let Terms { effort, poll } = terms;
+pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: &Terms, time: Time) -> Vec<Record> {
+    let Terms { effort, poll, .. } = *terms;
     let cases: BTreeSet<Case> = steps.iter().map(|step| step.case).collect();
     let checksums: BTreeMap<_, _> = cases.iter().map(|case| (*case, cases::expected_checksum(*case, &effort))).collect();
     let bar = progress_bar(steps.len(), time.expected);
@@ -52,7 +54,8 @@ pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: Terms, time: Time) -> V
     let run_step = |step: &Step| {
         bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.members));
         let Step { round, case, members, runtime } = *step;
-        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, checksum: checksums[&case], poll };
+        let given = terms.given.clone();
+        let job = Job { runtime, case, members, cpus: cpus.to_vec(), effort, checksum: checksums[&case], given, poll };
         let (outcome, seconds) = launch::run(&job);
         bar.inc(1);
         Record { round, runtime, case, members, seconds, outcome }

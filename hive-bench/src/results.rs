@@ -7,11 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Case, RuntimeId};
 use crate::effort::Effort;
+use crate::kernels::sparse::Given;
 use crate::machine::{Build, Disturbance, Machine};
 use crate::saved::Unknown;
 
 /// What a child is told to do.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Job {
     pub(crate) runtime: RuntimeId,
     pub(crate) case: Case,
@@ -22,6 +23,8 @@ pub(crate) struct Job {
     pub(crate) effort: Effort,
     /// What the kernel must come out as, where its answer does not show by itself whether it is right.
     pub(crate) checksum: Option<u64>,
+    /// The matrix of the sparse kernels.
+    pub(crate) given: Given,
     /// How often hive's sleeping bees wake and look for something to do.
     pub(crate) poll: Option<Duration>,
 }
@@ -149,6 +152,7 @@ pub(crate) mod tests {
             cpus: vec![0, 2, 1, 3],
             effort: Effort::QUICK,
             checksum: Some(u64::MAX),
+            given: Given::default(),
             poll: Some(Duration::from_millis(2)),
         };
         assert_eq!(serde_json::from_str::<Job>(&serde_json::to_string(&job).unwrap()).unwrap(), job);

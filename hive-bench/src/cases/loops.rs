@@ -92,10 +92,11 @@ fn in_samples(runtime: &mut impl Kernels, mut kernel: impl Kernel, steps: u64, e
 mod tests {
     use super::*;
     use crate::catalog::RuntimeId;
+    use crate::kernels::sparse::Given;
 
     fn job(checksum: Option<u64>) -> Job {
         let (runtime, case) = (RuntimeId::Sequential, Case::NbodyStatic);
-        Job { runtime, case, members: 1, cpus: vec![0], effort: Effort::QUICK, checksum, poll: None }
+        Job { runtime, case, members: 1, cpus: vec![0], effort: Effort::QUICK, checksum, given: Given::default(), poll: None }
     }
 
     #[test]

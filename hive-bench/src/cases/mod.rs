@@ -9,6 +9,7 @@ use crate::kernels::jacobi;
 use crate::kernels::kernel::Kernels;
 use crate::results::{Job, Measured};
 use crate::runtimes::Runtime;
+use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
 mod cpu;
@@ -20,6 +21,7 @@ mod kernel;
 mod landing;
 mod loops;
 mod resize;
+mod sparse;
 mod spawn;
 pub(crate) mod tasks;
 mod wake;
@@ -28,7 +30,11 @@ mod wake;
 const WARM_UP: u64 = 100;
 
 /// Measures the job's case with the team that is up and running.
-pub(crate) fn run(runtime: &mut (impl Runtime + Kernels + Tasks), job: &Job, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn run(
+    runtime: &mut (impl Runtime + Kernels + Solve + Tasks),
+    job: &Job,
+    measured: &mut Measured,
+) -> Result<(), String> {
     runtime.empty_regions(runtime.members(), WARM_UP);
     measured.seen_on = verify_team(runtime)?;
     let effort = &job.effort;
@@ -45,6 +51,8 @@ pub(crate) fn run(runtime: &mut (impl Runtime + Kernels + Tasks), job: &Job, mea
         Case::Jacobi => kernel::jacobi(runtime, job, measured),
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
         Case::Guest => hot::guest(runtime, effort, measured),
+        Case::Spmv => sparse::spmv(runtime, job, measured),
+        Case::Cg => sparse::cg(runtime, job, measured),
         case if case.is_of_loops() => loops::steps(runtime, job, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),
@@ -83,6 +91,7 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
 mod tests {
     use super::*;
     use crate::catalog::RuntimeId;
+    use crate::kernels::sparse::Given;
     use crate::runtimes::std_scope::StdScope;
 
     /// A team that forgets its last member.
@@ -115,8 +124,16 @@ mod tests {
         // The threads whose CPU time is counted must not end: other tests' do.
         for case in Case::ALL.iter().copied().filter(|case| case.is_task() && !case.is_idle_use()) {
             for runtime in [RuntimeId::Hive, RuntimeId::RayonWorker, RuntimeId::RayonOutside] {
-                let job =
-                    Job { runtime, case, members: 2, cpus: cpus.clone(), effort: Effort::QUICK, checksum: None, poll: None };
+                let job = Job {
+                    runtime,
+                    case,
+                    members: 2,
+                    cpus: cpus.clone(),
+                    effort: Effort::QUICK,
+                    checksum: None,
+                    given: Given::default(),
+                    poll: None,
+                };
                 // On a thread of its own, which is bound to a CPU and ends.
                 let measure = move || {
                     let mut measured = Measured::default();
@@ -136,8 +153,11 @@ mod tests {
         // The long ones are the smoke test's.
         let short =
             |case: &Case| runtime.can(*case) && !case.is_jacobi() && !case.is_of_loops() && case.triad_len() != Some(1 << 22);
+        let mut effort = Effort::QUICK;
+        let given = Given::prepare(None, &[Case::Cg], &mut effort).unwrap();
         for case in Case::ALL.iter().copied().filter(short) {
-            let job = Job { runtime, case, members: 2, cpus: vec![0, 0], effort: Effort::QUICK, checksum: None, poll: None };
+            let job =
+                Job { runtime, case, members: 2, cpus: vec![0, 0], effort, checksum: None, given: given.clone(), poll: None };
             let mut measured = Measured::default();
             StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");

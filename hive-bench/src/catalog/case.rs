@@ -34,6 +34,8 @@ named! {
         Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
         Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
         Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
+        Spmv "spmv" "a sparse matrix times a vector: that of --matrix, or a grid's Laplacian with 90,000 rows, with --quick 3,600";
+        Cg "cg" "conjugate gradients on the same matrix, b being A times ones: time an iteration";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
         SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
@@ -125,8 +127,13 @@ impl Case {
         stream || even || handed_out
     }
 
+    /// Whether there is a sparse matrix in it. OpenMP's are wholly in C, too.
+    pub(crate) const fn is_sparse(self) -> bool {
+        matches!(self, Self::Spmv | Self::Cg)
+    }
+
     pub(crate) const fn is_kernel(self) -> bool {
-        self.triad_len().is_some() || self.is_jacobi() || self.is_of_loops()
+        self.triad_len().is_some() || self.is_jacobi() || self.is_of_loops() || self.is_sparse()
     }
 
     /// Whether it is done by joins, or by plain calls.
@@ -151,7 +158,7 @@ impl Case {
             Self::Region | Self::Reduce | Self::Barrier | Self::SpawnFlood => true,
             Self::Shrink | Self::Grow | Self::CpuIdle | Self::CpuParked => members == most && members > 1,
             _ if self.is_idle_use() => members == most && members > 1,
-            _ if self.is_of_loops() => members == most || members == 1,
+            _ if self.is_of_loops() || self.is_sparse() => members == most || members == 1,
             _ => members > 1 || self.is_kernel() || self.is_recursion(),
         }
     }

@@ -93,7 +93,7 @@ impl RuntimeId {
             _ => match self {
                 Self::Chili => false,
                 Self::Sequential => case.is_kernel(),
-                Self::SequentialC => case.is_of_loops(),
+                Self::SequentialC => case.is_of_loops() || case.is_sparse(),
                 _ => true,
             },
         }

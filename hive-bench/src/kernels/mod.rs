@@ -16,6 +16,7 @@ pub(crate) mod matmul;
 pub(crate) mod nbody;
 pub(crate) mod search;
 mod shares;
+pub(crate) mod sparse;
 pub(crate) mod stencil;
 pub(crate) mod stream;
 pub(crate) mod triad;

@@ -1,6 +1,7 @@
 //! hive itself, with its default waiting, never sleeping, or by another of its sleep protocols.
 
 mod loops;
+mod solve;
 mod tasks;
 
 use std::hint::black_box;

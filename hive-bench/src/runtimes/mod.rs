@@ -17,6 +17,7 @@ pub(crate) mod rayon;
 pub(crate) mod sequential;
 #[cfg(openmp_compiled)]
 pub(crate) mod sequential_c;
+pub(crate) mod solve;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
 

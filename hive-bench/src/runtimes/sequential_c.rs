@@ -6,7 +6,9 @@ use std::hint::black_box;
 use crate::cpus;
 use crate::kernels::in_c::InC;
 use crate::kernels::kernel::{Kernel, Kernels};
+use crate::kernels::sparse::System;
 use crate::runtimes::Runtime;
+use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
 pub(crate) struct SequentialC;
@@ -35,6 +37,12 @@ impl Runtime for SequentialC {
 impl Kernels for SequentialC {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
         kernel.run_in_c(InC::Plain, steps);
+    }
+}
+
+impl Solve for SequentialC {
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        system.in_c(InC::Plain, iterations)
     }
 }
 

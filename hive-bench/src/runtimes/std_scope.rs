@@ -3,11 +3,13 @@
 
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::Barrier;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
+use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, split};
 use crate::runtimes::loops::{Counter, Loops};
+use crate::runtimes::solve::{InRegion, Solve, Sums};
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, jacobi_member};
 
@@ -91,6 +93,27 @@ impl Loops for StdScope {
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
         let counter = Counter::default();
         self.sum_of(|_| counter.sum_all(len, chunk, &body))
+    }
+}
+
+impl Solve for StdScope {
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        let (barrier, sums) = (Barrier::new(self.members), Sums::new(self.members));
+        let (begin, shares) = (system.scalars, system.shares());
+        let end = Mutex::new(Ok(begin));
+        self.region(self.members, |id| {
+            let member = InRegion::new(id, &sums, || {
+                barrier.wait();
+            });
+            // SAFETY: the members of this region, and nobody else.
+            #[expect(unsafe_code, reason = "several members write the vectors")]
+            let outcome = unsafe { shares.iterate(&member, begin, iterations) };
+            if id == 0 {
+                *end.lock().expect("nobody panics with it") = outcome;
+            }
+        });
+        system.scalars = end.into_inner().expect("nobody panics with it")?;
+        Ok(())
     }
 }
 

@@ -9,8 +9,10 @@ use crate::catalog::RuntimeId;
 use crate::kernels::in_c::InC;
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::search::Node;
+use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
 /// One piece of work: context, step, and the piece's begin and end.
@@ -146,6 +148,12 @@ impl Runtime for OpenMp {
 impl Kernels for OpenMp {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
         kernel.run_in_c(InC::OpenMp { members: self.size() }, steps);
+    }
+}
+
+impl Solve for OpenMp {
+    fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
+        system.in_c(InC::OpenMp { members: self.size() }, iterations)
     }
 }
 

@@ -1,0 +1,151 @@
+/* See kernels/sparse. A block of rows is one thread's: blocks are as many as threads, and have about equally many nonzeros. */
+
+#include "kernel.h"
+
+/* A row of a product, added up in the order of its columns, by twos as in Rust (matrix/csr.rs). */
+static inline double row_times(const size_t *restrict starts, const uint32_t *restrict indices, const double *restrict values,
+                               const double *restrict x, size_t row) {
+    double sum = 0.0;
+    size_t i = starts[row], end = starts[row + 1];
+    for (; i + 1 < end; i += 2) {
+        sum += values[i] * x[indices[i]];
+        sum += values[i + 1] * x[indices[i + 1]];
+    }
+    if (i < end)
+        sum += values[i] * x[indices[i]];
+    return sum;
+}
+
+/* As in kernels/sparse/in_c.rs. */
+typedef struct {
+    size_t blocks;
+    const size_t *bounds, *starts;
+    const uint32_t *indices;
+    const double *values;
+} matrix;
+
+/* As in kernels/sparse/in_c.rs. */
+typedef struct {
+    double *x, *r, *p, *q;
+} vectors;
+
+static inline void multiply_block(const matrix *all, const double *restrict x, double *restrict y, size_t block) {
+    const size_t *restrict starts = all->starts;
+    const uint32_t *restrict indices = all->indices;
+    const double *restrict values = all->values;
+    size_t end = all->bounds[block + 1];
+    for (size_t row = all->bounds[block]; row < end; row++)
+        y[row] = row_times(starts, indices, values, x, row);
+}
+
+/* A region a product. */
+void KERNEL(multiply)(int members, uint64_t times, const matrix *all, const double *x, double *y) {
+    for (uint64_t i = 0; i < times; i++) {
+#pragma omp parallel for num_threads(members) schedule(static)
+        for (size_t block = 0; block < all->blocks; block++)
+            multiply_block(all, x, y, block);
+        END_OF_STEP();
+    }
+}
+
+/* As in kernels/sparse/cg.rs. */
+typedef struct {
+    uint64_t done;
+    double rr, solved;
+} scalars;
+
+/* q = A p in a block; its part of p . q. */
+static inline double multiply_and_dot(const matrix *all, const double *restrict p, double *restrict q, size_t block) {
+    const size_t *restrict starts = all->starts;
+    const uint32_t *restrict indices = all->indices;
+    const double *restrict values = all->values;
+    size_t end = all->bounds[block + 1];
+    double pq = 0.0;
+    for (size_t row = all->bounds[block]; row < end; row++) {
+        q[row] = row_times(starts, indices, values, p, row);
+        pq += p[row] * q[row];
+    }
+    return pq;
+}
+
+/* r -= step q; the sum of the squares of what is left, kept apart by fours as in Rust. */
+static inline double subtract(double *restrict r, double step, const double *restrict q, size_t len) {
+    double sums[4] = {0.0, 0.0, 0.0, 0.0};
+    size_t fours = len - len % 4;
+    for (size_t i = 0; i < fours; i += 4)
+        for (size_t lane = 0; lane < 4; lane++) {
+            r[i + lane] -= step * q[i + lane];
+            sums[lane] += r[i + lane] * r[i + lane];
+        }
+    double sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    for (size_t i = fours; i < len; i++) {
+        r[i] -= step * q[i];
+        sum += r[i] * r[i];
+    }
+    return sum;
+}
+
+/* x += step p and r -= step q in the rows of a block; its part of r . r. */
+static inline double advance(const vectors *all, size_t begin, size_t end, double step) {
+    double *restrict x = all->x + begin;
+    const double *restrict p = all->p + begin;
+    for (size_t i = 0; i < end - begin; i++)
+        x[i] += step * p[i];
+    return subtract(all->r + begin, step, all->q + begin, end - begin);
+}
+
+/* p = r + kept p in the rows of a block. */
+static inline void turn(const vectors *all, size_t begin, size_t end, double kept) {
+    double *restrict p = all->p + begin;
+    const double *restrict r = all->r + begin;
+    for (size_t i = 0; i < end - begin; i++)
+        p[i] = r[i] + kept * p[i];
+}
+
+/* All iterations in one region. Not zero when it breaks down, and then *broken is p . A p. */
+int KERNEL(conjugate_gradients)(int members, uint64_t iterations, const matrix *a, const vectors *all, scalars *state,
+                                double *broken) {
+    const size_t *bounds = a->bounds;
+    scalars own = *state;
+    double pq = 0.0, rr = 0.0;
+    int stopped = 0;
+#pragma omp parallel num_threads(members) firstprivate(own)
+    for (uint64_t i = 0; i < iterations; i++) {
+#pragma omp for schedule(static) reduction(+ : pq)
+        for (size_t block = 0; block < a->blocks; block++)
+            pq += multiply_and_dot(a, all->p, all->q, block);
+
+        double step = 0.0;
+        if (!(own.rr <= own.solved)) {
+            /* The same for all threads. A sum that is no number is not positive either. */
+            if (!(pq > 0.0)) {
+#pragma omp master
+                {
+                    stopped = 1;
+                    *broken = pq;
+                }
+                break;
+            }
+            step = own.rr / pq;
+        }
+#pragma omp for schedule(static) reduction(+ : rr)
+        for (size_t block = 0; block < a->blocks; block++)
+            rr += advance(all, bounds[block], bounds[block + 1], step);
+
+        double kept = own.rr <= own.solved ? 0.0 : rr / own.rr;
+        own.rr = rr;
+        own.done++;
+        /* Each sum is made zero where a barrier stands between that and all its uses. */
+#pragma omp master
+        {
+            pq = 0.0;
+            *state = own;
+        }
+#pragma omp for schedule(static)
+        for (size_t block = 0; block < a->blocks; block++)
+            turn(all, bounds[block], bounds[block + 1], kept);
+#pragma omp master
+        rr = 0.0;
+    }
+    return stopped;
+}

@@ -1,0 +1,304 @@
+//! Conjugate gradients: solves `A x = b` for a symmetric, positive definite matrix. `b` is `A` times ones, so that the solution is known.
+//! So many iterations are done as are asked for, whether or not `x` is good enough before, so that all runtimes do the same work.
+
+use super::Placed;
+use crate::kernels::disjoint::Disjoint;
+use crate::matrix::Csr;
+use crate::runtimes::Runtime;
+use crate::runtimes::loops::Loops;
+use crate::runtimes::solve::Member;
+
+/// `A x = b` on the way to its solution.
+pub(crate) struct System {
+    pub(super) placed: Placed,
+    pub(super) b: Vec<f64>,
+    pub(super) x: Vec<f64>,
+    /// The residual `b - A x`, kept up by steps.
+    pub(super) r: Vec<f64>,
+    /// The direction of the next step.
+    pub(super) p: Vec<f64>,
+    /// `A p`.
+    pub(super) q: Vec<f64>,
+    pub(crate) scalars: Scalars,
+}
+
+/// What an iteration takes over from the one before.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[repr(C)]
+pub(crate) struct Scalars {
+    /// Iterations done.
+    pub(crate) done: u64,
+    /// `r . r`.
+    pub(crate) rr: f64,
+    /// At this `r . r` there is nothing left to do: far below what rounding leaves of a residual, and far above where doubles end.
+    pub(crate) solved: f64,
+}
+
+impl Scalars {
+    /// At the beginning, where the residual is `b`.
+    fn of(b: &[f64]) -> Self {
+        let rr: f64 = b.iter().map(|b| b * b).sum();
+        // What overflows at once is not solved.
+        Self { done: 0, rr, solved: if rr.is_finite() { rr * 1e-40 } else { 0.0 } }
+    }
+
+    /// How far to go along `p`, when `p . A p` is this. `None` when that breaks down.
+    pub(crate) fn step(&self, pq: f64) -> Option<f64> {
+        match self.rr {
+            rr if rr <= self.solved => Some(0.0),
+            // Not so for NaN either.
+            rr if pq > 0.0 => Some(rr / pq),
+            _ => None,
+        }
+    }
+
+    /// How much of `p` to keep, when `r . r` has become this.
+    pub(crate) fn turn(&mut self, rr: f64) -> f64 {
+        let kept = if self.rr <= self.solved { 0.0 } else { rr / self.rr };
+        self.done += 1;
+        self.rr = rr;
+        kept
+    }
+
+    /// Why there is no next step.
+    pub(crate) fn breakdown(&self, pq: f64) -> String {
+        let iteration = self.done + 1;
+        format!("conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not positive definite")
+    }
+}
+
+impl System {
+    /// At `x = 0`.
+    pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
+        let placed = Placed::new(runtime, matrix);
+        let product = matrix.product(&vec![1.0; matrix.columns()]);
+        let b = placed.vector(runtime, |row| product[row]);
+        let copy = |runtime: &mut _| placed.vector(runtime, |row| b[row]);
+        let (r, p) = (copy(runtime), copy(runtime));
+        let (x, q) = (placed.vector(runtime, |_| 0.0), placed.vector(runtime, |_| 0.0));
+        let scalars = Scalars::of(&b);
+        Self { placed, b, x, r, p, q, scalars }
+    }
+
+    /// Back to `x = 0`.
+    pub(crate) fn restart(&mut self) {
+        self.x.fill(0.0);
+        self.r.copy_from_slice(&self.b);
+        self.p.copy_from_slice(&self.b);
+        self.scalars = Scalars::of(&self.b);
+    }
+
+    /// For runtimes whose regions are loops: three an iteration, two of them sums.
+    pub(crate) fn by_loops(&mut self, by: &mut impl Loops, iterations: u64) -> Result<(), String> {
+        for _ in 0..iterations {
+            let (blocks, mut scalars) = (self.placed.blocks(), self.scalars);
+            let shares = self.shares();
+            // SAFETY: a loop hands out each block once, and has ended when the next begins.
+            #[expect(unsafe_code, reason = "several members write the vectors")]
+            let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply(block) }).sum());
+            let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
+            // SAFETY: as above.
+            #[expect(unsafe_code, reason = "several members write the vectors")]
+            let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
+            let kept = scalars.turn(rr);
+            // SAFETY: as above.
+            #[expect(unsafe_code, reason = "several members write the vectors")]
+            by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.turn(block, kept) }));
+            self.scalars = scalars;
+        }
+        Ok(())
+    }
+
+    /// For runtimes with a barrier: what the members of one region work on, and where they begin.
+    pub(crate) fn shares(&mut self) -> Shares<'_> {
+        Shares {
+            placed: &self.placed,
+            x: Disjoint::new(&mut self.x),
+            r: Disjoint::new(&mut self.r),
+            p: Disjoint::new(&mut self.p),
+            q: Disjoint::new(&mut self.q),
+        }
+    }
+}
+
+/// The vectors of a system, handed out by blocks of rows.
+pub(crate) struct Shares<'a> {
+    placed: &'a Placed,
+    x: Disjoint<'a>,
+    r: Disjoint<'a>,
+    p: Disjoint<'a>,
+    q: Disjoint<'a>,
+}
+
+/// Sums of a vector's numbers are kept apart by fours: adding up all in a row would take longer than fetching them.
+const LANES: usize = 4;
+
+#[expect(unsafe_code, reason = "several members write the vectors")]
+impl Shares<'_> {
+    /// One member's share of all iterations, in one region. What it comes to is the same for all members.
+    ///
+    /// # Safety
+    /// Each of as many members as there are blocks calls this once, all in the same region, and nobody else uses the vectors.
+    pub(crate) unsafe fn iterate(&self, member: &impl Member, mut scalars: Scalars, iterations: u64) -> Result<Scalars, String> {
+        let block = member.id();
+        for _ in 0..iterations {
+            // SAFETY: the block is this member's; `p` was last written before a barrier.
+            let pq = member.sum(unsafe { self.multiply(block) });
+            let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
+            // SAFETY: the block is this member's.
+            let rr = member.sum(unsafe { self.advance(block, step) });
+            let kept = scalars.turn(rr);
+            // SAFETY: the block is this member's; the others have read `p` before the sums.
+            unsafe { self.turn(block, kept) };
+            member.barrier();
+        }
+        Ok(scalars)
+    }
+
+    /// `q = A p` in a block; its part of `p . q`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn multiply(&self, block: usize) -> f64 {
+        let (rows, matrix) = (self.placed.rows(block), self.placed.matrix());
+        // SAFETY: the caller's promise.
+        let p = unsafe { self.p.shared(0..matrix.columns()) };
+        // SAFETY: the caller's promise.
+        let q = unsafe { self.q.part(rows.clone()) };
+        matrix.multiply_and_dot(q, p, rows)
+    }
+
+    /// `x += step p` and `r -= step q` in a block; its part of `r . r`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn advance(&self, block: usize, step: f64) -> f64 {
+        let rows = self.placed.rows(block);
+        // SAFETY: the caller's promise.
+        let x = unsafe { self.x.part(rows.clone()) };
+        // SAFETY: the caller's promise.
+        let r = unsafe { self.r.part(rows.clone()) };
+        // SAFETY: the caller's promise.
+        let p = unsafe { self.p.shared(rows.clone()) };
+        // SAFETY: the caller's promise.
+        let q = unsafe { self.q.shared(rows) };
+        add(x, step, p);
+        subtract(r, step, q)
+    }
+
+    /// `p = r + kept p` in a block.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody reads `p`.
+    unsafe fn turn(&self, block: usize, kept: f64) {
+        let rows = self.placed.rows(block);
+        // SAFETY: the caller's promise.
+        let p = unsafe { self.p.part(rows.clone()) };
+        // SAFETY: the caller's promise.
+        let r = unsafe { self.r.shared(rows) };
+        redirect(p, r, kept);
+    }
+}
+
+// Never inlined, so that all runtimes have the same machine code.
+
+/// `x += step p`.
+#[inline(never)]
+fn add(x: &mut [f64], step: f64, p: &[f64]) {
+    for (x, p) in x.iter_mut().zip(p) {
+        *x += step * p;
+    }
+}
+
+/// `p = r + kept p`.
+#[inline(never)]
+fn redirect(p: &mut [f64], r: &[f64], kept: f64) {
+    for (p, r) in p.iter_mut().zip(r) {
+        *p = r + kept * *p;
+    }
+}
+
+/// `r -= step q`; the sum of the squares of what is left.
+#[inline(never)]
+fn subtract(r: &mut [f64], step: f64, q: &[f64]) -> f64 {
+    let mut sums = [0.0; LANES];
+    let (fours, last) = r.as_chunks_mut::<LANES>();
+    let (q_fours, q_last) = q.as_chunks::<LANES>();
+    for (r, q) in fours.iter_mut().zip(q_fours) {
+        for lane in 0..LANES {
+            r[lane] -= step * q[lane];
+            sums[lane] += r[lane] * r[lane];
+        }
+    }
+    let mut sum = (sums[0] + sums[2]) + (sums[1] + sums[3]);
+    for (r, q) in last.iter_mut().zip(q_last) {
+        *r -= step * q;
+        sum += *r * *r;
+    }
+    sum
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Entry, Laplacian, Symmetry};
+    use crate::runtimes::sequential::Sequential;
+    use crate::runtimes::solve::Solve;
+    use crate::runtimes::std_scope::StdScope;
+
+    #[test]
+    fn two_steps_solve_a_system_of_two() {
+        let entries = [(0, 0, 4.0), (1, 0, 1.0), (1, 1, 3.0)].map(|(row, column, value)| Entry { row, column, value });
+        let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);
+        let mut system = System::new(&mut Sequential, &matrix);
+        assert_eq!(system.b, [5.0, 4.0]);
+        system.by_loops(&mut Sequential, 2).unwrap();
+        assert!(system.x.iter().all(|x| (x - 1.0).abs() < 1e-15), "{:?}", system.x);
+        assert_eq!(system.scalars.done, 2);
+    }
+
+    #[test]
+    fn a_solved_system_stays_solved() {
+        let matrix = Laplacian::new(3).matrix();
+        let mut system = System::new(&mut Sequential, &matrix);
+        system.by_loops(&mut Sequential, 1000).unwrap();
+        assert!(system.x.iter().all(|x| (x - 1.0).abs() < 1e-14), "{:?}", system.x);
+        assert_eq!(system.scalars.done, 1000);
+    }
+
+    #[test]
+    fn what_is_not_positive_definite_is_told() {
+        let of = |diagonal: [f64; 2]| {
+            let entries = [0, 1].map(|row| Entry { row, column: row, value: diagonal[row as usize] });
+            let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);
+            System::new(&mut Sequential, &matrix).by_loops(&mut Sequential, 5)
+        };
+        of([1.0, 2.0]).unwrap();
+        let error = of([1.0, -2.0]).unwrap_err();
+        assert!(error.contains("iteration 1: p.Ap is -7e0") && error.contains("not positive definite"), "{error}");
+        assert!(of([1e200, 1e-200]).is_err());
+        // Nothing is asked of a system whose solution is known to be zero.
+        of([0.0, 0.0]).unwrap();
+    }
+
+    #[test]
+    fn loops_and_one_region_come_to_the_same() {
+        let matrix = Laplacian::new(12).matrix();
+        StdScope::host(3, |team| {
+            let (mut loops, mut region) = (System::new(team, &matrix), System::new(team, &matrix));
+            loops.by_loops(team, 9).unwrap();
+            team.solve(&mut region, 4).unwrap();
+            team.solve(&mut region, 5).unwrap();
+            assert_eq!(loops.x, region.x);
+            assert_eq!(loops.r, region.r);
+            assert_eq!(loops.scalars, region.scalars);
+        });
+    }
+
+    #[test]
+    fn what_is_left_is_squared_and_added_up() {
+        let mut r = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0];
+        assert_eq!(subtract(&mut r, 0.5, &[2.0; 6]), 4.0 + 9.0 + 16.0 + 64.0);
+        assert_eq!(r, [2.0, 0.0, 3.0, 0.0, 4.0, 8.0]);
+    }
+}

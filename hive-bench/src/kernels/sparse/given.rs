@@ -1,0 +1,182 @@
+//! Which matrix a run is about, and what there is to know of it before anything is measured.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::check;
+use crate::catalog::Case;
+use crate::effort::Effort;
+use crate::matrix::{self, Csr, Laplacian, Loaded, Symmetry};
+
+/// What children are told of the matrix.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Given {
+    /// A Laplacian without one.
+    file: Option<PathBuf>,
+    /// The largest error that conjugate gradients may leave.
+    cg_error: Option<f64>,
+}
+
+impl Given {
+    /// Reads the file of `--matrix`, if there is one, and does once what every runtime has to do, when that is wanted. The effort is
+    /// told how large the matrix is.
+    pub(crate) fn prepare(file: Option<&Path>, cases: &[Case], effort: &mut Effort) -> Result<Self, String> {
+        let sparse = cases.iter().any(|case| case.is_sparse());
+        if !sparse {
+            return match file {
+                Some(file) => {
+                    Err(format!("--matrix {}: none of the chosen cases has a matrix; spmv and cg have", file.display()))
+                }
+                None => Ok(Self::default()),
+            };
+        }
+        let given = Self { file: file.map(Path::to_owned), cg_error: None };
+        let solve = cases.contains(&Case::Cg);
+        let matrix = match file {
+            Some(file) => read(file, solve).map_err(|error| format!("--matrix {error}"))?,
+            None => given.matrix(effort)?,
+        };
+        effort.matrix_nonzeros = matrix.nonzeros() as u64;
+        if !solve {
+            return Ok(given);
+        }
+        let error = check::largest_error(&matrix, effort.cg_iterations);
+        let name = file.map_or_else(String::new, |file| format!("--matrix {}: ", file.display()));
+        Ok(Self { cg_error: Some(error.map_err(|error| format!("{name}{error}"))?), ..given })
+    }
+
+    /// The largest error that conjugate gradients may leave.
+    pub(crate) fn cg_error(&self) -> Result<f64, String> {
+        self.cg_error.ok_or_else(|| "the job does not say what error conjugate gradients may leave".to_owned())
+    }
+
+    pub(crate) fn matrix(&self, effort: &Effort) -> Result<Csr, String> {
+        match &self.file {
+            Some(file) => matrix::file(file).map(|loaded| loaded.matrix),
+            None => Ok(Laplacian::new(effort.grid_side).matrix()),
+        }
+    }
+}
+
+fn read(file: &Path, solve: bool) -> Result<Csr, String> {
+    let name = file.display();
+    if fs::metadata(file).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()) {
+        return Err(format!("{name}: not a regular file, and each child has to read it anew"));
+    }
+    if file.to_str().is_none() {
+        return Err(format!("{name}: children cannot be told of a name that is not Unicode; give it another"));
+    }
+    let Loaded { matrix, symmetry } = matrix::file(file)?;
+    let why_not = match (matrix.rows(), matrix.columns()) {
+        _ if !solve => return Ok(matrix),
+        (rows, columns) if rows != columns => format!("a square matrix, and this has {rows} rows and {columns} columns"),
+        _ if symmetry != Symmetry::Symmetric => {
+            format!("a matrix that its file says is symmetric, and this is {}", symmetry.name())
+        }
+        _ => return Ok(matrix),
+    };
+    Err(format!("{name}: cg needs {why_not}; --case spmv takes any"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file for one test, gone with it.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str, kind: &str, rest: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("hive-bench-{}-given-{name}.mtx", std::process::id()));
+            fs::write(&path, format!("%%MatrixMarket matrix coordinate real {kind}\n{rest}")).unwrap();
+            Self(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            // Nothing depends on it.
+            let _ = fs::remove_file(&self.0);
+        }
+    }
+
+    fn prepare(file: &Path, cases: &[Case]) -> Result<(Given, Effort), String> {
+        let mut effort = Effort::QUICK;
+        Given::prepare(Some(file), cases, &mut effort).map(|given| (given, effort))
+    }
+
+    fn refused(file: &Path, cases: &[Case], parts: &[&str]) {
+        let error = prepare(file, cases).unwrap_err();
+        for part in [&["--matrix ", file.to_str().unwrap()], parts].concat() {
+            assert!(error.contains(part), "{part} is missing: {error}");
+        }
+    }
+
+    #[test]
+    fn without_a_file_it_is_a_laplacian_whose_size_is_known() {
+        for mut effort in [Effort::STANDARD, Effort::QUICK] {
+            let before = effort;
+            let given = Given::prepare(None, &[Case::Spmv], &mut effort).unwrap();
+            assert_eq!(effort, before);
+            assert_eq!(given.matrix(&effort).unwrap().rows(), (effort.grid_side as usize).pow(2));
+        }
+        let given = Given::prepare(None, &[Case::Region, Case::Cg], &mut Effort::QUICK.clone()).unwrap();
+        assert!((1e-9..0.5).contains(&given.cg_error().unwrap()), "{given:?}");
+    }
+
+    #[test]
+    fn nothing_is_prepared_for_cases_without_a_matrix() {
+        let mut effort = Effort::QUICK;
+        assert_eq!(Given::prepare(None, &[Case::Region], &mut effort), Ok(Given::default()));
+        refused(Path::new("/nowhere/at/all.mtx"), &[Case::Region], &["none of the chosen cases", "spmv and cg"]);
+    }
+
+    #[test]
+    fn a_file_s_matrix_is_used_and_its_size_told() {
+        let file = Scratch::new("good", "symmetric", "3 3 4\n1 1 4\n2 2 4\n3 3 4\n3 1 1\n");
+        let (given, effort) = prepare(&file.0, &[Case::Spmv, Case::Cg]).unwrap();
+        assert_eq!(effort.matrix_nonzeros, 5);
+        assert_eq!(given.matrix(&effort).unwrap().nonzeros(), 5);
+        assert!(given.cg_error().unwrap() < 1e-14);
+    }
+
+    #[test]
+    fn cg_takes_only_what_is_symmetric() {
+        let wide = Scratch::new("wide", "general", "2 3 1\n1 1 1\n");
+        refused(&wide.0, &[Case::Cg], &["square", "2 rows and 3 columns", "--case spmv"]);
+        let general = Scratch::new("general", "general", "2 2 2\n1 1 1\n2 2 1\n");
+        refused(&general.0, &[Case::Spmv, Case::Cg], &["says is symmetric", "is general"]);
+        let skew = Scratch::new("skew", "skew-symmetric", "2 2 1\n2 1 1\n");
+        refused(&skew.0, &[Case::Cg], &["is skew-symmetric"]);
+        for file in [&wide, &general, &skew] {
+            assert_eq!(prepare(&file.0, &[Case::Spmv]).unwrap().0.cg_error, None);
+        }
+    }
+
+    #[test]
+    fn what_cg_breaks_down_on_is_told_with_the_file() {
+        let indefinite = Scratch::new("indefinite", "symmetric", "2 2 2\n1 1 1\n2 2 -2\n");
+        refused(&indefinite.0, &[Case::Cg], &["iteration 1", "p.Ap is -7e0", "not positive definite"]);
+        let huge = Scratch::new("huge", "symmetric", "2 2 2\n1 1 1e200\n2 2 1e-200\n");
+        refused(&huge.0, &[Case::Cg], &[]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_told() {
+        refused(Path::new("/nowhere/at/all.mtx"), &[Case::Spmv], &["cannot be opened"]);
+        refused(Path::new("/dev/null"), &[Case::Spmv], &["not a regular file"]);
+        let broken = Scratch::new("broken", "symmetric", "2 2 1\n1 2 1\n");
+        refused(&broken.0, &[Case::Spmv], &["line 3", "above the diagonal"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_name_that_children_cannot_be_told_is_refused() {
+        use std::os::unix::ffi::OsStrExt;
+        let name = std::ffi::OsStr::from_bytes(b"/tmp/\xff.mtx");
+        let error = prepare(Path::new(name), &[Case::Spmv]).unwrap_err();
+        assert!(error.contains("not Unicode"), "{error}");
+    }
+}

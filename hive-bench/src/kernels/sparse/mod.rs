@@ -1,0 +1,15 @@
+//! Kernels on a sparse matrix: its product with a vector, and conjugate gradients. Rows go to the members in blocks of about equally
+//! many nonzeros, the same for all runtimes.
+
+mod cg;
+mod check;
+mod given;
+#[cfg(openmp_compiled)]
+mod in_c;
+mod placed;
+mod spmv;
+
+pub(crate) use cg::{Scalars, System};
+pub(crate) use given::Given;
+pub(crate) use placed::Placed;
+pub(crate) use spmv::Product;

@@ -1,0 +1,122 @@
+//! A matrix as a team works on it.
+
+use std::ops::Range;
+
+use crate::kernels::disjoint::Disjoint;
+use crate::matrix::Csr;
+use crate::runtimes::Runtime;
+
+/// A matrix and its blocks of rows, one a member.
+pub(crate) struct Placed {
+    matrix: Csr,
+    /// Where each block begins, and where the last one ends.
+    bounds: Vec<usize>,
+}
+
+impl Placed {
+    /// A copy of `matrix` whose memory each member has touched first where it will work.
+    pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
+        let bounds = blocks(matrix, runtime.members());
+        let numbers: Vec<usize> = bounds.iter().map(|row| matrix.starts()[*row]).collect();
+        let indices = array(runtime, &numbers, |number| matrix.indices()[number]);
+        let values = array(runtime, &numbers, |number| matrix.values()[number]);
+        let mut starts = array(runtime, &bounds, |row| matrix.starts()[row]);
+        starts.push(matrix.nonzeros());
+        Self { matrix: Csr::from_arrays(matrix.columns(), starts, indices, values), bounds }
+    }
+
+    pub(crate) const fn matrix(&self) -> &Csr {
+        &self.matrix
+    }
+
+    pub(crate) const fn blocks(&self) -> usize {
+        self.bounds.len() - 1
+    }
+
+    /// The rows of a block.
+    pub(crate) fn rows(&self, block: usize) -> Range<usize> {
+        self.bounds[block]..self.bounds[block + 1]
+    }
+
+    /// Where each block begins, and where the last one ends.
+    pub(crate) fn bounds(&self) -> &[usize] {
+        &self.bounds
+    }
+
+    /// A vector with a number for each row, touched first by who has the row.
+    pub(crate) fn vector(&self, runtime: &mut impl Runtime, value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
+        array(runtime, &self.bounds, value)
+    }
+}
+
+/// Bounds of so many blocks of rows: each ends with the row in which its share of the nonzeros does.
+fn blocks(matrix: &Csr, members: usize) -> Vec<usize> {
+    let share = |member: usize| member as u128 * matrix.nonzeros() as u128 / members as u128;
+    let row_of = |number: u128| matrix.starts().partition_point(|start| (*start as u128) < number);
+    let mut bounds: Vec<usize> = (0..members).map(|member| row_of(share(member))).collect();
+    bounds.push(matrix.rows());
+    bounds
+}
+
+/// An array of which member i computes the items from the i-th bound to the next.
+fn array<T: Copy + Default + Send + Sync>(
+    runtime: &mut impl Runtime,
+    bounds: &[usize],
+    value: impl Fn(usize) -> T + Sync,
+) -> Vec<T> {
+    // One more than that, so that a bound can be added at the end where it lies. All zeros: the system hands out such memory when it
+    // is touched.
+    let mut array = vec![T::default(); bounds[bounds.len() - 1] + 1];
+    let members = runtime.members();
+    let whole = Disjoint::new(&mut array);
+    runtime.region(members, |member| {
+        let range = bounds[member]..bounds[member + 1];
+        // SAFETY: bounds ascend, so each member has a part of its own.
+        #[expect(unsafe_code, reason = "several members write one array")]
+        let part = unsafe { whole.part(range.clone()) };
+        part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
+    });
+    array.pop();
+    array
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::matrix::{Entry, Laplacian, Symmetry};
+    use crate::runtimes::std_scope::StdScope;
+
+    #[test]
+    fn blocks_have_about_equally_many_nonzeros() {
+        // One full row, then rows of one.
+        let entries: Vec<_> = (0..100).map(|column| Entry { row: 0, column, value: 1.0 }).collect();
+        let ones = (1..101).map(|row| Entry { row, column: 0, value: 1.0 });
+        let matrix = Csr::from_entries(101, 100, Symmetry::General, &entries.into_iter().chain(ones).collect::<Vec<_>>());
+        assert_eq!(blocks(&matrix, 1), [0, 101]);
+        assert_eq!(blocks(&matrix, 2), [0, 1, 101]);
+        assert_eq!(blocks(&matrix, 4), [0, 1, 1, 51, 101]);
+    }
+
+    #[test]
+    fn blocks_of_a_matrix_with_fewer_rows_than_members() {
+        let matrix = Laplacian::new(1).matrix();
+        let bounds = blocks(&matrix, 4);
+        assert_eq!((bounds[0], bounds[4]), (0, 1));
+        assert!(bounds.is_sorted());
+        let empty = Csr::from_entries(3, 3, Symmetry::General, &[]);
+        assert_eq!(blocks(&empty, 2), [0, 0, 3]);
+    }
+
+    #[test]
+    fn the_copy_is_the_same_matrix() {
+        let matrix = Laplacian::new(7).matrix();
+        for members in [1, 2, 5] {
+            StdScope::host(members, |team| {
+                let placed = Placed::new(team, &matrix);
+                assert_eq!(placed.matrix(), &matrix);
+                assert_eq!(placed.blocks(), members);
+                assert_eq!(placed.vector(team, |row| row as f64 / 2.0)[48], 24.0);
+            });
+        }
+    }
+}

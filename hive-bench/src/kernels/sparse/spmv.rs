@@ -1,0 +1,97 @@
+//! The product of a sparse matrix and a vector. A row is summed up in the order of its columns by whoever has it, so that the answer is
+//! the same to the last bit.
+
+use super::Placed;
+#[cfg(openmp_compiled)]
+use super::in_c::Matrix;
+use crate::kernels::disjoint::Disjoint;
+#[cfg(openmp_compiled)]
+use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::kernel::{Kernel, checksum};
+use crate::matrix::Csr;
+use crate::runtimes::Runtime;
+use crate::runtimes::loops::Loops;
+
+/// `y = A x`.
+pub(crate) struct Product {
+    pub(super) placed: Placed,
+    pub(super) x: Vec<f64>,
+    pub(super) y: Vec<f64>,
+}
+
+impl Product {
+    pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
+        let placed = Placed::new(runtime, matrix);
+        let y = placed.vector(runtime, |_| f64::NAN);
+        let x = (0..matrix.columns()).map(|column| 1.0 + (column % 7) as f64 / 8.0).collect();
+        Self { placed, x, y }
+    }
+}
+
+#[cfg(openmp_compiled)]
+compiled_twice! {
+    fn multiply_in_c = hb_openmp_multiply, hb_plain_multiply(
+        times: u64, matrix: *const Matrix, x: *const f64, y: *mut f64);
+}
+
+impl Kernel for Product {
+    /// Products.
+    fn run(&mut self, by: &mut impl Loops, steps: u64) {
+        let Self { placed, x, y } = self;
+        for _ in 0..steps {
+            let y = Disjoint::new(y);
+            by.blocks(placed.blocks(), |blocks| {
+                for rows in blocks.map(|block| placed.rows(block)) {
+                    // SAFETY: a loop hands out each block once.
+                    #[expect(unsafe_code, reason = "several members write one array")]
+                    let part = unsafe { y.part(rows.clone()) };
+                    placed.matrix().multiply(part, x, rows);
+                }
+            });
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_in_c(&mut self, by: InC, steps: u64) {
+        let Self { placed, x, y } = self;
+        let matrix = Matrix::of(placed);
+        // SAFETY: a matrix with its blocks, and vectors with a number for each column and for each row.
+        #[expect(unsafe_code, reason = "loops in C")]
+        unsafe {
+            multiply_in_c(by, steps, &raw const matrix, x.as_ptr(), y.as_mut_ptr());
+        };
+    }
+
+    /// Whether the last product is right.
+    fn answer(&self) -> Result<u64, String> {
+        let expected = self.placed.matrix().product(&self.x);
+        let wrong = (0..expected.len()).find(|&row| self.y[row].to_bits() != expected[row].to_bits());
+        match wrong {
+            Some(row) => Err(format!("wrong answer: y[{row}] is {}, not {}", self.y[row], expected[row])),
+            None => Ok(checksum(self.y.iter().map(|y| y.to_bits()))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kernels::kernel::tests::answers_agree;
+    use crate::matrix::Laplacian;
+    use crate::runtimes::sequential::Sequential;
+    use crate::runtimes::std_scope::StdScope;
+
+    #[test]
+    fn everybody_comes_to_the_same_answer() {
+        let matrix = Laplacian::new(9).matrix();
+        answers_agree(|| Product::new(&mut Sequential, &matrix), 2);
+        StdScope::host(3, |team| {
+            let mut product = Product::new(team, &matrix);
+            assert!(product.answer().unwrap_err().contains("y[0] is NaN"));
+            product.run(team, 1);
+            product.answer().unwrap();
+            product.y[80] += 1.0;
+            assert!(product.answer().unwrap_err().contains("y[80]"));
+        });
+    }
+}

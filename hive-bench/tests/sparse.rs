@@ -1,0 +1,74 @@
+//! spmv and cg as their users run them. Nothing here looks at how long anything took.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn hive_bench(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_hive-bench")).args(arguments).output().expect("hive-bench starts")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// A file for one test, gone with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("hive-bench-{}-{name}", std::process::id())))
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("a temporary directory with a plain name")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Nothing depends on it.
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Everybody's answer is checked by the program.
+fn comes_out_right(arguments: &[&str]) {
+    let output = hive_bench(&[&["--quick", "--rounds", "1", "--case", "spmv,cg"], arguments].concat());
+    let (tables, errors) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(0), "{tables}{errors}");
+    assert!(tables.contains("spmv of 1") && tables.contains("cg of 1") && tables.contains("x sequential"), "{tables}");
+}
+
+#[test]
+fn all_runtimes_come_to_the_same() {
+    comes_out_right(&[]);
+}
+
+#[test]
+fn a_generated_graph_compressed_is_solved() {
+    let file = Scratch::new("graph.mtx.gz");
+    let generated = hive_bench(&["generate", "random-graph", "--vertices", "500", "--edges", "2000", file.path()]);
+    assert_eq!(generated.status.code(), Some(0), "{}", text(&generated.stderr));
+    comes_out_right(&["--matrix", file.path(), "--runtime", "hive,rayon-worker,libgomp,sequential"]);
+}
+
+#[test]
+fn a_bad_matrix_is_found_before_anything_is_measured() {
+    let file = Scratch::new("bad.mtx");
+    let refused = |content: &str, case: &str, mentions: &[&str]| {
+        fs::write(&file.0, content).expect("a file");
+        let output = hive_bench(&["--quick", "--case", case, "--matrix", file.path()]);
+        let errors = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{errors}");
+        assert!(output.stdout.is_empty(), "{}", text(&output.stdout));
+        for mention in [&["--matrix", file.path()], mentions].concat() {
+            assert!(errors.contains(mention), "{mention} is missing: {errors}");
+        }
+    };
+    let header = "%%MatrixMarket matrix coordinate real symmetric\n";
+    refused(&format!("{header}2 2 2\n1 1 1\n2 2\n"), "spmv", &["line 4", "found `2 2`", "three numbers"]);
+    refused(&format!("{header}2 2 2\n1 1 1\n2 2 -1\n"), "cg", &["not positive definite"]);
+    refused("%%MatrixMarket matrix coordinate real general\n1 2 1\n1 2 1\n", "cg", &["square"]);
+    refused(&format!("{header}1 1 1\n1 1 1\n"), "region", &["none of the chosen cases"]);
+}
