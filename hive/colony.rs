@@ -1,6 +1,7 @@
 //! What a hive's handle and its bees' threads share: the crew, the places, and how bees are hired.
 
 use std::cell::LazyCell;
+use std::io;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
@@ -20,6 +21,7 @@ use crate::signal_mask;
 use crate::stats::{Counts, Stats};
 use crate::tasks;
 use crate::topology::Place;
+use crate::trace::Tracer;
 use crate::wait::WaitPolicy;
 use crate::watchdog::Watchdog;
 
@@ -40,13 +42,15 @@ pub(crate) struct Colony {
     threads: Mutex<Vec<JoinHandle<()>>>,
     pub(crate) seats: Seats,
     watchdog: Watchdog,
+    /// In a hive that is traced.
+    tracer: Option<Tracer>,
     /// What went wrong after the hive was built.
     troubles: Mutex<Vec<String>>,
 }
 
 impl Colony {
     /// A colony of the queen alone.
-    pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing) -> Arc<Self> {
+    pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing, tracer: Option<Tracer>) -> Arc<Self> {
         let sleep = match config.sleep {
             SleepProtocol::Jec => Sleep::jec(),
             SleepProtocol::Tickle => Sleep::tickle(),
@@ -55,8 +59,9 @@ impl Colony {
         let policy = WaitPolicy::new(config.spin, config.poll, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         let stage = rehearsal::stage(&housing, config.bees);
         let crew = Crew::new(config.max_bees, policy, stage, sleep, housing.neighbours(config.max_bees));
+        let crew = if config.watchdog.is_some() { crew.watched() } else { crew };
         Arc::new(Self {
-            crew: if config.watchdog.is_some() { crew.watched() } else { crew },
+            crew: if tracer.is_some() { crew.traced() } else { crew },
             config,
             habitat,
             housing,
@@ -65,12 +70,16 @@ impl Colony {
             threads: Mutex::new(Vec::new()),
             seats: Seats::default(),
             watchdog: Watchdog::new(),
+            tracer,
             troubles: Mutex::new(Vec::new()),
         })
     }
 
-    /// Begins to watch the hive, if that is asked for.
-    pub(crate) fn watch(self: &Arc<Self>) -> std::io::Result<()> {
+    /// Begins to watch the hive, and sees to its trace, if that is asked for.
+    pub(crate) fn watch(self: &Arc<Self>) -> io::Result<()> {
+        if self.tracer.is_some() {
+            Tracer::write_at_exit(self);
+        }
         self.config.watchdog.map_or(Ok(()), |limit| self.watchdog.watch(self, limit))
     }
 
@@ -267,6 +276,11 @@ impl Colony {
             }
         }
         self.crew.finish_tasks();
+        self.finish_trace();
+    }
+
+    pub(crate) fn tracer(&self) -> Option<&Tracer> {
+        self.tracer.as_ref()
     }
 
     pub(crate) fn stats(&self) -> Stats {

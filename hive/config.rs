@@ -1,6 +1,7 @@
 //! How a hive is asked for: the builder, over the environment, over the defaults; and the one validated result.
 
 use std::any::Any;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::crew::MAX_TEAM;
@@ -18,7 +19,7 @@ const DEFAULT_SPIN: Duration = Duration::from_micros(200);
 
 /// Asks for a hive: see [`Hive::builder`].
 ///
-/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN`, `HIVE_SPIN`](crate#environment)), and what is not set
+/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN`, `HIVE_SPIN`, `HIVE_TRACE`](crate#environment)), and what is not set
 /// there has the default named with each method.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
@@ -33,6 +34,7 @@ pub struct Builder {
     sleep: SleepProtocol,
     poll: Option<Duration>,
     watchdog: Option<Duration>,
+    trace: Option<PathBuf>,
     handlers: Handlers,
     #[cfg(feature = "rayon")]
     host_rayon: bool,
@@ -113,6 +115,28 @@ impl Builder {
     /// For finding out why a program stands still. Members of such a hive write down what they are doing, which takes a nanosecond or two a barrier.
     pub fn deadlock_watchdog(mut self, limit: Option<Duration>) -> Self {
         self.watchdog = limit;
+        self
+    }
+
+    /// A file to which the hive writes a timeline when it is dropped, or when the process ends and the hive still lives: when each member ran its part of a region,
+    /// waited at a barrier, ran, searched for or stole a task, slept, lay parked. It is in Chrome's trace event format (JSON), for <https://ui.perfetto.dev>.
+    /// [`Hive::write_trace`] writes it at once. Default: none.
+    ///
+    /// Another hive of the process that has the same file by then gets one with a number before the extension. If the file cannot be made, nothing is traced, and
+    /// [`Hive::report`] has a warning. The log of each member ends after a million events, and the file says so; each takes some 40 ns and 16 bytes. What the
+    /// names in the file mean is in `docs/tracing.md`.
+    ///
+    /// ```
+    /// let file = std::env::temp_dir().join(format!("hive-{}.json", std::process::id()));
+    /// let hive = hive::Hive::builder().bees(2).trace(&file).build()?;
+    /// hive.spmd(2, |bee| bee.barrier());
+    /// drop(hive);
+    /// assert!(std::fs::read_to_string(&file)?.contains("\"barrier\""));
+    /// # std::fs::remove_file(&file)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Self {
+        self.trace = Some(file.into());
         self
     }
 
@@ -210,6 +234,7 @@ impl Builder {
             sleep: self.sleep,
             poll: self.poll,
             watchdog: self.watchdog,
+            trace: self.trace.clone().or_else(|| environment.trace.clone()),
             handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
@@ -245,6 +270,7 @@ pub(crate) struct Config {
     pub(crate) sleep: SleepProtocol,
     pub(crate) poll: Option<Duration>,
     pub(crate) watchdog: Option<Duration>,
+    pub(crate) trace: Option<PathBuf>,
     pub(crate) handlers: Handlers,
     pub(crate) thread_name: String,
     pub(crate) stack_size: Option<usize>,
@@ -262,15 +288,22 @@ mod tests {
 
     #[test]
     fn the_builder_goes_before_the_environment_and_that_before_the_defaults() {
-        let environment =
-            Environment { bees: Some(3), pin: Some(Pin::Node), spin: Some(Duration::from_micros(7)), warnings: Vec::new() };
+        let environment = Environment {
+            bees: Some(3),
+            pin: Some(Pin::Node),
+            spin: Some(Duration::from_micros(7)),
+            trace: Some("e".into()),
+            ..Environment::default()
+        };
         let config = resolve(&Builder::new(), &Environment::default()).unwrap();
         assert_eq!((config.bees, config.max_bees, config.pin, config.spin), (4, 1024, None, DEFAULT_SPIN));
         let config = resolve(&Builder::new(), &environment).unwrap();
         assert_eq!((config.bees, config.pin, config.spin), (3, Some(Pin::Node), Duration::from_micros(7)));
-        let builder = Builder::new().bees(2).pin(Pin::None).spin(Duration::ZERO);
+        assert_eq!(config.trace, Some("e".into()));
+        let builder = Builder::new().bees(2).pin(Pin::None).spin(Duration::ZERO).trace("b");
         let config = resolve(&builder, &environment).unwrap();
         assert_eq!((config.bees, config.pin, config.spin), (2, Some(Pin::None), Duration::ZERO));
+        assert_eq!(config.trace, Some("b".into()));
     }
 
     #[test]

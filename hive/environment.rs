@@ -2,6 +2,8 @@
 
 use std::env::{self, VarError};
 use std::fmt::Display;
+use std::path::PathBuf;
+use std::process;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -14,6 +16,7 @@ pub(crate) struct Environment {
     pub(crate) bees: Option<usize>,
     pub(crate) pin: Option<Pin>,
     pub(crate) spin: Option<Duration>,
+    pub(crate) trace: Option<PathBuf>,
     pub(crate) warnings: Vec<String>,
 }
 
@@ -28,7 +31,8 @@ impl Environment {
         let bees = read(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
         let pin = read(&variable, "HIVE_PIN", &mut warnings, Pin::from_str);
         let spin = read(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
-        Self { bees, pin, spin, warnings }
+        let trace = read(&variable, "HIVE_TRACE", &mut warnings, parse_trace);
+        Self { bees, pin, spin, trace, warnings }
     }
 }
 
@@ -66,6 +70,14 @@ fn parse_spin(text: &str) -> Result<Duration, String> {
     }
 }
 
+/// A file's name; `%p` stands for the number of the process.
+fn parse_trace(text: &str) -> Result<PathBuf, &'static str> {
+    match text {
+        "" => Err("expected the name of a file"),
+        _ => Ok(PathBuf::from(text.replace("%p", &process::id().to_string()))),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +98,8 @@ mod tests {
         assert!(read.warnings.is_empty());
         assert_eq!(environment(&[("HIVE_SPIN", "inf")]).spin, Some(Duration::MAX));
         assert_eq!(environment(&[("HIVE_SPIN", "0")]).spin, Some(Duration::ZERO));
+        let file = format!("a {}.json", process::id());
+        assert_eq!(environment(&[("HIVE_TRACE", "a %p.json")]).trace, Some(PathBuf::from(file)));
     }
 
     #[test]
@@ -97,9 +111,10 @@ mod tests {
             ("HIVE_PIN", "socks", "none, core"),
             ("HIVE_SPIN", "200", "with its unit"),
             ("HIVE_SPIN", "", "with its unit"),
+            ("HIVE_TRACE", "", "name of a file"),
         ] {
             let read = environment(&[(name, value)]);
-            assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none());
+            assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.trace.is_none());
             let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
             let all_there = [name, &format!("{value:?}"), expected].iter().all(|part| warning.contains(part));
             assert!(all_there, "{warning}");
@@ -109,6 +124,7 @@ mod tests {
     #[test]
     fn nothing_set_is_nothing_asked() {
         let read = environment(&[]);
-        assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.warnings.is_empty());
+        assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.trace.is_none());
+        assert!(read.warnings.is_empty());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(unix)]
-use crate::{global, habitat, topology, wait};
+use crate::{global, habitat, topology, trace, wait};
 
 /// Forks between this process and the first that used hive.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
@@ -63,11 +63,12 @@ struct Locks {
     _global: MutexGuard<'static, ()>,
     _machine: habitat::Lock,
     _claims: topology::ClaimsLock,
+    _traces: trace::Lock,
 }
 
 #[cfg(unix)]
 impl Locks {
     fn take() -> Self {
-        Self { _global: global::lock(), _machine: habitat::lock(), _claims: topology::lock_claims() }
+        Self { _global: global::lock(), _machine: habitat::lock(), _claims: topology::lock_claims(), _traces: trace::lock() }
     }
 }

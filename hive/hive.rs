@@ -1,6 +1,8 @@
 //! The handle: what a program holds of a hive.
 
 use std::fmt;
+use std::io;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use crate::bond::Bond;
@@ -16,6 +18,7 @@ use crate::report::Report;
 use crate::results;
 use crate::stats::Stats;
 use crate::topology::Place;
+use crate::trace::Tracer;
 
 /// A set of threads for numeric code: a queen, who is whichever thread calls, and bees, who run regions with her.
 ///
@@ -72,8 +75,13 @@ impl Hive {
         let config = builder.resolve(&environment, habitat.usable_cpus())?;
         habitat.warnings.extend(environment.warnings);
         let housing = Housing::find(&config, &habitat)?;
+        let tracer = config.trace.as_deref().map(Tracer::open).transpose();
+        let tracer = tracer.unwrap_or_else(|warning| {
+            habitat.warnings.push(warning);
+            None
+        });
         let mut hive = Self {
-            colony: Colony::new(config, habitat, housing),
+            colony: Colony::new(config, habitat, housing, tracer),
             _bond: None,
             #[cfg(feature = "rayon")]
             guest: None,
@@ -266,6 +274,23 @@ impl Hive {
     /// What the members have done so far: regions, tasks, steals, sleeps. Always counted, each member's by itself; members may be counting on while this reads.
     pub fn stats(&self) -> Stats {
         self.colony.stats()
+    }
+
+    /// Writes the timeline of a hive that is traced (see [`Builder::trace`]) as it is so far, and returns the file's name. It is written again, whole, when the hive is dropped or
+    /// the process ends.
+    ///
+    /// May be called at any time, by any thread. Members go on meanwhile; what they are in the middle of ends in the file with the moment of writing.
+    ///
+    /// ```
+    /// let error = hive::Hive::new(1)?.write_trace().unwrap_err();
+    /// assert!(error.to_string().contains("this hive is not traced"));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the hive is not traced, if the file cannot be written, or in a forked child.
+    pub fn write_trace(&self) -> io::Result<PathBuf> {
+        self.colony.write_trace()
     }
 
     /// What is in effect: members, places, mask, quota, spin, how the machine was read, and every warning. Print it.

@@ -101,7 +101,7 @@ mod tests {
         let cpu =
             |cpu: u64| RawCpu { os_index: 7_000 + cpu as usize, core: cpu / 2, cluster: cpu / 4, node: cpu / 8, package: 0 };
         let machine = Arc::new(Machine::new((0..16).map(cpu), Source::Flat, true));
-        let environment = Environment { bees: None, pin: None, spin: None, warnings: Vec::new() };
+        let environment = Environment::default();
         let config = Builder::new().bees(16).pin(Pin::Core).resolve(&environment, 16).unwrap();
         let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
         let housing = Housing::find(&config, &habitat).unwrap();

@@ -19,6 +19,8 @@
 //! - `HIVE_NUM_BEES`: the number of members a hive starts with, where the program does not say.
 //! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`; see [`Pin`].
 //! - `HIVE_SPIN`: how long a waiting member polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
+//! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its members have done, when it is dropped or the process ends; `%p` in its name stands
+//!   for the number of the process; see [`Builder::trace`].
 //!
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
@@ -67,6 +69,7 @@ mod tally;
 mod tasks;
 mod thread_token;
 mod topology;
+mod trace;
 mod wait;
 mod watchdog;
 

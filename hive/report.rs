@@ -7,6 +7,7 @@ use crate::build_info;
 use crate::colony::Colony;
 use crate::config::Config;
 use crate::topology::{Machine, Source, Unit};
+use crate::trace::{Log, MOST_ENTRIES, Tracer};
 
 /// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::Hive::report); print it.
 ///
@@ -25,7 +26,7 @@ pub struct Report {
 
 impl Report {
     pub(crate) fn of(colony: &Colony) -> Self {
-        let lines = vec![
+        let mut lines = vec![
             ("hive", build_info().to_string()),
             ("members", members(colony)),
             ("machine", machine(&colony.habitat.machine)),
@@ -36,6 +37,7 @@ impl Report {
             ("places", places(colony)),
             ("waiting", waiting(&colony.config)),
         ];
+        lines.extend(colony.tracer().map(|tracer| ("tracing", tracing(colony, tracer))));
         let mut warnings = colony.habitat.warnings.clone();
         if !colony.is_forked() {
             warnings.extend(colony.troubles());
@@ -114,4 +116,11 @@ fn waiting(config: &Config) -> String {
     let watched =
         config.watchdog.map_or_else(String::new, |limit| format!("; regions that do not get on for {limit:?} are reported"));
     format!("{polls} by {:?}{looks}{watched}", config.sleep)
+}
+
+fn tracing(colony: &Colony, tracer: &Tracer) -> String {
+    let all = |count: fn(&Log) -> usize| colony.crew.logs().map(count).sum::<usize>();
+    let (kept, dropped) = (all(Log::len), all(Log::dropped));
+    let file = tracer.path().display();
+    format!("to {file}; {kept} events so far, {dropped} dropped, of up to {MOST_ENTRIES} a member")
 }

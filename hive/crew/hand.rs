@@ -9,7 +9,7 @@ use super::sleep::Reason;
 use super::slot::{Slot, State};
 use super::task::Task;
 use super::{Crew, Turned};
-use crate::sync::{Count, Worker};
+use crate::sync::{Count, Event, Worker};
 
 /// A member that runs tasks, on its own thread.
 pub(crate) struct Hand<'c> {
@@ -182,6 +182,7 @@ impl<'c> Hand<'c> {
             Distance::Node => Count::StealsInNode,
             Distance::Far => Count::StealsFromFar,
         });
+        self.crew.log(self.id, || Event::Steal { from: victim.id, distance: distance as u32 });
         Some(task)
     }
 
@@ -223,6 +224,7 @@ impl<'c> Hand<'c> {
         self.is_counted.set(false);
         self.is_woken.set(false);
         self.slot().tally.set_searching(false);
+        self.crew.log(self.id, || Event::Found);
         if self.crew.sleep.find(self.id) {
             self.crew.pass_on(self.id);
         }
@@ -233,6 +235,7 @@ impl<'c> Hand<'c> {
     pub(super) fn search(&self) {
         if self.crew.sleep.has_tasks() && !self.is_counted.replace(true) {
             self.slot().tally.set_searching(true);
+            self.crew.log(self.id, || Event::Search);
             self.crew.sleep.search(self.id);
         }
     }
@@ -245,6 +248,7 @@ impl<'c> Hand<'c> {
         if self.is_woken.get() {
             tally.add(Count::WakesForNothing);
         }
+        self.slot().log.write(Event::Sleep);
     }
 
     /// Notes that it has got up, out of ASLEEP or out of PARKED, because somebody has woken it or by itself.
@@ -253,9 +257,16 @@ impl<'c> Hand<'c> {
             self.slot().tally.add(Count::Wakes);
         }
         self.is_woken.set(is_woken && was_asleep);
+        let log = &self.slot().log;
         if was_asleep {
+            log.write(Event::Up { is_woken });
             self.slot().tally.set_searching(self.is_counted.get());
         } else {
+            // It was parked where it lay, by whoever has marked when.
+            log.write_as_marked(Event::Up { is_woken: false });
+            log.write_as_marked(Event::Park);
+            log.write(Event::Up { is_woken });
+            log.write(Event::Found);
             // Who parked it has counted it off.
             self.is_counted.set(false);
             self.crew.sleep.unpark(self.id);

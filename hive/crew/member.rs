@@ -5,6 +5,7 @@ use std::cell::Cell;
 use super::Crew;
 use super::muster::{Account, Base, Broken};
 use super::panics;
+use crate::sync::Event;
 
 /// One member of one region's team.
 pub(crate) struct Member<'c> {
@@ -94,10 +95,23 @@ impl<'c> Member<'c> {
     /// Unwinds, as a part of another member's panic, if that has panicked; in a destructor that runs because of it, returns instead.
     #[inline]
     pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
+        if condition() {
+            return;
+        }
+        self.crew.log(self.id, || Event::Wait);
+        let come = self.poll_for(condition);
+        self.crew.log(self.id, || Event::Come);
+        if let Err(broken) = come {
+            self.leave_barrier(broken);
+        }
+    }
+
+    #[inline]
+    fn poll_for(&self, mut condition: impl FnMut() -> bool) -> Result<(), Broken> {
         let mut patience = self.crew.policy().patience();
         while !condition() {
             if self.crew.is_poisoned(self.team) {
-                return self.leave_barrier(Broken::Poisoned);
+                return Err(Broken::Poisoned);
             }
             if !patience.poll_again() {
                 // Nobody knows whom to wake, so nobody sleeps.
@@ -105,6 +119,7 @@ impl<'c> Member<'c> {
                 patience = self.crew.policy().patience();
             }
         }
+        Ok(())
     }
 
     #[cold]

@@ -48,6 +48,7 @@ pub(crate) use panics::{Payload, drop_quietly, go_on, quietly};
 use queen::Ledger;
 use queues::Inbox;
 use resize::Roster;
+use sight::Notes;
 pub(crate) use sight::{Seen, Sight};
 pub(crate) use signal::MAX_TEAM;
 use single::Single;
@@ -59,7 +60,7 @@ pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
 
-use crate::sync::{Activity, Mutex, Posts, Tally, WaitPolicy};
+use crate::sync::{Activity, Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy};
 
 /// The largest team that meets in the signal's own line. See `Signal::near`.
 const NEAR_TEAM: u32 = 4;
@@ -89,8 +90,8 @@ struct Settled {
     /// One a member, made when it is hired; the queen's is there from the start.
     slots: Box<[OnceLock<Box<Slot>>]>,
     neighbours: Neighbours,
-    /// Whether members note what they are doing.
-    is_watched: bool,
+    /// What members write down of what they are doing.
+    notes: Notes,
 }
 
 impl Crew {
@@ -111,13 +112,21 @@ impl Crew {
             panics: Panics::new(),
             single: Single::new(),
             posts: policy.poll().map(|_| Posts::new()),
-            settled: CachePadded::new(Settled { policy, slots, neighbours, is_watched: false }),
+            settled: CachePadded::new(Settled { policy, slots, neighbours, notes: Notes::default() }),
         }
     }
 
     /// Has members note what they are doing, for `sight`.
     pub(crate) fn watched(mut self) -> Self {
-        self.settled.is_watched = true;
+        self.settled.notes = self.settled.notes.and(Notes::WATCHED);
+        self
+    }
+
+    /// Has members keep a log of what they do. Before any is hired.
+    pub(crate) fn traced(mut self) -> Self {
+        self.settled.notes = self.settled.notes.and(Notes::LOGGED);
+        self.slot(0).log.open(MOST_ENTRIES);
+        self.log_sizes();
         self
     }
 
@@ -198,6 +207,11 @@ impl Crew {
     /// What the members hired so far have done.
     pub(crate) fn tallies(&self) -> impl Iterator<Item = &Tally> {
         self.all_slots().map(|slot| &*slot.tally)
+    }
+
+    /// The logs of the members hired so far.
+    pub(crate) fn logs(&self) -> impl Iterator<Item = &Log> {
+        self.all_slots().map(|slot| &*slot.log)
     }
 
     /// The other members hired so far, the nearest to `member` first.

@@ -221,7 +221,7 @@ impl Muster {
         if announced.is_err() && own.dozing.swap(false, Ordering::Relaxed) {
             return;
         }
-        own.bed.wait();
+        own.doze();
     }
 
     /// Wakes whoever dozes at a barrier. Somebody may be woken for nothing, and dozes again.
@@ -313,7 +313,7 @@ impl Muster {
             account.at_end(Word(word)).is_none().then_some(word | Word::QUEEN_ASLEEP)
         });
         if announced.is_ok() {
-            own.bed.wait();
+            own.doze();
             // Relaxed: no member of the region is left to read it.
             self.word.fetch_and(!Word::QUEEN_ASLEEP, Ordering::Relaxed);
         }

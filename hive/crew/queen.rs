@@ -6,7 +6,7 @@ use super::signal::Order;
 use super::slot::State;
 use super::turn::Guard;
 use super::{Crew, Member, NEAR_TEAM};
-use crate::sync::{Activity, CALLS_BY_ONE, Count, Ordering, fence};
+use crate::sync::{Activity, CALLS_BY_ONE, Count, Event, Ordering, fence};
 
 /// What only the queen touches: she holds it with her turn.
 pub(crate) struct Ledger {
@@ -68,7 +68,9 @@ impl Crew {
     /// Makes sure that each bee of a team that has been started comes to its region.
     #[cold]
     fn call_up(&self, team: u32) {
+        self.log(0, || Event::Call);
         self.call_all(1, team);
+        self.log(0, || Event::Called);
         // After the calls: on a core that has been idle every step takes long, and the bees wake meanwhile.
         self.policy().step_aside();
     }

@@ -4,14 +4,17 @@
 //! neither for it nor for a bee. The roster's lock keeps one from another.
 
 use super::Crew;
+use super::sight::Notes;
 use super::slot::{Slot, State};
-use crate::sync::{Count, Mutex, Ordering, fence};
+use crate::sync::{Count, Event, Log, MOST_ENTRIES, Mutex, Ordering, fence};
 
 /// Who has been hired. Its lock is held by whoever resizes.
 #[derive(Default)]
 pub(crate) struct Roster {
     /// Bees that have a thread; the queen is not among them.
     hired: u32,
+    /// The sizes that the hive has had, in one that is traced.
+    log: Log,
 }
 
 impl Crew {
@@ -28,6 +31,7 @@ impl Crew {
         // grows, and go to bed after it has shrunk.
         (before..bees).for_each(|id| self.bring_back(id));
         self.attendance.resize(bees);
+        roster.log.write(Event::Size(bees));
         (bees..before).for_each(|id| self.lay_off(id));
         Ok(())
     }
@@ -39,6 +43,9 @@ impl Crew {
         let before = self.attendance.read().bees();
         (before..bees).for_each(|id| self.bring_back(id));
         self.attendance.resize(bees.max(before));
+        if bees > before {
+            roster.log.write(Event::Size(bees));
+        }
         Ok(())
     }
 
@@ -50,11 +57,32 @@ impl Crew {
     fn hire_up_to<E>(&self, roster: &mut Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         while roster.hired + 1 < bees {
             let id = roster.hired + 1;
-            self.settled.slots[id as usize].get_or_init(|| Box::new(Slot::new(id, State::Parked)));
+            self.settled.slots[id as usize].get_or_init(|| self.furnish(id));
             hire(id, self.signal.look().epoch())?;
             roster.hired = id;
         }
         Ok(())
+    }
+
+    /// The slot of a bee that is being hired.
+    fn furnish(&self, id: u32) -> Box<Slot> {
+        let slot = Slot::new(id, State::Parked);
+        if self.settled.notes.has(Notes::LOGGED) {
+            slot.log.open(MOST_ENTRIES);
+        }
+        Box::new(slot)
+    }
+
+    /// Has the sizes that the hive gets logged, beginning with the queen alone.
+    pub(super) fn log_sizes(&self) {
+        let roster = lock(&self.roster);
+        roster.log.open(MOST_ENTRIES);
+        roster.log.write(Event::Size(1));
+    }
+
+    /// The sizes that the hive has had, with the time since when, in one that is traced.
+    pub(crate) fn sizes(&self) -> Vec<(u64, Event)> {
+        lock(&self.roster).log.entries().collect()
     }
 
     /// Makes bee `id` surplus. One that sleeps is parked where it lies: nobody is woken to be sent to bed.
@@ -76,6 +104,7 @@ impl Crew {
                     if won {
                         self.attendance.is_up();
                         self.sleep.park(id);
+                        slot.log.mark();
                         slot.tally.add_for(Count::Parks);
                         // Pairs with the fence in `tell_of`.
                         fence(Ordering::SeqCst);

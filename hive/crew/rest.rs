@@ -9,7 +9,7 @@ use super::hand::Hand;
 use super::sleep::{Reason, Told};
 use super::slot::{Slot, State};
 use super::task::Task;
-use crate::sync::{Count, Ordering, Posts, fence};
+use crate::sync::{Count, Event, Ordering, Posts, fence};
 
 impl Hand<'_> {
     /// Sleeps until somebody wakes the member, unless there is something to do. Returns a task that is found on the way.
@@ -81,7 +81,10 @@ impl Hand<'_> {
 
     /// Lies in bed, in state PARKED or after somebody has ended that.
     pub(super) fn lie_parked(&self) {
+        let log = &self.slot().log;
+        log.write(Event::Park);
         self.crew().policy().off_core(|| self.slot().bed.wait());
+        log.write(Event::Up { is_woken: true });
     }
 
     /// The last look: at everything that the member would have to be up for. Also at the others' own queues: who has just queued something there may have seen this

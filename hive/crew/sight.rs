@@ -1,8 +1,29 @@
-//! What can be seen of a crew from outside: what each member says that it is doing, and whether it is in bed.
+//! What can be seen of a crew from outside: what each member says that it is doing or has done, and whether it is in bed.
 
 use super::Crew;
 use super::slot::State;
-use crate::sync::{Activity, Note};
+use crate::sync::{Activity, Event, Note};
+
+/// What members write down of what they are doing, in one word, so that it is one comparison where that is nothing.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Notes(u8);
+
+impl Notes {
+    const NONE: Self = Self(0);
+    /// Each notes what it is doing now, for `Crew::sight`.
+    pub(super) const WATCHED: Self = Self(1);
+    /// Each logs what it does, for `Crew::logs`.
+    pub(super) const LOGGED: Self = Self(2);
+
+    pub(super) fn and(self, more: Self) -> Self {
+        Self(self.0 | more.0)
+    }
+
+    #[inline(always)]
+    pub(super) fn has(self, kind: Self) -> bool {
+        self.0 & kind.0 != 0
+    }
+}
 
 /// A crew at one moment, or over a few: members go on meanwhile.
 pub(crate) struct Sight {
@@ -34,25 +55,45 @@ impl Crew {
     /// Notes what a member does in the region that is on.
     #[inline(always)]
     pub(super) fn note(&self, member: u32, activity: impl FnOnce() -> Activity) {
-        if self.settled.is_watched {
+        if self.settled.notes != Notes::NONE {
             self.write_note(member, activity());
         }
     }
 
     #[cold]
     fn write_note(&self, member: u32, activity: Activity) {
-        self.slot(member).doing.set(Note { region: self.signal.look().epoch() as u32, activity });
+        let (word, slot) = (self.signal.look(), self.slot(member));
+        let region = word.epoch() as u32;
+        if self.settled.notes.has(Notes::WATCHED) {
+            slot.doing.set(Note { region, activity });
+        }
+        slot.log.write(Event::of(activity, region, word.team()));
     }
 
     /// Notes that a member runs a task while it does.
     #[inline(always)]
     pub(super) fn note_task(&self, member: u32, task: impl FnOnce()) {
-        if !self.settled.is_watched {
+        if self.settled.notes == Notes::NONE {
             return task();
         }
-        let before = self.slot(member).doing.get();
+        let slot = self.slot(member);
+        let before = slot.doing.get();
         self.write_note(member, Activity::Task);
         task();
-        self.slot(member).doing.set(before);
+        slot.doing.set(before);
+        slot.log.write(Event::Done);
+    }
+
+    /// Logs what is nothing to those who watch, in a crew that is traced.
+    #[inline(always)]
+    pub(crate) fn log(&self, member: u32, event: impl FnOnce() -> Event) {
+        if self.settled.notes.has(Notes::LOGGED) {
+            self.write_log(member, event());
+        }
+    }
+
+    #[cold]
+    fn write_log(&self, member: u32, event: Event) {
+        self.slot(member).log.write(event);
     }
 }

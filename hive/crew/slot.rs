@@ -22,7 +22,7 @@ use crossbeam_utils::CachePadded;
 use super::charge::Charge;
 use super::pages::Pages;
 use super::queues::Desk;
-use crate::sync::{AtomicBool, AtomicU32, Doing, Ordering, Semaphore, Tally};
+use crate::sync::{AtomicBool, AtomicU32, Doing, Event, Log, Ordering, Semaphore, Tally};
 
 /// The states of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,6 +96,8 @@ pub(crate) struct Slot {
     pub(super) tally: CachePadded<Tally>,
     /// What it is doing, in a hive that is watched.
     pub(super) doing: Doing,
+    /// What it has done and when, in a hive that is traced.
+    pub(super) log: CachePadded<Log>,
 }
 
 impl Slot {
@@ -111,6 +113,7 @@ impl Slot {
             pages: Pages::new(),
             tally: CachePadded::default(),
             doing: Doing::default(),
+            log: CachePadded::default(),
         }
     }
 
@@ -147,6 +150,13 @@ impl Slot {
     pub(crate) fn was_asleep(&self) -> bool {
         // Relaxed: as above.
         self.was_asleep.load(Ordering::Relaxed)
+    }
+
+    /// Lies in bed in the middle of a region until somebody posts that.
+    pub(crate) fn doze(&self) {
+        self.log.write(Event::Doze);
+        self.bed.wait();
+        self.log.write(Event::Up { is_woken: true });
     }
 
     /// A member that has been notified is awake.

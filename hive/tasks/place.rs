@@ -6,6 +6,7 @@ use super::{blocked, current};
 use crate::colony::Colony;
 use crate::crew::{Crew, Hand, Turned};
 use crate::frame;
+use crate::trace::Event;
 
 /// Runs `work` as a member of the hive: on the calling thread if that can be one now; else on a bee, while the thread waits.
 ///
@@ -51,8 +52,10 @@ fn at_work<R>(hand: &Hand<'_>, work: impl FnOnce(&Hand<'_>) -> R) -> R {
     impl Drop for Leave<'_, '_> {
         fn drop(&mut self) {
             self.0.leave_tasks();
+            self.0.crew().log(0, || Event::Gone);
         }
     }
+    hand.crew().log(0, || Event::Place);
     let _leave = Leave(hand);
     current::within(hand, || work(hand))
 }

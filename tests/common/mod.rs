@@ -7,6 +7,7 @@ pub(crate) mod process;
 pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod tasks;
+pub(crate) mod trace;
 
 use std::any::Any;
 use std::io::{Write, stderr};

@@ -5,6 +5,12 @@ mod atomic;
 #[allow(dead_code, reason = "whole, as in the library")]
 #[path = "../../../../../hive/doing.rs"]
 mod doing;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../../../hive/trace/event.rs"]
+mod event;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../../../hive/trace/log.rs"]
+mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[allow(dead_code, reason = "as above")]
@@ -23,6 +29,8 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
 pub(crate) use doing::{Activity, Doing, Note};
+pub(crate) use event::Event;
+pub(crate) use log::{Log, MOST as MOST_ENTRIES};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use posts::Posts;

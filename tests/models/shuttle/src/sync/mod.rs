@@ -4,6 +4,12 @@ mod atomic;
 #[allow(dead_code, reason = "whole, as in the library")]
 #[path = "../../../../../hive/doing.rs"]
 mod doing;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../../../hive/trace/event.rs"]
+mod event;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../../../hive/trace/log.rs"]
+mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[allow(dead_code, reason = "whole, as in the library")]
@@ -22,6 +28,8 @@ pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
 pub(crate) use doing::{Activity, Doing, Note};
+pub(crate) use event::Event;
+pub(crate) use log::{Log, MOST as MOST_ENTRIES};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
