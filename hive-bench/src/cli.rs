@@ -9,6 +9,7 @@ use crate::catalog::{Family, RuntimeId};
 use crate::compare;
 use crate::generate::Generate;
 use crate::options::Protocol;
+use crate::trace;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
 ///
@@ -22,7 +23,7 @@ pub(crate) struct Cli {
     pub(crate) flags: Flags,
 }
 
-/// What is done with runs that were made earlier, matrices that are made up, and, hidden, how the program calls itself.
+/// What is done with runs that were made earlier, matrices that are made up, timelines, and, hidden, how the program calls itself.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the report of an earlier run once more, from the file that --json left
@@ -58,6 +59,8 @@ pub(crate) enum Command {
     /// Write a matrix to a file
     #[command(subcommand)]
     Generate(Generate),
+    /// Run cases on a hive that is traced, and write a timeline of what its members do
+    Trace(trace::Arguments),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

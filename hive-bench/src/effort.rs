@@ -1,4 +1,4 @@
-//! How much one child measures. `--quick` measures less of everything, for trying the program out.
+//! How much one child measures. `--quick` measures less of everything, for trying the program out; `trace` less still.
 
 use std::ops::Range;
 use std::time::Duration;
@@ -85,6 +85,19 @@ impl Effort {
         search_depth: 6,
         use_windows: [10, 3, 1],
         late_windows_ms: [(100, 150), (150, 250)],
+    };
+
+    /// So little that one can look at all of it.
+    pub(crate) const TRACE: Self = Self {
+        hot_ms: 1,
+        jacobi_steps: 20,
+        after_idle: [5, 5, 2, 1],
+        fib: 16,
+        flood_tasks: 2_000,
+        posted_tasks: 500,
+        search_depth: 5,
+        use_windows: [3, 2, 1],
+        ..Self::QUICK
     };
 
     pub(crate) const fn hot(&self) -> Duration {

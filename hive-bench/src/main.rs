@@ -29,6 +29,7 @@ mod stats;
 mod tables;
 mod timing;
 mod topology;
+mod trace;
 mod verdict;
 
 use std::path::Path;
@@ -62,6 +63,7 @@ fn main() -> ExitCode {
             Err(error) => usage(Err(error)),
         },
         Some(Command::Generate(what)) => generate::main(&what),
+        Some(Command::Trace(arguments)) => trace::main(&arguments),
         None => parent_main(&cli.flags),
     }
 }

@@ -104,13 +104,18 @@ fn sizes(chosen: &[usize], most: usize) -> Result<Vec<usize>, String> {
     if chosen.is_empty() {
         return Ok(default_sizes(most));
     }
-    if let Some(wrong) = chosen.iter().find(|&&size| size < 1 || size > most) {
-        return Err(format!("--bees {wrong}: this process may use {most} CPUs, so a team has 1 to {most} members"));
-    }
-    let mut sizes = chosen.to_vec();
+    let mut sizes = chosen.iter().map(|&size| checked_size(size, most)).collect::<Result<Vec<_>, _>>()?;
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
+}
+
+/// The size of a team, which `--bees` names.
+pub(crate) fn checked_size(size: usize, most: usize) -> Result<usize, String> {
+    if (1..=most).contains(&size) {
+        return Ok(size);
+    }
+    Err(format!("--bees {size}: this process may use {most} CPUs, so a team has 1 to {most} members"))
 }
 
 fn something_left(wanted: &Wanted) -> Result<(), String> {
@@ -130,7 +135,7 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
 }
 
 /// Before anything is measured: a run may take an hour.
-fn writable(flag: &str, path: &Path) -> Result<(), String> {
+pub(crate) fn writable(flag: &str, path: &Path) -> Result<(), String> {
     let opened = OpenOptions::new().create(true).append(true).open(path);
     opened.map(drop).map_err(|error| format!("{flag} {}: cannot be written: {error}", path.display()))
 }

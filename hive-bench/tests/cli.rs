@@ -112,6 +112,31 @@ fn kernels_of_loops_come_out_right() {
 }
 
 #[test]
+fn a_trace_is_a_file_of_what_members_did() {
+    let file = std::env::temp_dir().join(format!("hive-bench-{}.trace.json", std::process::id()));
+    let path = file.to_str().expect("a temporary directory with a plain name");
+    let output = hive_bench(&["trace", "region,jacobi-barrier,join-fib,steal", "--out", path]);
+    assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
+    assert!(stdout(&output).contains(path) && stdout(&output).contains("regions"), "{}", stdout(&output));
+
+    let json = std::fs::read_to_string(&file).expect("the file is there");
+    let trace: serde_json::Value = serde_json::from_str(&json).expect("the file is JSON");
+    let events = trace["traceEvents"].as_array().expect("events");
+    let count = |kind: &str| events.iter().filter(|event| event["ph"] == kind).count();
+    assert_eq!(count("B"), count("E"));
+    assert!(events.iter().any(|event| event["name"] == "queen's place"));
+    // A machine with one CPU has teams of one, which meet nobody.
+    if trace["otherData"]["members"] != "1" {
+        let has = |name: &str| events.iter().any(|event| event["name"] == name);
+        assert!(["region", "barrier", "end of region", "search"].iter().all(|name| has(name)));
+    }
+    std::fs::remove_file(&file).expect("the file can be removed");
+    refused(&["trace", "regoin"], &["regoin", "region"]);
+    refused(&["trace", "region", "--bees", "100000"], &["--bees 100000", "1 to"]);
+    refused(&["trace", "region", "--out", "/nowhere/at/all.json"], &["--out /nowhere/at/all.json"]);
+}
+
+#[test]
 fn a_child_that_cannot_work_says_so() {
     let output = hive_bench(&["child", "nonsense"]);
     assert_eq!(output.status.code(), Some(1));

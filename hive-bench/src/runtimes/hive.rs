@@ -5,9 +5,10 @@ mod solve;
 mod tasks;
 
 use std::hint::black_box;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use hive::{Hive, Pin, SleepProtocol};
+use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
@@ -45,7 +46,7 @@ impl Waiting {
 
 impl HiveTeam {
     pub(crate) fn host<T>(cpus: &[usize], waiting: Waiting, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let mut team = Self::new(cpus, waiting)?;
+        let mut team = Self::new(Self::builder(cpus, waiting), cpus.len())?;
         let result = work(&mut team);
         match team.hive.stats().total().rescues {
             0 => Ok(result),
@@ -53,20 +54,35 @@ impl HiveTeam {
         }
     }
 
+    /// As `host`, with a timeline. Returns the file that it is in, and what hive has counted.
+    pub(crate) fn host_traced(
+        cpus: &[usize],
+        file: &Path,
+        work: impl FnOnce(&mut Self) -> Result<(), String>,
+    ) -> Result<(PathBuf, Stats), String> {
+        let mut team = Self::new(Self::builder(cpus, Waiting::default()).trace(file), cpus.len())?;
+        work(&mut team)?;
+        let stats = team.hive.stats();
+        let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
+        Ok((written, stats))
+    }
+
     /// What hive says is in effect.
     pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(cpus, Waiting::default())?.hive.report().to_string())
+        Ok(Self::new(Self::builder(cpus, Waiting::default()), cpus.len())?.hive.report().to_string())
     }
 
     /// Bees and queen on the CPUs that every runtime gets.
-    fn new(cpus: &[usize], waiting: Waiting) -> Result<Self, String> {
-        let members = cpus.len();
-        let builder = Hive::builder().bees(members).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
+    fn builder(cpus: &[usize], waiting: Waiting) -> Builder {
+        let builder = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
         let builder = builder.sleep(waiting.sleep).poll(waiting.poll);
-        let builder = match waiting.spin {
+        match waiting.spin {
             Some(spin) => builder.spin(spin),
             None => builder,
-        };
+        }
+    }
+
+    fn new(builder: Builder, members: usize) -> Result<Self, String> {
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
         Ok(Self { hive, members, slots: Slots::new(members) })
     }
