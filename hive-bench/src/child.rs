@@ -80,8 +80,8 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
 fn with_guest(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
     use crate::runtimes::guest::HiveAndRayon;
     match job.runtime {
-        RuntimeId::HiveBesideRayon => HiveAndRayon::host_beside(cpus, |team| cases::run(team, job, measured))?,
-        _ => HiveAndRayon::host_guest(cpus, |team| cases::run(team, job, measured))?,
+        RuntimeId::HiveBesideRayon => HiveAndRayon::host_beside(cpus, |team| cases::guest(team, job, measured))?,
+        _ => HiveAndRayon::host_guest(cpus, |team| cases::guest(team, job, measured))?,
     }
 }
 

@@ -9,7 +9,7 @@ use crate::cases;
 use crate::catalog::{Case, Family, RuntimeId};
 use crate::cpus;
 use crate::effort::Effort;
-use crate::kernels::jacobi;
+use crate::kernels::sparse::Given;
 use crate::options;
 use crate::results::{Job, Measured};
 use crate::runtimes::hive::HiveTeam;
@@ -57,12 +57,21 @@ fn jobs(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<Job>, String> {
     options::writable("--out", &arguments.out)?;
     let cases = arguments.case.iter().flat_map(|family| &family.0);
     let job = |&case: &Case| {
-        let (runtime, effort) = (RuntimeId::Hive, Effort::TRACE);
+        let (runtime, mut effort) = (RuntimeId::Hive, Effort::TRACE);
         if !case.has_size(members, most) {
             return Err(format!("--bees {members}: {} says nothing of so many on {most} CPUs", case.name()));
         }
-        let jacobi_checksum = case.is_jacobi().then(|| jacobi::expected_checksum(effort.jacobi_steps));
-        Ok(Job { runtime, case, members, cpus: cpus.to_vec(), effort, jacobi_checksum, poll: None })
+        let given = Given::prepare(None, &[case], &mut effort)?;
+        Ok(Job {
+            runtime,
+            case,
+            members,
+            cpus: cpus.to_vec(),
+            effort,
+            checksum: cases::expected_checksum(case, &effort),
+            given,
+            poll: None,
+        })
     };
     cases.map(job).collect()
 }

@@ -35,8 +35,7 @@ pub(crate) fn run(
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {
-    runtime.empty_regions(runtime.members(), WARM_UP);
-    measured.seen_on = verify_team(runtime)?;
+    warm_up(runtime, measured)?;
     let effort = &job.effort;
     match job.case {
         Case::Region => hot::region(runtime, effort, measured),
@@ -50,13 +49,25 @@ pub(crate) fn run(
         Case::Triad4k | Case::Triad64k | Case::TriadMemory => kernel::triad(runtime, job, measured),
         Case::Jacobi => kernel::jacobi(runtime, job, measured),
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
-        Case::Guest => hot::guest(runtime, effort, measured),
         Case::Spmv => sparse::spmv(runtime, job, measured),
         Case::Cg => sparse::cg(runtime, job, measured),
         case if case.is_of_loops() => loops::steps(runtime, job, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),
     }
+}
+
+/// The same for two runtimes in one program, which have one case.
+#[cfg(feature = "guest")]
+pub(crate) fn guest(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
+    warm_up(runtime, measured)?;
+    hot::guest(runtime, &job.effort, measured)
+}
+
+fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), String> {
+    runtime.empty_regions(runtime.members(), WARM_UP);
+    measured.seen_on = verify_team(runtime)?;
+    Ok(())
 }
 
 /// What the case's answer must be, where that must be computed: once, by the parent.

@@ -6,7 +6,6 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 use crate::cpus;
 use crate::runtimes::Runtime;
-use crate::runtimes::tasks::Tasks;
 
 pub(crate) struct HiveAndRayon {
     hive: Hive,
@@ -66,8 +65,6 @@ impl Runtime for HiveAndRayon {
         Ok(total)
     }
 }
-
-impl Tasks for HiveAndRayon {}
 
 #[cfg(test)]
 mod tests {
