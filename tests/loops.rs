@@ -261,6 +261,55 @@ fn a_nested_loop_is_the_member_s_own() {
 }
 
 #[test]
+fn loops_of_all_kinds_follow_one_another() {
+    let _alone = alone();
+    let hive = Hive::new(4).unwrap();
+    let mut dice = Dice::new(1);
+    for turn in 0..if cfg!(debug_assertions) { 2_000 } else { 100_000 } {
+        let (len, schedule) = (dice.roll(9) - 1, SCHEDULES[dice.roll(SCHEDULES.len()) - 1]);
+        let sum = AtomicUsize::new(0);
+        let add = |range: Range<usize>| {
+            sum.fetch_add(range.len(), Ordering::Relaxed);
+        };
+        if turn % 7 == 0 {
+            // Nested, or with a panic: nothing of that may show in the next loop.
+            hive.spmd(2, |bee| {
+                if bee.is_queen() {
+                    hive.par_for(0..len, schedule, |range, _| add(range))
+                }
+            });
+        } else {
+            hive.par_for(0..len, schedule, |range, _| add(range));
+        }
+        assert_eq!(sum.into_inner(), len, "turn {turn}: {schedule:?}");
+        if turn % 50 == 0 {
+            let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                hive.par_for(0..9, schedule, |_, _| std::panic::resume_unwind(Box::new(turn)));
+            }));
+            assert!(caught.is_err());
+        }
+    }
+}
+
+#[test]
+fn a_kind_that_was_not_used_for_long_is_as_good_as_new() {
+    let _alone = alone();
+    let hive = Hive::new(2).unwrap();
+    let run = |schedule| {
+        let sum = AtomicUsize::new(0);
+        hive.par_for(0..5, schedule, |range, _| {
+            sum.fetch_add(range.len(), Ordering::Relaxed);
+        });
+        assert_eq!(sum.into_inner(), 5, "{schedule:?}");
+    };
+    run(Schedule::Guided(1));
+    (0..40_000).for_each(|_| run(Schedule::Dynamic(1)));
+    run(Schedule::Guided(1));
+    (0..40_000).for_each(|_| run(Schedule::Factoring));
+    run(Schedule::Affinity);
+}
+
+#[test]
 fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
     let _alone = alone();
     hush("index 17 is broken");

@@ -34,6 +34,11 @@ impl Board {
         self.shares.len()
     }
 
+    /// Whether `round` is the last in which anything was taken.
+    pub(super) fn has_been_through(&self, round: u16) -> bool {
+        self.queue.is_in(round) || self.share(0).is_in(round)
+    }
+
     pub(super) fn queue(&self) -> &Queue {
         &self.queue
     }

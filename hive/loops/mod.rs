@@ -8,6 +8,7 @@ mod queue;
 mod schedule;
 mod share;
 mod shared_loop;
+mod spare;
 mod tiles;
 mod walk;
 

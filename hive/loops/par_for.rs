@@ -37,9 +37,7 @@ impl Hive {
     /// As [`spmd`](Self::spmd).
     #[inline]
     #[track_caller]
-    #[expect(clippy::needless_pass_by_value, reason = "nobody else may be running it")]
     pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, body: F) {
-        let shared = &shared;
-        self.spmd(shared.members(self.bees()), move |bee| bee.for_each(shared, |range| body(range, bee)));
+        shared.in_region(self.bees(), |shared, team| self.spmd(team, |bee| bee.for_each(shared, |range| body(range, bee))));
     }
 }

@@ -25,6 +25,11 @@ impl Queue {
         self.0.store(0, Ordering::Relaxed);
     }
 
+    /// Whether `round` is the last in which something was taken.
+    pub(super) fn is_in(&self, round: u16) -> bool {
+        (self.0.load(Ordering::Relaxed) >> NEXT_BITS) as u16 == round
+    }
+
     /// Takes the next units of `count`, as many as `amount` says after so many.
     pub(super) fn take(&self, round: u16, count: usize, amount: impl Fn(usize) -> usize) -> Option<Range<usize>> {
         let mut word = self.0.load(Ordering::Relaxed);

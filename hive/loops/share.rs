@@ -89,6 +89,11 @@ impl Share {
         self.rounds.store(0, Ordering::Relaxed);
     }
 
+    /// Whether `round` is the last that it was in.
+    pub(super) fn is_in(&self, round: u16) -> bool {
+        Word(self.word.load(Ordering::Relaxed)).round() == round
+    }
+
     /// Counts a round of its member's, and returns the number of those before.
     pub(super) fn count_round(&self) -> u32 {
         let rounds = self.rounds.load(Ordering::Relaxed);

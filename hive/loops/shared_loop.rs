@@ -9,6 +9,7 @@ use super::grain::Grain;
 use super::queue::{self, factoring, guided};
 use super::schedule::Schedule;
 use super::share;
+use super::spare::{self, Kind};
 use super::walk::Walk;
 use crate::crew::Member;
 use crate::region::Bee;
@@ -37,6 +38,8 @@ pub struct Loop {
     multiple: usize,
     min_work: usize,
     board: OnceLock<Board>,
+    /// The one round that is run, by a team for which the board has been made ready.
+    only_round: Option<u16>,
 }
 
 impl Loop {
@@ -47,7 +50,7 @@ impl Loop {
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.chunk() > 0, "{schedule:?}: a chunk has at least one index");
-        Self { range, schedule, multiple: 1, min_work: 1, board: OnceLock::new() }
+        Self { range, schedule, multiple: 1, min_work: 1, board: OnceLock::new(), only_round: None }
     }
 
     /// Has blocks and chunks begin at multiples of `multiple` indices, except where the range itself begins, so that no two members write to the same cache line or vector:
@@ -125,6 +128,26 @@ impl Loop {
         }
     }
 
+    /// Runs `region`, which is to be a region of as many of `most` members as the loop is for, in which each runs its part once.
+    pub(crate) fn in_region<R>(mut self, most: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
+        let team = self.members(most);
+        let kind = match self.schedule {
+            Schedule::Static | Schedule::StaticChunk(_) => return region(&self, team),
+            _ if team == 1 => return region(&self, team),
+            Schedule::Dynamic(_) | Schedule::Affinity => Kind::Shares,
+            Schedule::Guided(_) | Schedule::Factoring => Kind::Queue,
+        };
+        let (board, round) = spare::take(kind, team as u32);
+        self.only_round = Some(round);
+        self.board = OnceLock::from(board);
+        let result = region(&self, team);
+        // Not after a panic, when not all have been through the round; nor where the region was nested, and its only member had no use for a board.
+        if let Some(board) = self.board.into_inner().filter(|board| board.has_been_through(round)) {
+            spare::keep(kind, board, round);
+        }
+        result
+    }
+
     /// The chunks that a member gets when there is nobody to share with.
     fn chunk_alone(&self) -> usize {
         match self.schedule {
@@ -136,7 +159,7 @@ impl Loop {
     /// Runs the part of `member` where chunks go to whoever comes for them.
     fn share_out(&self, member: &Member<'_>, members: usize, span: impl FnMut(Range<usize>)) {
         let board = self.board(member);
-        let round = board.begin_round(member);
+        let round = self.only_round.unwrap_or_else(|| board.begin_round(member));
         if member.id() as usize >= members {
             return;
         }
@@ -220,7 +243,7 @@ fn block(range: Range<usize>, id: usize, count: usize, multiple: usize) -> Range
 
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { range, schedule, multiple, min_work, board: _ } = self;
+        let Self { range, schedule, multiple, min_work, board: _, only_round: _ } = self;
         let mut lines = f.debug_struct("Loop");
         lines.field("range", range).field("schedule", schedule).field("multiple", multiple).field("min_work", min_work).finish()
     }

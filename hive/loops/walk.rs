@@ -47,6 +47,10 @@ impl Walk<'_> {
     fn through(&self, mut work: impl FnMut(&Share, &Range<u32>) -> bool) {
         let own = self.board.share(self.member.id());
         let block = self.block_of(self.member.id());
+        if block.is_empty() {
+            // In each round each share is in that round once.
+            own.put(self.round, &block);
+        }
         loop {
             while work(own, &block) {}
             let Some(units) = self.steal() else { return };

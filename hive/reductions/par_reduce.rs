@@ -8,6 +8,7 @@ use super::reduction::Reduction;
 use super::tree::{self, Nodes};
 use crate::hive::Hive;
 use crate::loops::{Loop, Schedule};
+use crate::region::Bee;
 use crate::split;
 
 impl Hive {
@@ -44,8 +45,7 @@ impl Hive {
                 parts.into_iter().flatten().reduce(op)
             }
             Cut::AsItComes => {
-                let shared = &Loop::new(range, schedule);
-                let parts = self.spmd_map(members, |bee| {
+                let sum_of = |shared: &Loop, bee: &Bee<'_>| {
                     let mut sum = None;
                     bee.for_each(shared, |range| {
                         let value = map(range);
@@ -55,19 +55,22 @@ impl Hive {
                         });
                     });
                     sum
-                });
+                };
+                let parts =
+                    Loop::new(range, schedule).in_region(members, |shared, team| self.spmd_map(team, |bee| sum_of(shared, bee)));
                 parts.into_iter().flatten().reduce(op)
             }
             Cut::Blocks(blocks) => {
                 // The schedule's chunks are counted in indices.
-                let shared = &Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
-                let parts = self.spmd_map(members, |bee| {
+                let shared = Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
+                let nodes_of = |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
                     bee.for_each(shared, |some| {
                         tree::collect(&mut nodes, some, op, |block| map(split::block(range.clone(), block, blocks)))
                     });
                     nodes
-                });
+                };
+                let parts = shared.in_region(members, |shared, team| self.spmd_map(team, |bee| nodes_of(shared, bee)));
                 tree::combine_all(parts.into_iter(), op)
             }
         };

@@ -12,14 +12,11 @@ use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
-use crate::runtimes::loops::Slots;
 use crate::runtimes::{Runtime, jacobi_member};
 
 pub(crate) struct HiveTeam {
     hive: Hive,
     members: usize,
-    /// For sums.
-    slots: Slots,
 }
 
 /// How bees wait, where that is not as by default.
@@ -84,7 +81,7 @@ impl HiveTeam {
 
     fn new(builder: Builder, members: usize) -> Result<Self, String> {
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, members, slots: Slots::new(members) })
+        Ok(Self { hive, members })
     }
 }
 

@@ -2,7 +2,9 @@
 
 use std::ops::Range;
 
-use crate::runtimes::loops::{Counter, Loops};
+use hive::{Reduction, Schedule};
+
+use crate::runtimes::loops::Loops;
 
 use super::HiveTeam;
 
@@ -12,19 +14,14 @@ impl Loops for HiveTeam {
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
-        let counter = Counter::default();
-        self.hive.spmd(self.members, |_| counter.take_all(len, chunk, &body));
+        self.hive.par_for(0..len, Schedule::Dynamic(chunk), |range, _| body(range));
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        let slots = &self.slots;
-        self.hive.spmd(self.members, |bee| slots.set(bee.id(), body(bee.split(0..len))));
-        slots.sum()
+        self.hive.par_reduce(0..len, Schedule::Static, &Reduction::per_team(0.0, |a, b| a + b), body)
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
-        let (slots, counter) = (&self.slots, Counter::default());
-        self.hive.spmd(self.members, |bee| slots.set(bee.id(), counter.sum_all(len, chunk, &body)));
-        slots.sum()
+        self.hive.par_reduce(0..len, Schedule::Dynamic(chunk), &Reduction::fast(0.0, |a, b| a + b), body)
     }
 }

@@ -1,0 +1,43 @@
+//! Boards for loops that are a region of their own: the calling thread keeps one of each kind for the next, so that such a loop allocates nothing.
+
+use std::cell::Cell;
+
+use super::board::Board;
+
+/// What is used of a board. A word that was left alone for many rounds could not be told from one that is ahead, so no board is used for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Shares,
+    Queue,
+}
+
+thread_local! {
+    static SPARE_SHARES: Cell<Option<Spare>> = const { Cell::new(None) };
+    static SPARE_QUEUE: Cell<Option<Spare>> = const { Cell::new(None) };
+}
+
+/// A board that no region uses, every word of which has been through the same rounds.
+pub(super) struct Spare {
+    board: Board,
+    /// The last round.
+    round: u16,
+}
+
+/// A board for a team of `team`, and the round to run on it.
+pub(super) fn take(kind: Kind, team: u32) -> (Board, u16) {
+    let spare = with(kind, Cell::take).filter(|spare| spare.board.members() == team as usize);
+    let Spare { board, round } = spare.unwrap_or_else(|| Spare { board: Board::new(team), round: 0 });
+    (board, round.wrapping_add(1))
+}
+
+/// Keeps a board whose team has been through `round`.
+pub(super) fn keep(kind: Kind, board: Board, round: u16) {
+    with(kind, |spare| spare.set(Some(Spare { board, round })));
+}
+
+fn with<R>(kind: Kind, use_it: impl FnOnce(&Cell<Option<Spare>>) -> R) -> R {
+    match kind {
+        Kind::Shares => SPARE_SHARES.with(use_it),
+        Kind::Queue => SPARE_QUEUE.with(use_it),
+    }
+}
