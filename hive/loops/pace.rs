@@ -6,6 +6,9 @@ use std::time::{Duration, Instant};
 /// What a batch may take.
 const BATCH: Duration = Duration::from_micros(1);
 
+/// Looks a batch, about.
+const LOOKS: u32 = 64;
+
 /// A member claims no more than this part of what it has left.
 const PART: u32 = 4;
 
@@ -25,6 +28,11 @@ impl Pace {
     /// How many of `left` units to claim.
     pub(super) fn amount(&self, left: u32) -> u32 {
         self.batch.min(left / PART)
+    }
+
+    /// How many units of a batch to run between two looks whether somebody asks for the rest: one, or as many as take a few nanoseconds.
+    pub(super) fn at_once(&self) -> u32 {
+        (self.batch / LOOKS).max(1)
     }
 
     /// Counts a claim of so many units, those before it having been done. The clock is looked at ever more seldom.
@@ -70,7 +78,10 @@ mod tests {
         assert_eq!(pace.amount(1000), 1);
         pace.batch = 100;
         assert_eq!((pace.amount(1000), pace.amount(40), pace.amount(1)), (100, 10, 0));
+        assert_eq!(pace.at_once(), 1);
+        pace.batch = 1000;
+        assert_eq!(pace.at_once(), 15);
         pace.slow_down();
-        assert_eq!(pace.amount(1000), 1);
+        assert_eq!((pace.amount(1000), pace.at_once()), (1, 1));
     }
 }

@@ -176,10 +176,12 @@ impl Loop {
         let walk = Walk { board, member, round, members, units: units.count as u32 };
         if self.schedule == Schedule::Affinity {
             walk.in_parts(|part| span(grain.span(units.chunks(part.start as usize..part.end as usize))));
-        } else if units.size == 1 {
-            walk.one_by_one(|unit| span(grain.span(unit as usize..unit as usize + 1)));
+        } else if self.schedule.chunk() == 1 && self.multiple == 1 {
+            // The compiler sees that each range is one index.
+            walk.one_by_one(|some| grain.span(units.chunks(some.start as usize..some.end as usize)).for_each(|i| span(i..i + 1)));
         } else {
-            walk.one_by_one(|unit| units.chunks(unit as usize..unit as usize + 1).for_each(|i| span(grain.span(i..i + 1))));
+            let mut each = |i| span(grain.span(i..i + 1));
+            walk.one_by_one(|some| units.chunks(some.start as usize..some.end as usize).for_each(&mut each));
         }
     }
 

@@ -18,16 +18,16 @@ pub(super) struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    /// Runs units one by one, and gives away what others ask for: `Dynamic`.
-    pub(super) fn one_by_one(&self, mut run: impl FnMut(u32)) {
+    /// Runs units one by one, by `run`, which gets several when each takes next to no time, and gives away what others ask for: `Dynamic`.
+    pub(super) fn one_by_one(&self, mut run: impl FnMut(Range<u32>)) {
         let mut pace = Pace::new();
         self.through(|own, block| {
             let Some(units) = own.claim(self.round, block, |left| pace.amount(left)) else { return false };
             pace.claimed(units.end - units.start);
-            if let Some(rest) = run_batch(own, units, &mut run) {
+            if let Some(rest) = run_batch(own, units, pace.at_once(), &mut run) {
                 pace.slow_down();
                 if !own.give_back(self.round, &rest) {
-                    rest.for_each(&mut run);
+                    run(rest);
                 }
             }
             true
@@ -108,19 +108,23 @@ impl Walk<'_> {
     }
 }
 
-/// Runs units that have been claimed at once. Returns those that are left when somebody asks for them.
+/// Runs units that have been claimed together, so many at once. Returns those that are left when somebody asks for them.
 #[inline]
-fn run_batch(own: &Share, units: Range<u32>, run: &mut impl FnMut(u32)) -> Option<Range<u32>> {
-    if units.len() == 1 {
-        run(units.start);
+fn run_batch(own: &Share, units: Range<u32>, at_once: u32, run: &mut impl FnMut(Range<u32>)) -> Option<Range<u32>> {
+    if units.end - units.start <= at_once {
+        run(units);
         return None;
     }
     let _in_batch = own.in_batch();
-    for unit in units.clone() {
-        run(unit);
-        if own.is_wanted() && unit + 1 < units.end {
-            return Some(unit + 1..units.end);
+    let mut rest = units;
+    while rest.end - rest.start > at_once {
+        let next = rest.start + at_once;
+        run(rest.start..next);
+        rest.start = next;
+        if own.is_wanted() {
+            return Some(rest);
         }
     }
+    run(rest);
     None
 }
