@@ -24,6 +24,9 @@
 //!
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
+//! # From elsewhere
+//! [`guides`] has the constructs of OpenMP beside those of hive.
+//!
 //! # How it works
 //! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
 //! (the pages in `docs/` of the repository).
@@ -43,6 +46,8 @@ mod error;
 mod fork;
 mod frame;
 mod global;
+#[cfg(doc)]
+pub mod guides;
 mod habitat;
 mod handlers;
 mod hive;

@@ -1,0 +1,18 @@
+//! For those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs what the pages show.)
+
+#[doc = include_str!("../docs/from-openmp.md")]
+///
+/// # What this page names
+/// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`try_spmd`](crate::try_spmd), [`Bee`](crate::Bee), [`par_for`](crate::par_for), [`par_loop`](crate::par_loop),
+/// [`Loop`](crate::Loop), [`Schedule`](crate::Schedule), [`Tiles`](crate::Tiles), [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
+/// [`Reduction`](crate::Reduction), [`par_scan`](crate::par_scan). The second half is [`from_openmp_tasks`].
+pub mod from_openmp {}
+
+#[doc = include_str!("../docs/from-openmp-tasks.md")]
+///
+/// # What this page names
+/// [`PerBee`](crate::PerBee), [`Reduction`](crate::Reduction), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()), [`install`](crate::install),
+/// [`yield_now`](crate::yield_now), [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Pin`](crate::Pin), [`Report`](crate::Report), [`resize`](crate::resize),
+/// [`settle`](crate::settle), [`hot`](crate::hot), [`relax`](crate::relax), [`current`](crate::current), [`Bee::unpinned`](crate::Bee::unpinned), [`Parts`](crate::Parts),
+/// [`Stats`](crate::Stats). The first half is [`from_openmp`].
+pub mod from_openmp_tasks {}
