@@ -16,3 +16,12 @@ pub mod from_openmp {}
 /// [`settle`](crate::settle), [`hot`](crate::hot), [`relax`](crate::relax), [`current`](crate::current), [`Bee::unpinned`](crate::Bee::unpinned), [`Parts`](crate::Parts),
 /// [`Stats`](crate::Stats). The first half is [`from_openmp`].
 pub mod from_openmp_tasks {}
+
+#[doc = include_str!("../docs/from-rayon.md")]
+///
+/// # What this page names
+/// [`par_reduce`](crate::par_reduce), [`Reduction`](crate::Reduction), [`par_for`](crate::par_for), [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
+/// [`Parts`](crate::Parts), [`PerBee`](crate::PerBee), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()), [`spawn_on`](crate::spawn_on),
+/// [`broadcast`](crate::broadcast()), [`install`](crate::install), [`yield_now`](crate::yield_now), [`current`](crate::current), [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map),
+/// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::all_reduce`](crate::Bee::all_reduce), [`resize`](crate::resize), [`relax`](crate::relax).
+pub mod from_rayon {}

@@ -25,7 +25,7 @@
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
 //! # From elsewhere
-//! [`guides`] has the constructs of OpenMP beside those of hive.
+//! [`guides`] has the constructs of OpenMP and of Rayon beside those of hive.
 //!
 //! # How it works
 //! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
