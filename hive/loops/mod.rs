@@ -1,6 +1,7 @@
 //! Loops whose indices a team shares out. The protocol by which it does is in `docs/loops.md`.
 
 mod board;
+mod body;
 mod grain;
 mod pace;
 mod par_for;
@@ -12,6 +13,7 @@ mod spare;
 mod tiles;
 mod walk;
 
+pub(crate) use body::Sum;
 pub use schedule::Schedule;
 #[cfg(feature = "paralight")]
 pub(crate) use share::{MOST_UNITS, Share};

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::board::Board;
+use super::body::Body;
 use super::grain::Grain;
 use super::queue::{self, factoring, guided};
 use super::schedule::Schedule;
@@ -106,25 +107,25 @@ impl Loop {
 
     /// Runs the part of `member`.
     #[inline]
-    fn run(&self, member: &Member<'_>, mut body: impl FnMut(Range<usize>)) {
+    pub(crate) fn run(&self, member: &Member<'_>, body: &mut impl Body) {
         let (id, members) = (member.id() as usize, self.members(member.team() as usize));
-        let mut span = |range: Range<usize>| {
-            if !range.is_empty() {
-                body(range);
-            }
-        };
         match self.schedule {
-            Schedule::Static if id < members => span(block(self.range.clone(), id, members, self.multiple)),
+            Schedule::Static if id < members => {
+                let block = block(self.range.clone(), id, members, self.multiple);
+                if !block.is_empty() {
+                    body.range(block);
+                }
+            }
             Schedule::StaticChunk(chunk) if id < members => {
                 let grain = Grain::new(&self.range, chunk, self.multiple);
-                (id..grain.count()).step_by(members).for_each(|i| span(grain.span(i..i + 1)));
+                (id..grain.count()).step_by(members).for_each(|i| body.range(grain.span(i..i + 1)));
             }
             Schedule::Static | Schedule::StaticChunk(_) => {}
             _ if member.team() == 1 => {
                 let grain = Grain::new(&self.range, self.chunk_alone(), self.multiple);
-                (0..grain.count()).for_each(|i| span(grain.span(i..i + 1)));
+                self.each(&grain, 0..grain.count(), body);
             }
-            _ => self.share_out(member, members, span),
+            _ => self.share_out(member, members, body),
         }
     }
 
@@ -157,36 +158,44 @@ impl Loop {
     }
 
     /// Runs the part of `member` where chunks go to whoever comes for them.
-    fn share_out(&self, member: &Member<'_>, members: usize, span: impl FnMut(Range<usize>)) {
+    fn share_out(&self, member: &Member<'_>, members: usize, body: &mut impl Body) {
         let board = self.board(member);
         let round = self.only_round.unwrap_or_else(|| board.begin_round(member));
         if member.id() as usize >= members {
             return;
         }
         match self.schedule {
-            Schedule::Dynamic(_) | Schedule::Affinity => self.walk(board, member, round, members, span),
-            _ => self.line_up(board, round, members, span),
+            Schedule::Dynamic(_) | Schedule::Affinity => self.walk(board, member, round, members, body),
+            _ => self.line_up(board, round, members, body),
         }
     }
 
     /// Shares of units, one a member.
-    fn walk(&self, board: &Board, member: &Member<'_>, round: u16, members: usize, mut span: impl FnMut(Range<usize>)) {
+    fn walk(&self, board: &Board, member: &Member<'_>, round: u16, members: usize, body: &mut impl Body) {
         let grain = Grain::new(&self.range, self.schedule.chunk(), self.multiple);
         let units = Units::new(grain.count(), share::MOST_UNITS);
         let walk = Walk { board, member, round, members, units: units.count as u32 };
+        let chunks = |some: Range<u32>| units.chunks(some.start as usize..some.end as usize);
         if self.schedule == Schedule::Affinity {
-            walk.in_parts(|part| span(grain.span(units.chunks(part.start as usize..part.end as usize))));
-        } else if self.schedule.chunk() == 1 && self.multiple == 1 {
-            // The compiler sees that each range is one index.
-            walk.one_by_one(|some| grain.span(units.chunks(some.start as usize..some.end as usize)).for_each(|i| span(i..i + 1)));
+            walk.in_parts(|part| body.range(grain.span(chunks(part))));
         } else {
-            let mut each = |i| span(grain.span(i..i + 1));
-            walk.one_by_one(|some| units.chunks(some.start as usize..some.end as usize).for_each(&mut each));
+            walk.one_by_one(|some| self.each(&grain, chunks(some), body));
+        }
+    }
+
+    /// Some chunks, each by itself.
+    #[inline]
+    fn each(&self, grain: &Grain, chunks: Range<usize>, body: &mut impl Body) {
+        if self.schedule == Schedule::Dynamic(1) && self.multiple == 1 {
+            // The compiler sees that each range is one index.
+            body.one_by_one(grain.span(chunks));
+        } else {
+            chunks.for_each(|i| body.range(grain.span(i..i + 1)));
         }
     }
 
     /// One queue of units for all.
-    fn line_up(&self, board: &Board, round: u16, members: usize, mut span: impl FnMut(Range<usize>)) {
+    fn line_up(&self, board: &Board, round: u16, members: usize, body: &mut impl Body) {
         let grain = Grain::new(&self.range, 1, self.multiple);
         let units = Units::new(grain.count(), queue::MOST_UNITS);
         let least = self.schedule.chunk().div_ceil(self.multiple).div_ceil(units.size);
@@ -195,7 +204,7 @@ impl Loop {
             _ => factoring(next, units.count, members),
         };
         while let Some(taken) = board.queue().take(round, units.count, amount) {
-            span(grain.span(units.chunks(taken)));
+            body.range(grain.span(units.chunks(taken)));
         }
     }
 
@@ -264,8 +273,8 @@ impl Bee<'_> {
     /// If the team is larger than the hive was when the loop was run first.
     #[inline]
     #[track_caller]
-    pub fn for_each(&self, shared: &Loop, body: impl FnMut(Range<usize>)) {
-        shared.run(self.member, body);
+    pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
+        shared.run(self.member, &mut body);
     }
 
     /// As [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself begins: see [`Loop::aligned`].

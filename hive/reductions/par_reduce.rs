@@ -7,7 +7,7 @@ use super::level::sealed::Cut;
 use super::reduction::Reduction;
 use super::tree::{self, Nodes};
 use crate::hive::Hive;
-use crate::loops::{Loop, Schedule};
+use crate::loops::{Loop, Schedule, Sum};
 use crate::region::Bee;
 use crate::split;
 
@@ -46,15 +46,9 @@ impl Hive {
             }
             Cut::AsItComes => {
                 let sum_of = |shared: &Loop, bee: &Bee<'_>| {
-                    let mut sum = None;
-                    bee.for_each(shared, |range| {
-                        let value = map(range);
-                        sum = Some(match sum.take() {
-                            Some(sum) => op(sum, value),
-                            None => value,
-                        });
-                    });
-                    sum
+                    let mut sum = Sum { sum: None, map: &map, op };
+                    shared.run(bee.member, &mut sum);
+                    sum.sum
                 };
                 let parts =
                     Loop::new(range, schedule).in_region(members, |shared, team| self.spmd_map(team, |bee| sum_of(shared, bee)));
