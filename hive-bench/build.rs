@@ -40,7 +40,7 @@ fn compile_openmp() -> Result<String, String> {
     }
     openmp.opt_level(3).flag("-ffp-contract=off").files(KERNELS.map(|name| format!("c/kernels/{name}.c")));
     let mut plain = openmp.clone();
-    openmp.flag("-fopenmp").file("c/openmp.c");
+    openmp.flag("-fopenmp").file("c/openmp.c").file("c/constructs.c");
     // There the directives and the size of the team mean nothing.
     plain.flag_if_supported("-Wno-unknown-pragmas").flag_if_supported("-Wno-unused-parameter");
     let compiler = openmp.try_get_compiler().map_err(|e| one_line(&format!("no C compiler: {e}")))?;

@@ -9,9 +9,11 @@ use crate::kernels::jacobi;
 use crate::kernels::kernel::Kernels;
 use crate::results::{Job, Measured};
 use crate::runtimes::Runtime;
+use crate::runtimes::constructs::Constructs;
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
+mod constructs;
 mod cpu;
 mod hot;
 mod idle;
@@ -31,7 +33,7 @@ const WARM_UP: u64 = 100;
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(
-    runtime: &mut (impl Runtime + Kernels + Solve + Tasks),
+    runtime: &mut (impl Constructs + Runtime + Kernels + Solve + Tasks),
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {
@@ -51,6 +53,7 @@ pub(crate) fn run(
         Case::JacobiBarrier => kernel::jacobi_barrier(runtime, job, measured),
         Case::Spmv => sparse::spmv(runtime, job, measured),
         Case::Cg => sparse::cg(runtime, job, measured),
+        case if case.construct().is_some() => constructs::overhead(runtime, job, measured),
         case if case.is_of_loops() => loops::steps(runtime, job, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::runtimes::constructs::Construct;
+
 named! {
     /// What is timed.
     Case {
@@ -36,6 +38,17 @@ named! {
         Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
         Spmv "spmv" "a sparse matrix times a vector: that of --matrix, or a grid's Laplacian with 90,000 rows, with --quick 3,600";
         Cg "cg" "conjugate gradients on the same matrix, b being A times ones: time an iteration";
+        EpccParallel "epcc-parallel" "EPCC: what a region costs beside a delay in it";
+        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a member, and its barrier";
+        EpccParallelFor "epcc-parallel-for" "EPCC: the same with its region";
+        EpccBarrier "epcc-barrier" "EPCC: a barrier";
+        EpccSingle "epcc-single" "EPCC: what only one member does, while the others wait";
+        EpccOrdered "epcc-ordered" "EPCC: what is done in the order of a loop's iterations, an iteration";
+        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the members";
+        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a member, by blocks";
+        EpccStatic1 "epcc-static-1" "EPCC: the same, dealt round one by one";
+        EpccDynamic1 "epcc-dynamic-1" "EPCC: the same, one by one to whoever comes";
+        EpccGuided1 "epcc-guided-1" "EPCC: the same, in shrinking chunks";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
         SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
@@ -105,6 +118,24 @@ impl Case {
         matches!(self, Self::IdleUse1ms | Self::IdleUse10ms | Self::IdleUse100ms | Self::IdleUse1s | Self::IdleUse2s)
     }
 
+    /// Of which construct EPCC's overhead is measured.
+    pub(crate) const fn construct(self) -> Option<Construct> {
+        Some(match self {
+            Self::EpccParallel => Construct::Parallel,
+            Self::EpccFor => Construct::For,
+            Self::EpccParallelFor => Construct::ParallelFor,
+            Self::EpccBarrier => Construct::Barrier,
+            Self::EpccSingle => Construct::Single,
+            Self::EpccOrdered => Construct::Ordered,
+            Self::EpccReduction => Construct::Reduction,
+            Self::EpccStatic => Construct::Static,
+            Self::EpccStatic1 => Construct::Static1,
+            Self::EpccDynamic1 => Construct::Dynamic1,
+            Self::EpccGuided1 => Construct::Guided1,
+            _ => return None,
+        })
+    }
+
     /// Doubles in each array, in the triad cases.
     pub(crate) const fn triad_len(self) -> Option<usize> {
         match self {
@@ -158,6 +189,7 @@ impl Case {
             Self::Region | Self::Reduce | Self::Barrier | Self::SpawnFlood => true,
             Self::Shrink | Self::Grow | Self::CpuIdle | Self::CpuParked => members == most && members > 1,
             _ if self.is_idle_use() => members == most && members > 1,
+            _ if self.construct().is_some() => members == most && members > 1,
             _ if self.is_of_loops() || self.is_sparse() => members == most || members == 1,
             _ => members > 1 || self.is_kernel() || self.is_recursion(),
         }

@@ -1,5 +1,6 @@
 //! hive itself, with its default waiting, never sleeping, or by another of its sleep protocols.
 
+mod constructs;
 mod loops;
 mod solve;
 mod tasks;

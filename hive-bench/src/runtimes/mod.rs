@@ -7,6 +7,7 @@ use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
 
 pub(crate) mod chili;
+pub(crate) mod constructs;
 pub(crate) mod forkunion;
 #[cfg(feature = "guest")]
 pub(crate) mod guest;

@@ -1,23 +1,37 @@
 //! Conjugate gradients: all iterations in one region, two sums and a barrier each.
 
+use hive::Bee;
+
 use crate::kernels::sparse::System;
-use crate::runtimes::solve::{InRegion, Solve, Sums};
+use crate::runtimes::solve::{Member, Solve};
 
 use super::HiveTeam;
 
 impl Solve for HiveTeam {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        let sums = Sums::new(self.members);
         let (begin, shares) = (system.scalars, system.shares());
         let ends = self.hive.spmd_map(self.members, |bee| {
-            let member = InRegion::new(bee.id(), &sums, || bee.barrier());
             // SAFETY: the members of this region, and nobody else.
             #[expect(unsafe_code, reason = "several members write the vectors")]
-            let end = unsafe { shares.iterate(&member, begin, iterations) };
+            let end = unsafe { shares.iterate(bee, begin, iterations) };
             end
         });
         // The same for all.
         system.scalars = ends.into_iter().next().expect("a team has a member")?;
         Ok(())
+    }
+}
+
+impl Member for Bee<'_> {
+    fn id(&self) -> usize {
+        self.id()
+    }
+
+    fn barrier(&self) {
+        self.barrier();
+    }
+
+    fn sum(&self, number: f64) -> f64 {
+        self.all_reduce(number, |a, b| a + b)
     }
 }

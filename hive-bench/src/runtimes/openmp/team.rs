@@ -12,6 +12,7 @@ use crate::kernels::search::Node;
 use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, triad};
 use crate::runtimes::Runtime;
+use crate::runtimes::constructs::{Construct, Constructs, Delay, ITERATIONS, check};
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
@@ -29,6 +30,8 @@ unsafe extern "C" {
     fn hb_one_region_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
     fn hb_fib(members: c_int, n: u64) -> u64;
     fn hb_flood(members: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_constructs(members: c_int, construct: c_int, times: u64, wait: extern "C" fn(u64), length: u64, iterations: u64)
+    -> f64;
     fn hb_search(members: c_int, hash: u64, depth: u32, children: u32) -> u64;
 }
 
@@ -142,6 +145,15 @@ impl Runtime for OpenMp {
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
         self.one_region_of_work(steps, |step, rows| heat(step, rows, &even, &odd), jacobi::SIDE);
         Ok(())
+    }
+}
+
+impl Constructs for OpenMp {
+    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+        let iterations = self.members as u64 * ITERATIONS;
+        // SAFETY: numbers, and a function that may be called by any thread.
+        let total = unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) };
+        if construct == Construct::Reduction { check(total, times, self.members) } else { Ok(()) }
     }
 }
 

@@ -1,0 +1,70 @@
+//! OpenMP's constructs, as hive has them.
+
+use std::ops::Range;
+
+use hive::{Bee, Loop, Ordered, Reduction, Schedule};
+
+use crate::runtimes::constructs::{Construct, Constructs, Delay, ITERATIONS, check};
+
+use super::HiveTeam;
+
+impl Constructs for HiveTeam {
+    fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+        match construct {
+            Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.members, |_| delay.wait())),
+            Construct::For => self.loops(times, self.members, Schedule::Static, delay),
+            Construct::ParallelFor => {
+                let body = |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
+                (0..times).for_each(|_| self.hive.par_for(0..self.members, Schedule::Static, body));
+            }
+            Construct::Barrier => self.each(times, |bee| {
+                delay.wait();
+                bee.barrier();
+            }),
+            Construct::Single => self.each(times, |bee| bee.single(|| delay.wait())),
+            Construct::Ordered => self.ordered(times as usize, delay),
+            Construct::Reduction => return self.reductions(times, delay),
+            Construct::Static => self.loops(times, self.iterations(), Schedule::Static, delay),
+            Construct::Static1 => self.loops(times, self.iterations(), Schedule::StaticChunk(1), delay),
+            Construct::Dynamic1 => self.loops(times, self.iterations(), Schedule::Dynamic(1), delay),
+            Construct::Guided1 => self.loops(times, self.iterations(), Schedule::Guided(1), delay),
+        }
+        Ok(())
+    }
+}
+
+impl HiveTeam {
+    fn iterations(&self) -> usize {
+        self.members * ITERATIONS as usize
+    }
+
+    /// Something so many times in one region.
+    fn each(&self, times: u64, body: impl Fn(&Bee<'_>) + Sync) {
+        self.hive.spmd(self.members, |bee| (0..times).for_each(|_| body(bee)));
+    }
+
+    fn loops(&self, times: u64, len: usize, schedule: Schedule, delay: Delay) {
+        let shared = Loop::new(0..len, schedule);
+        self.each(times, |bee| {
+            bee.for_each(&shared, |range| range.for_each(|_| delay.wait()));
+            bee.barrier();
+        });
+    }
+
+    fn ordered(&self, times: usize, delay: Delay) {
+        let turns = Ordered::new(0..times);
+        self.hive.par_for(0..times, Schedule::StaticChunk(1), |range, bee| {
+            range.for_each(|index| bee.ordered(&turns, index, || delay.wait()));
+        });
+    }
+
+    fn reductions(&self, times: u64, delay: Delay) -> Result<(), String> {
+        let sum = Reduction::per_team(0.0, |a, b| a + b);
+        let one = |range: Range<usize>| {
+            delay.wait();
+            range.len() as f64
+        };
+        let total: f64 = (0..times).map(|_| self.hive.par_reduce(0..self.members, Schedule::Static, &sum, one)).sum();
+        check(total, times, self.members)
+    }
+}
