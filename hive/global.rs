@@ -112,6 +112,32 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(range: Range<usize>, schedu
     global().par_for(range, schedule, body);
 }
 
+/// Runs a loop over the elements of a slice, to write to, on the [global](global()) hive. See [`Hive::par_for_mut`].
+///
+/// # Panics
+/// As [`Hive::par_for_mut`].
+#[inline]
+#[track_caller]
+pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    global().par_for_mut(data, schedule, body);
+}
+
+/// Runs a loop over the rows of a slice, to write to, on the [global](global()) hive. See [`Hive::par_rows_mut`].
+///
+/// # Panics
+/// As [`Hive::par_rows_mut`].
+#[inline]
+#[track_caller]
+pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    global().par_rows_mut(data, width, schedule, body);
+}
+
 /// Runs a loop on the [global](global()) hive that says more than its schedule. See [`Hive::par_loop`].
 ///
 /// # Panics

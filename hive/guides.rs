@@ -4,7 +4,7 @@
 ///
 /// # What this page names
 /// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`try_spmd`](crate::try_spmd), [`Bee`](crate::Bee), [`par_for`](crate::par_for), [`par_loop`](crate::par_loop),
-/// [`Loop`](crate::Loop), [`Schedule`](crate::Schedule), [`Tiles`](crate::Tiles), [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
+/// [`Loop`](crate::Loop), [`Schedule`](crate::Schedule), [`Tiles`](crate::Tiles), [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut), [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
 /// [`Reduction`](crate::Reduction), [`par_scan`](crate::par_scan). The second half is [`from_openmp_tasks`].
 pub mod from_openmp {}
 
@@ -21,7 +21,7 @@ pub mod from_openmp_tasks {}
 ///
 /// # What this page names
 /// [`par_reduce`](crate::par_reduce), [`Reduction`](crate::Reduction), [`par_for`](crate::par_for), [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
-/// [`Parts`](crate::Parts), [`PerBee`](crate::PerBee), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()), [`spawn_on`](crate::spawn_on),
+/// [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut), [`Parts`](crate::Parts), [`PerBee`](crate::PerBee), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()), [`spawn_on`](crate::spawn_on),
 /// [`broadcast`](crate::broadcast()), [`install`](crate::install), [`yield_now`](crate::yield_now), [`current`](crate::current), [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map),
 /// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::all_reduce`](crate::Bee::all_reduce), [`resize`](crate::resize), [`relax`](crate::relax).
 pub mod from_rayon {}

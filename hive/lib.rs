@@ -11,6 +11,10 @@
 //! - [`Bee::barrier`] lets them wait for each other; [`Bee::split`] says which part of a range is whose.
 //! - [`resize`] parks surplus members, so that their cores are free for others, and brings them back; [`settle`] waits until
 //!   those cores are free.
+//! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, by OpenMP's [schedules](Schedule); inside regions there are [`Bee::for_each`],
+//!   [`Bee::all_reduce`], [`Bee::single`] and so on. A [`Reduction`] says in its type how reproducible its result is.
+//! - [`Parts`] lends each member its part of a slice, to write to, and those of others to read; [`PerBee`] has a value for each.
+//! - [`hot`] keeps the members polling through a section of the program, [`relax`] sends them to sleep at once.
 //! - Between regions the same members run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`], [`broadcast`], [`install`].
 //! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its members are bound;
 //!   [`Hive::report`] says what is in effect, [`Hive::stats`] what has been done.
@@ -83,8 +87,8 @@ pub use collective::Ordered;
 pub use config::{Builder, SleepProtocol};
 pub use error::{BuildError, ResizeError, SpmdError};
 pub use global::{
-    broadcast, global, hot, install, join, par_for, par_loop, par_reduce, par_scan, relax, resize, scope, settle, spawn,
-    spawn_on, spmd, spmd_map, stats, try_spmd,
+    broadcast, global, hot, install, join, par_for, par_for_mut, par_loop, par_reduce, par_rows_mut, par_scan, relax, resize,
+    scope, settle, spawn, spawn_on, spmd, spmd_map, stats, try_spmd,
 };
 pub use hive::Hive;
 pub use loops::{Loop, Schedule, Tiles};

@@ -40,6 +40,20 @@ proptest! {
     }
 
     #[test]
+    fn loops_write_each_row_once(rows in 0usize..200, width in 1usize..5, chunk in 1usize..50, which in 0usize..5) {
+        let _alone = alone();
+        let schedule = [Schedule::Static, Schedule::StaticChunk(chunk), Schedule::Dynamic(chunk), Schedule::Guided(chunk), Schedule::Affinity][which];
+        let mut data = vec![0; rows * width];
+        hive::par_rows_mut(&mut data, width, schedule, |rows, part, _| {
+            assert_eq!(part.len(), rows.len() * width);
+            for (row, cells) in rows.zip(part.chunks_exact_mut(width)) {
+                cells.iter_mut().for_each(|cell| *cell += row + 1);
+            }
+        });
+        prop_assert!(data.iter().enumerate().all(|(i, cell)| *cell == i / width + 1));
+    }
+
+    #[test]
     fn uneven_parts_end_where_they_are_told(mut ends in proptest::collection::vec(0usize..100, 0..10)) {
         ends.push(100);
         ends.sort_unstable();
@@ -136,6 +150,11 @@ fn bad_parts_are_refused() {
     assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 3, 2))), &["10 elements", "rows of 3"]);
     assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 0, 2))), &["row of 0"]);
     assert_says(&message_of(|| drop(Parts::cut_at(&mut data.clone(), &[5, 3, 10]))), &["[5, 3, 10]"]);
+    assert_says(
+        &message_of(|| hive::par_rows_mut(&mut data.clone(), 3, Schedule::Static, |_, _, _| ())),
+        &["10 elements", "rows of 3"],
+    );
+    assert_says(&message_of(|| hive::par_rows_mut(&mut data.clone(), 0, Schedule::Static, |_, _, _| ())), &["row of 0"]);
     assert_says(&message_of(|| drop(Parts::cut_at(&mut data, &[5]))), &["Some(5)", "10 elements"]);
 }
 

@@ -2,7 +2,7 @@
 //!
 //!     cargo run --release --example nbody
 
-use hive::{Hive, Parts, Reduction, Schedule};
+use hive::{Hive, Reduction, Schedule};
 
 #[derive(Clone, Copy)]
 struct Body {
@@ -43,11 +43,9 @@ fn main() {
     let mut pulls = vec![[0.0; 3]; BODIES];
     hive.hot(|| {
         for _ in 0..STEPS {
-            let parts = Parts::new(&mut pulls, BODIES);
-            hive.par_for(0..BODIES, Schedule::Dynamic(8), |range, bee| {
-                range.for_each(|i| parts.take_number(bee, i)[0] = pull(&bodies[i], &bodies));
+            hive.par_for_mut(&mut pulls, Schedule::Dynamic(8), |range, pulls, _| {
+                pulls.iter_mut().zip(range).for_each(|(sum, i)| *sum = pull(&bodies[i], &bodies));
             });
-            drop(parts);
             for (body, pull) in bodies.iter_mut().zip(&pulls) {
                 body.speed = std::array::from_fn(|d| body.speed[d] + STEP * pull[d]);
                 body.at = std::array::from_fn(|d| body.at[d] + STEP * body.speed[d]);

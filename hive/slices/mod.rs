@@ -1,6 +1,7 @@
 //! Data that the members of a team share out among themselves, in safe Rust.
 
 mod loan;
+mod par_rows;
 mod parts;
 mod per_bee;
 
