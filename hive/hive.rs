@@ -177,7 +177,6 @@ impl Hive {
     #[track_caller]
     #[expect(unsafe_code, reason = "each member writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
-        let body = &body;
         // No more than there can be members: a region of `n` may be refused.
         results::collect(n.min(self.max_bees()), |inbox| {
             self.spmd(n, move |bee| {

@@ -38,6 +38,15 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, body: F) {
-        shared.in_region(self.bees(), |shared, team| self.spmd(team, |bee| bee.for_each(shared, |range| body(range, bee))));
+        if let Some(blocks) = shared.blocks() {
+            // All that a bee needs in one piece: each line of the caller's stack that it reads is a transfer.
+            return self.spmd(shared.members(self.bees()), move |bee| {
+                let block = blocks.of(bee.id(), bee.count());
+                if !block.is_empty() {
+                    body(block, bee);
+                }
+            });
+        }
+        shared.in_region(self.bees(), |shared, team| self.spmd(team, move |bee| bee.for_each(shared, |range| body(range, bee))));
     }
 }

@@ -38,7 +38,8 @@ pub struct Loop {
     schedule: Schedule,
     multiple: usize,
     min_work: usize,
-    board: OnceLock<Board>,
+    /// Not in here: its lines are not written to with the others each time that a loop is made.
+    board: OnceLock<Box<Board>>,
     /// The one round that is run, by a team for which the board has been made ready.
     only_round: Option<u16>,
 }
@@ -100,6 +101,15 @@ impl Loop {
         self.schedule
     }
 
+    /// The blocks, if it is dealt out in such.
+    pub(super) fn blocks(&self) -> Option<Blocks> {
+        (self.schedule == Schedule::Static).then(|| self.all_blocks())
+    }
+
+    fn all_blocks(&self) -> Blocks {
+        Blocks { start: self.range.start, end: self.range.end, multiple: self.multiple }
+    }
+
     /// How many of a team of `team` have something to do.
     pub(super) fn members(&self, team: usize) -> usize {
         (self.range.len() / self.min_work).clamp(1, team)
@@ -111,7 +121,7 @@ impl Loop {
         let (id, members) = (member.id() as usize, self.members(member.team() as usize));
         match self.schedule {
             Schedule::Static if id < members => {
-                let block = block(self.range.clone(), id, members, self.multiple);
+                let block = self.all_blocks().of(id, members);
                 if !block.is_empty() {
                     body.range(block);
                 }
@@ -211,7 +221,7 @@ impl Loop {
     #[track_caller]
     fn board(&self, member: &Member<'_>) -> &Board {
         let team = member.team();
-        let board = self.board.get_or_init(|| Board::new(team.max(member.crew().bees())));
+        let board = self.board.get_or_init(|| Box::new(Board::new(team.max(member.crew().bees()))));
         assert!(
             team as usize <= board.members(),
             "this loop was first run by a hive of {} members, and cannot be run by a team of {team}: make another Loop for that",
@@ -242,14 +252,25 @@ impl Units {
     }
 }
 
-/// The `id`th of `count` blocks of `range` that begin at multiples of `multiple`.
-#[inline]
-fn block(range: Range<usize>, id: usize, count: usize, multiple: usize) -> Range<usize> {
-    if multiple == 1 {
-        return split::block(range, id, count);
+/// Contiguous blocks, one a member.
+#[derive(Clone, Copy)]
+pub(super) struct Blocks {
+    start: usize,
+    end: usize,
+    multiple: usize,
+}
+
+impl Blocks {
+    /// The `id`th of `count`.
+    #[inline]
+    pub(super) fn of(self, id: usize, count: usize) -> Range<usize> {
+        let range = self.start..self.end;
+        if self.multiple == 1 {
+            return split::block(range, id, count);
+        }
+        let grain = Grain::new(&range, self.multiple, self.multiple);
+        grain.span(split::block(0..grain.count(), id, count))
     }
-    let grain = Grain::new(&range, multiple, multiple);
-    grain.span(split::block(0..grain.count(), id, count))
 }
 
 impl fmt::Debug for Loop {
@@ -289,6 +310,6 @@ impl Bee<'_> {
     #[track_caller]
     pub fn split_aligned(&self, range: Range<usize>, multiple: usize) -> Range<usize> {
         assert!(multiple > 0, "blocks cannot begin at multiples of 0");
-        block(range, self.id(), self.count(), multiple)
+        Blocks { start: range.start, end: range.end, multiple }.of(self.id(), self.count())
     }
 }

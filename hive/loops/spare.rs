@@ -18,20 +18,20 @@ thread_local! {
 
 /// A board that no region uses, every word of which has been through the same rounds.
 pub(super) struct Spare {
-    board: Board,
+    board: Box<Board>,
     /// The last round.
     round: u16,
 }
 
 /// A board for a team of `team`, and the round to run on it.
-pub(super) fn take(kind: Kind, team: u32) -> (Board, u16) {
+pub(super) fn take(kind: Kind, team: u32) -> (Box<Board>, u16) {
     let spare = with(kind, Cell::take).filter(|spare| spare.board.members() == team as usize);
-    let Spare { board, round } = spare.unwrap_or_else(|| Spare { board: Board::new(team), round: 0 });
+    let Spare { board, round } = spare.unwrap_or_else(|| Spare { board: Box::new(Board::new(team)), round: 0 });
     (board, round.wrapping_add(1))
 }
 
 /// Keeps a board whose team has been through `round`.
-pub(super) fn keep(kind: Kind, board: Board, round: u16) {
+pub(super) fn keep(kind: Kind, board: Box<Board>, round: u16) {
     with(kind, |spare| spare.set(Some(Spare { board, round })));
 }
 

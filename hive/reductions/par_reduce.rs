@@ -41,7 +41,7 @@ impl Hive {
         let op = &reduction.op;
         let result = match reduction.cut(&range, schedule, members) {
             Cut::Team => {
-                let parts = self.spmd_map(members, |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
+                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
                 parts.into_iter().flatten().reduce(op)
             }
             Cut::AsItComes => {

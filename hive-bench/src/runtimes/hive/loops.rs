@@ -10,11 +10,11 @@ use super::HiveTeam;
 
 impl Loops for HiveTeam {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        self.hive.spmd(self.members, |bee| body(bee.split(0..len)));
+        self.hive.par_for(0..len, Schedule::Static, move |range, _| body(range));
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
-        self.hive.par_for(0..len, Schedule::Dynamic(chunk), |range, _| body(range));
+        self.hive.par_for(0..len, Schedule::Dynamic(chunk), move |range, _| body(range));
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
