@@ -25,8 +25,13 @@ impl Member<'_> {
         if self.team() == 1 {
             return None;
         }
+        if self.is_astray() {
+            // The others may still be reading what it has shown at the barrier that it left.
+            self.barrier();
+            return None;
+        }
         let round = self.passed();
-        // SAFETY: this is the member's own slot, it is in this region, and comes to that barrier next.
+        // SAFETY: this is the member's own slot, it is in this region, has passed all barriers that it came to, and comes to that one next.
         unsafe { self.crew().slot(self.id()).pages.lay_out(self.region(), round, values) };
         self.barrier();
         (self.passed() > round).then_some(Shown { member: self, round, values: PhantomData })
@@ -43,7 +48,7 @@ impl<T: Copy + 'static> Shown<'_, T> {
     pub(crate) fn count(&self, id: u32) -> usize {
         self.assert_fresh();
         let member = self.member;
-        // SAFETY: the members are of one team; this one has passed the barrier and none since.
+        // SAFETY: the members are of one team; this one has passed the barrier and come to none since.
         let count = unsafe { member.crew().slot(id).pages.count::<T>(member.region(), self.round) };
         count.unwrap_or_else(|| mismatch(self.round, id, member.id()))
     }
@@ -66,7 +71,7 @@ impl<T: Copy + 'static> Shown<'_, T> {
     #[track_caller]
     fn assert_fresh(&self) {
         assert!(
-            self.member.passed() == self.round + 1,
+            self.member.passed() == self.round + 1 && !self.member.is_astray(),
             "an operation on values of all members must not wait for the members itself"
         );
     }

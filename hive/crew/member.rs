@@ -17,6 +17,8 @@ pub(crate) struct Member<'c> {
     base: Base,
     /// The barriers passed so far.
     passed: Cell<u64>,
+    /// Whether it has left a barrier without passing it. Others may have passed that one, and read what it has shown there.
+    is_astray: Cell<bool>,
     /// The size that its body wants the hive to have afterwards. 0: none.
     wish: Cell<u32>,
 }
@@ -24,7 +26,7 @@ pub(crate) struct Member<'c> {
 impl<'c> Member<'c> {
     #[inline(always)]
     pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, base: Base) -> Self {
-        Self { crew, id, team, region, base, passed: Cell::new(0), wish: Cell::new(0) }
+        Self { crew, id, team, region, base, passed: Cell::new(0), is_astray: Cell::new(false), wish: Cell::new(0) }
     }
 
     /// The member of a team that is only its caller: it starts and meets nobody.
@@ -54,6 +56,12 @@ impl<'c> Member<'c> {
     #[inline(always)]
     pub(crate) fn passed(&self) -> u64 {
         self.passed.get()
+    }
+
+    /// Whether it has left a barrier of its region without passing it. It will pass none after that: the region is poisoned.
+    #[inline(always)]
+    pub(super) fn is_astray(&self) -> bool {
+        self.is_astray.get()
     }
 
     /// Notes a size that the hive is to have after this region, whose team is its caller alone.
@@ -129,6 +137,7 @@ impl<'c> Member<'c> {
             // At once: the body may catch the panic below, and the counts are uneven from here on.
             self.crew.poison(self.team);
         }
+        self.is_astray.set(true);
         if std::thread::panicking() {
             return;
         }

@@ -57,7 +57,7 @@ impl Pages {
     /// Lays out `values` for the barrier after the `round` passed so far in `region`.
     ///
     /// # Safety
-    /// The caller is the pages' member, in that region, and has not come to that barrier.
+    /// The caller is the pages' member, in that region, has passed all barriers that it has come to, and not come to that one.
     pub(super) unsafe fn lay_out<T: Copy + Send + 'static>(&self, region: u64, round: u64, values: &[T]) {
         let which = (round % 2) as usize;
         let heading = Heading { region, round, of: TypeId::of::<T>(), count: values.len() };
@@ -86,7 +86,7 @@ impl Pages {
     /// How many values of type `T` were laid out for the barrier after the `round` passed in `region`. None: it came there for something else.
     ///
     /// # Safety
-    /// The caller is of the same team, in that region, and has passed that barrier and none after it.
+    /// The caller is of the same team, in that region, and has passed that barrier and come to none after it.
     pub(super) unsafe fn count<T: 'static>(&self, region: u64, round: u64) -> Option<usize> {
         // SAFETY: the page's member writes to it next when the caller has come to its next barrier.
         let heading = self.pages[(round % 2) as usize].with(|page| unsafe { (*page).heading });

@@ -75,6 +75,13 @@ impl Hive {
         Self::rising(hired, bees, policy).up(hired)
     }
 
+    /// Of `bees` members, who poll. The play is still to begin.
+    pub(crate) fn assembled(bees: u32, policy: WaitPolicy) -> Self {
+        let hive = Self::rising(bees, bees, policy);
+        hive.settle_in(bees);
+        hive
+    }
+
     /// As `staffed`, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         Self::with(hired, policy, sleep).raise(hired, bees).up(hired)
@@ -88,10 +95,14 @@ impl Hive {
     }
 
     fn up(self, hired: u32) -> Self {
-        // Each gets as far as it can before the others.
-        (0..2 * hired).for_each(|_| thread::yield_now());
+        self.settle_in(hired);
         stage::play();
         self
+    }
+
+    fn settle_in(&self, hired: u32) {
+        // Each gets as far as it can before the others.
+        (0..2 * hired).for_each(|_| thread::yield_now());
     }
 
     /// As `staffed`, and the bees have just been woken for the first time. The play is still to begin.

@@ -31,10 +31,12 @@ pub(crate) fn set() {
     VAIN.set(0);
 }
 
-/// From here on all orders are explored.
+/// From here on all orders are explored, unless they are already.
 pub(crate) fn play() {
-    STAGE.set(Stage::Play);
-    loom::explore();
+    if now() == Stage::Setting {
+        STAGE.set(Stage::Play);
+        loom::explore();
+    }
 }
 
 /// What comes now is run in one order only.

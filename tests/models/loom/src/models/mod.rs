@@ -2,6 +2,7 @@
 
 mod barrier;
 mod end;
+mod exchange;
 mod panics;
 mod resize;
 mod settle;
@@ -50,6 +51,7 @@ pub(crate) fn all() -> Vec<Model> {
         end::MODELS,
         turn::MODELS,
         tasks::MODELS,
+        exchange::MODELS,
     ];
     groups.into_iter().flatten().copied().collect()
 }
