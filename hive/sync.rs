@@ -6,7 +6,7 @@
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
 
-use std::sync::PoisonError;
+use std::sync::{PoisonError, atomic};
 use std::time::Duration;
 
 use crate::asymmetric_fence;
@@ -24,6 +24,13 @@ pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 /// So many sleepers one member wakes by itself; of more it has others wake a part.
 pub(crate) const CALLS_BY_ONE: u32 = 4;
+
+/// A number that no other crew of the process has.
+pub(crate) fn number_of_crew() -> u64 {
+    static CREWS: atomic::AtomicU64 = atomic::AtomicU64::new(1);
+    // Relaxed: all additions to one word differ.
+    CREWS.fetch_add(1, Ordering::Relaxed)
+}
 
 /// How often a thread has to take the turn by itself before it is reserved to it. To end a reservation costs some 20 us, about a tenth of what so
 /// many regions take.

@@ -328,6 +328,20 @@ fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
 }
 
 #[test]
+fn a_loop_goes_on_in_another_hive_after_a_panic() {
+    let _alone = alone();
+    hush("as expected");
+    for schedule in [Schedule::Dynamic(1), Schedule::Affinity, Schedule::Guided(1)] {
+        for _ in 0..20 {
+            let shared = Loop::new(0..100, schedule);
+            message_of(|| Hive::new(2).unwrap().spmd(2, |bee| bee.for_each(&shared, |_| panic!("as expected"))));
+            // Perhaps where the other one was in memory.
+            assert_covers(deal(&Hive::new(2).unwrap(), 2, &shared).concat(), 0..100, &format!("{schedule:?}"));
+        }
+    }
+}
+
+#[test]
 fn bad_loops_are_refused_with_what_is_wrong() {
     let _alone = alone();
     hush("");

@@ -124,6 +124,16 @@ fn a_part_is_lent_to_one_writer_or_to_readers() {
 }
 
 #[test]
+fn a_part_goes_from_hive_to_hive() {
+    let _alone = alone();
+    let mut data = vec![0; 10];
+    let parts = Parts::new(&mut data, 2);
+    // As far as either hive knows, this is its first region.
+    Hive::new(2).unwrap().spmd(2, |bee| parts.take(bee).fill(1));
+    Hive::new(2).unwrap().spmd(2, |bee| assert_eq!(parts.read(bee, 1 - bee.id())[..], [1; 5]));
+}
+
+#[test]
 fn a_part_comes_back_from_a_member_that_panics() {
     let _alone = alone();
     hush("as expected");

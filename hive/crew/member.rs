@@ -52,6 +52,20 @@ impl<'c> Member<'c> {
         self.region
     }
 
+    /// A number for its region that those of other regions do not have, be it of other crews.
+    #[inline(always)]
+    pub(crate) fn region_key(&self) -> u64 {
+        // Odd factors far from one another and from small numbers: that two regions have the same, or two phases, is a chance of 2^-64.
+        let crew = self.crew.settled.number.wrapping_mul(0xd6e8_feb8_6659_fd93);
+        self.region.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(crew)
+    }
+
+    /// A number for the phase of its region that it is in, from one barrier to the next. The other members have the same there, and no other phase has it, of whatever region.
+    #[inline(always)]
+    pub(crate) fn phase_key(&self) -> u64 {
+        self.region_key().wrapping_add(self.passed())
+    }
+
     /// The barriers that it has passed in its region.
     #[inline(always)]
     pub(crate) fn passed(&self) -> u64 {

@@ -60,7 +60,7 @@ pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
 
-use crate::sync::{Activity, Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy};
+use crate::sync::{Activity, Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew};
 
 /// The largest team that meets in the signal's own line. See `Signal::near`.
 const NEAR_TEAM: u32 = 4;
@@ -90,6 +90,8 @@ struct Settled {
     /// One a member, made when it is hired; the queen's is there from the start.
     slots: Box<[OnceLock<Box<Slot>>]>,
     neighbours: Neighbours,
+    /// No other crew has it.
+    number: u64,
     /// What members write down of what they are doing.
     notes: Notes,
 }
@@ -112,7 +114,7 @@ impl Crew {
             panics: Panics::new(),
             single: Single::new(),
             posts: policy.poll().map(|_| Posts::new()),
-            settled: CachePadded::new(Settled { policy, slots, neighbours, notes: Notes::default() }),
+            settled: CachePadded::new(Settled { policy, slots, neighbours, number: number_of_crew(), notes: Notes::default() }),
         }
     }
 

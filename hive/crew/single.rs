@@ -14,9 +14,6 @@ impl Single {
     }
 }
 
-/// Barriers of a region that keys tell apart from those of the next region.
-const BARRIER_BITS: u32 = 24;
-
 impl Member<'_> {
     /// Whether this member is the first of its team to ask, since the barrier that it has passed last.
     #[inline]
@@ -25,7 +22,7 @@ impl Member<'_> {
             return true;
         }
         // All members ask between the same two barriers, so all come with the same key, and with another one than the time before.
-        let key = (self.region() << BARRIER_BITS).wrapping_add(self.passed() + 1);
+        let key = self.phase_key();
         let word = &self.crew().single.0;
         // Relaxed: decides who is first and hands nothing over; the barrier at the end does.
         let last = word.load(Ordering::Relaxed);

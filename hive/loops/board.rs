@@ -60,19 +60,21 @@ impl Board {
 
     /// Sees that the board is for the region that `member` is in: the first that comes makes it so.
     fn open(&self, member: &Member<'_>) {
-        let key = key(member);
+        let key = member.region_key().max(OPENING + 1);
         // Acquire: pairs with the Release below; the words are as new.
         let mut region = self.region.load(Ordering::Acquire);
         while region != key {
-            // Acquire: pairs with the Release of the region before, should it have been another hive's; else with nothing: that region is over.
-            if region != OPENING && self.region.compare_exchange(region, OPENING, Ordering::Acquire, Ordering::Relaxed).is_ok() {
+            // Relaxed, both: the region that the words were for is over, and whatever its members did to them has happened before this one began.
+            if region != OPENING && self.region.compare_exchange(region, OPENING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
                 self.queue.reset();
                 self.shares.iter().for_each(Share::reset);
                 // Release: pairs with the Acquire above.
                 self.region.store(key, Ordering::Release);
                 return;
             }
+            // Relaxed: looked at again below.
             member.wait_until(|| self.region.load(Ordering::Relaxed) != OPENING);
+            // Acquire: as above.
             region = self.region.load(Ordering::Acquire);
         }
     }
@@ -85,12 +87,4 @@ impl Board {
         let block = split::block(0..units as usize, id as usize, members);
         block.start as u32..block.end as u32
     }
-}
-
-/// A number for the region that `member` is in. Neither of two regions that may come to a board one after the other has the other's.
-fn key(member: &Member<'_>) -> u64 {
-    let crew = std::ptr::from_ref(member.crew()).addr() as u64;
-    // An odd factor spreads the epochs over all bits, the crew's address among them.
-    let key = member.region().wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ crew;
-    if key <= OPENING + 1 { OPENING + 2 } else { key }
 }

@@ -41,7 +41,7 @@ impl Word {
     }
 }
 
-/// The time between two barriers of a region: the region's epoch and the barriers passed, as far as there is room. A team of one has no phases.
+/// The time between two barriers of a region, by its key, as far as there is room. A team of one has no phases.
 ///
 /// Members in the same phase do not know of one another how far they are. So what one reads no other may write in the same phase, even if it happens to do so
 /// at another time; told by the phase, such a mistake is found each time, not now and then.
@@ -49,16 +49,11 @@ impl Word {
 pub(super) struct Phase(u64);
 
 impl Phase {
-    const BARRIER_BITS: u32 = 24;
     const BITS: u32 = 64 - Word::PHASE_SHIFT;
 
     pub(super) fn of(bee: &Bee<'_>) -> Self {
-        let (region, passed) = (bee.member.region(), bee.member.passed());
-        if region == 0 {
-            return Self(0);
-        }
-        let phase = (region << Self::BARRIER_BITS) | (passed & ((1 << Self::BARRIER_BITS) - 1));
-        Self(phase & ((1 << Self::BITS) - 1))
+        let key = if bee.member.team() == 1 { 0 } else { bee.member.phase_key() };
+        Self(key & ((1 << Self::BITS) - 1))
     }
 
     fn is_same(self, other: Self) -> bool {

@@ -42,6 +42,11 @@ pub(crate) use wait::{Hold, WaitPolicy};
 
 use crate::stage;
 
+/// There is one crew in a model.
+pub(crate) fn number_of_crew() -> u64 {
+    1
+}
+
 /// As few as can be.
 pub(crate) const CALLS_BY_ONE: u32 = 1;
 

@@ -38,6 +38,11 @@ pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
 pub(crate) use wait::{Hold, WaitPolicy};
 
+/// There is one crew in a scene.
+pub(crate) fn number_of_crew() -> u64 {
+    1
+}
+
 /// As few as can be.
 pub(crate) const CALLS_BY_ONE: u32 = 1;
 
