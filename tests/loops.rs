@@ -5,12 +5,13 @@
 mod common;
 
 use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Dice, alone, assert_says, hush, message_of, until};
+use common::{Dice, Gate, alone, assert_says, hush, message_of, until};
 use hive::{Hive, Loop, Schedule, Tiles};
 use proptest::prelude::*;
 
@@ -325,6 +326,46 @@ fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
         let shared = Loop::new(0..100, schedule);
         assert_covers(deal(&hive, 3, &shared).concat(), 0..100, "afterwards");
     }
+}
+
+#[test]
+fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
+    let _alone = alone();
+    hush("as expected");
+    let hive = Hive::new(3).unwrap();
+    for schedule in SCHEDULES {
+        let (shared, done) = (Loop::new(0..100, schedule), AtomicUsize::new(0));
+        hive.spmd(3, |bee| {
+            // Nobody, if the others have taken all.
+            let _ = catch_unwind(AssertUnwindSafe(|| bee.for_each(&shared, |_| panic!("as expected"))));
+            bee.for_each(&shared, |range| _ = done.fetch_add(range.len(), Ordering::Relaxed));
+        });
+        assert_eq!(done.into_inner(), 100, "{schedule:?}");
+    }
+}
+
+#[test]
+fn nobody_waits_for_another_round_s_batch() {
+    let _alone = alone();
+    let hive = Hive::new(2).unwrap();
+    let (shared, in_batch, is_next) = (Loop::new(0..100_000, Schedule::Dynamic(1)), Gate::new(), Gate::new());
+    hive.spmd(2, |bee| {
+        // The queen's first index keeps her in this round until the other is in the middle of the next.
+        bee.for_each(&shared, |range| {
+            if range.start == 0 {
+                in_batch.wait_for(1);
+            }
+        });
+        if bee.is_queen() {
+            is_next.come();
+        }
+        bee.for_each(&shared, |range| {
+            if range.start == 60_000 {
+                in_batch.come();
+                is_next.wait_for(1);
+            }
+        });
+    });
 }
 
 #[test]

@@ -50,12 +50,15 @@ impl Board {
     /// Begins a round as `member`. Returns its number, as the words of shares have it.
     pub(super) fn begin_round(&self, member: &Member<'_>) -> u16 {
         self.open(member);
-        let rounds = self.share(member.id()).count_round();
+        let own = self.share(member.id());
+        let rounds = own.count_round();
         if rounds % ROUNDS_TOGETHER == ROUNDS_TOGETHER - 1 {
             member.barrier();
         }
         // 0 is the round of new words.
-        rounds.wrapping_add(1) as u16
+        let round = rounds.wrapping_add(1) as u16;
+        own.forsake_before(round);
+        round
     }
 
     /// Sees that the board is for the region that `member` is in: the first that comes makes it so.

@@ -101,6 +101,11 @@ impl Share {
         rounds
     }
 
+    /// Its member gives up what it has left of the round before `round`, which it has left by a panic that its body caught.
+    pub(super) fn forsake_before(&self, round: u16) {
+        self.claim(round.wrapping_sub(1), &(0..0), |left| left);
+    }
+
     /// How much is left in `round`.
     pub(crate) fn left(&self, round: u16, block: &Range<u32>) -> Range<u32> {
         Word(self.word.load(Ordering::Relaxed)).left_in(round, block)
@@ -188,9 +193,11 @@ impl Share {
         self.is_wanted.load(Ordering::Relaxed)
     }
 
-    /// Asks its member for the rest of its batch. Says whether there is one.
-    pub(super) fn ask(&self) -> bool {
-        let in_batch = self.in_batch.load(Ordering::Relaxed);
+    /// Asks its member for the rest of its batch. Says whether there is one that it can give back in `round`: for one of another round nobody of this one needs to wait,
+    /// and its member may be waiting for them.
+    pub(super) fn ask(&self, round: u16) -> bool {
+        let is_in_round = Word(self.word.load(Ordering::Relaxed)).round() == round;
+        let in_batch = is_in_round && self.in_batch.load(Ordering::Relaxed);
         if in_batch && !self.is_wanted() {
             self.is_wanted.store(true, Ordering::Relaxed);
         }

@@ -287,6 +287,8 @@ impl Bee<'_> {
     /// A range is a block or a chunk, as the schedule has it; its indices rise from one call to the next, except after what has been taken from others. Returns when no indices are left to be had: other members
     /// may still be at theirs, so there has to be a [`barrier`](Self::barrier) before what they wrote is read, as after OpenMP's `nowait`.
     ///
+    /// If `body` panics, and the panic is caught inside the region, some of the other indices of that run may be left out as well; later runs are complete again.
+    ///
     /// All members must run it equally often in a region. A loop may be run again, in the same region and in later ones, but by one team at a time: it has to be
     /// made outside the region. (One that each member makes for itself is run by each member alone.)
     ///

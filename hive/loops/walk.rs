@@ -89,9 +89,9 @@ impl Walk<'_> {
         (most > 0).then_some(id)
     }
 
-    /// Asks those in the middle of a batch for the rest of it, and waits a moment. Says whether there are any.
+    /// Asks those in the middle of a batch of this round for the rest of it, and waits a moment. Says whether there are any.
     fn ask(&self) -> bool {
-        let asked = self.others().filter(|id| self.board.share(*id).ask()).count() > 0;
+        let asked = self.others().filter(|id| self.board.share(*id).ask(self.round)).count() > 0;
         if asked {
             let mut looks = 0;
             self.member.wait_until(|| {
