@@ -10,9 +10,13 @@ mod data;
 mod driver;
 mod errand;
 mod hive;
+#[allow(dead_code, reason = "whole, as in the library")]
+mod loops;
 mod models;
 mod mutation;
 mod rounds;
+#[path = "../../../../hive/split.rs"]
+mod split;
 mod stage;
 mod sync;
 mod verdict;

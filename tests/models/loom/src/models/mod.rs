@@ -3,9 +3,11 @@
 mod barrier;
 mod end;
 mod exchange;
+mod loops;
 mod panics;
 mod resize;
 mod settle;
+mod shares;
 mod start;
 mod tasks;
 mod turn;
@@ -52,6 +54,8 @@ pub(crate) fn all() -> Vec<Model> {
         turn::MODELS,
         tasks::MODELS,
         exchange::MODELS,
+        shares::MODELS,
+        loops::MODELS,
     ];
     groups.into_iter().flatten().copied().collect()
 }

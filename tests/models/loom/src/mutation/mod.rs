@@ -1,6 +1,6 @@
 //! One operation of the protocol, broken: which one and how is named by the environment, so that the files under test stay as they are.
 //!
-//! A mutant is named like `signal.rs:store#1=relaxed`: the file below `hive/crew/`, the operation, its number among those of that
+//! A mutant is named like `signal.rs:store#1=relaxed`: the file below `hive/crew/` or `hive/loops/`, the operation, its number among those of that
 //! name in the file, and the change. See [`Change`].
 
 mod change;

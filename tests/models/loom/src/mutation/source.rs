@@ -4,6 +4,9 @@ use std::fs;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 
+/// Where the protocol files are, below `hive/`.
+const FOLDERS: [&str; 2] = ["crew", "loops"];
+
 /// What `crate::sync`'s atomics can do.
 const OPERATIONS: [&str; 12] = [
     "load",
@@ -43,8 +46,8 @@ impl Site {
 
 /// All atomic operations in the protocol files.
 pub(crate) fn sites() -> Vec<Site> {
-    let crew = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../hive/crew");
-    let mut files = files_under(Path::new(crew));
+    let library = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../hive"));
+    let mut files: Vec<_> = FOLDERS.iter().flat_map(|folder| files_under(&library.join(folder))).collect();
     files.sort();
     files
         .iter()

@@ -1,0 +1,72 @@
+//! Loops that a team shares out: each unit of each round is run once, however far apart the members are.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Model;
+use crate::crew::Member;
+use crate::hive::{HOT, Hive};
+use crate::loops::{Loop, Way};
+use crate::stage;
+
+use Way::{FromQueue, InParts, OneByOne};
+
+pub(super) const MODELS: &[Model] = &[
+    Model::up_to(2, "loop_round", "two members, a round of two units", || rounds(OneByOne, 2, 2, 1)),
+    Model::up_to(1, "loop_batch", "two members, a round of three units, of which two are claimed at once", || {
+        rounds(OneByOne, 2, 3, 1)
+    }),
+    Model::up_to(1, "loop_parts", "two members, a round of four units in parts", || rounds(InParts, 2, 4, 1)),
+    Model::up_to(3, "loop_queue", "two members, two rounds from one queue", || rounds(FromQueue, 2, 3, 2)),
+    Model::up_to(1, "loop_rounds", "two members, two rounds of a unit", || rounds(OneByOne, 2, 1, 2)),
+    Model::up_to(1, "loop_rounds_parts", "the same in parts", || rounds(InParts, 2, 1, 2)),
+    Model::up_to(1, "loop_barriers", "two members, two rounds with a barrier after each", with_barriers),
+    Model::up_to(1, "loop_regions", "a round in a second region", || regions(OneByOne)),
+    Model::up_to(2, "loop_regions_queue", "the same from one queue", || regions(FromQueue)),
+];
+
+/// A region of so many rounds, one straight after the other.
+fn rounds(way: Way, team: u32, units: u32, rounds: u32) {
+    let hive = Hive::assembled(team, HOT);
+    let shared = Loop::new(way, team, units, rounds);
+    within(&hive, team, |member| (0..rounds).for_each(|round| shared.run(member, round, |_| {})));
+    (0..rounds).for_each(|round| shared.assert_run(round));
+    hive.end();
+}
+
+/// A region of which only what `body` does is explored, not how it begins and ends.
+fn within(hive: &Hive, team: u32, body: impl Fn(&Member<'_>) + Sync) {
+    // Not seen by loom.
+    let at_work = AtomicU32::new(team);
+    hive.region(team, |member| {
+        member.barrier();
+        stage::play();
+        body(member);
+        if at_work.fetch_sub(1, Ordering::Relaxed) == 1 {
+            stage::end();
+        }
+    });
+}
+
+fn with_barriers() {
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(OneByOne, 2, 2, 2);
+    within(&hive, 2, |member| {
+        for round in 0..2 {
+            shared.run(member, round, |_| {});
+            member.barrier();
+            shared.assert_run(round);
+        }
+    });
+    hive.end();
+}
+
+/// The board is made as new by who comes first to the second region.
+fn regions(way: Way) {
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(way, 2, 2, 2);
+    hive.region(2, |member| shared.run(member, 0, |_| {}));
+    shared.assert_run(0);
+    within(&hive, 2, |member| shared.run(member, 1, |_| {}));
+    shared.assert_run(1);
+    hive.end();
+}
