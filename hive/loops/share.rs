@@ -255,6 +255,26 @@ mod tests {
     }
 
     #[test]
+    fn only_who_could_give_back_in_this_round_is_asked() {
+        let (share, block) = (Share::new(), 0..4);
+        assert_eq!(share.claim(2, &block, |_| 2), None);
+        assert_eq!(share.claim(1, &block, |_| 2), Some(0..2));
+        assert!(!share.ask(1), "it is in no batch");
+        let _in_batch = share.in_batch();
+        assert!(!share.ask(2) && !share.is_wanted());
+        assert!(share.ask(1) && share.is_wanted());
+    }
+
+    #[test]
+    fn what_was_left_by_a_panic_is_forsaken() {
+        let (share, block) = (Share::new(), 0..4);
+        share.forsake_before(1);
+        assert_eq!(share.claim(1, &block, |_| 1), Some(0..1));
+        share.forsake_before(2);
+        assert_eq!(share.claim(2, &block, |_| 9), Some(0..4));
+    }
+
+    #[test]
     fn rounds_wrap() {
         let (share, block) = (Share::new(), 0..1);
         for round in 1..=200_000_u32 {

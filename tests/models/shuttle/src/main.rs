@@ -1,4 +1,4 @@
-//! The hive's protocols under shuttle: the very files of `hive/crew/`, with shuttle's primitives for `crate::sync`, many bees and
+//! The hive's protocols under shuttle: the very files of `hive/crew/` and `hive/loops/`, with shuttle's primitives for `crate::sync`, many bees and
 //! random schedules.
 //!
 //! See `tests/models/README.md`.
@@ -8,9 +8,13 @@
 mod crew;
 
 mod hive;
+#[allow(dead_code, reason = "whole, as in the library")]
+mod loops;
 mod quiet;
 mod rounds;
 mod scenes;
+#[path = "../../../../hive/split.rs"]
+mod split;
 mod sync;
 
 use std::process::ExitCode;

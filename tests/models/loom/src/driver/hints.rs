@@ -4,7 +4,11 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 22] = [
+const HINTS: [(&str, &[&str]); 26] = [
+    ("share.rs", &["share"]),
+    ("queue.rs", &["loop_queue"]),
+    ("board.rs", &["loop_regions_queue", "loop_batch"]),
+    ("single.rs", &["first"]),
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),

@@ -57,7 +57,8 @@ impl Lone {
     pub(crate) fn run(&self, round: u16, units: Range<u32>) {
         for unit in units {
             let runs = self.of(round, unit);
-            runs.set(runs.get() + 1);
+            assert_eq!(runs.get(), 0, "runs of unit {unit} in round {round} before this one");
+            runs.set(1);
         }
     }
 

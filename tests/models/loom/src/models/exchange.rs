@@ -27,8 +27,9 @@ pub(super) const MODELS: &[Model] = &[
         "the same, and another that leaves the next barrier looks again at what it has kept",
         || broken(look_again),
     ),
-    Model::up_to(3, "first", "one of two members is first, between each two barriers of two regions", || first(2, 2)),
-    Model::up_to(1, "first_three", "one of three members is first", || first(3, 1)),
+    Model::up_to(3, "first", "one of two members is first, twice", || first(2, 2, 1)),
+    Model::up_to(3, "first_regions", "one of two members is first, in each of two regions", || first(2, 1, 2)),
+    Model::up_to(1, "first_three", "one of three members is first, twice", || first(3, 2, 1)),
 ];
 
 /// What member `id` shows: more than fits on a page, each second time.
@@ -114,14 +115,13 @@ fn look_again(member: &Member<'_>) {
     }
 }
 
-fn first(team: u32, regions: u32) {
-    const TIMES: u32 = 2;
+fn first(team: u32, times: u32, regions: u32) {
     let hive = Hive::staffed(team, team, HOT);
-    let runs = data(TIMES * regions);
+    let runs = data(times * regions);
     for region in 0..regions {
         hive.region(team, |member| {
-            for time in 0..TIMES {
-                let runs = &runs[(region * TIMES + time) as usize];
+            for time in 0..times {
+                let runs = &runs[(region * times + time) as usize];
                 if member.is_first() {
                     runs.set(runs.get() + 1);
                 }

@@ -1,5 +1,6 @@
 //! Loops that a team shares out: each unit of each round is run once, however far apart the members are.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Model;
@@ -12,7 +13,7 @@ use Way::{FromQueue, InParts, OneByOne};
 
 pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "loop_round", "two members, a round of two units", || rounds(OneByOne, 2, 2, 1)),
-    Model::up_to(1, "loop_batch", "two members, a round of three units, of which two are claimed at once", || {
+    Model::up_to(2, "loop_batch", "two members, a round of three units, of which two are claimed at once", || {
         rounds(OneByOne, 2, 3, 1)
     }),
     Model::up_to(1, "loop_parts", "two members, a round of four units in parts", || rounds(InParts, 2, 4, 1)),
@@ -22,6 +23,8 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(1, "loop_barriers", "two members, two rounds with a barrier after each", with_barriers),
     Model::up_to(1, "loop_regions", "a round in a second region", || regions(OneByOne)),
     Model::up_to(2, "loop_regions_queue", "the same from one queue", || regions(FromQueue)),
+    Model::up_to(1, "loop_regions_after_panic", "the same after a round that both have left by a panic", regions_after_panic),
+    Model::up_to(1, "loop_caught", "a round after one that both have left by a panic, in the same region", caught),
 ];
 
 /// A region of so many rounds, one straight after the other.
@@ -57,6 +60,31 @@ fn with_barriers() {
             shared.assert_run(round);
         }
     });
+    hive.end();
+}
+
+/// A round that each member leaves by a panic of its first unit, if it gets one.
+fn leave(shared: &Loop, member: &Member<'_>) {
+    let _ = catch_unwind(AssertUnwindSafe(|| shared.run(member, 0, |_| resume_unwind(Box::new("as expected")))));
+}
+
+fn regions_after_panic() {
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(InParts, 2, 4, 2);
+    hive.region(2, |member| leave(&shared, member));
+    within(&hive, 2, |member| shared.run(member, 1, |_| {}));
+    shared.assert_run(1);
+    hive.end();
+}
+
+fn caught() {
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(InParts, 2, 4, 2);
+    within(&hive, 2, |member| {
+        leave(&shared, member);
+        shared.run(member, 1, |_| {});
+    });
+    shared.assert_run(1);
     hive.end();
 }
 

@@ -1,6 +1,7 @@
 //! The scenes: long scripts with many bees, whose sizes and orders are drawn anew in each execution.
 
 mod end;
+mod loops;
 mod panics;
 mod queens;
 mod regions;
@@ -23,7 +24,7 @@ impl Scene {
     }
 }
 
-pub(crate) const SCENES: [Scene; 11] = [
+pub(crate) const SCENES: [Scene; 12] = [
     Scene::new("regions", "teams of all sizes in a hive of 15 bees", 6_000, regions::of_all_sizes),
     Scene::new("barriers", "teams of all sizes with barriers", 6_000, regions::with_barriers),
     Scene::new("hire", "a hive that grows from one member with its regions", 8_000, regions::growing),
@@ -41,6 +42,7 @@ pub(crate) const SCENES: [Scene; 11] = [
         2_000,
         tasks::that_wait_for_one_another,
     ),
+    Scene::new("loops", "loops shared out and values shown in teams of up to 8, round after round", 12_000, loops::of_teams),
     Scene::new("end", "a hive ends while its bees do anything but a region", 15_000, end::at_any_time),
 ];
 

@@ -1,0 +1,72 @@
+//! The loops of `hive/loops/`: the very files by which a team shares one out.
+
+#[path = "../../../../hive/loops/board.rs"]
+mod board;
+mod pace;
+#[path = "../../../../hive/loops/queue.rs"]
+mod queue;
+#[path = "../../../../hive/loops/share.rs"]
+mod share;
+#[path = "../../../../hive/loops/walk.rs"]
+mod walk;
+
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use board::Board;
+use walk::Walk;
+
+use crate::crew::Member;
+
+/// How a loop is shared out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// Units one by one, from the own share: `Dynamic`.
+    OneByOne,
+    /// Parts of the own share: `Affinity`.
+    InParts,
+    /// Some units at a time, from one queue: `Guided` and `Factoring`.
+    FromQueue,
+}
+
+/// A loop that a team runs again and again.
+pub(crate) struct Loop {
+    way: Way,
+    board: Board,
+    /// How often each unit has been run, of all rounds together. Not seen by shuttle.
+    runs: Vec<AtomicU32>,
+}
+
+impl Loop {
+    /// Of so many units, for teams of up to `members`.
+    pub(crate) fn new(way: Way, members: u32, units: u32) -> Self {
+        Self { way, board: Board::new(members), runs: (0..units).map(|_| AtomicU32::new(0)).collect() }
+    }
+
+    /// Runs a member's part of a round.
+    pub(crate) fn run(&self, member: &Member<'_>) {
+        let (team, units) = (member.team() as usize, self.runs.len());
+        let round = self.board.begin_round(member);
+        let walk = Walk { board: &self.board, member, round, members: team, units: units as u32 };
+        match self.way {
+            Way::OneByOne => walk.one_by_one(|unit| self.count(unit)),
+            Way::InParts => walk.in_parts(|part| part.for_each(|unit| self.count(unit))),
+            Way::FromQueue => {
+                while let Some(part) = self.board.queue().take(round, units, |next| queue::guided(next, units, team, 1)) {
+                    part.for_each(|unit| self.count(unit as u32));
+                }
+            }
+        }
+    }
+
+    fn count(&self, unit: u32) {
+        self.runs[unit as usize].fetch_add(1, Ordering::Relaxed);
+        // Others may come in between any two units.
+        shuttle::thread::yield_now();
+    }
+
+    /// The number of times that all units have been run, if that is the same for all.
+    pub(crate) fn assert_rounds(&self, rounds: u32) {
+        let runs: Vec<_> = self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
+        assert!(runs.iter().all(|runs| *runs == rounds), "{:?}: runs of each unit in {rounds} rounds: {runs:?}", self.way);
+    }
+}
