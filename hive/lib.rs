@@ -32,7 +32,7 @@
 //! [`guides`] has the constructs of OpenMP and of Rayon beside those of hive.
 //!
 //! # How it works
-//! How a region starts, how its members meet, how the hive is resized while it runs, and how members without work sleep is described, and proved, in `protocols`
+//! How a region starts, how its members meet, how the hive is resized while it runs, how members without work sleep, how they share out loops and show one another values is described, and proved, in `protocols`
 //! (the pages in `docs/` of the repository).
 
 #[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]

@@ -14,3 +14,9 @@ pub mod resize {}
 
 #[doc = include_str!("../docs/sleep.md")]
 pub mod sleep {}
+
+#[doc = include_str!("../docs/loops.md")]
+pub mod loops {}
+
+#[doc = include_str!("../docs/collectives.md")]
+pub mod collectives {}

@@ -1,4 +1,5 @@
-//! A barrier at which each member shows the others something. All that members compute together comes down to this.
+//! A barrier at which each member shows the others something. All that members compute together comes down to this. The proof is in
+//! `docs/collectives.md`.
 
 #![expect(unsafe_code, reason = "lays out and reads pages, which the barrier keeps apart")]
 

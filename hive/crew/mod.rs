@@ -2,7 +2,7 @@
 //!
 //! Nothing here knows of threads, places or clocks: all that is shared comes through [`crate::sync`], so that the models
 //! under `tests/models/` run these very files. The protocols, step by step and with their proofs, are in `docs/`:
-//! `start.md`, `turn.md`, `muster.md`, `resize.md`, `sleep.md`.
+//! `start.md`, `turn.md`, `muster.md`, `resize.md`, `sleep.md`, `collectives.md`.
 
 mod attendance;
 mod bee;

@@ -1,4 +1,4 @@
-//! The hive's protocols under loom: the very files of `hive/crew/`, with loom's primitives for `crate::sync`.
+//! The hive's protocols under loom: the very files of `hive/crew/` and `hive/loops/`, with loom's primitives for `crate::sync`.
 //!
 //! See `tests/models/README.md`.
 
