@@ -54,7 +54,7 @@ impl Loop {
         let number = self.board.begin_round(member);
         let walk = Walk { board: &self.board, member, round: number, members: team, units: self.units };
         match self.way {
-            Way::OneByOne => walk.one_by_one(run),
+            Way::OneByOne => walk.one_by_one(|some| some.for_each(&mut run)),
             Way::InParts => walk.in_parts(|part| part.for_each(&mut run)),
             Way::FromQueue => {
                 while let Some(part) = self.board.queue().take(number, self.units as usize, |_| 2) {
@@ -62,6 +62,12 @@ impl Loop {
                 }
             }
         }
+    }
+
+    /// The same of a loop of the first `units` units, for which the board has been made ready: the round is known, and there is one such loop a region.
+    pub(crate) fn run_alone(&self, member: &Member<'_>, round: u32, units: u32) {
+        let walk = Walk { board: &self.board, member, round: round as u16 + 1, members: member.team() as usize, units };
+        walk.one_by_one(|some| some.for_each(|unit| self.count(round, unit)));
     }
 
     fn count(&self, round: u32, unit: u32) {
@@ -72,7 +78,12 @@ impl Loop {
 
     /// Each unit of a round has been run once. By one whom the protocol has ordered after all who ran them.
     pub(crate) fn assert_run(&self, round: u32) {
-        for unit in 0..self.units {
+        self.assert_run_of(round, self.units);
+    }
+
+    /// The same of the first `units`.
+    pub(crate) fn assert_run_of(&self, round: u32, units: u32) {
+        for unit in 0..units {
             let runs = self.runs[(round * self.units + unit) as usize].get();
             assert_eq!(runs, 1, "runs of unit {unit} in round {round}");
         }

@@ -48,7 +48,7 @@ impl Loop {
         let round = self.board.begin_round(member);
         let walk = Walk { board: &self.board, member, round, members: team, units: units as u32 };
         match self.way {
-            Way::OneByOne => walk.one_by_one(|unit| self.count(unit)),
+            Way::OneByOne => walk.one_by_one(|some| some.for_each(|unit| self.count(unit))),
             Way::InParts => walk.in_parts(|part| part.for_each(|unit| self.count(unit))),
             Way::FromQueue => {
                 while let Some(part) = self.board.queue().take(round, units, |next| queue::guided(next, units, team, 1)) {

@@ -17,6 +17,11 @@ impl Pace {
 
     pub(super) fn claimed(&mut self, _units: u32) {}
 
+    /// How many of those to run between two looks whether somebody asks for the rest.
+    pub(super) fn at_once(&self) -> u32 {
+        1
+    }
+
     pub(super) fn slow_down(&mut self) {
         self.batch = 1;
     }

@@ -24,6 +24,10 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(1, "loop_regions", "a round in a second region", || regions(OneByOne)),
     Model::up_to(2, "loop_regions_queue", "the same from one queue", || regions(FromQueue)),
     Model::up_to(1, "loop_regions_after_panic", "the same after a round that both have left by a panic", regions_after_panic),
+    Model::up_to(2, "loop_spare_first", "loops of one unit and of two on one board, each a region of its own: the first", || {
+        spare(0)
+    }),
+    Model::up_to(2, "loop_spare_second", "the second of those", || spare(1)),
     Model::up_to(1, "loop_caught", "a round after one that both have left by a panic, in the same region", caught),
 ];
 
@@ -48,6 +52,21 @@ fn within(hive: &Hive, team: u32, body: impl Fn(&Member<'_>) + Sync) {
             stage::end();
         }
     });
+}
+
+/// As `par_for` has it: the second member has no unit of the first loop, and must have been through it all the same.
+fn spare(explored: u32) {
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(OneByOne, 2, 2, 2);
+    for (round, units) in [(0, 1), (1, 2)] {
+        if round == explored {
+            within(&hive, 2, |member| shared.run_alone(member, round, units));
+        } else {
+            hive.region(2, |member| shared.run_alone(member, round, units));
+        }
+        shared.assert_run_of(round, units);
+    }
+    hive.end();
 }
 
 fn with_barriers() {

@@ -24,6 +24,11 @@ impl Pace {
         self.batch = thread_rng().gen_range(1..=MOST);
     }
 
+    /// How many of those to run between two looks whether somebody asks for the rest.
+    pub(super) fn at_once(&self) -> u32 {
+        1
+    }
+
     pub(super) fn slow_down(&mut self) {
         *self = Self::new();
     }
