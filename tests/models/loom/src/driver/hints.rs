@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 26] = [
+const HINTS: [(&str, &[&str]); 27] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
     ("board.rs", &["loop_regions_queue", "loop_batch"]),
@@ -22,6 +22,7 @@ const HINTS: [(&str, &[&str]); 26] = [
     ("slot.rs:compare_exchange#1=", &["settle_work", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
     ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
+    ("muster.rs:load#3", &["panic_wait"]),
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),
     ("turn.rs", &["turn"]),
     ("counters.rs", &["task"]),

@@ -15,13 +15,15 @@ use crate::sync::WaitPolicy;
 enum Act {
     /// Comes to the barrier.
     Meet,
-    /// Panics before it.
+    /// Waits for what another member does not bring about.
+    Wait,
+    /// Panics before the barrier.
     Throw,
     /// Ends without it.
     Leave,
 }
 
-use Act::{Leave, Meet, Throw};
+use Act::{Leave, Meet, Throw, Wait};
 
 /// A member's panic.
 struct Thrown(u32);
@@ -31,6 +33,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::all("panic_bee_hot", "the same, and nobody sleeps", || play(HOT, &[Meet, Throw])),
     Model::up_to(4, "panic_queen", "the queen panics, the bee is at the barrier", || play(SLEEPY, &[Throw, Meet])),
     Model::all("panic_queen_hot", "the same, and nobody sleeps", || play(HOT, &[Throw, Meet])),
+    Model::all("panic_wait", "a bee panics, for which the queen waits without a barrier", || play(HOT, &[Wait, Throw])),
     Model::up_to(4, "panic_both", "both panic, and the queen's goes on", || play(SLEEPY, &[Throw, Throw])),
     Model::up_to(2, "panic_two_of_three", "two bees panic, the queen is at the barrier", || play(SLEEPY, &[Meet, Throw, Throw])),
     Model::up_to(2, "panic_three", "one bee panics, the others are at the barrier", || play(SLEEPY, &[Meet, Throw, Meet])),
@@ -54,6 +57,11 @@ fn play(policy: WaitPolicy, acts: &'static [Act]) {
                 let _look = Look { outputs: &outputs, acts };
                 member.barrier();
                 panic!("the barrier is passed, to which not all have come");
+            }
+            Wait => {
+                let _look = Look { outputs: &outputs, acts };
+                member.wait_until(|| false);
+                panic!("what never comes has come");
             }
             Throw => resume_unwind(Box::new(Thrown(id))),
             Leave => {}
@@ -80,7 +88,7 @@ struct Look<'o> {
 impl Drop for Look<'_> {
     fn drop(&mut self) {
         // Of several only one is known to have panicked yet, and a barrier left out is told of by who waits there.
-        let culprits: Vec<_> = self.acts.iter().zip(0..).filter(|&(&act, _)| act != Meet).collect();
+        let culprits: Vec<_> = self.acts.iter().zip(0..).filter(|&(&act, _)| matches!(act, Throw | Leave)).collect();
         if let [(Throw, id)] = culprits[..] {
             assert_eq!(self.outputs[id as usize].get(), 7 + id, "what member {id} did before it panicked");
         }
