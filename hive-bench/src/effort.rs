@@ -50,7 +50,7 @@ pub(crate) struct Effort {
 
 impl Effort {
     pub(crate) const STANDARD: Self = Self {
-        hot_ms: 30,
+        hot_ms: 25,
         after_idle: [100, 15, 5, 2],
         cpu_wait_ms: 1000,
         cpu_window_ms: 200,

@@ -26,7 +26,7 @@ fn sums_are_right_for_any_length_and_size() {
         for len in [0, 1, 2, 3, 7, 1_000, 100_003] {
             let input: Vec<u64> = (0..len).collect();
             let sum = input.par_iter().with_thread_pool(&hive).sum::<u64>();
-            assert_eq!(sum, input.iter().sum(), "{len} on {hive:?}");
+            assert_eq!(sum, input.iter().sum::<u64>(), "{len} on {hive:?}");
             let count = (0..len as usize).into_par_iter().with_thread_pool(&hive).map(|_| 1).reduce(|| 0, |a, b| a + b);
             assert_eq!(count, len);
         }

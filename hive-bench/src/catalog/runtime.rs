@@ -88,7 +88,7 @@ impl RuntimeId {
             Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
             Case::Shrink | Case::Grow | Case::CpuParked => regions_as_hive,
             Case::Cold => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
-            _ if case.construct().is_some() => regions_as_hive || self.is_openmp(),
+            _ if case.construct().is_some() => matches!(self, Self::Hive | Self::Libgomp | Self::Libomp),
             Case::Guest => cfg!(feature = "guest") && matches!(self, Self::Hive | Self::HiveBesideRayon),
             _ if self.is_other_protocol() || matches!(self, Self::HiveBesideRayon) => false,
             _ => match self {
