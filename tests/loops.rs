@@ -345,6 +345,25 @@ fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
 }
 
 #[test]
+fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
+    let _alone = alone();
+    let hive = Hive::new(2).unwrap();
+    let run = || {
+        let done = AtomicUsize::new(0);
+        hive.par_for(0..4, Schedule::Dynamic(1), |range, _| _ = done.fetch_add(range.len(), Ordering::Relaxed));
+        assert_eq!(done.into_inner(), 4);
+    };
+    (0..u16::MAX).for_each(|_| run());
+    // Of one member, who needs no board: round 0 is not run.
+    hive.spmd(2, |bee| {
+        if bee.is_queen() {
+            run();
+        }
+    });
+    run();
+}
+
+#[test]
 fn nobody_waits_for_another_round_s_batch() {
     let _alone = alone();
     let hive = Hive::new(2).unwrap();

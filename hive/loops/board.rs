@@ -13,6 +13,13 @@ use crate::sync::{AtomicU64, Ordering};
 /// After so many rounds all members wait for one another, so that none is ever so far behind that the round in a word comes round.
 const ROUNDS_TOGETHER: u32 = 1 << 12;
 
+/// What is used of a board that a loop has for itself. A word that was left alone for many rounds could not be told from one that is ahead, so no board is used for both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Shares,
+    Queue,
+}
+
 /// The shares of a team's members, and the one queue of the schedules that need no more.
 pub(super) struct Board {
     /// The key of the region that the rest is for; `OPENING` while somebody makes it so.
@@ -34,9 +41,12 @@ impl Board {
         self.shares.len()
     }
 
-    /// Whether `round` is the last in which anything was taken.
-    pub(super) fn has_been_through(&self, round: u16) -> bool {
-        self.queue.is_in(round) || self.share(0).is_in(round)
+    /// Whether `round` is the last in which anything was taken, on a board of which this is used. What is not used of it stays in round 0, and so would pass for used when the rounds wrap.
+    pub(super) fn has_been_through(&self, kind: Kind, round: u16) -> bool {
+        match kind {
+            Kind::Shares => self.share(0).is_in(round),
+            Kind::Queue => self.queue.is_in(round),
+        }
     }
 
     pub(super) fn queue(&self) -> &Queue {

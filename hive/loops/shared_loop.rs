@@ -4,13 +4,13 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
-use super::board::Board;
+use super::board::{Board, Kind};
 use super::body::Body;
 use super::grain::Grain;
 use super::queue::{self, factoring, guided};
 use super::schedule::Schedule;
 use super::share;
-use super::spare::{self, Kind};
+use super::spare;
 use super::walk::Walk;
 use crate::crew::Member;
 use crate::region::Bee;
@@ -153,7 +153,7 @@ impl Loop {
         self.board = OnceLock::from(board);
         let result = region(&self, team);
         // Not after a panic, when not all have been through the round; nor where the region was nested, and its only member had no use for a board.
-        if let Some(board) = self.board.into_inner().filter(|board| board.has_been_through(round)) {
+        if let Some(board) = self.board.into_inner().filter(|board| board.has_been_through(kind, round)) {
             spare::keep(kind, board, round);
         }
         result

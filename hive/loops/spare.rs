@@ -2,14 +2,7 @@
 
 use std::cell::Cell;
 
-use super::board::Board;
-
-/// What is used of a board. A word that was left alone for many rounds could not be told from one that is ahead, so no board is used for both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
-    Shares,
-    Queue,
-}
+use super::board::{Board, Kind};
 
 thread_local! {
     static SPARE_SHARES: Cell<Option<Spare>> = const { Cell::new(None) };
