@@ -25,6 +25,20 @@ impl Ordered {
     }
 }
 
+/// The turn of an index. Passed on when it is over, be it by a panic that the body catches.
+struct Turn<'t> {
+    turns: &'t Ordered,
+    index: usize,
+}
+
+impl Drop for Turn<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `ordered`.
+        self.turns.next.store(self.turns.after(self.index), Ordering::Release);
+    }
+}
+
 impl Bee<'_> {
     /// Runs `work` when all indices before `index` have had their turn: OpenMP's `ordered`.
     ///
@@ -53,12 +67,10 @@ impl Bee<'_> {
     #[track_caller]
     pub fn ordered<R>(&self, turns: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
         assert!(turns.indices.contains(&index), "index {index} has no turn among {:?}", turns.indices);
-        // Acquire: pairs with the Release below; the work of the indices before has been done.
+        // Acquire: pairs with the Release in `Turn`; the work of the indices before has been done.
         self.member.wait_until(|| turns.next.load(Ordering::Acquire) == index);
-        let result = work();
-        // Release: pairs with the Acquire above.
-        turns.next.store(turns.after(index), Ordering::Release);
-        result
+        let _turn = Turn { turns, index };
+        work()
     }
 }
 
@@ -94,6 +106,24 @@ mod tests {
     fn an_index_without_a_turn_is_refused() {
         let hive = crate::Hive::new(1).unwrap();
         hive.spmd(1, |bee| bee.ordered(&Ordered::new(10..16), 9, || ()));
+    }
+
+    #[test]
+    fn a_panic_that_is_caught_passes_the_turn_on() {
+        let hive = crate::Hive::new(2).unwrap();
+        let (turns, log) = (Ordered::new(0..4), std::sync::Mutex::new(Vec::new()));
+        hive.spmd(2, |bee| {
+            for index in (bee.id()..4).step_by(2) {
+                let turn =
+                    || bee.ordered(&turns, index, || if index == 1 { std::panic::resume_unwind(Box::new(1)) } else { index });
+                if let Ok(index) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(turn)) {
+                    log.lock().unwrap().push(index);
+                }
+            }
+        });
+        let mut log = log.into_inner().unwrap();
+        log.sort_unstable();
+        assert_eq!(log, [0, 2, 3]);
     }
 
     #[test]
