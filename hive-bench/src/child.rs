@@ -51,6 +51,7 @@ fn measure(job: &Job) -> Result<Measured, String> {
             measured.references.insert(Reference::HandOver, hand_overs);
         }
     }
+    measured.delay = job.case.construct().map(|_| cases::delay_alone(&job.effort));
     with_team(job, &mut measured)?;
     Ok(measured)
 }

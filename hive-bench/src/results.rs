@@ -50,6 +50,9 @@ pub(crate) struct Measured {
     pub(crate) references: BTreeMap<Reference, Vec<f64>>,
     /// Where the members were seen running, in order of their ids.
     pub(crate) seen_on: Vec<usize>,
+    /// What one delay of a construct takes a thread that is alone, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delay: Option<f64>,
 }
 
 /// How a child ended.
@@ -134,7 +137,7 @@ pub(crate) mod tests {
     #[test]
     fn a_record_survives_json() {
         let references = BTreeMap::from([(Reference::RoundTrip, vec![0.1, 207.3])]);
-        let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1] };
+        let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1], delay: None };
         for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
             let record =
                 Record { round: 3, runtime: RuntimeId::HiveHot, case: Case::Idle2ms, members: 2, seconds: 0.25, outcome };

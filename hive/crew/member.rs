@@ -7,6 +7,9 @@ use super::muster::{Account, Base, Broken};
 use super::panics;
 use crate::sync::Event;
 
+/// Looks at a condition between two looks at all else.
+const LOOKS: u32 = 8;
+
 /// One member of one region's team.
 pub(crate) struct Member<'c> {
     crew: &'c Crew,
@@ -131,7 +134,8 @@ impl<'c> Member<'c> {
     #[inline]
     fn poll_for(&self, mut condition: impl FnMut() -> bool) -> Result<(), Broken> {
         let mut patience = self.crew.policy().patience();
-        while !condition() {
+        // Seldom more than the condition: what it waits for may be a handing over from member to member.
+        while !(0..LOOKS).any(|_| condition()) {
             if self.crew.is_poisoned(self.team) {
                 return Err(Broken::Poisoned);
             }

@@ -2,25 +2,30 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use crate::effort::Effort;
 use crate::results::{Job, Measured};
 use crate::runtimes::Runtime;
 use crate::runtimes::constructs::{Construct, Constructs, Delay, work};
+use crate::stats::median;
 use crate::timing;
 
 /// About a tenth of a microsecond, as in syncbench.
-const LENGTH: u64 = 100;
+const DELAY: Delay = Delay { wait: work, length: 100 };
 
-/// The time of a construct less that of the delays in it, measured in turn.
+/// What a delay takes a thread that is alone. To be measured before there is a team, whose waiting threads may share a core with this one.
+pub(crate) fn delay_alone(effort: &Effort) -> f64 {
+    let samples = timing::batches(effort, |times| (0..times).for_each(|_| DELAY.wait()));
+    median(&samples).unwrap_or_default()
+}
+
+/// The time of a construct less that of the delays in it.
 pub(crate) fn overhead(runtime: &mut (impl Runtime + Constructs), job: &Job, measured: &mut Measured) -> Result<(), String> {
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
-    let delay = Delay { wait: work, length: LENGTH };
+    let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.effort)) * construct.delays() as f64;
     let mut outcome = Ok(());
-    let [constructs, delays] = timing::batches_in_turn(&job.effort, |which, times| match which {
-        0 => outcome = runtime.constructs(construct, times, delay),
-        _ => (0..times * construct.delays()).for_each(|_| delay.wait()),
-    });
-    measured.samples = constructs.into_iter().zip(delays).map(|(with, without)| with - without).collect();
+    let constructs = timing::batches(&job.effort, |times| outcome = runtime.constructs(construct, times, DELAY));
+    measured.samples = constructs.into_iter().map(|with| with - alone).collect();
     outcome
 }
 

@@ -28,6 +28,8 @@ mod spawn;
 pub(crate) mod tasks;
 mod wake;
 
+pub(crate) use constructs::delay_alone;
+
 /// Regions before anything is timed or looked at.
 const WARM_UP: u64 = 100;
 
