@@ -12,7 +12,7 @@ pub enum Schedule {
     StaticChunk(usize),
     /// Chunks of so many indices that go to whoever comes for them: OpenMP's `dynamic, k`, which does not say in which order.
     ///
-    /// Each member begins with its block, in rising order, and then takes half of what the member with most has left. Chunks that take less than a microsecond are
+    /// Each member begins with its block, in rising order, and then takes half of what the member with most has left. Chunks that take less than a few microseconds are
     /// claimed several at a time, and given back when somebody else has nothing to do; so a chunk of one index is nothing to be afraid of.
     Dynamic(usize),
     /// Chunks that get smaller, down to so many indices: each is the rest of the loop, by twice the number of members: OpenMP's `guided, k`.
