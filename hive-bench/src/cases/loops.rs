@@ -78,10 +78,16 @@ fn stream(runtime: &mut (impl Runtime + Kernels), operation: Operation, effort: 
 }
 
 /// `steps` a sample, and as many before the first.
-fn in_samples(runtime: &mut impl Kernels, mut kernel: impl Kernel, steps: u64, effort: &Effort) -> Result<Done, String> {
+fn in_samples(
+    runtime: &mut (impl Runtime + Kernels),
+    mut kernel: impl Kernel,
+    steps: u64,
+    effort: &Effort,
+) -> Result<Done, String> {
     runtime.run(&mut kernel, steps);
     let mut samples = Vec::new();
     for _ in 0..effort.kernel_samples {
+        super::awaken(runtime);
         let took = timing::nanoseconds(|| runtime.run(&mut kernel, steps));
         samples.push(took / (steps * kernel.units()) as f64);
     }

@@ -75,6 +75,11 @@ fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), St
     Ok(())
 }
 
+/// Brings up members that have gone to sleep while the caller prepared something: what that takes is for the idle cases to show.
+fn awaken(runtime: &mut impl Runtime) {
+    runtime.empty_regions(runtime.members(), WARM_UP);
+}
+
 /// What the case's answer must be, where that must be computed: once, by the parent.
 pub(crate) fn expected_checksum(case: Case, effort: &Effort) -> Option<u64> {
     if case.is_jacobi() { Some(jacobi::expected_checksum(effort.jacobi_steps)) } else { loops::expected_checksum(case, effort) }

@@ -22,6 +22,7 @@ pub(crate) fn cg(runtime: &mut (impl Runtime + Solve), job: &Job, measured: &mut
     let mut system = System::new(runtime, &job.given.matrix(&job.effort)?);
     runtime.solve(&mut system, WARM_UP)?;
     system.restart();
+    super::awaken(runtime);
     let mut outcome = Ok(());
     let took = timing::nanoseconds(|| outcome = runtime.solve(&mut system, iterations));
     outcome?;
