@@ -11,6 +11,8 @@ mod share;
 #[path = "../../../../hive/loops/walk.rs"]
 mod walk;
 
+use std::sync::atomic::{AtomicU16, Ordering};
+
 use board::Board;
 pub(crate) use lone::Lone;
 use walk::Walk;
@@ -36,12 +38,20 @@ pub(crate) struct Loop {
     units: u32,
     /// How often each unit has been run, round by round. Two runs of one unit that nothing orders are loom's to find.
     runs: Vec<Datum>,
+    /// What members take each round's number for; 0: nobody has come to it. Not seen by loom.
+    numbers: Vec<AtomicU16>,
 }
 
 impl Loop {
     /// For up to `rounds` rounds of a team of `members`, over all regions.
     pub(crate) fn new(way: Way, members: u32, units: u32, rounds: u32) -> Self {
-        Self { way, board: Board::new(members), units, runs: data(units * rounds) }
+        Self {
+            way,
+            board: Board::new(members),
+            units,
+            runs: data(units * rounds),
+            numbers: (0..rounds).map(|_| AtomicU16::new(0)).collect(),
+        }
     }
 
     /// Runs a member's part of a round, the one of this number over all regions. `work` is told of each unit as well.
@@ -52,6 +62,8 @@ impl Loop {
         };
         let team = member.team() as usize;
         let number = self.board.begin_round(member);
+        let other = self.numbers[round as usize].swap(number, Ordering::Relaxed);
+        assert!(other == 0 || other == number, "one member takes round {round} for number {number}, another for {other}");
         let walk = Walk { board: &self.board, member, round: number, members: team, units: self.units };
         match self.way {
             Way::OneByOne => walk.one_by_one(|some| some.for_each(&mut run)),

@@ -7,7 +7,7 @@ use crate::mutation::Mutant;
 const HINTS: [(&str, &[&str]); 27] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
-    ("board.rs", &["loop_regions_queue", "loop_batch"]),
+    ("board.rs", &["loop_regions"]),
     ("single.rs", &["first"]),
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
