@@ -81,7 +81,10 @@ impl Standing {
         let has_hive = figures.runtimes(case, members).contains(&RuntimeId::Hive);
         let (rival, rival_value) = best_rivals(figures, case, members).into_iter().next().filter(|_| has_hive)?;
         let ratio = figures.to_runtime(hive, rival);
-        Some(Self { case, members, hive: figures.value(hive), rival, rival_value, ratio, word: Word::of(ratio) })
+        let value = figures.value(hive);
+        // What a construct costs may come out as less than nothing where the machine has changed its pace, and then there is no ratio.
+        let word = if ratio.is_none() && value.is_some() { Word::NotTold } else { Word::of(ratio) };
+        Some(Self { case, members, hive: value, rival, rival_value, ratio, word })
     }
 
     /// What the table says of it.
