@@ -13,7 +13,7 @@ use Way::{FromQueue, InParts, OneByOne};
 
 pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "loop_round", "two members, a round of two units", || rounds(OneByOne, 2, 2, 1)),
-    Model::up_to(2, "loop_batch", "two members, a round of three units, of which two are claimed at once", || {
+    Model::up_to(1, "loop_batch", "two members, a round of three units, of which two are claimed at once", || {
         rounds(OneByOne, 2, 3, 1)
     }),
     Model::up_to(1, "loop_parts", "two members, a round of four units in parts", || rounds(InParts, 2, 4, 1)),
