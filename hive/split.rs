@@ -9,11 +9,20 @@ use std::ops::Range;
 /// In debug builds, if `id` is not below `count`.
 pub(crate) fn block(range: Range<usize>, id: usize, count: usize) -> Range<usize> {
     debug_assert!(id < count, "block {id} of {count}");
+    blocks(range, id..id + 1, count)
+}
+
+/// The neighbouring blocks `ids` of `count`, together; of no blocks, where they would be.
+///
+/// # Panics
+/// In debug builds, if `ids` ends above `count`.
+pub(crate) fn blocks(range: Range<usize>, ids: Range<usize>, count: usize) -> Range<usize> {
+    debug_assert!(ids.end <= count, "blocks {ids:?} of {count}");
     let length = range.len();
     let (least, longer) = (length / count, length % count);
     // No overflow: at most `length`.
     let start_of = |id: usize| range.start + id * least + id.min(longer);
-    start_of(id)..start_of(id + 1)
+    start_of(ids.start)..start_of(ids.end)
 }
 
 #[cfg(test)]

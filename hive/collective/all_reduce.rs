@@ -26,10 +26,8 @@ impl Bee<'_> {
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.count() <= ALL_READ_ALL {
-            return match self.member.show(&[value]) {
-                Some(shown) => (1..self.member.team()).fold(shown.value(0, 0), |sum, id| op(sum, shown.value(id, 0))),
-                None => value,
-            };
+            let shown = self.member.show(&[value]);
+            return shown.and_then(|shown| shown.combine(self.member.team(), op)).unwrap_or(value);
         }
         let sum = self.reduce(value, op);
         // Only the queen has it.
@@ -51,9 +49,6 @@ impl Bee<'_> {
     #[track_caller]
     pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
         let shown = self.member.show(&[value]);
-        self.is_queen().then(|| match shown {
-            Some(shown) => (1..self.member.team()).fold(value, |sum, id| op(sum, shown.value(id, 0))),
-            None => value,
-        })
+        self.is_queen().then(|| shown.and_then(|shown| shown.combine(self.member.team(), op)).unwrap_or(value))
     }
 }

@@ -21,13 +21,8 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     pub fn scan_inclusive<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
-        match (self.member.show(&[value]), self.id()) {
-            (Some(shown), 1..) => {
-                let before = (1..self.member.id()).fold(shown.value(0, 0), |sum, id| op(sum, shown.value(id, 0)));
-                op(before, value)
-            }
-            _ => value,
-        }
+        let shown = self.member.show(&[value]);
+        shown.and_then(|shown| shown.combine(self.member.id() + 1, op)).unwrap_or(value)
     }
 
     /// The values of the members before this one combined, `first` at the head: member 0 gets `first`, member 1 gets `op(first, v0)` and so on.

@@ -67,6 +67,16 @@ impl<T: Copy + 'static> Shown<'_, T> {
         unsafe { self.member.crew().slot(id).pages.read(self.round, count, index) }
     }
 
+    /// The first value of each of the first `members`, in order, combined.
+    ///
+    /// # Panics
+    /// As `value`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn combine(&self, members: u32, op: impl Fn(T, T) -> T) -> Option<T> {
+        (0..members).map(|id| self.value(id, 0)).reduce(op)
+    }
+
     /// The pages may be laid out anew as soon as this member comes to its next barrier.
     #[inline(always)]
     #[track_caller]

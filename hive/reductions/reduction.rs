@@ -83,11 +83,7 @@ impl<L: Level, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
     pub fn part(&self, range: Range<usize>, id: usize, count: usize) -> Range<usize> {
         assert!(id < count, "there is no member {id} in a team of {count}");
         match self.cut(&range, Schedule::Static, count) {
-            Cut::Blocks(blocks) if blocks > 0 => {
-                let own = split::block(0..blocks, id, count);
-                let begin = |block| if block == blocks { range.end } else { split::block(range.clone(), block, blocks).start };
-                begin(own.start)..begin(own.end)
-            }
+            Cut::Blocks(blocks) if blocks > 0 => split::blocks(range, split::block(0..blocks, id, count), blocks),
             _ => split::block(range, id, count),
         }
     }

@@ -4,6 +4,7 @@
 
 use std::ops::Range;
 
+use super::parts::count_rows;
 use crate::hive::Hive;
 use crate::loops::Schedule;
 use crate::region::Bee;
@@ -71,11 +72,9 @@ impl Hive {
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
-        assert!(width > 0, "a row of 0 elements");
-        let rows = data.len() / width;
-        assert!(rows * width == data.len(), "{} elements are no whole number of rows of {width}", data.len());
-        let shared = &Shared(data.as_mut_ptr());
-        self.par_for(0..rows, schedule, |rows, bee| {
+        let rows = count_rows(data.len(), width);
+        let shared = Shared(data.as_mut_ptr());
+        self.par_for(0..rows, schedule, move |rows, bee| {
             // SAFETY: the rows are below their number, and the one region of this loop gets each once.
             let part = unsafe { shared.part(rows.start * width..rows.end * width) };
             body(rows, part, bee);

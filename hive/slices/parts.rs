@@ -107,11 +107,8 @@ impl<'d, T> Parts<'d, T> {
     #[track_caller]
     pub fn rows(data: &'d mut [T], width: usize, parts: usize) -> Self {
         assert!(parts > 0, "a slice cannot be cut into 0 parts");
-        assert!(width > 0, "a row of 0 elements");
-        let rows = data.len() / width;
-        assert!(rows * width == data.len(), "{} elements are no whole number of rows of {width}", data.len());
-        let cuts =
-            (0..=parts).map(|part| if part == parts { data.len() } else { width * split::block(0..rows, part, parts).start });
+        let rows = count_rows(data.len(), width);
+        let cuts = (0..=parts).map(|part| width * split::blocks(0..rows, 0..part, parts).end);
         Self::with_cuts(data, cuts.collect())
     }
 
@@ -183,12 +180,10 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn take_number(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
-        let range = self.range(part);
-        let loan = self.loans.of(part);
-        loan.write(Phase::of(bee)).unwrap_or_else(|refused| refuse(refused, part, bee));
+        let (range, loan) = self.lend(bee, part, Loan::write);
         // SAFETY: the range lies in the slice, which is borrowed for 'd; until the loan is given back nobody else has a part of it, and parts do not overlap.
         let part = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
-        PartMut { part, _loan: Lent(loan) }
+        PartMut { part, _loan: loan }
     }
 
     /// Part number `part`, a neighbour's or the own, to read.
@@ -198,13 +193,39 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn read(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
-        let range = self.range(part);
-        let loan = self.loans.of(part);
-        loan.read(Phase::of(bee)).unwrap_or_else(|refused| refuse(refused, part, bee));
+        let (range, loan) = self.lend(bee, part, Loan::read);
         // SAFETY: as in `take_number`, but that others may read it as well.
         let part = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
-        PartRef { part, _loan: Lent(loan) }
+        PartRef { part, _loan: loan }
     }
+
+    /// Lends part number `part` as `how` says: its indices, until the loan is dropped.
+    #[inline]
+    #[track_caller]
+    fn lend(
+        &self,
+        bee: &Bee<'_>,
+        part: usize,
+        how: impl FnOnce(&Loan, Phase) -> Result<(), Refused>,
+    ) -> (Range<usize>, Lent<'_>) {
+        let range = self.range(part);
+        let loan = self.loans.of(part);
+        match how(loan, Phase::of(bee)) {
+            Ok(()) => (range, Lent(loan)),
+            Err(refused) => refuse(refused, part, bee),
+        }
+    }
+}
+
+/// How many rows of `width` elements a slice of `len` has.
+///
+/// # Panics
+/// If `width` is 0, or the last row incomplete.
+#[track_caller]
+pub(super) fn count_rows(len: usize, width: usize) -> usize {
+    assert!(width > 0, "a row of 0 elements");
+    assert!(len.is_multiple_of(width), "{len} elements are no whole number of rows of {width}");
+    len / width
 }
 
 #[cold]
