@@ -15,7 +15,7 @@ const HOLDS: [u32; 20] = [0, 16, 32, 48, 56, 64, 72, 80, 88, 96, 112, 128, 144, 
 /// The place in `HOLDS` to start from.
 const FIRST: usize = 7;
 
-/// Times that a search goes through all holds. What disturbs one pass disturbs all holds alike.
+/// Times that a search goes through all holds.
 const PASSES: u32 = 4;
 
 /// Laps of one hold in one pass, timed together: reading the clock in each would make their lengths uneven.
@@ -60,7 +60,7 @@ impl Hold {
             None => self.try_next(Search::new(now)),
             Some(mut search) => match search.note(now) {
                 Progress::Next => self.try_next(search),
-                Progress::Found(sums) => self.rest_with(choose(&sums, self.chosen), (self.next_rest * 8).min(LONGEST_REST)),
+                Progress::Found(least) => self.rest_with(choose(&least, self.chosen), (self.next_rest * 8).min(LONGEST_REST)),
                 Progress::GivenUp => self.rest_with(self.chosen, self.next_rest),
             },
         }
@@ -77,8 +77,8 @@ impl Hold {
     }
 }
 
-/// The laps of each hold, summed in nanoseconds.
-type Sums = [u32; HOLDS.len()];
+/// What the laps of each hold took, in nanoseconds, in the pass in which they took the least: what disturbs them only makes them longer.
+type Least = [u32; HOLDS.len()];
 
 /// A search that goes on: every hold is tried in turn, a few times over.
 struct Search {
@@ -86,19 +86,19 @@ struct Search {
     /// The hold on trial, and since when.
     hold: usize,
     since: Instant,
-    sums: Sums,
+    least: Least,
 }
 
 /// What comes after the laps of one hold.
 enum Progress {
     Next,
-    Found(Sums),
+    Found(Least),
     GivenUp,
 }
 
 impl Search {
     fn new(now: Instant) -> Self {
-        Self { pass: 0, hold: 0, since: now, sums: Sums::default() }
+        Self { pass: 0, hold: 0, since: now, least: [u32::MAX; HOLDS.len()] }
     }
 
     /// Takes the time of the laps of the hold on trial, which end now.
@@ -108,21 +108,22 @@ impl Search {
             return Progress::GivenUp;
         }
         // No more than LONGEST_LAP for each lap: far from what the type holds.
-        self.sums[self.hold] += took.as_nanos() as u32;
+        // No more than LONGEST_LAP for each lap: far from what the type holds.
+        self.least[self.hold] = self.least[self.hold].min(took.as_nanos() as u32);
         self.since = now;
         self.hold += 1;
         if self.hold == HOLDS.len() {
             self.hold = 0;
             self.pass += 1;
         }
-        if self.pass == PASSES { Progress::Found(self.sums) } else { Progress::Next }
+        if self.pass == PASSES { Progress::Found(self.least) } else { Progress::Next }
     }
 }
 
 /// The best hold; `chosen` again unless another is better by more than noise.
-fn choose(sums: &Sums, chosen: usize) -> usize {
-    let best = (0..sums.len()).min_by_key(|&hold| sums[hold]).unwrap_or(chosen);
-    if sums[best] < sums[chosen] - sums[chosen] / 32 { best } else { chosen }
+fn choose(least: &Least, chosen: usize) -> usize {
+    let best = (0..least.len()).min_by_key(|&hold| least[hold]).unwrap_or(chosen);
+    if least[best] < least[chosen] - least[chosen] / 32 { best } else { chosen }
 }
 
 /// Lets time pass without touching memory that is shared, in finer grains than a PAUSE has, which takes up to 60 ns.

@@ -19,7 +19,7 @@ pub(crate) use crate::semaphore::Semaphore;
 pub(crate) use crate::tally::{Count, Tally};
 pub(crate) use crate::thread_token::{ThreadToken, this_thread};
 pub(crate) use crate::trace::{Event, Log, MOST_ENTRIES};
-pub(crate) use crate::wait::WaitPolicy;
+pub(crate) use crate::wait::{WaitPolicy, one_poll_at_a_time};
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 /// So many sleepers one member wakes by itself; of more it has others wake a part.

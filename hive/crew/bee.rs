@@ -47,6 +47,8 @@ impl<'h, 'c> Life<'h, 'c> {
                 && let Some(task) = self.look_around(patience.is_hot())
             {
                 self.hand.run(task);
+                patience = self.crew.policy().patience_after_task();
+                continue;
             } else if patience.poll_again() {
                 continue;
             } else if let Some(task) = self.sleep() {

@@ -5,10 +5,19 @@ use std::cell::Cell;
 use super::Crew;
 use super::muster::{Account, Base, Broken};
 use super::panics;
-use crate::sync::Event;
+use crate::sync::{Event, one_poll_at_a_time};
 
 /// Looks at a condition between two looks at all else.
 const LOOKS: u32 = 8;
+
+#[inline(always)]
+fn holds_or_settles(condition: &mut impl FnMut() -> bool) -> bool {
+    let holds = condition();
+    if !holds {
+        one_poll_at_a_time();
+    }
+    holds
+}
 
 /// One member of one region's team.
 pub(crate) struct Member<'c> {
@@ -135,7 +144,7 @@ impl<'c> Member<'c> {
     fn poll_for(&self, mut condition: impl FnMut() -> bool) -> Result<(), Broken> {
         let mut patience = self.crew.policy().patience();
         // Seldom more than the condition: what it waits for may be a handing over from member to member.
-        while !(0..LOOKS).any(|_| condition()) {
+        while !(0..LOOKS).any(|_| holds_or_settles(&mut condition)) {
             if self.crew.is_poisoned(self.team) {
                 return Err(Broken::Poisoned);
             }

@@ -38,7 +38,7 @@ pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
-pub(crate) use wait::{Hold, WaitPolicy};
+pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
 
 use crate::stage;
 

@@ -21,6 +21,10 @@ impl WaitPolicy {
         Patience { policy: *self, polls: 0 }
     }
 
+    pub(crate) fn patience_after_task(&self) -> Patience {
+        self.patience()
+    }
+
     pub(crate) fn patience_with_sleepers(&self) -> Patience {
         self.patience()
     }
@@ -41,6 +45,9 @@ impl WaitPolicy {
         sleep()
     }
 }
+
+/// Nothing is done ahead here.
+pub(crate) fn one_poll_at_a_time() {}
 
 /// The patience of one wait.
 pub(crate) struct Patience {

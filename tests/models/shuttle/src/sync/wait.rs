@@ -18,6 +18,10 @@ impl WaitPolicy {
         Patience { polls: thread_rng().gen_range(0..=MOST_POLLS) }
     }
 
+    pub(crate) fn patience_after_task(&self) -> Patience {
+        self.patience()
+    }
+
     pub(crate) fn patience_with_sleepers(&self) -> Patience {
         self.patience()
     }
@@ -38,6 +42,9 @@ impl WaitPolicy {
         sleep()
     }
 }
+
+/// Nothing is done ahead here.
+pub(crate) fn one_poll_at_a_time() {}
 
 /// The patience of one wait.
 pub(crate) struct Patience {
