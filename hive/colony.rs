@@ -90,7 +90,7 @@ impl Colony {
 
     /// Runs a region: see [`crate::Hive::try_spmd`].
     #[inline]
-    pub(crate) fn spmd<P: Part>(self: &Arc<Self>, members: usize, part: &P) -> Result<(), SpmdError> {
+    pub(crate) fn spmd<P: Part>(self: &Arc<Self>, members: usize, part: &mut P) -> Result<(), SpmdError> {
         let team = self.team_of(members)?;
         if team == 1 {
             self.alone(part);
@@ -104,8 +104,8 @@ impl Colony {
 
     /// Runs a region of a thread that is inside a region, or runs tasks: as a team of one where it may not have the turn.
     #[cold]
-    fn spmd_inside<P: Part>(self: &Arc<Self>, team: u32, part: &P) -> Result<(), SpmdError> {
-        let in_turn = |turn: Option<&mut Turned<'_>>| match turn {
+    fn spmd_inside<P: Part>(self: &Arc<Self>, team: u32, part: &mut P) -> Result<(), SpmdError> {
+        let mut in_turn = |turn: Option<&mut Turned<'_>>| match turn {
             Some(turn) => self.spmd_in_turn(turn, team, part),
             None => {
                 self.alone(part);
@@ -116,7 +116,7 @@ impl Colony {
     }
 
     #[inline]
-    fn spmd_in_turn<P: Part>(self: &Arc<Self>, turn: &mut Turned<'_>, team: u32, part: &P) -> Result<(), SpmdError> {
+    fn spmd_in_turn<P: Part>(self: &Arc<Self>, turn: &mut Turned<'_>, team: u32, part: &mut P) -> Result<(), SpmdError> {
         // Dropped before the turn: another queen's region may have wishes of its own.
         let _resize = AfterRegion(self);
         if team > self.crew.bees() {

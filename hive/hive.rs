@@ -137,7 +137,7 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) {
-        if let Err(error) = self.colony.spmd(n, &Body(body)) {
+        if let Err(error) = self.colony.spmd(n, &mut Body(body)) {
             no_region(n, &error);
         }
     }
@@ -159,7 +159,7 @@ impl Hive {
     /// With the panic of the lowest member whose `body` panicked.
     #[inline]
     pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) -> Result<(), SpmdError> {
-        self.colony.spmd(n, &Body(body))
+        self.colony.spmd(n, &mut Body(body))
     }
 
     /// Runs a region and returns what `body` returned, in order of the members.

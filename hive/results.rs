@@ -5,7 +5,7 @@
 
 #![allow(unsafe_code)]
 
-use std::cell::{Cell, UnsafeCell};
+use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 /// The results of the region that `run` runs, in order of the members, for a team of up to `members`: up to the first member that has none.
@@ -23,77 +23,74 @@ pub(crate) fn collect<R>(members: usize, run: impl FnOnce(Inbox<'_, R>)) -> Vec<
 const FEW: usize = 8;
 const SMALL: usize = 64;
 
-fn fill<R>(slots: &mut [Slot<R>], run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
-    let mut results = Results { slots, team: Cell::new(0) };
-    run(Inbox { slots: results.slots, team: &results.team });
-    let mut taken = Vec::with_capacity(results.team.get());
-    taken.extend(results.written().map_while(Option::take));
+fn fill<R>(slots: &mut [MaybeUninit<Slot<R>>], run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
+    let mut results = Results { slots };
+    let inbox = results.inbox();
+    run(inbox);
+    let written = results.written();
+    let mut taken = Vec::with_capacity(written.len());
+    taken.extend(written.iter_mut().map_while(|slot| slot.result.take()));
     taken
 }
 
 /// One result a member.
 struct Results<'s, R> {
-    slots: &'s mut [Slot<R>],
-    /// The team of the region that has put results here, as its member 0 says. 0: none has run.
-    team: Cell<usize>,
+    slots: &'s mut [MaybeUninit<Slot<R>>],
 }
 
-/// Not written before its member's part begins.
-type Slot<R> = MaybeUninit<Padded<R>>;
-
-/// A value, or None until there is one.
+/// Not written before its member's part begins, but for the first.
 #[repr(align(128))]
-struct Padded<R>(UnsafeCell<Option<R>>);
-
-/// What the members share of it. They copy it: a reference to it would be another cache line of the caller's for each to fetch.
-pub(crate) struct Inbox<'r, R> {
-    slots: &'r [Slot<R>],
-    team: &'r Cell<usize>,
+struct Slot<R> {
+    /// None until there is one.
+    result: Option<R>,
+    /// The team of the region that has put it here. In the first: 0, if none has run.
+    team: usize,
 }
 
-// SAFETY: a slot is touched by one member only, and `team` by member 0 only, as `put_with` asks for; and results may change threads.
+/// What the members share of it. One word, so that it leaves room in the signal's line for what the region's body has captured.
+pub(crate) struct Inbox<'r, R> {
+    first: *mut MaybeUninit<Slot<R>>,
+    slots: PhantomData<&'r mut [Slot<R>]>,
+}
+
+// SAFETY: a slot is touched by one member only, as `put_with` asks for; and results may change threads.
 unsafe impl<R: Send> Sync for Inbox<'_, R> {}
 
 impl<R> Results<'_, R> {
+    fn inbox(&mut self) -> Inbox<'_, R> {
+        if let Some(first) = self.slots.first_mut() {
+            first.write(Slot { result: None, team: 0 });
+        }
+        Inbox { first: self.slots.as_mut_ptr(), slots: PhantomData }
+    }
+
     /// The slots of the members that have run.
-    fn written(&mut self) -> impl Iterator<Item = &mut Option<R>> {
-        let team = self.team.get();
+    fn written(&mut self) -> &mut [Slot<R>] {
+        // SAFETY: `inbox` has written the first.
+        let team = self.slots.first().map_or(0, |slot| unsafe { slot.assume_init_ref() }.team);
         // SAFETY: a region has ended in which as many members ran `put_with`, which begins by writing the slot.
-        self.slots[..team].iter_mut().map(|slot| unsafe { slot.assume_init_mut() }.0.get_mut())
+        unsafe { self.slots[..team].assume_init_mut() }
     }
 }
 
 impl<R> Drop for Results<'_, R> {
     fn drop(&mut self) {
         // What has not been taken, because a member panicked.
-        self.written().for_each(|slot| drop(slot.take()));
+        self.written().iter_mut().for_each(|slot| drop(slot.result.take()));
     }
 }
-
-impl<R> Clone for Inbox<'_, R> {
-    fn clone(&self) -> Self {
-        *self
-    }
-}
-
-impl<R> Copy for Inbox<'_, R> {}
 
 impl<R> Inbox<'_, R> {
     /// Keeps what `make` returns as the result of `member` in a team of `team`.
     ///
     /// # Safety
-    /// All members of one region's team call this, each once and first of all; or none does. The region ends before `collect`'s `run` does.
+    /// All members of one region's team call this, each once and first of all; or none does. The team is no larger than `collect` was told. The region ends
+    /// before `collect`'s `run` does.
     pub(crate) unsafe fn put_with(&self, member: usize, team: usize, make: impl FnOnce() -> R) {
-        // SAFETY: the pointer is one into the slice; nothing is read.
-        let slot = UnsafeCell::raw_get(unsafe { &raw const (*self.slots[member].as_ptr()).0 });
-        if member == 0 {
-            self.team.set(team);
-        }
-        // SAFETY: the caller's promise: no other reference to this slot exists.
-        unsafe { slot.write(None) };
-        let result = make();
-        // SAFETY: as above; what is overwritten is None.
-        unsafe { slot.write(Some(result)) };
+        // SAFETY: the caller's promise: there is a slot of that number, and nobody else uses it.
+        let slot = unsafe { &mut *self.first.wrapping_add(member) };
+        let slot = slot.write(Slot { result: None, team });
+        slot.result = Some(make());
     }
 }
 

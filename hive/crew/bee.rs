@@ -74,12 +74,13 @@ impl<'h, 'c> Life<'h, 'c> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
     fn run_part(&self, team: u32) {
+        let signal = &*self.crew.signal;
         // SAFETY: the word just seen calls this bee, which arrives below.
-        let order = unsafe { self.crew.signal.order() };
+        let order = unsafe { signal.order() };
         let member = Member::new(self.crew, self.id, team, self.seen, order.base);
         self.crew.note(self.id, || Activity::Part(0));
-        // SAFETY: the queen keeps the closure alive until every member of the team has arrived.
-        self.crew.perform(&member, || unsafe { order.job.run(&member) });
+        // SAFETY: the queen has laid a part for this job there, and takes it back when every member of the team has arrived.
+        self.crew.perform(&member, || unsafe { order.job.run(&signal.berth, &member) });
         self.slot.tally.add(Count::Regions);
         self.crew.note(self.id, || Activity::Left);
         self.crew.arrive(&member);

@@ -2,6 +2,7 @@
 
 #![allow(unsafe_code)]
 
+use super::berth::Berth;
 use super::member::Member;
 
 /// What each member of a region runs.
@@ -10,48 +11,35 @@ pub(crate) trait Part: Sync {
     fn run(&self, member: &Member<'_>);
 }
 
-/// Two words: the part's address, and the function that knows its type.
-///
-/// A bee reads nothing else of the queen's: had the part a wrapper on her stack, each region would send that cache line to
-/// the bees and fetch it back, as costly as the region itself.
+/// The function that knows the type of the part in the berth.
 #[derive(Clone, Copy)]
-pub(crate) struct Job {
-    part: *const (),
-    run: unsafe fn(*const (), &Member<'_>),
-}
+pub(crate) struct Job(unsafe fn(&Berth, &Member<'_>));
 
 impl Job {
     /// The job of no region, for the time before the first.
     pub(crate) fn idle() -> Self {
-        struct Idle;
-        impl Part for Idle {
-            fn run(&self, _: &Member<'_>) {
-                unreachable!("no region has started yet");
-            }
-        }
-        Self::new(&Idle)
+        Self(|_, _| unreachable!("no region has started yet"))
     }
 
-    /// Erases `part`, which [`Job::run`] will run on other threads.
+    /// To run a `P`, on whichever thread.
     #[inline(always)]
-    pub(crate) fn new<P: Part>(part: &P) -> Self {
+    pub(crate) fn of<P: Part>() -> Self {
         /// # Safety
-        /// `part` points to a living `P`.
-        unsafe fn run<P: Part>(part: *const (), member: &Member<'_>) {
+        /// As `Job::run`.
+        unsafe fn run<P: Part>(berth: &Berth, member: &Member<'_>) {
             // SAFETY: the caller's promise.
-            let part = unsafe { &*part.cast::<P>() };
-            part.run(member);
+            unsafe { berth.with(|part: &P| part.run(member)) }
         }
-        Self { part: std::ptr::from_ref(part).cast(), run: run::<P> }
+        Self(run::<P>)
     }
 
-    /// Runs the part as `member`.
+    /// Runs the part in `berth` as `member`.
     ///
     /// # Safety
-    /// The part given to `new` is still alive and stays so until this returns.
+    /// It is of the type that this job was made for, and stays there until this returns.
     #[inline(always)]
-    pub(crate) unsafe fn run(self, member: &Member<'_>) {
-        // SAFETY: `run` was made for the type of `part`, in `new`; the caller vouches for its life.
-        unsafe { (self.run)(self.part, member) }
+    pub(super) unsafe fn run(self, berth: &Berth, member: &Member<'_>) {
+        // SAFETY: the caller's promise.
+        unsafe { (self.0)(berth, member) }
     }
 }

@@ -6,6 +6,7 @@
 
 mod attendance;
 mod bee;
+mod berth;
 mod charge;
 mod exchange;
 mod hand;

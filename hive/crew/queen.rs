@@ -32,16 +32,22 @@ impl Crew {
     /// # Panics
     /// With the panic of the lowest member that panicked.
     #[inline]
-    pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &P) {
+    #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
+    pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &mut P) {
         debug_assert!(team > 1, "a team of one meets nobody");
         let base = *turn.base(team);
-        let (region, late) = self.start(turn, team, Order { job: Job::new(part), base });
+        let berth = &self.signal.berth;
+        // SAFETY: what other regions laid there they took back before their queens gave the turn on; this one does when all bees have left.
+        let lying = unsafe { berth.lay_down(part) };
+        let (region, late) = self.start(turn, team, Order { job: Job::of::<P>(), base });
         let queen = Member::new(self, 0, team, region, base);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
-        self.perform(&queen, || part.run(&queen));
+        // SAFETY: it lies there until the end of the region.
+        self.perform(&queen, || unsafe { berth.with(|part: &P| part.run(&queen)) });
         self.note(0, || Activity::End);
         let end = self.await_bees(&queen, late);
+        drop(lying);
         *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
         self.note(0, || Activity::Left);
         if end == End::Poisoned {

@@ -3,6 +3,7 @@
 
 use std::fmt;
 
+use super::berth::{self, Berth};
 use super::job::Job;
 use super::muster::{Base, Muster};
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
@@ -74,23 +75,22 @@ pub(crate) struct Signal {
     /// those who have arrived, and poll the word, would be in the way of those who have not.
     pub(crate) near: Muster,
     order: UnsafeCell<Order>,
+    /// Laid out before the order is published.
+    pub(super) berth: Berth,
 }
 
 // The line must hold all of it.
-const _: () = assert!(size_of::<u64>() + size_of::<Muster>() + size_of::<Order>() <= 64);
+const _: () = assert!(size_of::<u64>() + size_of::<Muster>() + size_of::<Order>() + berth::SIZE <= 64);
 
-#[expect(unsafe_code, reason = "the order's pointers belong to the region's caller, whichever thread holds the signal")]
-// SAFETY: what the order points to is used by members of a region only, through `order`, which has its own conditions.
-unsafe impl Send for Signal {}
-
-#[expect(unsafe_code, reason = "the order is shared by the protocol on the word, which the compiler cannot see")]
-// SAFETY: `order` is written by `publish` only, whose callers promise that no member reads it then.
+#[expect(unsafe_code, reason = "order and berth are shared by the protocol on the word, which the compiler cannot see")]
+// SAFETY: `order` is written by `publish` only, whose callers promise that no member reads it then, and a part is laid into `berth` and taken out of it
+// under the like promise.
 unsafe impl Sync for Signal {}
 
 impl Signal {
     pub(crate) fn new() -> Self {
         let order = Order { job: Job::idle(), base: Base::first() };
-        Self { word: AtomicU64::new(0), near: Muster::new(), order: UnsafeCell::new(order) }
+        Self { word: AtomicU64::new(0), near: Muster::new(), order: UnsafeCell::new(order), berth: Berth::new() }
     }
 
     /// The word as it is now.

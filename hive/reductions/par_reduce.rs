@@ -38,6 +38,7 @@ impl Hive {
         M: Fn(Range<usize>) -> T + Sync,
     {
         let members = range.len().clamp(1, self.bees());
+        // Closures move what they capture, so that all of it lies in one piece: each piece is a transfer to the bees.
         let op = &reduction.op;
         let result = match reduction.cut(&range, schedule, members) {
             Cut::Team => {
@@ -45,7 +46,7 @@ impl Hive {
                 parts.into_iter().flatten().reduce(op)
             }
             Cut::AsItComes => {
-                let sum_of = |shared: &Loop, bee: &Bee<'_>| {
+                let sum_of = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut sum = Sum { sum: None, map: &map, op };
                     shared.run(bee.member, &mut sum);
                     sum.sum
@@ -57,7 +58,7 @@ impl Hive {
             Cut::Blocks(blocks) => {
                 // The schedule's chunks are counted in indices.
                 let shared = Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
-                let nodes_of = |shared: &Loop, bee: &Bee<'_>| {
+                let nodes_of = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
                     bee.for_each(shared, |some| {
                         tree::collect(&mut nodes, some, op, |block| map(split::block(range.clone(), block, blocks)))

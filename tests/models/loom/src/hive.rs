@@ -172,7 +172,7 @@ impl Hive {
         if team > self.crew.bees() {
             self.grow_to(team);
         }
-        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &Body(body))))
+        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &mut Body(body))))
     }
 
     /// Ends the bees, in one order of steps.

@@ -65,7 +65,7 @@ impl Hive {
         if team > self.crew.bees() {
             self.grow_to(team);
         }
-        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &Body(body))))
+        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &mut Body(body))))
     }
 
     /// Runs a region that nobody panics in.

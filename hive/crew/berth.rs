@@ -1,0 +1,118 @@
+//! Where a region's part lies while its members run it: in the signal's cache line, so that the bees get it with their start. One that does not fit stays
+//! on the queen's stack, from where they fetch it; that takes as long again.
+
+#![allow(unsafe_code)]
+
+use std::mem::MaybeUninit;
+use std::ptr;
+
+use crate::sync::UnsafeCell;
+
+/// What the line has left, in words: a part of this size or less, or the address of a larger one.
+const WORDS: usize = 4;
+
+type Words = [MaybeUninit<u64>; WORDS];
+
+/// In bytes.
+pub(super) const SIZE: usize = size_of::<Words>();
+
+pub(super) struct Berth(UnsafeCell<Words>);
+
+impl Berth {
+    pub(super) fn new() -> Self {
+        Self(UnsafeCell::new([MaybeUninit::uninit(); WORDS]))
+    }
+
+    /// Lays `part` down here until the guard is dropped.
+    ///
+    /// # Safety
+    /// Nothing else lies here. Whoever uses the part has done so when the guard is dropped, which it must be.
+    #[inline(always)]
+    pub(super) unsafe fn lay_down<'b, P>(&'b self, part: &'b mut P) -> Lying<'b, P> {
+        self.0.with_mut(|words| {
+            if fits::<P>() {
+                // SAFETY: it fits, and nothing else lies here. What has been moved is not looked at in its old place until it is moved back.
+                unsafe { ptr::copy_nonoverlapping(part, words.cast(), 1) };
+            } else {
+                // SAFETY: an address fits, and nothing else lies here.
+                unsafe { words.cast::<*const P>().write(part) };
+            }
+        });
+        Lying { berth: self, home: part }
+    }
+
+    /// Calls `run` with the part that lies here.
+    ///
+    /// # Safety
+    /// There is one, it is a `P`, and stays until this returns.
+    #[inline(always)]
+    pub(super) unsafe fn with<P, R>(&self, run: impl FnOnce(&P) -> R) -> R {
+        self.0.with(|words| {
+            let part = if fits::<P>() {
+                words.cast()
+            } else {
+                // SAFETY: the caller's promise: the address of one lies here.
+                unsafe { words.cast::<*const P>().read() }
+            };
+            // SAFETY: the caller's promise: it is there, and stays so.
+            run(unsafe { &*part })
+        })
+    }
+}
+
+const fn fits<P>() -> bool {
+    size_of::<P>() <= SIZE && align_of::<P>() <= align_of::<Words>()
+}
+
+/// A part that lies in a berth, or its address.
+#[must_use = "dropped at once, it is there no more"]
+pub(super) struct Lying<'b, P> {
+    berth: &'b Berth,
+    home: &'b mut P,
+}
+
+impl<P> Drop for Lying<'_, P> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if fits::<P>() {
+            // SAFETY: it lies there, and nobody uses it any more. It goes home as it is now: with cells or locks in it, it may have changed.
+            self.berth.0.with_mut(|words| unsafe { ptr::copy_nonoverlapping(words.cast(), self.home, 1) });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn what_fits_is_moved_in_and_back() {
+        let berth = Berth::new();
+        let mut part = Cell::new(17);
+        // SAFETY: nothing else lies there.
+        let lying = unsafe { berth.lay_down(&mut part) };
+        let home = ptr::from_ref(&*lying.home);
+        // SAFETY: the part is there still.
+        let moved = unsafe { berth.with(|part: &Cell<u32>| part.replace(18) == 17 && !ptr::eq(part, home)) };
+        drop(lying);
+        assert!(moved);
+        assert_eq!(part.get(), 18);
+    }
+
+    #[test]
+    fn what_does_not_fit_stays_at_home() {
+        #[repr(align(16))]
+        struct Wide(#[expect(dead_code, reason = "only its alignment matters")] u8);
+        assert!(fits::<[u64; WORDS]>() && fits::<u8>() && fits::<()>());
+        assert!(!fits::<[u64; WORDS + 1]>() && !fits::<Wide>());
+        let (berth, mut part) = (Berth::new(), [1_u64; WORDS + 1]);
+        let home = ptr::from_ref(&part);
+        // SAFETY: as above.
+        let lying = unsafe { berth.lay_down(&mut part) };
+        // SAFETY: as above.
+        assert!(unsafe { berth.with(|part: &[u64; WORDS + 1]| ptr::eq(part, home)) });
+        drop(lying);
+    }
+}
