@@ -287,8 +287,12 @@ impl Colony {
         Stats::new(self.crew.tallies().map(Counts::of).collect())
     }
 
+    /// What comes again and again is told once.
     pub(crate) fn report_trouble(&self, trouble: String) {
-        self.troubles.lock().unwrap_or_else(PoisonError::into_inner).push(trouble);
+        let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
+        if !troubles.contains(&trouble) {
+            troubles.push(trouble);
+        }
     }
 
     pub(crate) fn troubles(&self) -> Vec<String> {
