@@ -58,6 +58,7 @@ mod hive;
 mod hold;
 mod housing;
 mod loops;
+mod memory;
 mod pin;
 mod posts;
 #[cfg(doc)]
@@ -92,6 +93,7 @@ pub use global::{
 };
 pub use hive::Hive;
 pub use loops::{Loop, Schedule, Tiles};
+pub use memory::{Move, Moves, NumaVec, Owner, Placement, Plan, memory_nodes, node_of};
 pub use reductions::{Fast, Fixed, Level, PerTeam, Reduction, Scan};
 pub use region::Bee;
 pub use report::Report;

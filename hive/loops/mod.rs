@@ -17,5 +17,6 @@ pub(crate) use body::Sum;
 pub use schedule::Schedule;
 #[cfg(feature = "paralight")]
 pub(crate) use share::{MOST_UNITS, Share};
+pub(crate) use shared_loop::Blocks;
 pub use shared_loop::Loop;
 pub use tiles::Tiles;

@@ -107,7 +107,7 @@ impl Loop {
     }
 
     fn all_blocks(&self) -> Blocks {
-        Blocks { start: self.range.start, end: self.range.end, multiple: self.multiple }
+        Blocks::new(self.range(), self.multiple)
     }
 
     /// How many of a team of `team` have something to do.
@@ -254,16 +254,21 @@ impl Units {
 
 /// Contiguous blocks, one a member.
 #[derive(Clone, Copy)]
-pub(super) struct Blocks {
+pub(crate) struct Blocks {
     start: usize,
     end: usize,
     multiple: usize,
 }
 
 impl Blocks {
+    /// Of `range`, beginning at multiples of `multiple`.
+    pub(crate) fn new(range: Range<usize>, multiple: usize) -> Self {
+        Self { start: range.start, end: range.end, multiple }
+    }
+
     /// The `id`th of `count`.
     #[inline]
-    pub(super) fn of(self, id: usize, count: usize) -> Range<usize> {
+    pub(crate) fn of(self, id: usize, count: usize) -> Range<usize> {
         let range = self.start..self.end;
         if self.multiple == 1 {
             return split::block(range, id, count);
@@ -312,6 +317,6 @@ impl Bee<'_> {
     #[track_caller]
     pub fn split_aligned(&self, range: Range<usize>, multiple: usize) -> Range<usize> {
         assert!(multiple > 0, "blocks cannot begin at multiples of 0");
-        Blocks { start: range.start, end: range.end, multiple }.of(self.id(), self.count())
+        Blocks::new(range, multiple).of(self.id(), self.count())
     }
 }

@@ -3,6 +3,7 @@
 mod level;
 mod over;
 mod par_reduce;
+mod par_reduce_plan;
 mod par_scan;
 mod reduction;
 mod tree;

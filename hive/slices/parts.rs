@@ -7,6 +7,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 
 use super::loan::{Loan, Phase, Refused};
+use crate::memory::Plan;
 use crate::region::Bee;
 use crate::split;
 
@@ -126,6 +127,21 @@ impl<'d, T> Parts<'d, T> {
             data.len()
         );
         Self::with_cuts(data, std::iter::once(0).chain(ends.iter().copied()).collect())
+    }
+
+    /// `data` in parts as `plan` has them: each member's is what it owns.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(100);
+    /// let mut data = vec![0; 100];
+    /// assert_eq!(hive::Parts::by_plan(&mut data, &plan).range(0), plan.range(0));
+    /// ```
+    ///
+    /// # Panics
+    /// If the plan is not for as many indices as the slice has elements.
+    #[track_caller]
+    pub fn by_plan(data: &'d mut [T], plan: &Plan) -> Self {
+        Self::cut_at(data, plan.ends())
     }
 
     /// Cuts rise from 0 to the slice's length.

@@ -96,7 +96,7 @@ fn last_cache(core: &TopologyObject) -> Option<&TopologyObject> {
 
 /// The node that has the CPU and the fewest others: memory that is attached higher up, to a package or to the machine, is local
 /// to more CPUs. Of two memories at the same place (DRAM and high-bandwidth memory) the first is the ordinary one.
-fn nearest_node<'t>(nodes: &[&'t TopologyObject], os_index: usize) -> Option<&'t TopologyObject> {
+pub(crate) fn nearest_node<'t>(nodes: &[&'t TopologyObject], os_index: usize) -> Option<&'t TopologyObject> {
     let local = nodes.iter().filter(|node| node.cpuset().is_some_and(|cpus| cpus.is_set(os_index)));
     local.min_by_key(|node| weight(node.cpuset())).copied()
 }

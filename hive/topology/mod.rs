@@ -17,6 +17,8 @@ mod quota;
 pub(crate) use claims::{Claim, claim};
 #[cfg(unix)]
 pub(crate) use claims::{ClaimsLock, lock_claims};
+#[cfg(feature = "hwloc")]
+pub(crate) use hwloc::nearest_node;
 #[cfg(test)]
 pub(crate) use machine::RawCpu;
 pub(crate) use machine::{Machine, Source, Unit};

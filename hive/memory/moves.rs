@@ -1,0 +1,148 @@
+//! What changes owner between one plan and another.
+
+use std::ops::Range;
+
+use super::plan::Plan;
+
+/// Who owns an index: see [`Plan::owner`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The member's number.
+    pub member: usize,
+    /// The NUMA node that it is on, by the system's number; None: not known.
+    pub node: Option<usize>,
+}
+
+/// Neighbouring indices that get the same new owner from the same old one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Move {
+    /// The indices.
+    pub range: Range<usize>,
+    /// Who had them.
+    pub from: Owner,
+    /// Who gets them.
+    pub to: Owner,
+}
+
+impl Move {
+    /// Whether they also go to another node, as far as both are known.
+    pub fn is_to_another_node(&self) -> bool {
+        self.from.node.zip(self.to.node).is_some_and(|(from, to)| from != to)
+    }
+}
+
+/// What moves from one plan to another, in order of the indices: see [`Plan::moves_to`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Moves {
+    moves: Vec<Move>,
+}
+
+impl Moves {
+    /// One by one. What changes neither its member nor its node is not among them.
+    pub fn ranges(&self) -> &[Move] {
+        &self.moves
+    }
+
+    /// How many indices get another member.
+    pub fn indices_to_other_members(&self) -> usize {
+        self.count(|one| one.from.member != one.to.member)
+    }
+
+    /// How many indices get a member, or the same, on another node.
+    pub fn indices_to_other_nodes(&self) -> usize {
+        self.count(Move::is_to_another_node)
+    }
+
+    /// How many bytes get another member, with a `T` an index.
+    pub fn bytes_to_other_members<T>(&self) -> usize {
+        self.indices_to_other_members().saturating_mul(size_of::<T>())
+    }
+
+    /// How many bytes have to go to another node, with a `T` an index.
+    pub fn bytes_to_other_nodes<T>(&self) -> usize {
+        self.indices_to_other_nodes().saturating_mul(size_of::<T>())
+    }
+
+    fn count(&self, counts: impl Fn(&Move) -> bool) -> usize {
+        self.moves.iter().filter(|one| counts(one)).map(|one| one.range.len()).sum()
+    }
+}
+
+impl Plan {
+    /// What moves when `new` takes this plan's place: which indices get another member, or are with the same on another node.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).max_bees(4).build()?;
+    /// let (two, four) = (hive::Plan::new(&hive, 1000, 2), hive::Plan::new(&hive, 1000, 4));
+    /// let moves = two.moves_to(&four);
+    /// assert_eq!(moves.indices_to_other_members(), 750); // all but 0..250
+    /// assert_eq!(moves.bytes_to_other_members::<f64>(), 6000);
+    /// println!("{} bytes cross to another node", moves.bytes_to_other_nodes::<f64>());
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the plans are not for equally many indices.
+    #[track_caller]
+    pub fn moves_to(&self, new: &Self) -> Moves {
+        assert_eq!(self.len(), new.len(), "nothing moves between plans for different numbers of indices");
+        let mut moves = Vec::new();
+        let mut start = 0;
+        while start < self.len() {
+            let (from, to) = (self.owner(start), new.owner(start));
+            let end = self.range(from.member).end.min(new.range(to.member).end);
+            let change = Move { range: start..end, from, to };
+            if from.member != to.member || change.is_to_another_node() {
+                moves.push(change);
+            }
+            start = end;
+        }
+        Moves { moves }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn nodes() -> impl Strategy<Value = Vec<Option<usize>>> {
+        proptest::collection::vec(proptest::option::of(0usize..3), 1..20)
+    }
+
+    #[test]
+    fn a_plan_does_not_move_to_itself() {
+        let plan = Plan::with_nodes(100, 8, [Some(0), None, Some(1)].into());
+        assert_eq!(plan.moves_to(&plan).ranges(), []);
+    }
+
+    #[test]
+    fn the_same_member_on_another_node_moves() {
+        let at = |node| Plan::with_nodes(100, 1, [Some(0), Some(node)].into());
+        let moves = at(0).moves_to(&at(1));
+        let (from, to) = (Owner { member: 1, node: Some(0) }, Owner { member: 1, node: Some(1) });
+        assert_eq!(moves.ranges(), [Move { range: 50..100, from, to }]);
+        assert_eq!((moves.indices_to_other_members(), moves.bytes_to_other_nodes::<u64>()), (0, 400));
+    }
+
+    proptest! {
+        #[test]
+        fn moves_are_what_differs_index_by_index(
+            len in 0usize..600, old in nodes(), new in nodes(), old_multiple in 1usize..20, new_multiple in 1usize..20,
+        ) {
+            let old = Plan::with_nodes(len, old_multiple, old.into());
+            let new = Plan::with_nodes(len, new_multiple, new.into());
+            let moves = old.moves_to(&new);
+            let pairs = || (0..len).map(|index| (old.owner(index), new.owner(index)));
+            let members = pairs().filter(|(from, to)| from.member != to.member).count();
+            let apart = |from: Option<usize>, to: Option<usize>| from.is_some() && to.is_some() && from != to;
+            let nodes = pairs().filter(|(from, to)| apart(from.node, to.node)).count();
+            prop_assert_eq!((moves.indices_to_other_members(), moves.indices_to_other_nodes()), (members, nodes));
+            prop_assert!(moves.ranges().windows(2).all(|two| two[0].range.end <= two[1].range.start));
+            for one in moves.ranges() {
+                prop_assert!(!one.range.is_empty());
+                prop_assert!(one.range.clone().all(|index| (old.owner(index), new.owner(index)) == (one.from, one.to)));
+            }
+        }
+    }
+}

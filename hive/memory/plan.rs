@@ -1,0 +1,269 @@
+//! Who owns what: which member which indices, and on which node.
+
+use std::iter;
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::moves::Owner;
+use super::nodes;
+use super::system::page_size;
+use crate::hive::Hive;
+use crate::loops::{Blocks, Loop, Schedule};
+
+/// Which member of a team owns which of the indices `0..len`, and on which NUMA node each member is: one plan for the memory
+/// ([`Placement::LikeLoop`](crate::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`], [`Bee::for_plan`](crate::Bee::for_plan)), the reductions
+/// ([`Hive::par_reduce_plan`]) and the parts of slices ([`Parts::by_plan`](crate::Parts::by_plan)) that go over it.
+///
+/// Each member owns one block, as [`Bee::split`](crate::Bee::split) and [`Schedule::Static`] have them. A plan is made from a hive as it is at that moment and does not follow it: after
+/// a [resize](Hive::resize) there is [`remade`](Self::remade), and [`moves_to`](Self::moves_to) says what that would move.
+///
+/// ```
+/// let hive = hive::Hive::new(2)?;
+/// let plan = hive.plan(10_000);
+/// let mut x = hive.alloc(plan.len(), hive::Placement::LikeLoop(&plan), |i| i as f64);
+/// let parts = hive::Parts::by_plan(&mut x, &plan);
+/// hive.par_for_plan(&plan, |range, bee| {
+///     assert_eq!(range, plan.range(bee.id()));
+///     parts.take(bee).iter_mut().for_each(|x| *x += 1.0); // in this member's own memory
+/// });
+/// drop(parts);
+/// assert_eq!(x[9_999], 10_000.0);
+/// # Ok::<(), hive::BuildError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Plan {
+    multiple: usize,
+    /// Where each member's block ends.
+    ends: Arc<[usize]>,
+    /// Each member's.
+    nodes: Arc<[Option<usize>]>,
+}
+
+impl Hive {
+    /// A plan for `0..len` and all members that are awake: see [`Plan::new`].
+    pub fn plan(&self, len: usize) -> Plan {
+        Plan::new(self, len, self.bees())
+    }
+
+    /// The system's number of the NUMA node that [`Place::node`](crate::Place::node) calls `node`; None if there is none, or if it is not known. See [`memory_nodes`](crate::memory_nodes).
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// for place in hive.places().iter().flatten() {
+    ///     println!("{place} has its memory on node {:?}", place.node().and_then(|node| hive.memory_node(node)));
+    /// }
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn memory_node(&self, node: usize) -> Option<usize> {
+        let cpus = self.colony.habitat.machine.cpus();
+        nodes::local_to(&[cpus.iter().find(|cpu| cpu.node == node)?.os_index])
+    }
+}
+
+impl Plan {
+    /// A plan for `0..len` and the first `members` members of `hive`, which need not be awake, or there, yet.
+    ///
+    /// A member's node is that of its place. The queen's is that of the place that is kept free for her, whether she is bound to it or not.
+    ///
+    /// # Panics
+    /// If `members` is 0 or above the hive's [`max_bees`](Hive::max_bees).
+    #[track_caller]
+    pub fn new(hive: &Hive, len: usize, members: usize) -> Self {
+        let most = hive.max_bees();
+        assert!((1..=most).contains(&members), "a plan for {members} members of a hive that may have from 1 to {most}");
+        let node = |member| nodes::local_to(hive.colony.housing.of(member)?.cpus());
+        Self::with_nodes(len, 1, (0..members).map(node).collect())
+    }
+
+    pub(super) fn with_nodes(len: usize, multiple: usize, nodes: Arc<[Option<usize>]>) -> Self {
+        let blocks = Blocks::new(0..len, multiple);
+        let ends = (0..nodes.len()).map(|member| blocks.of(member, nodes.len()).end).collect();
+        Self { multiple, ends, nodes }
+    }
+
+    /// The same with blocks that begin at multiples of `multiple` indices, as [`Loop::aligned`] has them: 8 doubles are a cache line.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(1000).aligned(8);
+    /// assert!((0..plan.members()).all(|member| plan.range(member).start % 8 == 0 || plan.range(member).is_empty()));
+    /// ```
+    ///
+    /// # Panics
+    /// If `multiple` is 0.
+    #[track_caller]
+    pub fn aligned(&self, multiple: usize) -> Self {
+        assert!(multiple > 0, "blocks cannot begin at multiples of 0");
+        Self::with_nodes(self.len(), multiple, Arc::clone(&self.nodes))
+    }
+
+    /// The same with blocks of whole pages of a [`NumaVec<T>`](crate::NumaVec), so that no page has two owners: of the system's usual pages, not huge ones.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(1 << 20).in_pages::<f64>();
+    /// assert_eq!(plan.range(plan.members() - 1).start % 512, 0);
+    /// ```
+    pub fn in_pages<T>(&self) -> Self {
+        // So few elements begin and end with pages.
+        let elements = |bytes: usize| page_size() / common_divisor(page_size(), bytes);
+        self.aligned(if size_of::<T>() == 0 { 1 } else { elements(size_of::<T>()) })
+    }
+
+    /// The number of indices.
+    pub fn len(&self) -> usize {
+        self.ends[self.members() - 1]
+    }
+
+    /// Whether there are no indices.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of members that it is for.
+    pub fn members(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The indices that `member` owns.
+    ///
+    /// # Panics
+    /// If the plan is for fewer members.
+    #[inline]
+    #[track_caller]
+    pub fn range(&self, member: usize) -> Range<usize> {
+        assert!(member < self.members(), "a plan for {} members has nothing for member {member}", self.members());
+        let start = if member == 0 { 0 } else { self.ends[member - 1] };
+        start..self.ends[member]
+    }
+
+    /// Who owns `index`.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(100);
+    /// assert!(plan.range(plan.owner(42).member).contains(&42));
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no such index.
+    #[track_caller]
+    pub fn owner(&self, index: usize) -> Owner {
+        assert!(index < self.len(), "a plan for {} indices has nobody for index {index}", self.len());
+        let member = self.ends.partition_point(|end| *end <= index);
+        Owner { member, node: self.nodes[member] }
+    }
+
+    /// The NUMA node that `member` is on, by the system's number (see [`memory_nodes`](crate::memory_nodes)); None: it is not bound, or to several nodes, or they are not known.
+    ///
+    /// # Panics
+    /// If the plan is for fewer members.
+    #[track_caller]
+    pub fn node(&self, member: usize) -> Option<usize> {
+        assert!(member < self.members(), "a plan for {} members has no node for member {member}", self.members());
+        self.nodes[member]
+    }
+
+    /// The same plan, the same alignment, for the members that are awake in `hive` now.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let smaller = plan.remade(&hive);
+    /// assert_eq!((smaller.members(), smaller.len()), (2, 1000));
+    /// // 0..250, 250..500, 500..750, 750..1000 become 0..500, 500..1000: member 0's stay.
+    /// assert_eq!(plan.moves_to(&smaller).indices_to_other_members(), 750);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn remade(&self, hive: &Hive) -> Self {
+        Self::with_nodes(self.len(), self.multiple, hive.plan(0).nodes)
+    }
+
+    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many members, each has the block that it owns; with
+    /// [`Schedule::Dynamic`] and [`Schedule::Affinity`] each begins with about that.
+    ///
+    /// ```
+    /// use hive::Schedule;
+    ///
+    /// let hive = hive::Hive::new(3)?;
+    /// let plan = hive.plan(1000).aligned(8);
+    /// hive.par_loop(plan.to_loop(Schedule::Static), |range, bee| assert_eq!(range, plan.range(bee.id())));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// If the schedule asks for chunks of 0 indices.
+    #[track_caller]
+    pub fn to_loop(&self, schedule: Schedule) -> Loop {
+        Loop::new(0..self.len(), schedule).aligned(self.multiple)
+    }
+
+    /// Where each member's block ends.
+    pub(crate) fn ends(&self) -> &[usize] {
+        &self.ends
+    }
+
+    /// What is run by member `id` of a team of `count`: its own block, and where the team is smaller those that nobody else has.
+    #[inline]
+    pub(crate) fn ranges_for(&self, id: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
+        let owned = (id..self.members()).step_by(count).map(|member| self.range(member));
+        owned.filter(|range| !range.is_empty())
+    }
+
+    /// Neighbouring blocks on the same node together, with it.
+    pub(super) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
+        let mut next = 0;
+        iter::from_fn(move || {
+            let node = *self.nodes.get(next)?;
+            let start = self.range(next).start;
+            next += self.nodes[next..].iter().take_while(|other| **other == node).count();
+            Some((start..self.ends[next - 1], node))
+        })
+    }
+}
+
+fn common_divisor(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { common_divisor(b, a % b) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn plan(len: usize, multiple: usize, nodes: &[Option<usize>]) -> Plan {
+        Plan::with_nodes(len, multiple, nodes.into())
+    }
+
+    #[test]
+    fn neighbours_on_a_node_are_one_piece() {
+        let pieces: Vec<_> = plan(10, 1, &[Some(0), Some(0), None, Some(1), Some(1)]).by_node().collect();
+        assert_eq!(pieces, [(0..4, Some(0)), (4..6, None), (6..10, Some(1))]);
+    }
+
+    #[test]
+    fn elements_that_do_not_divide_a_page_are_taken_by_the_pages_they_fill() {
+        let pages = |plan: Plan| plan.multiple * page_size();
+        let all = plan(1 << 20, 1, &[None; 3]);
+        assert_eq!(all.in_pages::<f64>().multiple, page_size() / 8);
+        assert_eq!(all.in_pages::<[u8; 3]>().multiple, page_size());
+        assert_eq!(pages(all.in_pages::<()>()), page_size());
+    }
+
+    proptest! {
+        #[test]
+        fn each_index_has_one_owner(len in 0usize..5000, members in 1usize..40, multiple in 1usize..70) {
+            let plan = plan(len, multiple, &vec![None; members]);
+            let owned: Vec<_> = (0..members).flat_map(|member| plan.range(member).map(move |index| (index, member))).collect();
+            prop_assert!(owned.iter().map(|(index, _)| *index).eq(0..len));
+            prop_assert!(owned.iter().all(|(index, member)| plan.owner(*index).member == *member));
+            prop_assert!((0..members).all(|member| plan.range(member).is_empty() || plan.range(member).start.is_multiple_of(multiple)));
+        }
+
+        #[test]
+        fn a_smaller_team_runs_all_of_it(len in 0usize..500, members in 1usize..20, team in 1usize..20) {
+            let plan = plan(len, 1, &vec![None; members]);
+            let mut run: Vec<_> = (0..team).flat_map(|id| plan.ranges_for(id, team)).flatten().collect();
+            run.sort_unstable();
+            prop_assert!(run.into_iter().eq(0..len));
+        }
+    }
+}
