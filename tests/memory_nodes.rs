@@ -1,0 +1,126 @@
+//! Pages are on the nodes where they were asked for, as the kernel's `move_pages` says. On a machine of one node there is little to see: meant for a guest with several
+//! (`numa-vm --nodes 2 --append numa_balancing=disable -- ...`), where nothing may be refused.
+
+#![cfg(all(target_os = "linux", feature = "hwloc"))]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use common::alone;
+use hive::{Hive, NumaVec, Pin, Placement, Plan, memory_nodes, node_of};
+
+const PAGE: usize = 4096;
+const PAGES: usize = 600;
+
+/// A member on each CPU, the queen bound too.
+fn hive_of_all_cpus() -> Hive {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    Hive::builder().bees(cpus).pin(Pin::Core).pin_queen(true).build().unwrap()
+}
+
+/// A vector of whole pages; None where the system refuses to place memory, which it may not in a guest.
+fn pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAGE]>> {
+    let data = hive.alloc(PAGES, placement, |_| [1; PAGE]);
+    let refused = hive.report().warnings().iter().any(|warning| warning.starts_with("memory is where"));
+    let told = node_of(&data[0]).is_some();
+    assert!(std::env::var_os("NUMA_VM").is_none() || (told && !refused), "{}", hive.report());
+    (told && !refused).then_some(data)
+}
+
+/// The node of a CPU, as the kernel lists it.
+fn node_of_cpu(cpu: usize) -> Option<usize> {
+    let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
+    entries.flatten().find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+}
+
+/// The node of the place of each member, as the kernel has it.
+fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
+    hive.places().iter().map(|place| node_of_cpu(place.as_ref()?.cpus()[0])).collect()
+}
+
+#[track_caller]
+fn assert_by_owner(data: &[[u8; PAGE]], plan: &Plan, nodes: &[Option<usize>]) {
+    for (index, page) in data.iter().enumerate() {
+        let owner = plan.owner(index);
+        if let Some(node) = nodes[owner.member] {
+            assert_eq!((node_of(page), owner.node), (Some(node), Some(node)), "page {index}, of member {}", owner.member);
+        }
+    }
+}
+
+#[test]
+fn the_numbers_are_the_kernels() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    for place in hive.places().iter().flatten() {
+        let (own, kernels) = (place.node().and_then(|node| hive.memory_node(node)), node_of_cpu(place.cpus()[0]));
+        assert!(kernels.is_none() || own == kernels, "{place}: {own:?}, and the kernel has {kernels:?}");
+    }
+    let online = |node: &usize| fs::exists(format!("/sys/devices/system/node/node{node}")).unwrap();
+    assert!(!fs::exists("/sys/devices/system/node").unwrap() || memory_nodes().iter().all(online), "{:?}", memory_nodes());
+}
+
+#[test]
+fn memory_is_bound_to_each_node() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    assert!(!memory_nodes().is_empty());
+    for node in memory_nodes() {
+        let Some(data) = pages(&hive, Placement::Bind(node)) else { return };
+        assert!(data.iter().all(|page| node_of(page) == Some(node)), "on node {node}");
+    }
+}
+
+#[test]
+fn memory_is_interleaved_over_the_nodes_with_cpus() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    let Some(data) = pages(&hive, Placement::Interleave) else { return };
+    let mut counts = BTreeMap::<usize, usize>::new();
+    data.iter().for_each(|page| *counts.entry(node_of(page).unwrap()).or_default() += 1);
+    let mut with_cpus: Vec<_> = nodes_of_members(&hive).into_iter().flatten().collect();
+    with_cpus.sort_unstable();
+    with_cpus.dedup();
+    assert!(with_cpus.is_empty() || with_cpus.iter().eq(counts.keys()), "{counts:?} over {with_cpus:?}");
+    let (least, most) = (counts.values().min().unwrap(), counts.values().max().unwrap());
+    assert!(most - least <= 1, "{counts:?}");
+}
+
+#[test]
+fn memory_is_with_its_owners() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    let plan = hive.plan(PAGES);
+    let Some(data) = pages(&hive, Placement::LikeLoop(&plan)) else { return };
+    assert_by_owner(&data, &plan, &nodes_of_members(&hive));
+}
+
+#[test]
+fn what_is_touched_first_is_where_its_member_is() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    let Some(data) = pages(&hive, Placement::FirstTouch) else { return };
+    assert_by_owner(&data, &hive.plan(PAGES), &nodes_of_members(&hive));
+}
+
+#[test]
+fn pages_follow_a_new_plan() {
+    let _alone = alone();
+    let hive = hive_of_all_cpus();
+    let old = hive.plan(PAGES);
+    let Some(mut data) = pages(&hive, Placement::LikeLoop(&old)) else { return };
+    let before: Vec<_> = data.iter().map(|page| node_of(page)).collect();
+    for bees in [1, hive.bees().div_ceil(2), hive.bees()] {
+        hive.resize(bees).unwrap();
+        let new = old.remade(&hive);
+        let moves = old.moves_to(&new);
+        hive.migrate(&mut data, &new);
+        assert_by_owner(&data, &new, &nodes_of_members(&hive));
+        let moved = data.iter().zip(&before).filter(|(page, before)| node_of(*page) != **before).count();
+        assert_eq!(moved * PAGE, moves.bytes_to_other_nodes::<[u8; PAGE]>(), "with {bees} members");
+        assert!(data.iter().all(|page| *page == [1; PAGE]));
+    }
+    assert!(hive.report().warnings().iter().all(|warning| !warning.starts_with("memory is")), "{}", hive.report());
+}
