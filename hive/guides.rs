@@ -1,4 +1,4 @@
-//! For those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs what the pages show.)
+//! For those who come from elsewhere: construct by construct, both sides. And where memory is. (In the documentation only; `cargo test --doc` runs what the pages show.)
 
 #[doc = include_str!("../docs/from-openmp.md")]
 ///
@@ -25,3 +25,11 @@ pub mod from_openmp_tasks {}
 /// [`broadcast`](crate::broadcast()), [`install`](crate::install), [`yield_now`](crate::yield_now), [`current`](crate::current), [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map),
 /// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::all_reduce`](crate::Bee::all_reduce), [`resize`](crate::resize), [`relax`](crate::relax).
 pub mod from_rayon {}
+
+#[doc = include_str!("../docs/memory.md")]
+///
+/// # What this page names
+/// [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`NumaVec`](crate::NumaVec), [`Moves`](crate::Moves), [`Hive::alloc`](crate::Hive::alloc), [`Hive::migrate`](crate::Hive::migrate),
+/// [`Hive::par_for_plan`](crate::Hive::par_for_plan), [`Hive::par_reduce_plan`](crate::Hive::par_reduce_plan), [`Bee::for_plan`](crate::Bee::for_plan), [`Parts::by_plan`](crate::Parts::by_plan),
+/// [`Hive::memory_node`](crate::Hive::memory_node), [`memory_nodes`](crate::memory_nodes), [`node_of`](crate::node_of), [`Place::node`](crate::Place::node), [`Schedule`](crate::Schedule).
+pub mod memory {}

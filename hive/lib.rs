@@ -14,6 +14,7 @@
 //! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, by OpenMP's [schedules](Schedule); inside regions there are [`Bee::for_each`],
 //!   [`Bee::all_reduce`], [`Bee::single`] and so on. A [`Reduction`] says in its type how reproducible its result is.
 //! - [`Parts`] lends each member its part of a slice, to write to, and those of others to read; [`PerBee`] has a value for each.
+//! - [`Hive::alloc`] places memory on NUMA nodes, and a [`Plan`] says who owns what of it, for memory and loops alike: [`guides::memory`].
 //! - [`hot`] keeps the members polling through a section of the program, [`relax`] sends them to sleep at once.
 //! - Between regions the same members run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`], [`broadcast`], [`install`].
 //! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its members are bound;
