@@ -206,6 +206,11 @@ mod elsewhere {
     use super::super::mask::CpuMask;
     use super::CallError;
 
+    /// Not to be had portably.
+    pub(crate) fn current_cpu() -> Option<usize> {
+        None
+    }
+
     /// The CPUs that the calling thread may run on.
     pub(crate) fn get() -> Result<CpuMask, CallError> {
         let cores = core_affinity::get_core_ids();
