@@ -55,7 +55,7 @@ fn untie(bonds: &mut Vec<Tied>, id: u64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::{self, CpuMask, Pin, Places};
+    use crate::topology::{self, CpuMask, Pin, Places, Shrink};
 
     #[test]
     fn the_mask_comes_back_whatever_the_order_of_the_ends() {
@@ -63,7 +63,7 @@ mod tests {
         let (machine, _) = topology::read(Some(&before));
         let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
         let bond = |cpu| {
-            let places = Places::new(&machine, &Pin::Cpus(vec![cpu]), &CpuMask::new()).unwrap();
+            let places = Places::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new()).unwrap();
             Bond::tie(places.of(0).unwrap()).unwrap()
         };
         let first = bond(cpu(0));

@@ -9,7 +9,7 @@ use crate::environment::Environment;
 use crate::error::{BuildError, BuildProblem};
 use crate::handlers::{Handler, Handlers};
 use crate::hive::Hive;
-use crate::topology::Pin;
+use crate::topology::{Asked, Binding, Pin, PlaceList, ProcBind, Shrink};
 
 /// The limit on a hive's members if the builder does not set another.
 const DEFAULT_MAX_BEES: usize = 1024;
@@ -19,14 +19,14 @@ const DEFAULT_SPIN: Duration = Duration::from_micros(200);
 
 /// Asks for a hive: see [`Hive::builder`].
 ///
-/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN`, `HIVE_SPIN`, `HIVE_TRACE`](crate#environment)), and what is not set
+/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN` and so on](crate#environment)), and what is not set
 /// there has the default named with each method.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct Builder {
     bees: Option<usize>,
     max_bees: Option<usize>,
-    pin: Option<Pin>,
+    asked: Asked,
     pin_queen: bool,
     spin: Option<Duration>,
     thread_name: Option<String>,
@@ -74,8 +74,44 @@ impl Builder {
 
     /// What members are bound to. Default: [`Pin::Core`] as long as each member gets a CPU of its own that no other hive of the process
     /// has; members beyond that, and all of them in a hive that is built larger, are not bound.
+    ///
+    /// This is the short form of [`places`](Self::places) and [`proc_bind`](Self::proc_bind), and excludes them: a builder that has been given both is an error.
     pub fn pin(mut self, pin: Pin) -> Self {
-        self.pin = Some(pin);
+        self.asked.pin = Some(pin);
+        self
+    }
+
+    /// The places that members are bound to, by OpenMP's grammar. Default: none, what [`pin`](Self::pin) says; `cores` if there is a
+    /// [`proc_bind`](Self::proc_bind). See `docs/places.md`.
+    ///
+    /// ```
+    /// use hive::{Hive, ProcBind};
+    ///
+    /// let hive = Hive::builder().bees(2).places("threads".parse()?).proc_bind(ProcBind::Spread).build()?;
+    /// assert!(hive.report().to_string().contains("places threads, bound by spread"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn places(mut self, places: PlaceList) -> Self {
+        self.asked.places = Some(places);
+        self
+    }
+
+    /// By which of OpenMP's policies members are bound to the places. Default: [`ProcBind::True`], hive's own order.
+    pub fn proc_bind(mut self, bind: ProcBind) -> Self {
+        self.asked.proc_bind = Some(bind);
+        self
+    }
+
+    /// Which places the hive gives up when it shrinks: the order in which members get them. Default: [`Shrink::Compact`], whole clusters, then
+    /// whole nodes. Excludes [`ProcBind::Primary`], `Close` and `Spread`, which are orders themselves.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).shrink(hive::Shrink::Spread).build()?;
+    /// assert!(hive.report().to_string().contains("spread"));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn shrink(mut self, shrink: Shrink) -> Self {
+        self.asked.shrink = Some(shrink);
         self
     }
 
@@ -202,7 +238,7 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range, a list of CPUs to pin to is not allowed, or the system makes no more threads; those made so
+    /// If a number is out of range, a list of CPUs to pin to is not allowed, no CPU of a list of places is, two things that were asked for exclude one another, or the system makes no more threads; those made so
     /// far have then ended. That a thread cannot be bound is no error: it is in [`Hive::report`].
     pub fn build(self) -> Result<Hive, BuildError> {
         Hive::build(&self)
@@ -225,10 +261,14 @@ impl Builder {
         if self.watchdog == Some(Duration::ZERO) {
             return Err(BuildError(BuildProblem::WatchdogWithoutTime));
         }
+        let contradiction = |contradiction| BuildError(BuildProblem::Contradiction(contradiction));
+        let resolved = self.asked.resolve(&environment.asked).map_err(contradiction)?;
         Ok(Config {
             bees: bees as u32,
             max_bees: max_bees as u32,
-            pin: self.pin.clone().or_else(|| environment.pin.clone()),
+            binding: resolved.binding,
+            shrink: resolved.shrink,
+            warnings: resolved.warnings,
             pin_queen: self.pin_queen,
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             sleep: self.sleep,
@@ -264,7 +304,10 @@ pub(crate) struct Config {
     pub(crate) bees: u32,
     pub(crate) max_bees: u32,
     /// None: as fits the number of bees.
-    pub(crate) pin: Option<Pin>,
+    pub(crate) binding: Option<Binding>,
+    pub(crate) shrink: Shrink,
+    /// What was asked for and is not heard.
+    pub(crate) warnings: Vec<String>,
     pub(crate) pin_queen: bool,
     pub(crate) spin: Duration,
     pub(crate) sleep: SleepProtocol,
@@ -290,19 +333,20 @@ mod tests {
     fn the_builder_goes_before_the_environment_and_that_before_the_defaults() {
         let environment = Environment {
             bees: Some(3),
-            pin: Some(Pin::Node),
+            asked: Asked { pin: Some(Pin::Node), ..Asked::default() },
             spin: Some(Duration::from_micros(7)),
             trace: Some("e".into()),
             ..Environment::default()
         };
+        let pinned = |pin| Some(Binding::Pin(pin));
         let config = resolve(&Builder::new(), &Environment::default()).unwrap();
-        assert_eq!((config.bees, config.max_bees, config.pin, config.spin), (4, 1024, None, DEFAULT_SPIN));
+        assert_eq!((config.bees, config.max_bees, config.binding, config.spin), (4, 1024, None, DEFAULT_SPIN));
         let config = resolve(&Builder::new(), &environment).unwrap();
-        assert_eq!((config.bees, config.pin, config.spin), (3, Some(Pin::Node), Duration::from_micros(7)));
+        assert_eq!((config.bees, config.binding, config.spin), (3, pinned(Pin::Node), Duration::from_micros(7)));
         assert_eq!(config.trace, Some("e".into()));
         let builder = Builder::new().bees(2).pin(Pin::None).spin(Duration::ZERO).trace("b");
         let config = resolve(&builder, &environment).unwrap();
-        assert_eq!((config.bees, config.pin, config.spin), (2, Some(Pin::None), Duration::ZERO));
+        assert_eq!((config.bees, config.binding, config.spin), (2, pinned(Pin::None), Duration::ZERO));
         assert_eq!(config.trace, Some("b".into()));
     }
 

@@ -8,13 +8,13 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::crew::MAX_TEAM;
-use crate::topology::Pin;
+use crate::topology::{Asked, Pin, PlaceList, ProcBind, Shrink};
 
 /// The variables that are set and can be read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
     pub(crate) bees: Option<usize>,
-    pub(crate) pin: Option<Pin>,
+    pub(crate) asked: Asked,
     pub(crate) spin: Option<Duration>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) warnings: Vec<String>,
@@ -29,10 +29,15 @@ impl Environment {
     fn from(variable: impl Fn(&str) -> Result<String, VarError>) -> Self {
         let mut warnings = Vec::new();
         let bees = read(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
-        let pin = read(&variable, "HIVE_PIN", &mut warnings, Pin::from_str);
+        let asked = Asked {
+            pin: read(&variable, "HIVE_PIN", &mut warnings, Pin::from_str),
+            places: read(&variable, "HIVE_PLACES", &mut warnings, PlaceList::from_str),
+            proc_bind: read(&variable, "HIVE_PROC_BIND", &mut warnings, ProcBind::from_str),
+            shrink: read(&variable, "HIVE_SHRINK", &mut warnings, Shrink::from_str),
+        };
         let spin = read(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
         let trace = read(&variable, "HIVE_TRACE", &mut warnings, parse_trace);
-        Self { bees, pin, spin, trace, warnings }
+        Self { bees, asked, spin, trace, warnings }
     }
 }
 
@@ -89,13 +94,22 @@ mod tests {
         })
     }
 
+    fn is_empty(read: &Environment) -> bool {
+        let Environment { bees, asked: Asked { pin, places, proc_bind, shrink }, spin, trace, warnings: _ } = read;
+        let asked = pin.is_none() && places.is_none() && proc_bind.is_none() && shrink.is_none();
+        asked && bees.is_none() && spin.is_none() && trace.is_none()
+    }
+
     #[test]
     fn good_values_are_read() {
         let read = environment(&[("HIVE_NUM_BEES", " 12 "), ("HIVE_PIN", "0,2-3"), ("HIVE_SPIN", "50us")]);
         assert_eq!(read.bees, Some(12));
-        assert_eq!(read.pin, Some(Pin::Cpus(vec![0, 2, 3])));
+        assert_eq!(read.asked.pin, Some(Pin::Cpus(vec![0, 2, 3])));
         assert_eq!(read.spin, Some(Duration::from_micros(50)));
         assert!(read.warnings.is_empty());
+        let read = environment(&[("HIVE_PLACES", "cores(2)"), ("HIVE_PROC_BIND", "close"), ("HIVE_SHRINK", "Keep_Nodes")]).asked;
+        assert_eq!(read.places, "cores(2)".parse().ok());
+        assert_eq!((read.proc_bind, read.shrink), (Some(ProcBind::Close), Some(Shrink::KeepNodes)));
         assert_eq!(environment(&[("HIVE_SPIN", "inf")]).spin, Some(Duration::MAX));
         assert_eq!(environment(&[("HIVE_SPIN", "0")]).spin, Some(Duration::ZERO));
         let file = format!("a {}.json", process::id());
@@ -109,12 +123,15 @@ mod tests {
             ("HIVE_NUM_BEES", "-3", "from 1 to 65535"),
             ("HIVE_NUM_BEES", "99999999999999999999", "from 1 to 65535"),
             ("HIVE_PIN", "socks", "none, core"),
+            ("HIVE_PLACES", "{0:4", "at character 5"),
+            ("HIVE_PROC_BIND", "spread,close", "one of false, true"),
+            ("HIVE_SHRINK", "most", "compact, spread or keep_nodes"),
             ("HIVE_SPIN", "200", "with its unit"),
             ("HIVE_SPIN", "", "with its unit"),
             ("HIVE_TRACE", "", "name of a file"),
         ] {
             let read = environment(&[(name, value)]);
-            assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.trace.is_none());
+            assert!(is_empty(&read));
             let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
             let all_there = [name, &format!("{value:?}"), expected].iter().all(|part| warning.contains(part));
             assert!(all_there, "{warning}");
@@ -124,7 +141,7 @@ mod tests {
     #[test]
     fn nothing_set_is_nothing_asked() {
         let read = environment(&[]);
-        assert!(read.bees.is_none() && read.pin.is_none() && read.spin.is_none() && read.trace.is_none());
+        assert!(is_empty(&read));
         assert!(read.warnings.is_empty());
     }
 }

@@ -4,6 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::topology::Contradiction;
+
 /// Why a region did not start. Nothing has run.
 #[derive(Debug)]
 pub struct SpmdError(pub(crate) SpmdProblem);
@@ -88,6 +90,8 @@ pub(crate) enum BuildProblem {
     WatchdogWithoutTime,
     Watchdog(io::Error),
     Pin(String),
+    /// Two things that exclude one another.
+    Contradiction(Contradiction),
     Hire(HireError),
     #[cfg(feature = "rayon")]
     Guest(rayon_core::ThreadPoolBuildError),
@@ -111,6 +115,9 @@ impl fmt::Display for BuildError {
                 f.write_str("poll(0 s) would have sleeping members look for work all the time; ask for a longer time, or None")
             }
             BuildProblem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
+            BuildProblem::Contradiction((one, other)) => {
+                write!(f, "the builder was given {one} as well as {other}, which exclude one another; leave one of them out")
+            }
             BuildProblem::Pin(problem) => f.write_str(problem),
             BuildProblem::Hire(hire) => hire.fmt(f),
             #[cfg(feature = "rayon")]

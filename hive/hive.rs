@@ -74,7 +74,9 @@ impl Hive {
         let environment = Environment::read();
         let config = builder.resolve(&environment, habitat.usable_cpus())?;
         habitat.warnings.extend(environment.warnings);
+        habitat.warnings.extend_from_slice(&config.warnings);
         let housing = Housing::find(&config, &habitat)?;
+        habitat.warnings.extend_from_slice(&housing.warnings);
         let tracer = config.trace.as_deref().map(Tracer::open).transpose();
         let tracer = tracer.unwrap_or_else(|warning| {
             habitat.warnings.push(warning);

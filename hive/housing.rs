@@ -7,14 +7,16 @@ use crate::config::Config;
 use crate::crew::{Address, Neighbours};
 use crate::error::{BuildError, BuildProblem};
 use crate::habitat::Habitat;
-use crate::topology::{self, Claim, CpuMask, Pin, Place, Places, default_pin};
+use crate::topology::{self, Binding, Claim, CpuMask, Place, Places, Sharing, default_pin};
 
 /// The places of a hive's members.
 pub(crate) struct Housing {
-    pub(crate) pin: Pin,
+    pub(crate) binding: Binding,
     /// Whether the user said nothing of pinning.
     pub(crate) by_default: bool,
     places: Places,
+    /// What is not as it was asked for.
+    pub(crate) warnings: Vec<String>,
     /// CPUs that other hives leave alone.
     claim: Mutex<Claim>,
     /// Members that could not have their place.
@@ -27,11 +29,12 @@ impl Housing {
         let bees = config.bees as usize;
         let (claim, found) = topology::claim(|taken| {
             let found = choose(config, habitat, taken);
-            let cpus = found.as_ref().map_or_else(|_| CpuMask::new(), |(_, places)| places.claims(bees));
+            let cpus = found.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.claims(bees));
             (cpus, found)
         });
-        let (pin, places) = found?;
-        Ok(Self { pin, by_default: config.pin.is_none(), places, claim: Mutex::new(claim), homeless: Mutex::default() })
+        let (binding, places, warnings) = found?;
+        let by_default = config.binding.is_none();
+        Ok(Self { binding, by_default, places, warnings, claim: Mutex::new(claim), homeless: Mutex::default() })
     }
 
     /// The place of a member; none: it is not bound. By default a member is bound only where it is alone.
@@ -79,11 +82,19 @@ impl Housing {
     }
 }
 
-fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Pin, Places), BuildError> {
-    let by_default = || default_pin(&habitat.machine, taken, config.bees as usize);
-    let pin = config.pin.clone().unwrap_or_else(by_default);
-    let places = Places::new(&habitat.machine, &pin, taken);
-    places.map(|places| (pin, places)).map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))
+fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Binding, Places, Vec<String>), BuildError> {
+    let (machine, members) = (&habitat.machine, config.bees as usize);
+    let by_default = || Binding::Pin(default_pin(machine, taken, members));
+    let binding = config.binding.clone().unwrap_or_else(by_default);
+    let found = match &binding {
+        Binding::Pin(pin) => Places::new(machine, pin, config.shrink, taken).map(|places| (places, Vec::new())),
+        Binding::Places { list, bind } => {
+            let sharing = Sharing { bind: *bind, shrink: config.shrink, members };
+            Places::of_list(machine, list, &sharing, taken)
+        }
+    };
+    let (places, warnings) = found.map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))?;
+    Ok((binding, places, warnings))
 }
 
 #[cfg(test)]
@@ -93,13 +104,15 @@ mod tests {
     use super::*;
     use crate::config::Builder;
     use crate::environment::Environment;
-    use crate::topology::{Machine, RawCpu, Source};
+    use crate::topology::{Machine, Pin, RawCpu, Source};
 
     #[test]
     fn neighbours_follow_the_machine() {
         // Two nodes of two clusters of two cores of two threads; numbers that no machine here has.
-        let cpu =
-            |cpu: u64| RawCpu { os_index: 7_000 + cpu as usize, core: cpu / 2, cluster: cpu / 4, node: cpu / 8, package: 0 };
+        let cpu = |cpu: u64| {
+            let (core, cluster, node) = (cpu / 2, cpu / 4, cpu / 8);
+            RawCpu { os_index: 7_000 + cpu as usize, core, cluster, node, package: 0, slowness: 0 }
+        };
         let machine = Arc::new(Machine::new((0..16).map(cpu), Source::Flat, true));
         let environment = Environment::default();
         let config = Builder::new().bees(16).pin(Pin::Core).resolve(&environment, 16).unwrap();

@@ -23,6 +23,9 @@
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of members a hive starts with, where the program does not say.
 //! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`; see [`Pin`].
+//! - `HIVE_PLACES`: places by OpenMP's grammar, such as `cores(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It goes before `HIVE_PIN`.
+//! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].
+//! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
 //! - `HIVE_SPIN`: how long a waiting member polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its members have done, when it is dropped or the process ends; `%p` in its name stands
 //!   for the number of the process; see [`Builder::trace`].
@@ -101,4 +104,4 @@ pub use report::Report;
 pub use slices::{PartMut, PartRef, Parts, PerBee, PerBeeMut};
 pub use stats::{Counts, Stats, Steals};
 pub use tasks::{Scope, current, yield_now};
-pub use topology::{ParsePinError, Pin, Place};
+pub use topology::{ParsePinError, ParsePlacesError, ParsePolicyError, Pin, Place, PlaceList, PlaceUnit, ProcBind, Shrink};

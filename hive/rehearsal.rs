@@ -109,13 +109,13 @@ impl Patience {
 mod tests {
     use super::*;
 
-    use crate::topology::{self, CpuMask, Pin, Places};
+    use crate::topology::{self, CpuMask, Pin, Places, Shrink};
 
     /// Places on two CPUs, where there are two.
     fn two_places() -> Option<[Place; 2]> {
         let (machine, _) = topology::read(Some(&pin::current_mask().unwrap()));
         let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
-        let places = Places::new(&machine, &Pin::Cpus(cpus.clone()), &CpuMask::new()).unwrap();
+        let places = Places::new(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
         (cpus.len() == 2).then(|| [0, 1].map(|member| places.of(member).unwrap().clone()))
     }
 

@@ -80,7 +80,19 @@ fn machine(machine: &Machine) -> String {
         Source::Flat => "a flat list: hwloc is not in use".to_owned(),
     };
     let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
-    format!("{} CPUs in {units}; {source}", machine.cpus().len())
+    format!("{} CPUs in {units}; {}{source}", machine.cpus().len(), kinds(machine))
+}
+
+/// Which CPUs are of faster and slower kinds of cores, if that is known and there are several.
+fn kinds(machine: &Machine) -> String {
+    match &machine.kinds()[..] {
+        [_] => String::new(),
+        [fastest, slower @ ..] => {
+            let slower = slower.iter().map(|cpus| format!(", then {cpus}")).collect::<String>();
+            format!("fastest cores: CPUs {fastest}{slower}; ")
+        }
+        [] => String::new(),
+    }
 }
 
 fn usable(colony: &Colony) -> String {
@@ -92,7 +104,10 @@ fn usable(colony: &Colony) -> String {
 
 fn pinned(colony: &Colony) -> String {
     let by_default = if colony.housing.by_default { " (by default)" } else { "" };
-    format!("{}{by_default}", colony.housing.pin)
+    let binding = &colony.housing.binding;
+    let shrink = colony.config.shrink;
+    let order = if binding.has_hive_s_order() { format!("; order to shrink in: {shrink}") } else { String::new() };
+    format!("{binding}{by_default}{order}")
 }
 
 /// The first few members' places: a report is read by people.

@@ -3,12 +3,12 @@
 use std::thread;
 
 use super::*;
-use crate::topology::{Pin, Places, RawCpu, Source};
+use crate::topology::{Pin, Places, RawCpu, Shrink, Source};
 
 /// A place on these CPUs, and the machine that it is on.
 fn place(cpu: usize) -> Place {
     let machine = read_machine().0;
-    Places::new(&machine, &Pin::Cpus(vec![cpu]), &CpuMask::new()).unwrap().of(0).unwrap().clone()
+    Places::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new()).unwrap().of(0).unwrap().clone()
 }
 
 fn lone(cpu: usize) -> CpuMask {
@@ -59,9 +59,9 @@ fn unpinning_a_free_thread_does_nothing() {
 
 #[test]
 fn a_place_on_another_machine_changes_nothing() {
-    let cpu = RawCpu { os_index: 60_000, core: 0, cluster: 0, node: 0, package: 0 };
+    let cpu = RawCpu { os_index: 60_000, core: 0, cluster: 0, node: 0, package: 0, slowness: 0 };
     let machine = Machine::new([cpu], Source::Flat, true);
-    let places = Places::new(&machine, &Pin::Core, &CpuMask::new()).unwrap();
+    let places = Places::new(&machine, &Pin::Core, Shrink::Compact, &CpuMask::new()).unwrap();
     let before = current_mask().unwrap();
     let _bound = bind(places.of(0).unwrap()).unwrap();
     assert_eq!((current_mask().unwrap(), remembered()), (before, None));

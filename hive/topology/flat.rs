@@ -30,7 +30,7 @@ fn choose(listed: &CpuMask, allowed: Option<&CpuMask>, available: usize) -> CpuM
 }
 
 fn lone_core(cpu: usize) -> RawCpu {
-    RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0 }
+    RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 }
 }
 
 #[cfg(test)]

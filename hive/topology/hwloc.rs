@@ -57,12 +57,13 @@ fn version() -> String {
 fn describe(topology: &Topology, allowed: Option<&CpuMask>) -> Vec<RawCpu> {
     let permitted = topology.allowed_cpuset();
     let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
+    let kinds = kinds(topology);
     topology
         .objects_with_type(ObjectType::PU)
         .filter_map(|pu| {
             let os_index = pu.os_index()?;
             let usable = permitted.is_set(os_index) && allowed.is_none_or(|allowed| allowed.contains(os_index));
-            usable.then(|| describe_cpu(topology, &nodes, pu, os_index))
+            usable.then(|| RawCpu { slowness: slowness(&kinds, os_index), ..describe_cpu(topology, &nodes, pu, os_index) })
         })
         .collect()
 }
@@ -79,7 +80,19 @@ fn describe_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObj
         // A CPU that is local to no node, as when its node is switched off, goes with the others of its package.
         node: key(nearest_node(nodes, os_index).unwrap_or(package)),
         package: key(package),
+        slowness: 0,
     }
+}
+
+/// The CPUs of each kind of core, from the slowest to the fastest. None where hwloc does not know which is faster.
+fn kinds(topology: &Topology) -> Vec<CpuSet> {
+    let kinds = topology.cpu_kinds().into_iter().flatten();
+    kinds.filter(|kind| kind.efficiency.is_some()).map(|kind| kind.cpuset).collect()
+}
+
+/// How many kinds are faster than the CPU's; a CPU of a kind that nobody knows of counts among the fastest.
+fn slowness(kinds: &[CpuSet], os_index: usize) -> u64 {
+    kinds.iter().rev().position(|cpus| cpus.is_set(os_index)).unwrap_or(0) as u64
 }
 
 /// The outermost data or unified cache between the core and its package: the third level, or a lower one if several cores

@@ -1,6 +1,6 @@
 //! The machine's CPUs and what they share.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use super::mask::CpuMask;
 
@@ -18,6 +18,8 @@ pub(crate) struct Cpu {
     pub(crate) package: usize,
     /// 0: the first hardware thread of its core that this process may use.
     pub(crate) smt: usize,
+    /// 0: of the fastest kind of core that this process may use, 1: of the next kind, and so on. All 0 where kinds are not known.
+    pub(crate) slowness: usize,
 }
 
 impl Cpu {
@@ -60,6 +62,8 @@ pub(crate) struct RawCpu {
     pub(crate) cluster: u64,
     pub(crate) node: u64,
     pub(crate) package: u64,
+    /// Greater for slower kinds of cores; 0 where kinds are not known.
+    pub(crate) slowness: u64,
 }
 
 /// Who described the machine.
@@ -86,6 +90,8 @@ impl Machine {
         let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
         let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
         let mut threads_seen = HashMap::new();
+        let raw: Vec<_> = raw.into_iter().collect();
+        let kinds: BTreeSet<_> = raw.iter().map(|raw| raw.slowness).collect();
         let cpus: Vec<_> = raw
             .into_iter()
             .map(|raw| {
@@ -99,6 +105,7 @@ impl Machine {
                     node: nodes.number(raw.node),
                     package: packages.number(raw.package),
                     smt,
+                    slowness: kinds.range(..raw.slowness).count(),
                 }
             })
             .collect();
@@ -136,6 +143,13 @@ impl Machine {
         self.cpus.iter().map(|cpu| cpu.number(unit) + 1).max().unwrap_or(0)
     }
 
+    /// The CPUs of each kind of core, the fastest first; one kind where kinds are not known.
+    pub(crate) fn kinds(&self) -> Vec<CpuMask> {
+        let last = self.cpus.iter().map(|cpu| cpu.slowness).max().unwrap_or(0);
+        let of_kind = |slowness| self.cpus.iter().filter(move |cpu| cpu.slowness == slowness).map(|cpu| cpu.os_index);
+        (0..=last).map(|slowness| of_kind(slowness).collect()).collect()
+    }
+
     /// The CPUs of one unit.
     pub(crate) fn cpus_of(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
         self.cpus.iter().filter(move |cpu| cpu.number(unit) == number)
@@ -158,14 +172,14 @@ mod tests {
     use super::*;
 
     fn raw(os_index: usize, core: u64, cluster: u64, node: u64, package: u64) -> RawCpu {
-        RawCpu { os_index, core, cluster, node, package }
+        RawCpu { os_index, core, cluster, node, package, slowness: 0 }
     }
 
     #[test]
     fn numbers_units_from_zero_in_machine_order() {
         let raw = [raw(8, 70, 9, 5, 3), raw(24, 70, 9, 5, 3), raw(9, 71, 9, 5, 3), raw(0, 12, 4, 1, 1)];
         let machine = Machine::new(raw, Source::Flat, false);
-        let cpu = |os_index, core, cluster, node, package, smt| Cpu { os_index, core, cluster, node, package, smt };
+        let cpu = |os_index, core, cluster, node, package, smt| Cpu { os_index, core, cluster, node, package, smt, slowness: 0 };
         let expected = [cpu(8, 0, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0, 1), cpu(9, 1, 0, 0, 0, 0), cpu(0, 2, 1, 1, 1, 0)];
         assert_eq!(machine.cpus(), expected);
         assert_eq!([Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit)), [3, 2, 2, 2]);
@@ -173,6 +187,16 @@ mod tests {
         assert_eq!(machine.cpu(24), Some(&expected[1]));
         assert_eq!(machine.cpu(1), None);
         assert!(machine.cpus_of(Unit::Cluster, 0).eq(&expected[..3]));
+    }
+
+    #[test]
+    fn numbers_kinds_of_cores_from_the_fastest_allowed_one() {
+        let kinds = |slow: &[u64]| {
+            let cpu = |(os_index, &slowness)| RawCpu { slowness, ..raw(os_index, os_index as u64, 0, 0, 0) };
+            Machine::new(slow.iter().enumerate().map(cpu), Source::Flat, false).kinds()
+        };
+        assert_eq!(kinds(&[7, 3, 3, 7, 9]), ["1-2", "0,3", "4"].map(|cpus| cpus.parse::<CpuMask>().unwrap()));
+        assert_eq!(kinds(&[5, 5]), ["0-1".parse::<CpuMask>().unwrap()]);
     }
 
     #[test]

@@ -6,10 +6,10 @@ use std::str::FromStr;
 
 /// The highest CPU number that a list may name. Linux knows at most 8,192 CPUs today; a bound is needed so that a slip of the
 /// finger such as `0-4000000000` is an error and not gigabytes of set.
-const HIGHEST_CPU: usize = 65_535;
+pub(super) const HIGHEST_CPU: usize = 65_535;
 
 /// The most entries that a list may have once its ranges are written out; an order with repetitions needs no more.
-const LONGEST_LIST: usize = HIGHEST_CPU + 1;
+pub(super) const LONGEST_LIST: usize = HIGHEST_CPU + 1;
 
 /// A set of operating system CPU numbers, of any size: neither 1,024 CPUs nor gaps in the numbering are a limit.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

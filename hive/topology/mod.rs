@@ -4,28 +4,38 @@
 //! time the process may use, [`claim`] keeps the hives of a process apart. Nothing here changes a thread: that is `pin.rs`.
 
 pub(crate) mod affinity;
+mod binding;
 mod claims;
 mod flat;
 #[cfg(feature = "hwloc")]
 mod hwloc;
+mod listed;
 mod machine;
 mod mask;
+mod order;
+mod place_list;
 mod places;
 mod policy;
+mod proc_bind;
 mod quota;
 
+pub(crate) use binding::{Asked, Binding, Contradiction};
 pub(crate) use claims::{Claim, claim};
 #[cfg(unix)]
 pub(crate) use claims::{ClaimsLock, lock_claims};
 #[cfg(feature = "hwloc")]
 pub(crate) use hwloc::nearest_node;
+pub(crate) use listed::Sharing;
 #[cfg(test)]
 pub(crate) use machine::RawCpu;
 pub(crate) use machine::{Machine, Source, Unit};
 pub(crate) use mask::CpuMask;
+pub use order::Shrink;
+pub use place_list::{ParsePlacesError, PlaceList, PlaceUnit};
 pub use places::Place;
 pub(crate) use places::{Places, default_pin};
-pub use policy::{ParsePinError, Pin};
+pub use policy::{ParsePinError, ParsePolicyError, Pin};
+pub use proc_bind::ProcBind;
 pub(crate) use quota::{Quota, cpu_quota, usable_cpus};
 
 /// The machine within the allowed CPUs (`None`: the system does not tell, so all of them), and what was not as it should be.

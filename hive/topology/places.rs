@@ -4,7 +4,9 @@ use std::fmt;
 
 use super::machine::{Cpu, Machine, Unit};
 use super::mask::CpuMask;
+use super::order::{Shrink, by_turn};
 use super::policy::Pin;
+use super::proc_bind::Turns;
 
 /// The CPUs that one member of a hive is pinned to.
 ///
@@ -24,7 +26,7 @@ pub struct Place {
 }
 
 impl Place {
-    fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
+    pub(super) fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
         let common = |unit| common_number(cpus, unit);
         Self {
             cpus: cpus.iter().map(|cpu| cpu.os_index).collect(),
@@ -90,51 +92,51 @@ impl fmt::Display for Place {
 /// The places of all members that a hive may ever have.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    places: Vec<Place>,
-    /// Member `i` has the place `order[i % order.len()]`; empty: nobody is pinned.
-    order: Vec<usize>,
-    /// Whether a member is alone on its CPU, as far as there are CPUs.
-    exclusive: bool,
+    pub(super) places: Vec<Place>,
+    /// Which of them each member has.
+    pub(super) turns: Turns,
+    /// Whether members have their places for themselves, as far as there are places: each is a core, or a part of one.
+    pub(super) exclusive: bool,
 }
 
 impl Places {
     /// The places of a hive's members. CPUs that are `taken` by other hives of the process are left out where each member gets
     /// one of its own; a unit is never taken as a whole, and a list is the user's own word.
-    pub(crate) fn new(machine: &Machine, pin: &Pin, taken: &CpuMask) -> Result<Self, PlaceError> {
+    pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
         match pin {
-            Pin::None => Ok(Self { places: Vec::new(), order: Vec::new(), exclusive: false }),
-            Pin::Core => Self::cores(machine, taken),
-            Pin::Cluster => Ok(Self::units(machine, Unit::Cluster)),
-            Pin::Node => Ok(Self::units(machine, Unit::Node)),
-            Pin::Package => Ok(Self::units(machine, Unit::Package)),
+            Pin::None => Ok(Self { places: Vec::new(), turns: Turns::same(Vec::new()), exclusive: false }),
+            Pin::Core => Self::cores(machine, shrink, taken),
+            Pin::Cluster => Ok(Self::units(machine, Unit::Cluster, shrink)),
+            Pin::Node => Ok(Self::units(machine, Unit::Node, shrink)),
+            Pin::Package => Ok(Self::units(machine, Unit::Package, shrink)),
             Pin::Cpus(list) => Self::listed(machine, list),
         }
     }
 
     /// The place of a member; none: it runs anywhere.
     pub(crate) fn of(&self, member: usize) -> Option<&Place> {
-        self.first_of(member.checked_rem(self.order.len())?)
+        self.turns.of(member).map(|place| &self.places[place])
     }
 
     /// The place of a member, unless an earlier member has had the same turn: nobody starts again at the first place.
     pub(crate) fn first_of(&self, member: usize) -> Option<&Place> {
-        self.order.get(member).map(|&place| &self.places[place])
+        self.turns.first.get(member).map(|&place| &self.places[place])
     }
 
-    /// Whether a member is alone on its CPU, as far as there are CPUs, so that other hives should leave it alone.
+    /// Whether members have their places for themselves, as far as there are places, so that other hives should leave them alone.
     pub(crate) fn are_exclusive(&self) -> bool {
         self.exclusive
     }
 
     /// The CPUs that the first so many members have for their own, and that other hives should leave alone.
     pub(crate) fn claims(&self, members: usize) -> CpuMask {
-        let turns = members.min(self.order.len());
-        let places = self.order[..turns].iter().map(|&place| &self.places[place]);
+        let turns = members.min(self.turns.first.len());
+        let places = self.turns.first[..turns].iter().map(|&place| &self.places[place]);
         places.filter(|_| self.exclusive).flat_map(Place::cpus).copied().collect()
     }
 
-    fn cores(machine: &Machine, taken: &CpuMask) -> Result<Self, PlaceError> {
-        let cpus = by_turn(machine, taken);
+    fn cores(machine: &Machine, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
+        let cpus = by_turn(machine, taken, shrink);
         if cpus.is_empty() {
             return Err(PlaceError::AllTaken { allowed: machine.mask() });
         }
@@ -142,10 +144,10 @@ impl Places {
     }
 
     /// Members go where they would go by cores, so that a hive of as many members as there are physical cores uses all units.
-    fn units(machine: &Machine, unit: Unit) -> Self {
+    fn units(machine: &Machine, unit: Unit, shrink: Shrink) -> Self {
         let place = |number| Place::new(machine, &machine.cpus_of(unit, number).collect::<Vec<_>>(), Some((unit, number)));
-        let order = by_turn(machine, &CpuMask::new()).iter().map(|cpu| cpu.number(unit)).collect();
-        Self { places: (0..machine.count(unit)).map(place).collect(), order, exclusive: false }
+        let order = by_turn(machine, &CpuMask::new(), shrink).iter().map(|cpu| cpu.number(unit)).collect();
+        Self { places: (0..machine.count(unit)).map(place).collect(), turns: Turns::same(order), exclusive: false }
     }
 
     fn listed(machine: &Machine, list: &[usize]) -> Result<Self, PlaceError> {
@@ -162,26 +164,8 @@ impl Places {
 
     fn single(machine: &Machine, cpus: &[&Cpu]) -> Self {
         let places: Vec<_> = cpus.iter().map(|&cpu| Place::new(machine, &[cpu], None)).collect();
-        Self { order: (0..places.len()).collect(), places, exclusive: true }
+        Self { turns: Turns::same((0..places.len()).collect()), places, exclusive: true }
     }
-}
-
-/// The CPUs that are not taken, in the order in which members get them: first those on whose core nobody is yet, then those
-/// with one neighbour on it, and so on; else in the machine's order.
-fn by_turn<'m>(machine: &'m Machine, taken: &CpuMask) -> Vec<&'m Cpu> {
-    let is_taken = |cpu: &&Cpu| taken.contains(cpu.os_index);
-    let mut busy = vec![0_usize; machine.count(Unit::Core)];
-    for cpu in machine.cpus().iter().filter(is_taken) {
-        busy[cpu.core] += 1;
-    }
-    let mut turns = Vec::with_capacity(machine.cpus().len());
-    for cpu in machine.cpus().iter().filter(|cpu| !is_taken(cpu)) {
-        turns.push((busy[cpu.core], cpu));
-        busy[cpu.core] += 1;
-    }
-    // Stable: CPUs of the same turn stay in the machine's order.
-    turns.sort_by_key(|&(turn, _)| turn);
-    turns.into_iter().map(|(_, cpu)| cpu).collect()
 }
 
 /// What a hive is pinned to if the user says nothing: to cores as long as every member gets a free CPU of its own, else to
@@ -200,6 +184,8 @@ pub(crate) enum PlaceError {
     NotAllowed { cpus: CpuMask, allowed: CpuMask },
     /// Every allowed CPU belongs to another hive.
     AllTaken { allowed: CpuMask },
+    /// A list of places without a CPU that the process may use.
+    NoneLeft { list: String, allowed: CpuMask },
 }
 
 impl fmt::Display for PlaceError {
@@ -209,6 +195,10 @@ impl fmt::Display for PlaceError {
             Self::NotAllowed { cpus, allowed } => {
                 write!(f, "CPUs {cpus} cannot be pinned to: this process may use CPUs {allowed}; name some of these")
             }
+            Self::NoneLeft { list, allowed } => write!(
+                f,
+                "none of the places {list:?} has a CPU that this process may use: it may use CPUs {allowed}; name places with some of these"
+            ),
             Self::AllTaken { allowed } => write!(
                 f,
                 "no core is left to pin to: other hives of this process have all of its CPUs, {allowed}; \

@@ -92,6 +92,29 @@ impl fmt::Display for ParsePinError {
 
 impl std::error::Error for ParsePinError {}
 
+/// A text that says no [`ProcBind`](crate::ProcBind) or [`Shrink`](crate::Shrink).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePolicyError {
+    text: String,
+    what: &'static str,
+    expected: &'static str,
+}
+
+impl ParsePolicyError {
+    pub(super) fn new(text: &str, what: &'static str, expected: &'static str) -> Self {
+        Self { text: text.to_owned(), what, expected }
+    }
+}
+
+impl fmt::Display for ParsePolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, what, expected } = self;
+        write!(f, "{text:?} is not {what}; expected {expected}")
+    }
+}
+
+impl std::error::Error for ParsePolicyError {}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,6 +17,7 @@ fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usiz
             cluster: (core / cores) as u64,
             node: (core / (clusters * cores)) as u64,
             package: (core / per_package) as u64,
+            slowness: 0,
         }
     });
     Machine::new(raw, Source::Flat, false)
@@ -24,7 +25,7 @@ fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usiz
 
 /// Two performance cores with two threads each, then four efficiency cores that share a cluster.
 fn hybrid() -> Machine {
-    let cpu = |os_index, core, cluster| RawCpu { os_index, core, cluster, node: 0, package: 0 };
+    let cpu = |os_index, core, cluster| RawCpu { os_index, core, cluster, node: 0, package: 0, slowness: 0 };
     let performance = [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, 1, 0)];
     let efficiency = (4..8).map(|os_index| cpu(os_index, os_index as u64, 1));
     Machine::new(performance.into_iter().chain(efficiency), Source::Flat, false)
@@ -35,7 +36,7 @@ fn mask(text: &str) -> CpuMask {
 }
 
 fn free_places(machine: &Machine, pin: Pin) -> Places {
-    Places::new(machine, &pin, &mask("")).unwrap()
+    Places::new(machine, &pin, Shrink::Compact, &mask("")).unwrap()
 }
 
 /// The CPUs of the first members' places, as lists.
@@ -101,13 +102,13 @@ fn lists_are_taken_as_they_are() {
     let places = free_places(&machine, Pin::Cpus(vec![700, 0, 700]));
     assert_eq!(lists(&places, 4), ["700", "0", "700", "700"]);
     let taken = mask("0,700");
-    assert_eq!(lists(&Places::new(&machine, &Pin::Cpus(vec![700]), &taken).unwrap(), 1), ["700"]);
+    assert_eq!(lists(&Places::new(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1), ["700"]);
 }
 
 #[test]
 fn lists_that_cannot_be_had_are_named() {
     let machine = regular([1, 1, 1, 4, 1], 1);
-    let error = |list| Places::new(&machine, &Pin::Cpus(list), &CpuMask::new()).unwrap_err().to_string();
+    let error = |list| Places::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err().to_string();
     assert!(error(vec![]).contains("the list of CPUs to pin to is empty"));
     let message = error(vec![9, 1, 4, 4]);
     assert!(message.starts_with("CPUs 4,9 cannot be pinned to: this process may use CPUs 0-3"), "{message}");
@@ -116,7 +117,7 @@ fn lists_that_cannot_be_had_are_named() {
 #[test]
 fn taken_cpus_are_left_out_and_their_cores_come_last() {
     let machine = regular([1, 1, 1, 3, 2], 1);
-    let places = |taken: &str| Places::new(&machine, &Pin::Core, &mask(taken));
+    let places = |taken: &str| Places::new(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
     assert_eq!(lists(&places("0").unwrap(), 6), ["1", "2", "3", "4", "5", "1"]);
     assert_eq!(lists(&places("3").unwrap(), 6), ["1", "2", "0", "4", "5", "1"]);
     let message = places("0-5").unwrap_err().to_string();
@@ -160,6 +161,7 @@ fn restrict(machine: &Machine, left: &[bool]) -> Machine {
         cluster: cpu.cluster as u64,
         node: cpu.node as u64,
         package: cpu.package as u64,
+        slowness: 0,
     });
     Machine::new(raw, Source::Flat, false)
 }
@@ -201,7 +203,7 @@ proptest! {
     fn hives_side_by_side_never_share_a_cpu(machine in machines(), members in 1..60_usize) {
         let mut taken = CpuMask::new();
         while default_pin(&machine, &taken, members) == Pin::Core {
-            let own = Places::new(&machine, &Pin::Core, &taken).unwrap().claims(members);
+            let own = Places::new(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().claims(members);
             prop_assert_eq!(own.len(), members);
             prop_assert!(own.intersection(&taken).is_empty());
             taken = taken.union(&own);

@@ -1,0 +1,167 @@
+//! A list of places, as the user says it in OpenMP's grammar.
+
+use std::fmt;
+use std::num::NonZero;
+use std::str::FromStr;
+
+use super::machine::Unit;
+
+mod reader;
+
+/// Places for a hive's members by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
+///
+/// The grammar and its meaning are in `docs/places.md`. CPUs that the process may not use are left out of their places, and places without CPUs
+/// left out of the list, with a warning in [`Hive::report`](crate::Hive::report). `OMP_PLACES` itself is not read; a program that wants to may pass it
+/// on:
+///
+/// ```
+/// use hive::{Hive, PlaceList, PlaceUnit};
+///
+/// let places: PlaceList = std::env::var("OMP_PLACES").as_deref().unwrap_or("cores").parse()?;
+/// let hive = Hive::builder().bees(2).places(places).build()?;
+/// # drop(hive);
+/// assert_eq!("sockets(2)".parse(), Ok(PlaceList::Named { each: PlaceUnit::Sockets, count: std::num::NonZero::new(2) }));
+/// assert_eq!("{0:2}:2:4, {9}".parse(), Ok(PlaceList::Listed(vec![vec![0, 1], vec![4, 5], vec![9]])));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlaceList {
+    /// A word such as `cores`, or `cores(4)`: each such unit that the process may use is a place, or the first so many of them.
+    Named {
+        /// What each place is.
+        each: PlaceUnit,
+        /// How many places; None: as many as there are.
+        count: Option<NonZero<usize>>,
+    },
+    /// Such as `{0:4},{8:4}`: the operating system's numbers of each place's CPUs. The order of the places counts.
+    Listed(Vec<Vec<usize>>),
+}
+
+/// What each place of a [`PlaceList`] is, if it is named by a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum PlaceUnit {
+    /// `threads`: a hardware thread.
+    Threads,
+    /// `cores`: a physical core with all its hardware threads.
+    Cores,
+    /// `ll_caches`: the CPUs that share one last-level cache, as [`Pin::Cluster`](crate::Pin::Cluster).
+    LlCaches,
+    /// `numa_domains`: the CPUs of one NUMA node.
+    NumaDomains,
+    /// `sockets`: the CPUs of one package.
+    Sockets,
+}
+
+impl PlaceUnit {
+    const ALL: [Self; 5] = [Self::Threads, Self::Cores, Self::LlCaches, Self::NumaDomains, Self::Sockets];
+
+    fn word(self) -> &'static str {
+        match self {
+            Self::Threads => "threads",
+            Self::Cores => "cores",
+            Self::LlCaches => "ll_caches",
+            Self::NumaDomains => "numa_domains",
+            Self::Sockets => "sockets",
+        }
+    }
+
+    /// The machine's unit; none: a CPU by itself.
+    pub(super) fn unit(self) -> Option<Unit> {
+        match self {
+            Self::Threads => None,
+            Self::Cores => Some(Unit::Core),
+            Self::LlCaches => Some(Unit::Cluster),
+            Self::NumaDomains => Some(Unit::Node),
+            Self::Sockets => Some(Unit::Package),
+        }
+    }
+}
+
+/// Its word in a [`PlaceList`].
+impl fmt::Display for PlaceUnit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.word())
+    }
+}
+
+/// As [`FromStr`] reads it, in short: `{0:4}:8:4`.
+impl fmt::Display for PlaceList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Named { each, count: None } => each.fmt(f),
+            Self::Named { each, count: Some(count) } => write!(f, "{each}({count})"),
+            Self::Listed(places) => write_places(f, places),
+        }
+    }
+}
+
+/// Reads one of the words `threads`, `cores`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in parentheses, or a list of places.
+impl FromStr for PlaceList {
+    type Err = ParsePlacesError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePlacesError> {
+        reader::read(text)
+    }
+}
+
+/// Three or more places that are equally far apart become one entry.
+fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::Result {
+    let mut separator = "";
+    while let [first, ..] = places {
+        let stride = places.get(1).and_then(|second| distance(first, second));
+        let alike = places.windows(2).take_while(|pair| stride.is_some() && distance(&pair[0], &pair[1]) == stride).count() + 1;
+        f.write_str(separator)?;
+        write_place(f, first)?;
+        let written = match stride {
+            Some(stride) if alike > 2 => write!(f, ":{alike}:{stride}").map(|()| alike)?,
+            _ => 1,
+        };
+        places = &places[written..];
+        separator = ",";
+    }
+    Ok(())
+}
+
+/// By how much all of the second place's numbers are above those of the first.
+fn distance(first: &[usize], second: &[usize]) -> Option<isize> {
+    let between = |(&a, &b): (&usize, &usize)| b.checked_signed_diff(a);
+    let stride = between((first.first()?, second.first()?))?;
+    let all_alike = first.len() == second.len() && first.iter().zip(second).all(|pair| between(pair) == Some(stride));
+    all_alike.then_some(stride)
+}
+
+/// Each run of consecutive numbers as its first one and its length.
+fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
+    f.write_str("{")?;
+    for (nth, run) in cpus.chunk_by(|&cpu, &next| cpu.checked_add(1) == Some(next)).enumerate() {
+        let separator = if nth == 0 { "" } else { "," };
+        write!(f, "{separator}{}", run[0])?;
+        if run.len() > 1 {
+            write!(f, ":{}", run.len())?;
+        }
+    }
+    f.write_str("}")
+}
+
+/// A text that is no [`PlaceList`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePlacesError {
+    text: String,
+    /// Counted from 1.
+    character: usize,
+    problem: String,
+}
+
+impl fmt::Display for ParsePlacesError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, character, problem } = self;
+        write!(f, "{text:?} is not a list of places: at character {character}, {problem}")
+    }
+}
+
+impl std::error::Error for ParsePlacesError {}
+
+#[cfg(test)]
+mod tests;
