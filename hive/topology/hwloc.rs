@@ -119,4 +119,6 @@ fn weight(cpus: Option<BitmapRef<'_, CpuSet>>) -> usize {
 }
 
 #[cfg(test)]
+mod described;
+#[cfg(test)]
 mod tests;

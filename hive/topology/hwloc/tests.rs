@@ -1,6 +1,7 @@
 //! What hwloc reads, on this machine and on described ones. hwloc takes descriptions from the environment, so each of those is
 //! read in a process of its own: this test program again, with `child` as its only test.
 
+use std::ffi::OsString;
 use std::process::Command;
 
 use super::super::affinity;
@@ -33,14 +34,20 @@ fn read_with(variables: &[(&str, &str)]) -> String {
 }
 
 fn read_within(mask: &CpuMask, variables: &[(&str, &str)]) -> String {
-    let module = module_path!();
+    let mask = mask.to_string();
+    let variables: Vec<_> = variables.iter().map(|&(name, value)| (name, value.into())).chain([(CHILD, mask.into())]).collect();
+    run_child(module_path!(), &variables)
+}
+
+/// What the test `child` of a module reports, in a process of its own with these variables set.
+pub(super) fn run_child(module: &str, variables: &[(&str, OsString)]) -> String {
     let test = format!("{}::child", module.split_once("::").map_or(module, |(_, path)| path));
     let mut command = Command::new(env::current_exe().unwrap());
-    command.args(["--exact", &test, "--nocapture", "--test-threads=1"]).env(CHILD, mask.to_string());
+    command.args(["--exact", &test, "--nocapture", "--test-threads=1"]);
     for name in DESCRIPTIONS.iter().chain(&["HWLOC_THISSYSTEM"]) {
         command.env_remove(name);
     }
-    let output = command.envs(variables.iter().copied()).output().unwrap();
+    let output = command.envs(variables.iter().map(|(name, value)| (name, value))).output().unwrap();
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));
     let report = text.split_once("report: ").unwrap_or_else(|| panic!("no report from {test} in {text}")).1;
