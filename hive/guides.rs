@@ -1,4 +1,5 @@
-//! For those who come from elsewhere: construct by construct, both sides. And where memory is. (In the documentation only; `cargo test --doc` runs what the pages show.)
+//! Where members run and where memory is; and for those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs
+//! what the pages show.)
 
 #[doc = include_str!("../docs/from-openmp.md")]
 ///
@@ -7,6 +8,12 @@
 /// [`Loop`](crate::Loop), [`Schedule`](crate::Schedule), [`Tiles`](crate::Tiles), [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut), [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
 /// [`Reduction`](crate::Reduction), [`par_scan`](crate::par_scan). The second half is [`from_openmp_tasks`].
 pub mod from_openmp {}
+
+#[doc = include_str!("../docs/places.md")]
+///
+/// # What this page names
+/// [`PlaceList`](crate::PlaceList), [`ProcBind`](crate::ProcBind), [`Shrink`](crate::Shrink), [`Pin`](crate::Pin), [`Builder`](crate::Builder), [`Report`](crate::Report).
+pub mod places {}
 
 #[doc = include_str!("../docs/from-openmp-tasks.md")]
 ///

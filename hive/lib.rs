@@ -33,7 +33,7 @@
 //! A value that cannot be read is a warning in [`Hive::report`].
 //!
 //! # From elsewhere
-//! [`guides`] has the constructs of OpenMP and of Rayon beside those of hive.
+//! [`guides`] has the constructs of OpenMP and of Rayon beside those of hive, and what can be said of where members run.
 //!
 //! # How it works
 //! How a region starts, how its members meet, how the hive is resized while it runs, how members without work sleep, how they share out loops and show one another values is described, and proved, in `protocols`

@@ -61,6 +61,7 @@ topologies! {
     smt_4
     sub_numa
     two_clusters
+    two_small_sockets
 }
 
 fn folder() -> PathBuf {

@@ -1,0 +1,118 @@
+//! Places by OpenMP's grammar: what threads are really bound to. Each test in a process of its own, where it changes the environment or the mask.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use common::process::{in_own_process, in_own_process_with};
+use common::{Gate, assert_says, sys, task};
+use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
+
+/// The calling thread's CPUs.
+fn own() -> Vec<usize> {
+    task::cpus(sys::tid())
+}
+
+/// The masks of the threads of `n` members, which are really `n`.
+fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
+    let gate = Gate::new();
+    hive.spmd_map(n, |_| {
+        gate.meet(n);
+        own()
+    })
+}
+
+fn listed(places: &[&[usize]]) -> PlaceList {
+    PlaceList::Listed(places.iter().map(|cpus| cpus.to_vec()).collect())
+}
+
+fn asked(places: &[&[usize]], bees: usize) -> Builder {
+    Hive::builder().bees(bees).pin_queen(true).places(listed(places))
+}
+
+/// Runs `part` in a process of its own with two CPUs, if there are two.
+fn with_two(test: &str, part: impl FnOnce(usize, usize)) {
+    in_own_process(test, || match own()[..] {
+        [a, b, ..] => part(a, b),
+        ref cpus => println!("skipped: there is only CPU {cpus:?}"),
+    });
+}
+
+#[test]
+fn members_are_bound_by_each_policy() {
+    with_two("members_are_bound_by_each_policy", |a, b| {
+        let places: &[&[usize]] = &[&[b], &[a], &[a, b]];
+        let bound = |bind: ProcBind, bees: usize, asked_of: usize| {
+            let hive = asked(places, bees).proc_bind(bind).build().unwrap();
+            let masks = masks(&hive, asked_of);
+            let told: Vec<_> = hive.spmd_map(asked_of, |bee| bee.place().map(|place| place.cpus().to_vec()));
+            assert!(
+                told.iter().zip(&masks).all(|(told, mask)| told.as_ref().is_none_or(|told| told == mask)),
+                "{told:?} {masks:?}"
+            );
+            masks
+        };
+        assert_eq!(bound(ProcBind::Primary, 2, 3), [[b], [b], [b]]);
+        assert_eq!(bound(ProcBind::Close, 3, 4), [vec![b], vec![a], vec![a, b], vec![b]]);
+        assert_eq!(bound(ProcBind::Spread, 2, 3), [vec![b], vec![a, b], vec![a]]);
+        assert_eq!(bound(ProcBind::Close, 4, 4), [vec![b], vec![b], vec![a], vec![a, b]]);
+        assert_eq!(bound(ProcBind::True, 2, 4), [vec![b], vec![a], vec![a, b], vec![b]]);
+        assert_eq!(bound(ProcBind::False, 2, 2), vec![own(); 2]);
+    });
+}
+
+#[test]
+fn cpus_that_are_not_allowed_are_left_out_with_a_warning() {
+    with_two("cpus_that_are_not_allowed_are_left_out_with_a_warning", |a, b| {
+        sys::bind(&[b]);
+        let hive = asked(&[&[a, b], &[a], &[4000]], 2).build().unwrap();
+        assert_eq!(masks(&hive, 2), [[b], [b]]);
+        let report = hive.report();
+        let [warning] = report.warnings() else { panic!("{report}") };
+        assert_says(warning, &[&format!("CPUs {a},4000 of the places are left out, and 2 places"), &format!("may use CPUs {b}")]);
+        let refused = asked(&[&[a], &[4000]], 2).build().unwrap_err().to_string();
+        assert_says(&refused, &["none of the places", &format!("may use CPUs {b}")]);
+        assert_says(&asked(&[], 2).build().unwrap_err().to_string(), &["none of the places"]);
+    });
+}
+
+#[test]
+fn hives_by_threads_and_cores_keep_apart() {
+    with_two("hives_by_threads_and_cores_keep_apart", |a, _| {
+        for each in ["threads", "cores"] {
+            let first = Hive::builder().bees(1).pin(Pin::Cpus(vec![a])).build().unwrap();
+            let second = Hive::builder().bees(own().len()).places(each.parse().unwrap()).build().unwrap();
+            let places = second.places();
+            assert!(places.iter().flatten().all(|place| !place.cpus().contains(&a)), "{each}: {places:?}");
+            drop(first);
+        }
+    });
+}
+
+#[test]
+fn the_environment_is_heard_and_what_is_not_heard_is_told() {
+    let cpus = own();
+    let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
+    let list = format!("{{{last}}}, {{{first}}}");
+    let variables = [("HIVE_PLACES", &*list), ("HIVE_PROC_BIND", "close"), ("HIVE_SHRINK", "spread"), ("HIVE_PIN", "node")];
+    in_own_process_with("the_environment_is_heard_and_what_is_not_heard_is_told", &variables, || {
+        let hive = Hive::builder().bees(2).build().unwrap();
+        assert_eq!(masks(&hive, 2)[1], [first]);
+        let report = hive.report().to_string();
+        assert_says(&report, &["bound by close", "HIVE_PIN=node has no effect", "the order to shrink in, spread, has no effect"]);
+        // The builder goes before it.
+        let hive = Hive::builder().bees(2).pin(Pin::None).build().unwrap();
+        assert_eq!(masks(&hive, 2)[1], cpus);
+        let hive = Hive::builder().bees(2).places("sockets".parse().unwrap()).shrink(Shrink::KeepNodes).build().unwrap();
+        assert_says(&hive.report().to_string(), &["places sockets, bound by true; order to shrink in: keep_nodes"]);
+    });
+}
+
+#[test]
+fn what_excludes_one_another_is_refused() {
+    let refused = |builder: Builder| builder.bees(1).build().unwrap_err().to_string();
+    let cores = || Hive::builder().places("cores".parse().unwrap());
+    assert_says(&refused(cores().pin(Pin::Core)), &["pin as well as places"]);
+    assert_says(&refused(Hive::builder().pin(Pin::Core).proc_bind(ProcBind::Close)), &["pin as well as proc_bind"]);
+    assert_says(&refused(cores().proc_bind(ProcBind::Spread).shrink(Shrink::Compact)), &["as well as shrink"]);
+}
