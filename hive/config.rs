@@ -82,7 +82,7 @@ impl Builder {
     }
 
     /// The places that members are bound to, by OpenMP's grammar. Default: none, what [`pin`](Self::pin) says; `cores` if there is a
-    /// [`proc_bind`](Self::proc_bind). See `docs/places.md`.
+    /// [`proc_bind`](Self::proc_bind). See [`guides::places`](crate::guides::places).
     ///
     /// ```
     /// use hive::{Hive, ProcBind};
@@ -97,6 +97,12 @@ impl Builder {
     }
 
     /// By which of OpenMP's policies members are bound to the places. Default: [`ProcBind::True`], hive's own order.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).proc_bind(hive::ProcBind::Primary).build()?;
+    /// assert_eq!(hive.places()[0], hive.places()[1]);
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
     pub fn proc_bind(mut self, bind: ProcBind) -> Self {
         self.asked.proc_bind = Some(bind);
         self

@@ -76,7 +76,7 @@ impl Hive {
         habitat.warnings.extend(environment.warnings);
         habitat.warnings.extend_from_slice(&config.warnings);
         let housing = Housing::find(&config, &habitat)?;
-        habitat.warnings.extend_from_slice(&housing.warnings);
+        habitat.warnings.extend(housing.warning.clone());
         let tracer = config.trace.as_deref().map(Tracer::open).transpose();
         let tracer = tracer.unwrap_or_else(|warning| {
             habitat.warnings.push(warning);

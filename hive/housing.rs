@@ -16,7 +16,7 @@ pub(crate) struct Housing {
     pub(crate) by_default: bool,
     places: Places,
     /// What is not as it was asked for.
-    pub(crate) warnings: Vec<String>,
+    pub(crate) warning: Option<String>,
     /// CPUs that other hives leave alone.
     claim: Mutex<Claim>,
     /// Members that could not have their place.
@@ -32,9 +32,9 @@ impl Housing {
             let cpus = found.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.claims(bees));
             (cpus, found)
         });
-        let (binding, places, warnings) = found?;
+        let (binding, places, warning) = found?;
         let by_default = config.binding.is_none();
-        Ok(Self { binding, by_default, places, warnings, claim: Mutex::new(claim), homeless: Mutex::default() })
+        Ok(Self { binding, by_default, places, warning, claim: Mutex::new(claim), homeless: Mutex::default() })
     }
 
     /// The place of a member; none: it is not bound. By default a member is bound only where it is alone.
@@ -82,19 +82,19 @@ impl Housing {
     }
 }
 
-fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Binding, Places, Vec<String>), BuildError> {
+fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Binding, Places, Option<String>), BuildError> {
     let (machine, members) = (&habitat.machine, config.bees as usize);
     let by_default = || Binding::Pin(default_pin(machine, taken, members));
     let binding = config.binding.clone().unwrap_or_else(by_default);
     let found = match &binding {
-        Binding::Pin(pin) => Places::new(machine, pin, config.shrink, taken).map(|places| (places, Vec::new())),
+        Binding::Pin(pin) => Places::new(machine, pin, config.shrink, taken).map(|places| (places, None)),
         Binding::Places { list, bind } => {
             let sharing = Sharing { bind: *bind, shrink: config.shrink, members };
             Places::of_list(machine, list, &sharing, taken)
         }
     };
-    let (places, warnings) = found.map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))?;
-    Ok((binding, places, warnings))
+    let (places, warning) = found.map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))?;
+    Ok((binding, places, warning))
 }
 
 #[cfg(test)]

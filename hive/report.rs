@@ -86,12 +86,11 @@ fn machine(machine: &Machine) -> String {
 /// Which CPUs are of faster and slower kinds of cores, if that is known and there are several.
 fn kinds(machine: &Machine) -> String {
     match &machine.kinds()[..] {
-        [_] => String::new(),
+        [] | [_] => String::new(),
         [fastest, slower @ ..] => {
             let slower = slower.iter().map(|cpus| format!(", then {cpus}")).collect::<String>();
             format!("fastest cores: CPUs {fastest}{slower}; ")
         }
-        [] => String::new(),
     }
 }
 

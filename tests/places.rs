@@ -30,6 +30,19 @@ fn asked(places: &[&[usize]], bees: usize) -> Builder {
     Hive::builder().bees(bees).pin_queen(true).places(listed(places))
 }
 
+#[cfg(feature = "hwloc")]
+#[test]
+fn kinds_of_cores_are_in_the_report() {
+    let machine = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/topologies/hybrid_laptop.xml");
+    let variables = [("HWLOC_XMLFILE", machine), ("HWLOC_THISSYSTEM", "0"), ("HIVE_SHRINK", "spread")];
+    in_own_process_with("kinds_of_cores_are_in_the_report", &variables, || {
+        let hive = Hive::builder().bees(7).pin(Pin::Core).build().unwrap();
+        assert_says(&hive.report().to_string(), &["fastest cores: CPUs 0-7, then 8-15", "core; order to shrink in: spread"]);
+        let cpus: Vec<_> = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect();
+        assert_eq!(cpus, [0, 2, 4, 6, 8, 9, 10]);
+    });
+}
+
 /// Runs `part` in a process of its own with two CPUs, if there are two.
 fn with_two(test: &str, part: impl FnOnce(usize, usize)) {
     in_own_process(test, || match own()[..] {
@@ -69,7 +82,13 @@ fn cpus_that_are_not_allowed_are_left_out_with_a_warning() {
         assert_eq!(masks(&hive, 2), [[b], [b]]);
         let report = hive.report();
         let [warning] = report.warnings() else { panic!("{report}") };
-        assert_says(warning, &[&format!("CPUs {a},4000 of the places are left out, and 2 places"), &format!("may use CPUs {b}")]);
+        assert_says(
+            warning,
+            &[
+                &format!("CPUs {a},4000 of the places are left out, and places that have no other (2)"),
+                &format!("may use CPUs {b}"),
+            ],
+        );
         let refused = asked(&[&[a], &[4000]], 2).build().unwrap_err().to_string();
         assert_says(&refused, &["none of the places", &format!("may use CPUs {b}")]);
         assert_says(&asked(&[], 2).build().unwrap_err().to_string(), &["none of the places"]);

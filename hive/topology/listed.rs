@@ -1,8 +1,9 @@
 //! The places of a hive's members by a list of places.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
 
-use super::machine::{Cpu, Machine, Unit};
+use super::machine::{Cpu, Machine};
 use super::mask::CpuMask;
 use super::order::{Shrink, by_turn};
 use super::place_list::{PlaceList, PlaceUnit};
@@ -25,49 +26,51 @@ impl Places {
         list: &PlaceList,
         sharing: &Sharing,
         taken: &CpuMask,
-    ) -> Result<(Self, Vec<String>), PlaceError> {
-        let mut warnings = Vec::new();
-        let places = match list {
+    ) -> Result<(Self, Option<String>), PlaceError> {
+        let shared = |places: Vec<Place>, exclusive, own: &dyn Fn(&[Place]) -> Vec<usize>| {
+            let turns = Turns::new(sharing.bind, sharing.members, places.len(), || own(&places));
+            Self { places, turns, exclusive }
+        };
+        match list {
             PlaceList::Named { each, count } => {
+                let exclusive = matches!(each, PlaceUnit::Threads | PlaceUnit::Cores);
+                let none = CpuMask::new();
+                let taken = if exclusive { taken } else { &none };
                 let mut places = named(machine, *each, taken);
                 if places.is_empty() {
                     return Err(PlaceError::AllTaken { allowed: machine.mask() });
                 }
-                let wanted = count.map_or(places.len(), usize::from);
-                warnings.extend(
-                    (wanted > places.len())
-                        .then(|| format!("{list} asks for {wanted} places and there are {}: these are used", places.len())),
-                );
-                places.truncate(wanted);
-                places
+                let warning = cut(&mut places, list, *count);
+                Ok((shared(places, exclusive, &|places| by_cores(machine, places, sharing.shrink, taken)), warning))
             }
             PlaceList::Listed(listed) => {
-                let (places, problems) = known(machine, listed);
-                warnings.extend(problems);
+                let (places, warning) = known(machine, listed);
                 if places.is_empty() {
                     return Err(PlaceError::NoneLeft { list: list.to_string(), allowed: machine.mask() });
                 }
-                places
+                let exclusive = places.iter().all(|place| place.core().is_some());
+                Ok((shared(places, exclusive, &|places| (0..places.len()).collect()), warning))
             }
-        };
-        let own = || match list {
-            PlaceList::Named { .. } => in_hive_s_order(machine, &places, sharing.shrink, taken),
-            PlaceList::Listed(_) => (0..places.len()).collect(),
-        };
-        let turns = Turns::new(sharing.bind, sharing.members, places.len(), own);
-        let exclusive = places.iter().all(|place| place.core().is_some());
-        Ok((Self { places, turns, exclusive }, warnings))
+        }
     }
 }
 
-/// A place for each unit, in the machine's order.
+/// Leaves the first so many places, and says if there are fewer.
+fn cut(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usize>>) -> Option<String> {
+    let wanted = count.map_or(places.len(), NonZero::get);
+    places.truncate(wanted);
+    let found = places.len();
+    (found < wanted).then(|| format!("{list} asks for {wanted} places and there are {found}: these are used"))
+}
+
+/// A place for each unit, of its CPUs that are not taken, in the machine's order.
 fn named(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
     let is_free = |cpu: &&Cpu| !taken.contains(cpu.os_index);
     let Some(unit) = each.unit() else {
         return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
     };
     let mut cpus = vec![Vec::new(); machine.count(unit)];
-    for cpu in machine.cpus().iter().filter(|cpu| unit != Unit::Core || is_free(cpu)) {
+    for cpu in machine.cpus().iter().filter(is_free) {
         cpus[cpu.number(unit)].push(cpu);
     }
     let left = cpus.iter().enumerate().filter(|(_, cpus)| !cpus.is_empty());
@@ -77,14 +80,17 @@ fn named(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
 /// The listed places as far as the process may use their CPUs, and what was left out.
 fn known(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String>) {
     let known: HashMap<_, _> = machine.cpus().iter().map(|cpu| (cpu.os_index, cpu)).collect();
-    let of_place = |cpus: &Vec<usize>| cpus.iter().filter_map(|cpu| known.get(cpu).copied()).collect::<Vec<_>>();
+    let of_place = |cpus: &Vec<usize>| {
+        let distinct: BTreeSet<_> = cpus.iter().collect();
+        distinct.into_iter().filter_map(|cpu| known.get(cpu).copied()).collect::<Vec<_>>()
+    };
     let left: Vec<_> = listed.iter().map(of_place).filter(|cpus| !cpus.is_empty()).collect();
     let places: Vec<_> = left.iter().map(|cpus| Place::new(machine, cpus, None)).collect();
     let allowed = machine.mask();
     let unknown = listed.iter().flatten().copied().collect::<CpuMask>().difference(&allowed);
     let problem = || {
         let empty = listed.len() - places.len();
-        let without = if empty == 0 { String::new() } else { format!(", and {empty} places that have no other") };
+        let without = if empty == 0 { String::new() } else { format!(", and places that have no other ({empty})") };
         format!("CPUs {unknown} of the places are left out{without}: this process may use CPUs {allowed}")
     };
     let problem = (!unknown.is_empty()).then(problem);
@@ -92,11 +98,66 @@ fn known(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String
 }
 
 /// Members go where they would go by cores: each to the place that has the CPU.
-fn in_hive_s_order(machine: &Machine, places: &[Place], shrink: Shrink, taken: &CpuMask) -> Vec<usize> {
+fn by_cores(machine: &Machine, places: &[Place], shrink: Shrink, taken: &CpuMask) -> Vec<usize> {
     let of_cpus = places.iter().enumerate().flat_map(|(number, place)| place.cpus().iter().map(move |&cpu| (cpu, number)));
     let number: HashMap<_, _> = of_cpus.collect();
-    // Larger units have all of their CPUs, whoever has taken some.
-    let order = [taken.clone(), CpuMask::new()].map(|taken| by_turn(machine, &taken, shrink));
-    let cpus = if places.iter().all(|place| place.core().is_some()) { &order[0] } else { &order[1] };
-    cpus.iter().filter_map(|cpu| number.get(&cpu.os_index).copied()).collect()
+    by_turn(machine, taken, shrink).iter().filter_map(|cpu| number.get(&cpu.os_index).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::machine::{RawCpu, Source};
+    use super::*;
+
+    /// Two clusters of two cores with two threads.
+    fn machine() -> Machine {
+        let cpu = |cpu: u64| RawCpu { os_index: cpu as usize, core: cpu / 2, cluster: cpu / 4, node: 0, package: 0, slowness: 0 };
+        Machine::new((0..8).map(cpu), Source::Flat, false)
+    }
+
+    fn of_list(list: &str, taken: &str) -> Result<(Places, Option<String>), PlaceError> {
+        let sharing = Sharing { bind: ProcBind::True, shrink: Shrink::Compact, members: 8 };
+        Places::of_list(&machine(), &list.parse().unwrap(), &sharing, &taken.parse().unwrap())
+    }
+
+    /// The first members' places, and the CPUs that they claim.
+    fn places(list: &str, taken: &str, members: usize) -> (Vec<String>, String) {
+        let places = of_list(list, taken).unwrap().0;
+        let masks = (0..members).map(|member| places.of(member).unwrap().mask().to_string()).collect();
+        (masks, places.claims(members).to_string())
+    }
+
+    #[test]
+    fn taken_cpus_are_left_out_of_threads_and_cores_only() {
+        let expected = |masks: &[&str], claims: &str| (masks.iter().map(|&mask| mask.to_owned()).collect(), claims.to_owned());
+        assert_eq!(places("threads", "0", 8), expected(&["2", "4", "6", "1", "3", "5", "7", "2"], "1-7"));
+        assert_eq!(places("cores", "0,4-5", 4), expected(&["2-3", "6-7", "1", "2-3"], "1-3,6-7"));
+        assert_eq!(places("cores(2)", "0-1", 3), expected(&["2-3", "4-5", "2-3"], "2-5"));
+        assert_eq!(places("ll_caches", "0,4-5", 3), expected(&["0-3", "0-3", "4-7"], ""));
+        assert_eq!(places("{0},{4}", "0,4-5", 2), expected(&["0", "4"], "0,4"));
+        assert_eq!(places("{0:4},{4}", "0,4-5", 2), expected(&["0-3", "4"], ""));
+        let message = of_list("cores", "0-7").unwrap_err().to_string();
+        assert!(message.contains("other hives of this process have all of its CPUs, 0-7"), "{message}");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_told() {
+        let warning = |list| of_list(list, "").unwrap().1.unwrap_or_default();
+        assert_eq!(warning("cores(4)"), "");
+        assert_eq!(warning("cores(5)"), "cores(5) asks for 5 places and there are 4: these are used");
+        let message = warning("{6:4},{8},{0}");
+        assert_eq!(
+            message,
+            "CPUs 8-9 of the places are left out, and places that have no other (1): this process may use CPUs 0-7"
+        );
+        assert!(of_list("{8:4}", "").unwrap_err().to_string().starts_with("none of the places \"{8:4}\" has a CPU"));
+    }
+
+    #[test]
+    fn a_cpu_is_once_in_a_place_and_empty_places_are_none() {
+        let list = PlaceList::Listed(vec![vec![3, 1, 3], vec![]]);
+        let sharing = Sharing { bind: ProcBind::Close, shrink: Shrink::Compact, members: 2 };
+        let (places, _) = Places::of_list(&machine(), &list, &sharing, &CpuMask::new()).unwrap();
+        assert_eq!(places.places.iter().map(Place::cpus).collect::<Vec<_>>(), [[1, 3]]);
+    }
 }

@@ -10,7 +10,7 @@ mod reader;
 
 /// Places for a hive's members by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
 ///
-/// The grammar and its meaning are in `docs/places.md`. CPUs that the process may not use are left out of their places, and places without CPUs
+/// The grammar and its meaning are in [`guides::places`](crate::guides::places). CPUs that the process may not use are left out of their places, and places without CPUs
 /// left out of the list, with a warning in [`Hive::report`](crate::Hive::report). `OMP_PLACES` itself is not read; a program that wants to may pass it
 /// on:
 ///
@@ -39,6 +39,12 @@ pub enum PlaceList {
 }
 
 /// What each place of a [`PlaceList`] is, if it is named by a word.
+///
+/// ```
+/// # use hive::{PlaceList, PlaceUnit};
+/// assert_eq!(PlaceUnit::LlCaches.to_string(), "ll_caches");
+/// assert_eq!("ll_caches".parse(), Ok(PlaceList::Named { each: PlaceUnit::LlCaches, count: None }));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceUnit {
@@ -146,6 +152,11 @@ fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
 }
 
 /// A text that is no [`PlaceList`].
+///
+/// ```
+/// let error = "{0:4".parse::<hive::PlaceList>().unwrap_err();
+/// assert!(error.to_string().contains("at character 5, expected \",\", \":\" or \"}\"; found the end"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePlacesError {
     text: String,

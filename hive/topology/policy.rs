@@ -93,6 +93,11 @@ impl fmt::Display for ParsePinError {
 impl std::error::Error for ParsePinError {}
 
 /// A text that says no [`ProcBind`](crate::ProcBind) or [`Shrink`](crate::Shrink).
+///
+/// ```
+/// let error = "most".parse::<hive::Shrink>().unwrap_err();
+/// assert!(error.to_string().ends_with("expected compact, spread or keep_nodes"));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePolicyError {
     text: String,

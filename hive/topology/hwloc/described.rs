@@ -134,8 +134,8 @@ fn answer(machine: &Machine, question: &str) -> String {
 fn shared(machine: &Machine, list: &str, bind: ProcBind, shrink: Shrink, members: &str) -> String {
     let members = members.parse().unwrap();
     let sharing = Sharing { bind, shrink, members };
-    let (places, warnings) = Places::of_list(machine, &list.parse().unwrap(), &sharing, &CpuMask::new()).unwrap();
-    assert_eq!(warnings, Vec::<String>::new());
+    let (places, warning) = Places::of_list(machine, &list.parse().unwrap(), &sharing, &CpuMask::new()).unwrap();
+    assert_eq!(warning, None);
     first(&places, members)
 }
 
