@@ -30,8 +30,7 @@ fn a_report_says_all_that_is_in_effect() {
     let hwloc = line(&report, "machine").contains("read by hwloc");
     assert_eq!(hwloc, cfg!(feature = "hwloc"), "{report}");
     assert_eq!(hwloc, !line(&report, "machine").contains("a flat list"));
-    let cpus = task::status(sys::tid(), "Cpus_allowed_list");
-    assert_eq!(line(&report, "allowed CPUs"), cpus);
+    assert_eq!(task::numbers(line(&report, "allowed CPUs")), task::cpus(sys::tid()));
     assert!(!line(&report, "CPU quota").is_empty() && !line(&report, "usable CPUs").is_empty());
     assert_eq!(line(&report, "warnings"), "none");
     assert_eq!(hive.report().warnings(), [] as [&str; 0]);

@@ -59,9 +59,16 @@ pub(crate) fn status(tid: i32, field: &str) -> String {
     line.unwrap_or_else(|| panic!("no {field} in {text}")).trim().to_owned()
 }
 
-/// The CPUs that a thread may run on.
+/// The CPUs that a thread may run on. The kernel keeps those that are switched off in a thread's mask, for when they come back.
 pub(crate) fn cpus(tid: i32) -> Vec<usize> {
-    let text = status(tid, "Cpus_allowed_list");
+    let allowed = numbers(&status(tid, "Cpus_allowed_list"));
+    let online = fs::read_to_string("/sys/devices/system/cpu/online");
+    let Ok(online) = online.map(|text| numbers(text.trim())) else { return allowed };
+    allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
+}
+
+/// The numbers of a list such as "0-2,4".
+pub(crate) fn numbers(text: &str) -> Vec<usize> {
     let range = |entry: &str| {
         let (first, last) = entry.split_once('-').unwrap_or((entry, entry));
         let number = |text: &str| text.parse::<usize>().expect("a CPU");
