@@ -1,5 +1,7 @@
 //! Places on machines of all kinds.
 
+use std::collections::BTreeSet;
+
 use super::super::machine::{RawCpu, Source};
 use super::*;
 use proptest::prelude::*;
@@ -145,6 +147,12 @@ fn by_default_members_are_pinned_as_long_as_each_has_a_cpu() {
     assert_eq!(default_pin(&machine, &mask("0-3"), 1), Pin::None);
 }
 
+/// The CPUs of all members that have one for themselves, in their order.
+fn turns(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
+    let places = Places::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
+    (0..machine.cpus().len()).map(|member| *machine.cpu(places.of(member).unwrap().cpus()[0]).unwrap()).collect()
+}
+
 /// Regular machines, up to more CPUs than a fixed-size mask holds, sparsely numbered, and what is left of them when CPUs or
 /// whole nodes may not be used.
 fn machines() -> impl Strategy<Value = Machine> {
@@ -209,6 +217,36 @@ proptest! {
             taken = taken.union(&own);
         }
         prop_assert!(machine.cpus().len() - taken.len() < members);
+    }
+
+    #[test]
+    fn every_order_has_all_cpus_and_first_threads_first(machine in machines(), nth in 0..3_usize) {
+        let shrink = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes][nth];
+        let turns = turns(&machine, shrink);
+        prop_assert_eq!(turns.len(), machine.cpus().len());
+        prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
+        prop_assert!(turns.is_sorted_by_key(|cpu| cpu.smt));
+    }
+
+    #[test]
+    fn orders_use_units_as_they_say(shape in [1..=3_usize, 1..=3, 1..=4, 1..=5, 1..=2]) {
+        let [packages, nodes, clusters, cores, _] = shape;
+        let machine = regular(shape, 1);
+        let [compact, spread, keep_nodes] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes].map(|shrink| turns(&machine, shrink));
+        let used = |turns: &[Cpu], members: usize, unit| {
+            turns[..members].iter().map(|cpu| cpu.number(unit)).collect::<BTreeSet<_>>().len()
+        };
+        let (all_nodes, all_clusters) = (packages * nodes, packages * nodes * clusters);
+        for members in 1..=all_clusters * cores {
+            prop_assert_eq!(used(&compact, members, Unit::Cluster), members.div_ceil(cores));
+            prop_assert_eq!(used(&spread, members, Unit::Cluster), members.min(all_clusters));
+            prop_assert_eq!(used(&spread, members, Unit::Package), members.min(packages));
+            prop_assert_eq!(used(&keep_nodes, members, Unit::Node), members.min(all_nodes));
+            // As few clusters of each node as hold its members.
+            let of_node = |node| members / all_nodes + usize::from(node < members % all_nodes);
+            let clusters: usize = (0..all_nodes).map(|node| of_node(node).div_ceil(cores)).sum();
+            prop_assert_eq!(used(&keep_nodes, members, Unit::Cluster), clusters);
+        }
     }
 }
 
