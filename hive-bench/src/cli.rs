@@ -8,6 +8,7 @@ use clap::{Args, Parser, Subcommand};
 use crate::catalog::{Family, RuntimeId};
 use crate::compare;
 use crate::generate::Generate;
+use crate::model;
 use crate::options::Protocol;
 use crate::trace;
 
@@ -61,6 +62,10 @@ pub(crate) enum Command {
     Generate(Generate),
     /// Run cases on a hive that is traced, and write a timeline of what its members do
     Trace(trace::Arguments),
+    /// Predict fork, join, barrier and cold wake on a machine that is not at hand, by simulating its cache lines
+    ///
+    /// Exit codes: 0 fine, 1 --check is off by more than 20 %, 2 bad usage.
+    Model(model::Arguments),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

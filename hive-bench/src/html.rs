@@ -3,6 +3,7 @@
 mod axis;
 mod bars;
 mod chart;
+pub(crate) mod curves;
 mod distribution;
 mod lines;
 mod machine;

@@ -15,6 +15,7 @@ mod launch;
 mod list;
 mod machine;
 mod matrix;
+mod model;
 mod options;
 mod parent;
 mod plan;
@@ -64,6 +65,7 @@ fn main() -> ExitCode {
         },
         Some(Command::Generate(what)) => generate::main(&what),
         Some(Command::Trace(arguments)) => trace::main(&arguments),
+        Some(Command::Model(arguments)) => model::main(&arguments),
         None => parent_main(&cli.flags),
     }
 }

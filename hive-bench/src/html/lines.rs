@@ -8,7 +8,7 @@ use plotters::style::text_anchor::HPos;
 
 use super::axis::{Axis, label_of};
 use super::chart::{self, Frame, Painted, Plane, Spot};
-use super::palette;
+use super::palette::{self, Colour};
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::figures::{Figures, Key};
 
@@ -98,25 +98,33 @@ fn paint(plane: &mut Plane<'_, '_>, lines: &[(RuntimeId, Vec<Spot>)]) -> Painted
         plane.draw_series([chart::line(spots.clone(), *runtime)])?;
         spots.iter().try_for_each(|spot| chart::mark(plane, *spot, palette::look(*runtime)))?;
     }
-    name_ends(plane, lines)
+    let end = |(runtime, spots): &(RuntimeId, Vec<Spot>)| {
+        Some(End { name: runtime.name(), colour: palette::look(*runtime).colour, spot: *spots.last()? })
+    };
+    name_ends(plane, lines.iter().filter_map(end).collect(), SIZE.1)
 }
 
-/// A name beside the last point of each line, moved where it would lie on another's.
-fn name_ends(plane: &mut Plane<'_, '_>, lines: &[(RuntimeId, Vec<Spot>)]) -> Painted {
-    let height = |spot: &Spot| plane.backend_coord(spot).1;
-    let mut ends: Vec<(RuntimeId, Spot)> = lines.iter().filter_map(|(runtime, spots)| Some((*runtime, *spots.last()?))).collect();
-    ends.sort_by_key(|(_, spot)| height(spot));
-    let heights: Vec<i32> = ends.iter().map(|(_, spot)| height(spot)).collect();
-    let (top, bottom) = (0, i32::try_from(SIZE.1).unwrap_or(i32::MAX) - 50);
+/// Where a line ends, and what is written there.
+pub(super) struct End {
+    pub(super) name: &'static str,
+    pub(super) colour: Colour,
+    pub(super) spot: Spot,
+}
+
+/// A name beside the last point of each line, moved where it would lie on another's. `height`: of the chart, in pixels.
+pub(super) fn name_ends(plane: &mut Plane<'_, '_>, mut ends: Vec<End>, height: u32) -> Painted {
+    let place = |end: &End| plane.backend_coord(&end.spot).1;
+    ends.sort_by_key(place);
+    let heights: Vec<i32> = ends.iter().map(place).collect();
+    let (top, bottom) = (0, i32::try_from(height).unwrap_or(i32::MAX) - 50);
     let moved = apart(&heights, top + NAME_HEIGHT, bottom);
     let right = plane.x_range().end;
-    for (((runtime, spot), was), is) in ends.into_iter().zip(heights).zip(moved) {
+    for ((End { name, colour, spot }, was), is) in ends.into_iter().zip(heights).zip(moved) {
         let (x, _) = plane.backend_coord(&(right, spot.1));
         let along = x - plane.backend_coord(&spot).0;
-        let colour = palette::look(runtime).colour.rgb();
-        let thread = PathElement::new(vec![(6, 0), (along + 6, is - was), (along + 14, is - was)], colour);
+        let thread = PathElement::new(vec![(6, 0), (along + 6, is - was), (along + 14, is - was)], colour.rgb());
         plane.draw_series([EmptyElement::at(spot) + thread])?;
-        chart::words(plane, spot, runtime.name(), (along + 18, is - was), HPos::Left)?;
+        chart::words(plane, spot, name, (along + 18, is - was), HPos::Left)?;
     }
     Ok(())
 }

@@ -1,0 +1,97 @@
+//! The model beside this machine: what two members are predicted to take, and what they take.
+
+use super::costs::Costs;
+use super::latency::Latency;
+use super::machine::Cpu;
+use super::predict::Team;
+use super::shape::Shape;
+use crate::catalog::{Case, RuntimeId};
+use crate::cpus;
+use crate::effort::Effort;
+use crate::kernels::sparse::Given;
+use crate::launch;
+use crate::results::{Job, Outcome, Reference};
+use crate::stats::median;
+
+/// Each case so often, in turn.
+const ROUNDS: usize = 5;
+/// A prediction is to be no farther off.
+const TOLERANCE: f64 = 0.20;
+
+/// Nanoseconds: the case, and the round trip in the same process.
+struct Measured {
+    time: f64,
+    round_trip: f64,
+}
+
+/// Prints a line a case. Whether all are near enough.
+pub(super) fn run(costs: &Costs) -> Result<bool, String> {
+    let cpus = cpus::in_order_of_use();
+    if cpus.len() < 2 {
+        return Err("--check: this process may use a single CPU, and two members are to be measured".to_owned());
+    }
+    let rounds: Vec<[Measured; 2]> = (0..ROUNDS)
+        .map(|_| Ok([measure(Case::Region, &cpus)?, measure(Case::Barrier, &cpus)?]))
+        .collect::<Result<_, String>>()?;
+    let of =
+        |value: fn(&Measured) -> f64, case: usize| median(&rounds.iter().map(|round| value(&round[case])).collect::<Vec<_>>());
+    let round_trips: Vec<f64> = rounds.iter().flatten().map(|one| one.round_trip).collect();
+    let round_trip = median(&round_trips).unwrap_or(0.0);
+    let [region, barrier] = predict(round_trip, costs)?;
+    println!("round trip between CPUs {} and {}: {round_trip:.1} ns", cpus[0], cpus[1]);
+    let cases = [("region of 2", region, of(|one| one.time, 0)), ("barrier of 2", barrier, of(|one| one.time, 1))];
+    let mut fine = true;
+    for (name, predicted, measured) in cases {
+        let off = predicted / measured.unwrap_or(f64::NAN) - 1.0;
+        fine &= off.abs() <= TOLERANCE;
+        println!("{name}: predicted {predicted:.1} ns, measured {:.1} ns: {:+.0} %", measured.unwrap_or(f64::NAN), 100.0 * off);
+    }
+    let limit = 100.0 * TOLERANCE;
+    println!(
+        "{}",
+        if fine { format!("within {limit:.0} %") } else { format!("more than {limit:.0} % off; is the machine quiet?") }
+    );
+    Ok(fine)
+}
+
+fn measure(case: Case, cpus: &[usize]) -> Result<Measured, String> {
+    let job = Job {
+        runtime: RuntimeId::Hive,
+        case,
+        members: 2,
+        cpus: cpus.to_vec(),
+        effort: Effort::STANDARD,
+        checksum: None,
+        given: Given::default(),
+        poll: None,
+    };
+    let measured = match launch::run(&job).0 {
+        Outcome::Measured(measured) => measured,
+        Outcome::Failed(error) => return Err(format!("--check: {}: {error}", case.name())),
+    };
+    let round_trip = measured.references.get(&Reference::RoundTrip).and_then(|samples| median(samples));
+    let time = median(&measured.samples).ok_or_else(|| format!("--check: {} gave no samples", case.name()))?;
+    Ok(Measured { time, round_trip: round_trip.ok_or("--check: no round trip was measured")? })
+}
+
+/// A region and a barrier of two that are so far apart, in nanoseconds.
+fn predict(round_trip: f64, costs: &Costs) -> Result<[f64; 2], String> {
+    let cpu = |k: usize| Cpu { os_index: k, core: k as u64, cluster: 0, node: 0, package: 0 };
+    let cpus = [cpu(0), cpu(1)];
+    let one_way = Latency::uniform(round_trip).one_way(&cpus)?;
+    let two = Team { cpus: &cpus, one_way: &one_way, costs }.predict(Shape::Flat)?;
+    Ok([two.region, two.barrier])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures of the filed run: on that machine a round trip was 51 ns, a region 56 and a barrier 26 (see docs/start.md).
+    #[test]
+    fn the_filed_run_is_within_the_tolerance() {
+        let [region, barrier] = predict(51.0, &Costs::default()).unwrap();
+        assert!((region / 56.0 - 1.0).abs() <= TOLERANCE, "{region}");
+        assert!((barrier / 26.0 - 1.0).abs() <= TOLERANCE, "{barrier}");
+    }
+}

@@ -1,0 +1,96 @@
+//! Who meets whom: members in groups by what their CPUs share, and the groups' heads in groups again.
+
+use super::machine::Cpu;
+
+/// Members that meet in one line; the first is the head, and the only one that is in a group above as well.
+pub(super) type Group = Vec<usize>;
+
+/// By what the members of the lowest groups belong together, and then their heads.
+type Key = fn(&Cpu) -> u64;
+
+/// Groups by cluster, of heads by node, and of the heads of those.
+pub(super) const BY_CLUSTER: &[Key] = &[|cpu| cpu.cluster, |cpu| cpu.node];
+/// Groups by node, and of their heads.
+pub(super) const BY_NODE: &[Key] = &[|cpu| cpu.node];
+
+/// From the lowest level to the top. A group of one meets nobody, and is left out.
+pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
+    let mut groups = Vec::new();
+    let mut members: Group = (0..cpus.len()).collect();
+    for key in keys {
+        let level = split(&members, cpus, *key);
+        members = level.iter().map(|group| group[0]).collect();
+        groups.extend(level);
+    }
+    groups.push(members);
+    groups.retain(|group| group.len() > 1);
+    groups
+}
+
+/// In the order of their first members.
+fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
+    let mut groups: Vec<(u64, Group)> = Vec::new();
+    for member in members {
+        let of = key(&cpus[*member]);
+        match groups.iter_mut().find(|(key, _)| *key == of) {
+            Some((_, group)) => group.push(*member),
+            None => groups.push((of, vec![*member])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+/// A member's place: the groups that it heads, from the lowest up, and the one in which it is led.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) heads: Vec<usize>,
+    pub(super) led_in: Option<usize>,
+}
+
+pub(super) fn place(member: usize, groups: &[Group]) -> Place {
+    let of = |heads: bool| {
+        let mine = move |group: &Group| group.contains(&member) && (group[0] == member) == heads;
+        (0..groups.len()).filter(move |place| mine(&groups[*place]))
+    };
+    Place { heads: of(true).collect(), led_in: of(false).next() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Members on clusters of two, of which each node has two.
+    fn cpus(count: usize) -> Vec<Cpu> {
+        let cpu =
+            |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 2, node: k as u64 / 4, package: k as u64 / 4 };
+        (0..count).map(cpu).collect()
+    }
+
+    #[test]
+    fn heads_meet_heads() {
+        let groups = tree(&cpus(8), BY_CLUSTER);
+        assert_eq!(groups, [vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7], vec![0, 2], vec![4, 6], vec![0, 4]]);
+        assert_eq!(place(0, &groups), Place { heads: vec![0, 4, 6], led_in: None });
+        assert_eq!(place(4, &groups), Place { heads: vec![2, 5], led_in: Some(6) });
+        assert_eq!(place(3, &groups), Place { heads: vec![], led_in: Some(1) });
+        assert_eq!(tree(&cpus(8), BY_NODE), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![0, 4]]);
+    }
+
+    #[test]
+    fn nobody_meets_alone() {
+        assert_eq!(tree(&cpus(3), BY_CLUSTER), [vec![0, 1], vec![0, 2]]);
+        assert_eq!(tree(&cpus(2), BY_NODE), [vec![0, 1]]);
+    }
+
+    /// Everybody but the queen is led in exactly one group.
+    #[test]
+    fn everybody_has_a_head() {
+        for count in 2..40 {
+            for keys in [BY_CLUSTER, BY_NODE] {
+                let groups = tree(&cpus(count), keys);
+                assert!((1..count).all(|member| place(member, &groups).led_in.is_some()), "{count}");
+                assert_eq!(groups.iter().map(|group| group.len() - 1).sum::<usize>(), count - 1);
+            }
+        }
+    }
+}

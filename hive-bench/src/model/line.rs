@@ -1,0 +1,120 @@
+//! A cache line: who has a copy, who may write it, and what its words say.
+
+use super::program::WORDS;
+
+/// What a core asks of a line that it does not have as it needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    /// A copy.
+    Copy,
+    /// The only copy.
+    Ownership,
+}
+
+/// One line, as the caches see it.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// Who answers for the line; always a holder.
+    owner: usize,
+    holders: Vec<bool>,
+    holder_count: usize,
+    /// The owner has written since the line came to it.
+    is_written: bool,
+    pub(super) words: [u64; WORDS],
+}
+
+impl Line {
+    /// With zeros, in the cache of `owner` alone, of so many cores.
+    pub(super) fn new(owner: usize, cores: usize) -> Self {
+        let mut holders = vec![false; cores];
+        holders[owner] = true;
+        Self { owner, holders, holder_count: 1, is_written: false, words: [0; WORDS] }
+    }
+
+    pub(super) fn has_copy(&self, core: usize) -> bool {
+        self.holders[core]
+    }
+
+    /// Whether the core may write without asking anybody.
+    pub(super) fn is_exclusive(&self, core: usize) -> bool {
+        self.owner == core && self.holder_count == 1
+    }
+
+    /// A word changes under the hands of a core that has the line alone.
+    pub(super) fn write(&mut self, word: usize, value: u64) {
+        debug_assert_eq!(self.holder_count, 1, "a write while others have copies");
+        self.words[word] = value;
+        self.is_written = true;
+    }
+
+    /// How long the core waits for it: a copy comes from the nearest holder, and ownership takes as long as the farthest holder is away.
+    pub(super) fn transfer(&self, core: usize, want: Want, one_way: &[u64]) -> u64 {
+        let others = (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).map(|other| one_way[other]);
+        let time = match want {
+            Want::Copy => others.min(),
+            Want::Ownership => others.max(),
+        };
+        time.unwrap_or(0)
+    }
+
+    /// The core gets what it wants. Returns who loses a copy, in ascending order.
+    ///
+    /// A line that its only holder has written moves to its reader, with the right to write it: processors take a line that is read and then written in turn
+    /// for one that migrates.
+    pub(super) fn grant(&mut self, core: usize, want: Want) -> Vec<usize> {
+        let migrates = self.is_written && self.holder_count == 1 && self.owner != core;
+        if want == Want::Copy && !migrates {
+            self.holder_count += usize::from(!self.holders[core]);
+            self.holders[core] = true;
+            return Vec::new();
+        }
+        let losers: Vec<usize> = (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).collect();
+        losers.iter().for_each(|loser| self.holders[*loser] = false);
+        self.holders[core] = true;
+        (self.owner, self.holder_count, self.is_written) = (core, 1, false);
+        losers
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ONE_WAY: [u64; 3] = [10, 20, 30];
+
+    #[test]
+    fn a_written_line_moves_to_its_reader() {
+        let mut line = Line::new(0, 3);
+        line.write(0, 7);
+        assert_eq!(line.transfer(1, Want::Copy, &ONE_WAY), 10);
+        assert_eq!(line.grant(1, Want::Copy), [0]);
+        assert!(line.is_exclusive(1) && !line.has_copy(0));
+    }
+
+    #[test]
+    fn a_line_that_nobody_has_written_is_shared() {
+        let mut line = Line::new(0, 3);
+        line.write(0, 7);
+        line.grant(1, Want::Copy);
+        assert_eq!(line.grant(2, Want::Copy), [0; 0]);
+        assert!(line.has_copy(1) && line.has_copy(2) && !line.is_exclusive(1));
+    }
+
+    #[test]
+    fn ownership_waits_for_the_farthest_copy() {
+        let mut line = Line::new(1, 3);
+        line.grant(2, Want::Copy);
+        assert_eq!(line.transfer(0, Want::Copy, &ONE_WAY), 20);
+        assert_eq!(line.transfer(0, Want::Ownership, &ONE_WAY), 30);
+        assert_eq!(line.grant(0, Want::Ownership), [1, 2]);
+        assert!(line.is_exclusive(0));
+    }
+
+    #[test]
+    fn the_owner_of_a_shared_line_asks_the_others_only() {
+        let mut line = Line::new(0, 3);
+        line.grant(2, Want::Copy);
+        assert!(!line.is_exclusive(0));
+        assert_eq!(line.transfer(0, Want::Ownership, &ONE_WAY), 30);
+    }
+}

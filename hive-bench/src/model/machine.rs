@@ -1,0 +1,101 @@
+//! The machine that is asked about, from hwloc: which CPUs there are and what they share.
+
+/// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of the same unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cpu {
+    pub(super) os_index: usize,
+    pub(super) core: u64,
+    /// Those that share the last cache level.
+    pub(super) cluster: u64,
+    pub(super) node: u64,
+    pub(super) package: u64,
+}
+
+/// How far apart two CPUs are: the smallest unit that has both.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Distance {
+    Core,
+    Cluster,
+    Node,
+    Package,
+    Far,
+}
+
+impl Distance {
+    pub(super) const ALL: [Self; 5] = [Self::Core, Self::Cluster, Self::Node, Self::Package, Self::Far];
+
+    pub(super) fn between(one: &Cpu, other: &Cpu) -> Self {
+        if one.core == other.core {
+            Self::Core
+        } else if one.cluster == other.cluster {
+            Self::Cluster
+        } else if one.node == other.node {
+            Self::Node
+        } else if one.package == other.package {
+            Self::Package
+        } else {
+            Self::Far
+        }
+    }
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Core => "core",
+            Self::Cluster => "cluster",
+            Self::Node => "node",
+            Self::Package => "package",
+            Self::Far => "far",
+        }
+    }
+}
+
+/// In the order in which members get them: a thread of each core, neighbours beside each other, and then the siblings.
+pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
+    let mut cores = std::collections::HashSet::new();
+    let (mut first, siblings): (Vec<Cpu>, Vec<Cpu>) = cpus.iter().partition(|cpu| cores.insert(cpu.core));
+    first.extend(siblings);
+    first
+}
+
+/// The CPUs of the machine that an XML file of hwloc's or a synthetic description names, in hwloc's order.
+#[cfg(feature = "hwloc")]
+pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
+    hwloc::read(description).map_err(|error| format!("--machine {description}: {error}"))
+}
+
+#[cfg(not(feature = "hwloc"))]
+pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
+    Err(format!("--machine {description}: this hive-bench was built without hwloc, which reads it"))
+}
+
+#[cfg(feature = "hwloc")]
+mod hwloc;
+
+#[cfg(all(test, feature = "hwloc"))]
+mod tests {
+    use super::*;
+
+    fn distances(description: &str) -> Vec<Distance> {
+        let cpus = read(description).unwrap();
+        cpus[1..].iter().map(|other| Distance::between(&cpus[0], other)).collect()
+    }
+
+    #[test]
+    fn distances_follow_what_is_shared() {
+        use Distance::{Cluster, Core, Far, Node, Package};
+        assert_eq!(distances("pack:2 [numa(memory=1GB)] l3:2 core:2 pu:1"), [Cluster, Node, Node, Far, Far, Far, Far]);
+        assert_eq!(distances("pack:1 group:2 [numa(memory=1GB)] l3:1 core:1 pu:2"), [Core, Package, Package]);
+    }
+
+    #[test]
+    fn siblings_come_last() {
+        let cpus = in_order_of_use(&read("pack:1 core:2 pu:2").unwrap());
+        assert_eq!(cpus.iter().map(|cpu| cpu.os_index).collect::<Vec<_>>(), [0, 2, 1, 3]);
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        assert!(read("pack:no").unwrap_err().contains("pack:no"));
+        assert!(read("/nowhere.xml").unwrap_err().contains("/nowhere.xml"));
+    }
+}

@@ -1,0 +1,221 @@
+//! What a shape takes for a team: programs made, carried out and timed.
+
+use serde::Serialize;
+
+use super::costs::Costs;
+use super::machine::Cpu;
+use super::program::Step;
+use super::shape::{Protocol, Shape};
+use super::simulation::{self, Marks, Setting};
+use super::wake;
+
+/// Until lines lie where they lie from then on, and those that count.
+const WARM_UP: usize = 6;
+const ROUNDS: usize = 12;
+/// How long parts are where all of them end at once.
+const LONG_PART: u64 = 1_000_000;
+
+/// A team on its CPUs.
+pub(super) struct Team<'a> {
+    pub(super) cpus: &'a [Cpu],
+    /// Picoseconds of a transfer, for each pair of members.
+    pub(super) one_way: &'a [Vec<u64>],
+    pub(super) costs: &'a Costs,
+}
+
+/// Nanoseconds each.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub(super) struct Prediction {
+    pub(super) members: usize,
+    pub(super) shape: Shape,
+    /// An empty region.
+    pub(super) region: f64,
+    /// From the queen's call until the last member begins its part.
+    pub(super) fork: f64,
+    /// From the end of all parts at once until the queen goes on.
+    pub(super) join: f64,
+    pub(super) barrier: f64,
+    /// From the first post until the last member runs.
+    pub(super) cold_wake: f64,
+    /// Calls from one node to another in it.
+    pub(super) crossings: usize,
+    /// What a member waits after its arrival before it polls again: the best.
+    pub(super) hold: f64,
+}
+
+impl Team<'_> {
+    /// An error says where a protocol stands still.
+    pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
+        let (hold, region) = self.best_hold(shape)?;
+        let protocol = Protocol::new(shape, self.cpus, hold);
+        let marks = self.simulate(&protocol, |member, round, steps| self.fork_and_join(&protocol, member, round, steps))?;
+        let rounds: Vec<&[u64]> = marks[0].chunks(3).skip(WARM_UP).collect();
+        let mean = |time: fn(&[u64]) -> u64| rounds.iter().map(|round| time(round)).sum::<u64>() / ROUNDS as u64;
+        let barriers = self.simulate(&protocol, |member, round, steps| {
+            protocol.barrier(member, round, steps);
+            steps.push(Step::Mark);
+        })?;
+        let wake = wake::cold(shape, self.cpus, self.costs);
+        Ok(Prediction {
+            members: self.cpus.len(),
+            shape,
+            region: nanoseconds(region),
+            fork: nanoseconds(mean(|round| round[1] - round[0])),
+            join: nanoseconds(mean(|round| round[2] - round[1] - LONG_PART)),
+            barrier: nanoseconds(per_round(&barriers)),
+            cold_wake: nanoseconds(wake.time),
+            crossings: wake.crossings,
+            hold: nanoseconds(hold),
+        })
+    }
+
+    /// hive finds its hold by a search, too.
+    fn best_hold(&self, shape: Shape) -> Result<(u64, u64), String> {
+        let from_queen = &self.one_way[0][1..];
+        let (near, far) = (from_queen.iter().copied().min().unwrap_or(0), from_queen.iter().copied().max().unwrap_or(0));
+        let mut holds = vec![0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far];
+        holds.sort_unstable();
+        holds.dedup();
+        let mut best: Option<(u64, u64)> = None;
+        for hold in holds {
+            let protocol = Protocol::new(shape, self.cpus, hold);
+            let marks = self.simulate(&protocol, |member, round, steps| self.empty_region(&protocol, member, round, steps))?;
+            let region = per_round(&marks);
+            if best.is_none_or(|(_, least)| region < least) {
+                best = Some((hold, region));
+            }
+        }
+        best.ok_or_else(|| "no hold was tried".to_owned())
+    }
+
+    fn empty_region(&self, protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
+        if member == 0 {
+            steps.push(Step::Work(self.costs.call));
+        }
+        protocol.start(member, round, steps);
+        steps.push(Step::Work(self.costs.part));
+        protocol.end(member, round, steps);
+        steps.push(Step::Mark);
+    }
+
+    fn fork_and_join(&self, protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
+        steps.push(Step::Mark);
+        if member == 0 {
+            steps.push(Step::Work(self.costs.call));
+        }
+        protocol.start(member, round, steps);
+        steps.extend([Step::Work(self.costs.part), Step::Meet, Step::Mark, Step::Work(LONG_PART)]);
+        protocol.end(member, round, steps);
+        steps.push(Step::Mark);
+    }
+
+    /// All rounds of what `round(member, number, steps)` adds to a program.
+    fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Result<Marks, String> {
+        let program = |member| {
+            let mut steps = Vec::new();
+            (1..=(WARM_UP + ROUNDS) as u64).for_each(|number| round(member, number, &mut steps));
+            steps
+        };
+        let programs = (0..self.cpus.len()).map(program).collect();
+        simulation::run(&Setting { one_way: self.one_way, costs: self.costs, lines: protocol.owners(), programs })
+    }
+}
+
+/// The queen's marks: one at the end of each round.
+fn per_round(marks: &Marks) -> u64 {
+    let ends = &marks[0];
+    (ends[ends.len() - 1] - ends[WARM_UP - 1]) / ROUNDS as u64
+}
+
+fn nanoseconds(picoseconds: u64) -> f64 {
+    picoseconds as f64 / 1000.0
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    /// Clusters of four, two to a node, at 40, 110 and 230 ns.
+    fn machine(count: usize) -> (Vec<Cpu>, Vec<Vec<u64>>) {
+        let cpu =
+            |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 4, node: k as u64 / 8, package: k as u64 / 8 };
+        let cpus: Vec<Cpu> = (0..count).map(cpu).collect();
+        let table = crate::model::latency::Latency::read("cluster=40,node=110,far=230").unwrap();
+        let one_way = table.one_way(&cpus).unwrap();
+        (cpus, one_way)
+    }
+
+    fn predict(shape: Shape, count: usize) -> Prediction {
+        let (cpus, one_way) = machine(count);
+        Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(shape).unwrap()
+    }
+
+    /// As measured: a region is a round trip and a little, a barrier half of one.
+    #[test]
+    fn two_members_take_what_lines_take() {
+        let two = predict(Shape::Flat, 2);
+        assert!((1.0..1.3).contains(&(two.region / 40.0)), "{two:?}");
+        assert!((0.45..0.6).contains(&(two.barrier / 40.0)), "{two:?}");
+    }
+
+    #[test]
+    fn every_shape_of_every_size_comes_to_its_end() {
+        for shape in Shape::value_variants() {
+            for count in 2..21 {
+                let one = predict(*shape, count);
+                let times = [one.region, one.fork, one.join, one.barrier, one.cold_wake];
+                assert!(times.iter().all(|time| *time > 0.0 && time.is_finite()), "{one:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_member_begins_and_ends_each_region_once() {
+        let (cpus, one_way) = machine(24);
+        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
+        for shape in Shape::value_variants() {
+            let protocol = Protocol::new(*shape, &cpus, 0);
+            let marks =
+                team.simulate(&protocol, |member, round, steps| team.fork_and_join(&protocol, member, round, steps)).unwrap();
+            for member in &marks {
+                assert_eq!(member.len(), 3 * (WARM_UP + ROUNDS));
+                assert!(member.is_sorted(), "{shape:?}: {member:?}");
+            }
+            // Nobody begins before the queen calls, and she goes on after all have ended.
+            for (round, queen) in marks[0].chunks(3).enumerate() {
+                let of = |member: &Vec<u64>| member[3 * round + 1];
+                assert!(marks.iter().all(|member| of(member) >= queen[0] && of(member) + LONG_PART <= queen[2]), "{shape:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nobody_leaves_a_barrier_before_all_have_come() {
+        let (cpus, one_way) = machine(24);
+        let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
+        for shape in Shape::value_variants() {
+            let protocol = Protocol::new(*shape, &cpus, 0);
+            let marks = team.simulate(&protocol, |member, round, steps| {
+                // One member comes late, another each time.
+                steps.push(Step::Work(if round as usize % 24 == member { 9_000_000 } else { 1000 }));
+                steps.push(Step::Mark);
+                protocol.barrier(member, round, steps);
+                steps.push(Step::Mark);
+            });
+            let marks = marks.unwrap();
+            for round in 0..WARM_UP + ROUNDS {
+                let last = marks.iter().map(|member| member[2 * round]).max();
+                let first_out = marks.iter().map(|member| member[2 * round + 1]).min();
+                assert!(last <= first_out, "{shape:?} in round {round}");
+            }
+        }
+    }
+
+    #[test]
+    fn many_members_are_better_led_by_heads() {
+        let (flat, cluster) = (predict(Shape::Flat, 64), predict(Shape::Cluster, 64));
+        assert!(cluster.region < flat.region && cluster.barrier < flat.barrier, "{flat:?} {cluster:?}");
+    }
+}

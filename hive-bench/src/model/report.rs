@@ -1,0 +1,113 @@
+//! The predictions as text and as curves.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::Forecast;
+use super::crossover::{self, Crossover, FIGURES, Figure};
+use super::predict::Prediction;
+use super::shape::Shape;
+use crate::catalog::Unit;
+use crate::html::curves::{self, Curves};
+use crate::tables::tick;
+
+/// A table for each figure, and below it who is ahead from where on.
+pub(super) fn text(forecast: &Forecast) -> String {
+    let mut text = format!("{}\nround trips: {}\n", forecast.machine, forecast.latency);
+    let shapes = shapes(&forecast.predictions);
+    for figure in FIGURES {
+        let _ = write!(text, "\n{}\n{}\n", figure.0, table(&forecast.predictions, &shapes, figure));
+        for crossover in crossover::all(&forecast.predictions, &shapes, figure) {
+            let _ = writeln!(text, "{}", sentence(&crossover));
+        }
+    }
+    text
+}
+
+/// Those that were asked for, in the order of the predictions.
+fn shapes(predictions: &[Prediction]) -> Vec<Shape> {
+    let first = predictions.first().map(|one| one.members);
+    predictions.iter().filter(|one| Some(one.members) == first).map(|one| one.shape).collect()
+}
+
+fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(std::iter::once("members").chain(shapes.iter().map(|shape| shape.name())));
+    for row in predictions.chunks(shapes.len().max(1)) {
+        let cells = row.iter().map(|one| tick_of(figure.1(one)));
+        table.add_row(row.first().map(|one| one.members.to_string()).into_iter().chain(cells));
+    }
+    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    table
+}
+
+/// Three digits are more than the model knows.
+fn tick_of(nanoseconds: f64) -> String {
+    let unit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
+    tick((nanoseconds / unit).round() * unit, Unit::Nanoseconds)
+}
+
+fn sentence(crossover: &Crossover) -> String {
+    let Crossover { ahead, behind, after, from, factor } = crossover;
+    let since = match after {
+        Some(after) => format!("from {from} members on (not at {after})"),
+        None => format!("at all sizes, from {from} on"),
+    };
+    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most members", ahead.name(), behind.name())
+}
+
+/// A chart for each figure, all in one picture.
+pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
+    let shapes = shapes(&forecast.predictions);
+    let line = |shape: &Shape, figure: Figure| {
+        let spots = forecast.predictions.iter().filter(|one| one.shape == *shape);
+        (shape.name(), spots.map(|one| (one.members as f64, figure.1(one))).collect())
+    };
+    let charts = FIGURES.map(|figure| Curves {
+        name: figure.0,
+        x_title: "members of the team",
+        lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
+    });
+    curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::costs::Costs;
+
+    fn forecast() -> Forecast {
+        let prediction = |(members, shape, region)| Prediction {
+            members,
+            shape,
+            region,
+            fork: 1.0,
+            join: 2.0,
+            barrier: 3.0,
+            cold_wake: 4000.0,
+            crossings: 0,
+            hold: 0.0,
+        };
+        let predictions =
+            [(2, Shape::Flat, 60.0), (2, Shape::Node, 60.0), (64, Shape::Flat, 12_345.0), (64, Shape::Node, 1000.0)];
+        let predictions = predictions.map(prediction).to_vec();
+        Forecast { machine: "pack:2".to_owned(), latency: "far=2".to_owned(), costs: Costs::default(), predictions }
+    }
+
+    #[test]
+    fn tables_say_who_is_ahead() {
+        let text = text(&forecast());
+        assert!(text.contains("pack:2") && text.contains("12.3 us"), "{text}");
+        assert!(text.contains("node is ahead of flat from 64 members on (not at 2), by 12.3 times"), "{text}");
+    }
+
+    #[test]
+    fn a_picture_has_a_chart_for_each_figure() {
+        let picture = picture(&forecast()).unwrap();
+        assert!(picture.starts_with("<svg "), "{picture}");
+        for part in ["cold wake", "barrier", "members of the team", "node", "pack:2"] {
+            assert!(picture.contains(part), "{part} is missing");
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The protocols by which a team starts, ends and meets, as steps of its members.
+
+use clap::ValueEnum;
+use serde::Serialize;
+
+use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, place, tree};
+use super::machine::Cpu;
+use super::program::{Step, Words};
+
+/// hive's `NEAR_TEAM`: up to so many members meet in the line that starts them.
+const NEAR_TEAM: usize = 4;
+
+/// What is compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum Shape {
+    /// One line for a small team; a start line and a muster line for a larger one
+    Flat,
+    /// A line for each cluster, for the heads of a node's clusters, and for the heads of the nodes
+    Cluster,
+    /// A line for each node, and for the heads of the nodes
+    Node,
+    /// The queen writes and reads a line of each member, one after the other
+    Linear,
+    /// One counter of arrivals, and a release flag in a line of its own
+    Counter,
+}
+
+impl Shape {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Flat => "flat",
+            Self::Cluster => "cluster",
+            Self::Node => "node",
+            Self::Linear => "linear",
+            Self::Counter => "counter",
+        }
+    }
+}
+
+/// Where a shape's members meet.
+#[derive(Debug)]
+enum Lines {
+    /// A line each.
+    Groups(Vec<Group>),
+    /// Line 0 starts, line 1 counts.
+    Flat,
+    /// Member i has line i - 1.
+    Linear,
+    /// Line 0 starts and releases, line 1 counts, line 2 tells the queen.
+    Counter,
+}
+
+/// A shape for a team.
+#[derive(Debug)]
+pub(super) struct Protocol {
+    lines: Lines,
+    places: Vec<Place>,
+    /// From an arrival at a region's end until the member polls again.
+    hold: u64,
+}
+
+impl Protocol {
+    /// Member i is on `cpus[i]`.
+    pub(super) fn new(shape: Shape, cpus: &[Cpu], hold: u64) -> Self {
+        let lines = match shape {
+            Shape::Flat if cpus.len() <= NEAR_TEAM => Lines::Groups(vec![(0..cpus.len()).collect()]),
+            Shape::Flat => Lines::Flat,
+            Shape::Cluster => Lines::Groups(tree(cpus, BY_CLUSTER)),
+            Shape::Node => Lines::Groups(tree(cpus, BY_NODE)),
+            Shape::Linear => Lines::Linear,
+            Shape::Counter => Lines::Counter,
+        };
+        let groups: &[Group] = if let Lines::Groups(groups) = &lines { groups } else { &[] };
+        let places = (0..cpus.len()).map(|member| place(member, groups)).collect();
+        Self { lines, places, hold }
+    }
+
+    /// In whose cache each line lies at first.
+    pub(super) fn owners(&self) -> Vec<usize> {
+        match &self.lines {
+            Lines::Groups(groups) => groups.iter().map(|group| group[0]).collect(),
+            Lines::Flat => vec![0; 2],
+            Lines::Linear => (1..self.places.len()).collect(),
+            Lines::Counter => vec![0; 3],
+        }
+    }
+
+    /// The beginning of region number `epoch`, which counts from 1.
+    pub(super) fn start(&self, member: usize, epoch: u64, steps: &mut Vec<Step>) {
+        let queen = member == 0;
+        match &self.lines {
+            Lines::Groups(_) => {
+                let Place { heads, led_in } = &self.places[member];
+                steps.extend(led_in.map(|group| Step::Await(Words(group).start(), epoch)));
+                steps.extend(heads.iter().rev().map(|group| Step::Store(Words(*group).start(), epoch)));
+            }
+            Lines::Flat | Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
+            Lines::Flat | Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
+            Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Store(flag.start(), epoch))),
+            Lines::Linear => steps.push(Step::Await(Words(member - 1).start(), epoch)),
+        }
+    }
+
+    /// The end of region number `epoch`.
+    pub(super) fn end(&self, member: usize, epoch: u64, steps: &mut Vec<Step>) {
+        let (queen, bees) = (member == 0, self.places.len() as u64 - 1);
+        match &self.lines {
+            Lines::Groups(groups) => {
+                let Place { heads, led_in } = &self.places[member];
+                let others = |group: usize| groups[group].len() as u64 - 1;
+                steps.extend(heads.iter().map(|group| Step::Await(Words(*group).left(), epoch * others(*group))));
+                steps.extend(led_in.map(|group| Step::Add(Words(group).left())));
+            }
+            Lines::Flat if queen => steps.push(Step::Await(Words(1).left(), epoch * bees)),
+            Lines::Flat => steps.push(Step::Add(Words(1).left())),
+            Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Await(flag.left(), epoch))),
+            Lines::Linear => steps.push(Step::Store(Words(member - 1).left(), epoch)),
+            Lines::Counter if queen => steps.push(Step::Await(Words(2).start(), epoch)),
+            Lines::Counter => {
+                steps.push(Step::Add(Words(1).left()));
+                steps.push(Step::StoreIfLast { goal: epoch * bees, cell: Words(2).start(), value: epoch });
+            }
+        }
+        if !queen && self.hold > 0 {
+            steps.push(Step::Work(self.hold));
+        }
+    }
+
+    /// Barrier number `count`, which counts from 1.
+    pub(super) fn barrier(&self, member: usize, count: u64, steps: &mut Vec<Step>) {
+        let (queen, team) = (member == 0, self.places.len() as u64);
+        let meet = |line: usize, goal: u64| [Step::Add(Words(line).arrivals()), Step::Await(Words(line).arrivals(), goal)];
+        match &self.lines {
+            Lines::Groups(groups) => self.barrier_of_groups(groups, member, count, steps),
+            Lines::Flat => steps.extend(meet(1, count * team)),
+            Lines::Linear if queen => {
+                steps.extend(self.flags().map(|flag| Step::Await(flag.arrivals(), count)));
+                steps.extend(self.flags().map(|flag| Step::Store(flag.start(), count)));
+            }
+            Lines::Linear => {
+                let flag = Words(member - 1);
+                steps.extend([Step::Store(flag.arrivals(), count), Step::Await(flag.start(), count)]);
+            }
+            Lines::Counter => {
+                steps.push(Step::Add(Words(1).arrivals()));
+                steps.push(Step::StoreIfLast { goal: count * team, cell: Words(0).start(), value: count });
+                steps.push(Step::Await(Words(0).start(), count));
+            }
+        }
+    }
+
+    /// A head comes last to its group, when it has met the other heads: its addition lets the group go.
+    fn barrier_of_groups(&self, groups: &[Group], member: usize, count: u64, steps: &mut Vec<Step>) {
+        let Place { heads, led_in } = &self.places[member];
+        let goal = |group: usize| count * groups[group].len() as u64;
+        // With nobody above, the queen's topmost group is one in which she is as all others.
+        let (meeting, below) = match (led_in, heads.split_last()) {
+            (None, Some((top, below))) => (*top, below),
+            (Some(group), _) => (*group, heads.as_slice()),
+            (None, None) => return,
+        };
+        steps.extend(below.iter().map(|group| Step::Await(Words(*group).arrivals(), goal(*group) - 1)));
+        steps.extend([Step::Add(Words(meeting).arrivals()), Step::Await(Words(meeting).arrivals(), goal(meeting))]);
+        steps.extend(below.iter().rev().map(|group| Step::Add(Words(*group).arrivals())));
+    }
+
+    fn flags(&self) -> impl Iterator<Item = Words> {
+        (0..self.places.len() - 1).map(Words)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Members on clusters of two, of which each node has two.
+    fn cpus(count: usize) -> Vec<Cpu> {
+        let cpu = |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 2, node: k as u64 / 4, package: 0 };
+        (0..count).map(cpu).collect()
+    }
+
+    #[test]
+    fn a_small_flat_team_meets_where_it_starts() {
+        assert_eq!(Protocol::new(Shape::Flat, &cpus(4), 0).owners(), [0]);
+        assert_eq!(Protocol::new(Shape::Flat, &cpus(5), 0).owners(), [0, 0]);
+    }
+
+    #[test]
+    fn a_head_passes_the_start_on_and_gathers_its_group() {
+        let protocol = Protocol::new(Shape::Node, &cpus(8), 0);
+        let (mut start, mut end, mut barrier) = (Vec::new(), Vec::new(), Vec::new());
+        protocol.start(4, 3, &mut start);
+        protocol.end(4, 3, &mut end);
+        protocol.barrier(4, 3, &mut barrier);
+        let (group, top) = (Words(1), Words(2));
+        assert_eq!(start, [Step::Await(top.start(), 3), Step::Store(group.start(), 3)]);
+        assert_eq!(end, [Step::Await(group.left(), 9), Step::Add(top.left())]);
+        let arrivals = [Step::Await(group.arrivals(), 11), Step::Add(top.arrivals()), Step::Await(top.arrivals(), 6)];
+        assert_eq!(barrier[..3], arrivals);
+        assert_eq!(barrier[3], Step::Add(group.arrivals()));
+    }
+}

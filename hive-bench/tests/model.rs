@@ -1,0 +1,41 @@
+//! `hive-bench model` as its users run it.
+
+mod common;
+
+use common::{hive_bench, refused, stderr, stdout};
+
+const MACHINE: &str = "pack:2 [numa(memory=1GB)] l3:2 core:4 pu:1";
+const LATENCY: &str = "cluster=40,node=110,far=230";
+
+#[test]
+fn a_machine_is_predicted_the_same_each_time() {
+    let directory = std::env::temp_dir().join(format!("hive-bench-model-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let path = |name: &str| directory.join(name).to_str().expect("a plain name").to_owned();
+    let (svg, json) = (path("model.svg"), path("model.json"));
+    let arguments =
+        ["model", "--machine", MACHINE, "--latency", LATENCY, "--cores", "4,16", "--svg", svg.as_str(), "--json", json.as_str()];
+    let output = hive_bench(&arguments);
+    let text = stdout(&output);
+    // Without hwloc there is nothing to read the machine with.
+    if stderr(&output).contains("without hwloc") {
+        assert_eq!(output.status.code(), Some(2));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    assert!(text.contains("cold wake") && text.contains("cluster is ahead of flat"), "{text}");
+    assert_eq!(stdout(&hive_bench(&arguments)), text);
+    let figures: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(&json).expect("the file")).expect("JSON");
+    assert_eq!(figures["predictions"].as_array().map(Vec::len), Some(10));
+    assert!(std::fs::read_to_string(&svg).expect("the picture").contains("members of the team"));
+    std::fs::remove_dir_all(&directory).expect("the directory can be removed");
+}
+
+#[test]
+fn mistakes_are_named() {
+    refused(&["model", "--latency", LATENCY], &["--machine"]);
+    refused(&["model", "--machine", MACHINE, "--latency", LATENCY, "--shape", "round"], &["round", "cluster"]);
+    refused(&["model", "--machine", MACHINE, "--latency", LATENCY, "--costs", "call=x"], &["call=x"]);
+    refused(&["model", "--machine", "/nowhere.xml", "--latency", LATENCY], &["--machine /nowhere.xml"]);
+    refused(&["model", "--check", "--machine", MACHINE], &["--check", "--machine"]);
+}
