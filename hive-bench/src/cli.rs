@@ -9,6 +9,7 @@ use crate::catalog::{Family, RuntimeId};
 use crate::compare;
 use crate::generate::Generate;
 use crate::model;
+use crate::latency;
 use crate::options::Protocol;
 use crate::trace;
 
@@ -24,7 +25,7 @@ pub(crate) struct Cli {
     pub(crate) flags: Flags,
 }
 
-/// What is done with runs that were made earlier, matrices that are made up, timelines, and, hidden, how the program calls itself.
+/// What is done with runs that were made earlier, matrices that are made up, timelines, the machine by itself, and, hidden, how the program calls itself.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the report of an earlier run once more, from the file that --json left
@@ -66,6 +67,10 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 fine, 1 --check is off by more than 20 %, 2 bad usage.
     Model(model::Arguments),
+    /// Measure how long a cache line takes between every two CPUs and back
+    ///
+    /// On a terminal a bar shows how far it is. With one CPU there is nothing to measure: the matrix is one zero.
+    Latency(latency::Arguments),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

@@ -1,13 +1,46 @@
 //! The CPUs that this process may use, in the order in which every runtime gets them: one of each
 //! core first, then the siblings.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::str::FromStr;
+
+use hive::Pin;
 
 /// Member i belongs on the i-th of these.
 pub(crate) fn in_order_of_use() -> Vec<usize> {
     let allowed: Vec<usize> = core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
     if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
+}
+
+/// A list of CPUs that somebody typed, such as `0,2,4-7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct List(Vec<usize>);
+
+impl FromStr for List {
+    type Err = String;
+
+    /// hive reads such lists already.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(Pin::Cpus(cpus)) => Ok(Self(cpus)),
+            _ => Err("not a list of CPUs such as 0,2,4-7".to_owned()),
+        }
+    }
+}
+
+impl List {
+    /// The CPUs that are listed, each once, or all that this process may use. An error names the flag and says which these are.
+    pub(crate) fn chosen(flag: &str, list: Option<&Self>) -> Result<Vec<usize>, String> {
+        let allowed = in_order_of_use();
+        let Some(Self(listed)) = list else { return Ok(allowed) };
+        if let Some(cpu) = listed.iter().find(|cpu| !allowed.contains(cpu)) {
+            let allowed = Pin::Cpus(allowed.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
+            return Err(format!("{flag}: this process may not use CPU {cpu}; it may use {allowed}"));
+        }
+        let mut seen = HashSet::new();
+        Ok(listed.iter().copied().filter(|cpu| seen.insert(*cpu)).collect())
+    }
 }
 
 /// Binds the calling thread. `false` when the machine does not do that.
@@ -91,6 +124,19 @@ mod tests {
         })
         .join()
         .unwrap();
+    }
+
+    #[test]
+    fn lists_are_of_cpus_that_may_be_used() {
+        let all = in_order_of_use();
+        assert_eq!(List::chosen("--cpus", None), Ok(all.clone()));
+        let twice: List = format!("{0},{0}", all[0]).parse().unwrap();
+        assert_eq!(List::chosen("--cpus", Some(&twice)), Ok(vec![all[0]]));
+        let error = List::chosen("--cpus", Some(&"60000".parse().unwrap())).unwrap_err();
+        assert!(error.contains("--cpus") && error.contains("60000"), "{error}");
+        for wrong in ["", "core", "3-1", "1,"] {
+            assert!(wrong.parse::<List>().unwrap_err().contains("0,2,4-7"), "{wrong}");
+        }
     }
 
     #[test]

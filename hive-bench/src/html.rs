@@ -5,9 +5,11 @@ mod bars;
 mod chart;
 pub(crate) mod curves;
 mod distribution;
+pub(crate) mod heat;
 mod lines;
 mod machine;
 mod palette;
+mod picture;
 mod standings;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};

@@ -48,6 +48,11 @@ impl Machine {
         let topology = topology::places(&cpus);
         Self { processor: processor(), system: system(), cpus, hive_report, topology }
     }
+
+    /// The processor's name alone.
+    pub(crate) fn read_name() -> String {
+        processor()
+    }
 }
 
 impl Build {

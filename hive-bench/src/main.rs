@@ -11,6 +11,7 @@ mod figures;
 mod generate;
 mod html;
 mod kernels;
+mod latency;
 mod launch;
 mod list;
 mod machine;
@@ -66,6 +67,7 @@ fn main() -> ExitCode {
         Some(Command::Generate(what)) => generate::main(&what),
         Some(Command::Trace(arguments)) => trace::main(&arguments),
         Some(Command::Model(arguments)) => model::main(&arguments),
+        Some(Command::Latency(arguments)) => latency::main(&arguments),
         None => parent_main(&cli.flags),
     }
 }

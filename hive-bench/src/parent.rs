@@ -66,7 +66,7 @@ pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: &Terms, time: Time) -> 
 }
 
 /// On a terminal only. Drawn between children, never during one: no thread ticks.
-fn progress_bar(steps: usize, expected: Duration) -> ProgressBar {
+pub(crate) fn progress_bar(steps: usize, expected: Duration) -> ProgressBar {
     let seconds = expected.as_secs() + 1;
     let template = format!("{{bar:40}} {{pos}}/{{len}}  {{elapsed}} of about {seconds}s  {{msg}}");
     let style = ProgressStyle::with_template(&template);

@@ -27,6 +27,20 @@ pub(crate) struct Cache {
     pub(crate) cpus: String,
 }
 
+impl Place {
+    /// The CPUs that share the outermost cache that the system tells of.
+    pub(crate) fn last_cache(&self) -> Option<&str> {
+        let cache = self.caches.iter().max_by_key(|cache| cache.level)?;
+        (!cache.cpus.is_empty()).then_some(&cache.cpus)
+    }
+
+    /// Sorted by this, CPUs that share much are near each other.
+    pub(crate) fn neighbourhood(&self) -> impl Ord + use<> {
+        let first = |list: &str| list.split([',', '-']).next().and_then(|number| number.parse::<usize>().ok());
+        (self.package, self.node, self.last_cache().and_then(first), first(&self.core), self.cpu)
+    }
+}
+
 /// The places of these CPUs, in their order.
 pub(crate) fn places(cpus: &[usize]) -> Vec<Place> {
     cpus.iter().map(|cpu| place(*cpu)).collect()

@@ -51,8 +51,13 @@ impl Axis {
         self
     }
 
+    /// Which values are written, and as what.
+    pub(super) fn labels(&self) -> impl Iterator<Item = (f64, String)> {
+        self.ticks.iter().map(|value| (*value, (self.label)(*value)))
+    }
+
     /// From 0 to 1 for the values shown; what is less than the least lies where that does.
-    fn share(&self, value: f64) -> f64 {
+    pub(super) fn share(&self, value: f64) -> f64 {
         let value = value.max(self.from);
         if self.log { (value / self.from).ln() / (self.to / self.from).ln() } else { (value - self.from) / (self.to - self.from) }
     }
