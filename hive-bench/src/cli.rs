@@ -11,6 +11,8 @@ use crate::generate::Generate;
 use crate::model;
 use crate::latency;
 use crate::options::Protocol;
+#[cfg(feature = "hwloc")]
+use crate::topo;
 use crate::trace;
 
 /// Measures hive beside its rivals. Alone it runs the quick suite: every case, every runtime, in less than 90 s on two CPUs.
@@ -67,6 +69,11 @@ pub(crate) enum Command {
     ///
     /// Exit codes: 0 fine, 1 --check is off by more than 20 %, 2 bad usage.
     Model(model::Arguments),
+    /// Show the machine as hwloc sees it, and where the members of a hive are
+    ///
+    /// With HWLOC_SYNTHETIC or HWLOC_XMLFILE it is another machine, on which members have places and nobody is bound.
+    #[cfg(feature = "hwloc")]
+    Topo(topo::Arguments),
     /// Measure how long a cache line takes between every two CPUs and back
     ///
     /// On a terminal a bar shows how far it is. With one CPU there is nothing to measure: the matrix is one zero.

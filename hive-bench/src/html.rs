@@ -2,6 +2,7 @@
 
 mod axis;
 mod bars;
+mod boxes;
 mod chart;
 pub(crate) mod curves;
 mod distribution;
@@ -11,6 +12,8 @@ mod machine;
 mod palette;
 mod picture;
 mod standings;
+#[cfg(feature = "hwloc")]
+pub(crate) mod topo;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 

@@ -30,6 +30,8 @@ mod standing;
 mod stats;
 mod tables;
 mod timing;
+#[cfg(feature = "hwloc")]
+mod topo;
 mod topology;
 mod trace;
 mod verdict;
@@ -68,6 +70,8 @@ fn main() -> ExitCode {
         Some(Command::Trace(arguments)) => trace::main(&arguments),
         Some(Command::Model(arguments)) => model::main(&arguments),
         Some(Command::Latency(arguments)) => latency::main(&arguments),
+        #[cfg(feature = "hwloc")]
+        Some(Command::Topo(arguments)) => topo::main(&arguments),
         None => parent_main(&cli.flags),
     }
 }

@@ -2,20 +2,9 @@
 
 use maud::{Markup, html};
 
+use super::boxes::Part;
 use crate::machine::Machine;
 use crate::topology::{Cache, Place};
-
-const CPU: (usize, usize) = (78, 44);
-const GAP: usize = 8;
-const TITLE: usize = 20;
-/// A row that is wider goes on in the next.
-const WIDE: usize = 1000;
-
-/// Something of the machine, and what is in it.
-enum Part {
-    Cpu { cpu: usize, member: usize },
-    Group { name: String, parts: Vec<Part> },
-}
 
 /// A CPU's place in the order of use, and where it is.
 type Seat<'a> = (usize, &'a Place);
@@ -51,9 +40,13 @@ fn cache_name(cache: &Cache) -> String {
     format!("L{} {size}", cache.level)
 }
 
+fn cpu(cpu: usize, member: usize) -> Part {
+    Part::Cell { title: format!("CPU {cpu}"), note: format!("member {member}"), class: "cpu" }
+}
+
 fn parts(seats: &[Seat<'_>], levels: &[Level]) -> Vec<Part> {
     let Some((level, inner)) = levels.split_first() else {
-        return seats.iter().map(|(member, place)| Part::Cpu { cpu: place.cpu, member: *member }).collect();
+        return seats.iter().map(|(member, place)| cpu(place.cpu, *member)).collect();
     };
     let mut groups: Vec<(Option<String>, Vec<Seat<'_>>)> = Vec::new();
     for seat in seats {
@@ -64,83 +57,10 @@ fn parts(seats: &[Seat<'_>], levels: &[Level]) -> Vec<Part> {
         }
     }
     let group = |(name, seats): (Option<String>, Vec<Seat<'_>>)| match name {
-        Some(name) => vec![Part::Group { name, parts: parts(&seats, inner) }],
+        Some(name) => vec![Part::group(name, Vec::new(), parts(&seats, inner))],
         None => parts(&seats, inner),
     };
     groups.into_iter().flat_map(group).collect()
-}
-
-impl Part {
-    /// The title of a box must fit into it.
-    fn width(&self) -> usize {
-        match self {
-            Self::Cpu { .. } => CPU.0,
-            Self::Group { name, parts } => (rows_size(parts).0 + 2 * GAP).max(7 * name.len() + 2 * GAP),
-        }
-    }
-
-    fn height(&self) -> usize {
-        match self {
-            Self::Cpu { .. } => CPU.1,
-            Self::Group { parts, .. } => TITLE + rows_size(parts).1 + GAP,
-        }
-    }
-
-    fn draw(&self, (x, y): (usize, usize)) -> Markup {
-        match self {
-            Self::Cpu { cpu, member } => html! {
-                rect.cpu x=(x) y=(y) width=(CPU.0) height=(CPU.1) rx="4" {}
-                text x=(x + CPU.0 / 2) y=(y + 19) text-anchor="middle" font-weight="bold" { "CPU " (cpu) }
-                text x=(x + CPU.0 / 2) y=(y + 35) text-anchor="middle" { "member " (member) }
-            },
-            Self::Group { name, parts } => html! {
-                rect.group x=(x) y=(y) width=(self.width()) height=(self.height()) rx="5" {}
-                text x=(x + GAP) y=(y + 14) { (name) }
-                (draw_rows(parts, (x + GAP, y + TITLE)))
-            },
-        }
-    }
-}
-
-/// Parts beside each other as long as there is room.
-fn rows(parts: &[Part]) -> Vec<&[Part]> {
-    let mut rows = Vec::new();
-    let (mut first, mut width) = (0, 0);
-    for (place, part) in parts.iter().enumerate() {
-        width += part.width() + GAP;
-        if width > WIDE && place > first {
-            rows.push(&parts[first..place]);
-            (first, width) = (place, part.width() + GAP);
-        }
-    }
-    rows.push(&parts[first..]);
-    rows
-}
-
-fn row_height(row: &[Part]) -> usize {
-    row.iter().map(Part::height).max().unwrap_or(0)
-}
-
-/// What rows of parts need.
-fn rows_size(parts: &[Part]) -> (usize, usize) {
-    let rows = rows(parts);
-    let width = |row: &&[Part]| row.iter().map(|part| part.width() + GAP).sum::<usize>().saturating_sub(GAP);
-    let height: usize = rows.iter().map(|row| row_height(row) + GAP).sum();
-    (rows.iter().map(width).max().unwrap_or(0), height.saturating_sub(GAP))
-}
-
-fn draw_rows(parts: &[Part], (left, top): (usize, usize)) -> Markup {
-    let mut drawn = Vec::new();
-    let mut y = top;
-    for row in rows(parts) {
-        let mut x = left;
-        for part in row {
-            drawn.push(part.draw((x, y)));
-            x += part.width() + GAP;
-        }
-        y += row_height(row) + GAP;
-    }
-    html! { @for part in &drawn { (part) } }
 }
 
 pub(super) fn picture(machine: &Machine) -> Markup {
@@ -149,13 +69,13 @@ pub(super) fn picture(machine: &Machine) -> Markup {
     // Files of earlier builds say which CPUs there are and nothing else.
     let (places, levels) = if told { (&machine.topology, &LEVELS[..]) } else { (&bare, &[][..]) };
     let seats: Vec<Seat<'_>> = places.iter().enumerate().collect();
-    let parts = [Part::Group { name: machine.processor.clone(), parts: parts(&seats, levels) }];
-    let (width, height) = rows_size(&parts);
+    let whole = Part::group(machine.processor.clone(), Vec::new(), parts(&seats, levels));
+    let (width, height) = whole.size();
     let (width, height) = (width + 2, height + 2);
     html! {
         svg.machine role="img" viewBox=(format!("0 0 {width} {height}")) width=(width) height=(height) {
             title { "The CPUs of the machine in the order of use, and what they share" }
-            (draw_rows(&parts, (1, 1)))
+            (whole.draw((1, 1)))
         }
     }
 }
@@ -183,15 +103,6 @@ mod tests {
         assert_eq!((count("package 0"), count("NUMA node"), count("core of"), count("class=\"cpu\"")), (1, 2, 3, 4), "{text}");
         assert!(text.contains("L3 32M of CPUs 0-3") && text.contains("core of 0-1, L1 32K, L2 1M"), "{text}");
         assert!(text.contains("CPU 1") && text.contains("member 3"), "{text}");
-    }
-
-    #[test]
-    fn many_go_on_in_the_next_row() {
-        let cpus: Vec<Part> = (0..30).map(|cpu| Part::Cpu { cpu, member: cpu }).collect();
-        let rows = rows(&cpus);
-        assert_eq!(rows.iter().map(|row| row.len()).sum::<usize>(), 30);
-        assert!(rows.len() == 3 && rows_size(&cpus).0 <= WIDE, "{} rows", rows.len());
-        assert_eq!(rows_size(&[]), (0, 0));
     }
 
     #[test]

@@ -1,0 +1,75 @@
+//! The picture of `topo`: the machine as boxes within boxes, and on each CPU who is there.
+
+use maud::{Markup, html};
+
+use super::boxes::Part;
+use super::picture;
+use crate::topo::{Map, Members, State, Thing, use_of};
+
+const MARGIN: usize = 10;
+const LEGEND: usize = 34;
+/// Letters that fit into the box of a CPU.
+const ROOM: usize = 11;
+/// What the colours of CPUs mean.
+const MEANINGS: [(&str, &str); 4] = [
+    ("cpu bound", "members are bound here"),
+    ("cpu parked", "parked"),
+    ("cpu", "free"),
+    ("cpu left-out", "left out by the mask"),
+];
+
+/// The file of `--svg`.
+pub(crate) fn picture(map: &Map, members: &Members) -> String {
+    let whole = part(&map.root, map, members);
+    let (width, height) = whole.size();
+    let drawn = html! {
+        (legend())
+        (whole.draw((MARGIN, LEGEND)))
+    };
+    let size = ((width + 2 * MARGIN).max(560), height + LEGEND + MARGIN);
+    picture::file("The machine, and where the members of a hive are", size, &drawn)
+}
+
+fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
+    match thing {
+        Thing::Cpu(cpu) => {
+            let class = match members.on(*cpu) {
+                _ if !map.may_use(*cpu) => "cpu left-out",
+                State::Bound(_) => "cpu bound",
+                State::Parked(_) => "cpu parked",
+                State::Free => "cpu",
+            };
+            Part::Cell { title: format!("CPU {cpu}"), note: shortened(use_of(*cpu, map, members)), class }
+        }
+        Thing::Group { name, memory, parts, .. } => {
+            let parts = parts.iter().map(|thing| part(thing, map, members)).collect();
+            Part::group(name.clone(), memory.clone(), parts)
+        }
+    }
+}
+
+/// A list that is too long ends in dots.
+fn shortened(text: String) -> String {
+    if text.chars().count() <= ROOM { text } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
+}
+
+fn legend() -> Markup {
+    html! {
+        @for (place, (class, meaning)) in MEANINGS.iter().enumerate() {
+            @let left = MARGIN + [0, 160, 230, 285][place];
+            rect class=(class) x=(left) y="10" width="14" height="14" rx="3" {}
+            text x=(left + 20) y="21" { (meaning) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_does_not_fit_ends_in_dots() {
+        assert_eq!(shortened("member 0".to_owned()), "member 0");
+        assert_eq!(shortened("member 0-3,8-11".to_owned()), "member 0-3…");
+    }
+}

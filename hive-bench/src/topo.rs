@@ -1,0 +1,59 @@
+//! `topo`: the machine as hwloc sees it, and where the members of a hive are.
+
+mod map;
+mod members;
+mod text;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Args;
+use hive::Pin;
+
+use crate::html;
+use crate::{options, write_file};
+
+pub(crate) use map::{Map, Thing};
+pub(crate) use members::{Members, State};
+pub(crate) use text::use_of;
+
+/// What hive to build, and where the picture goes.
+#[derive(Debug, Args)]
+pub(crate) struct Arguments {
+    /// Draw the machine into this file
+    #[arg(long, value_name = "FILE")]
+    svg: Option<PathBuf>,
+    /// The members of the hive, the queen counted [default: as many CPUs as hive takes for usable]
+    #[arg(long, value_name = "N")]
+    bees: Option<usize>,
+    /// What they are bound to: none, core, cluster, node, package or a list of CPUs [default: hive's own]
+    #[arg(long, value_name = "PLACE")]
+    pin: Option<Pin>,
+    /// Then make the hive so small, to see who is parked
+    #[arg(long, value_name = "M")]
+    shrink_to: Option<usize>,
+}
+
+/// Prints the machine. Exit codes as for a run.
+pub(crate) fn main(arguments: &Arguments) -> ExitCode {
+    match show(arguments) {
+        Ok(text) => {
+            print!("{text}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn show(arguments: &Arguments) -> Result<String, String> {
+    arguments.svg.as_ref().map_or(Ok(()), |path| options::writable("--svg", path))?;
+    let map = Map::read()?;
+    let members = Members::find(arguments.bees, arguments.pin.clone(), arguments.shrink_to, map.is_foreign())?;
+    if let Some(path) = &arguments.svg {
+        write_file("--svg", path, &html::topo::picture(&map, &members))?;
+    }
+    Ok(text::all(&map, &members))
+}
