@@ -10,6 +10,8 @@ const MARGIN: usize = 10;
 const LEGEND: usize = 34;
 /// Letters that fit into the box of a CPU.
 const ROOM: usize = 11;
+/// What a note about several members begins with: it is left to the colour.
+const LONG_WORDS: [&str; 2] = ["members ", "all parked "];
 /// What the colours of CPUs mean.
 const MEANINGS: [(&str, &str); 4] = [
     ("cpu bound", "members are bound here"),
@@ -39,7 +41,7 @@ fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
                 State::Parked(_) => "cpu parked",
                 State::Free => "cpu",
             };
-            Part::Cell { title: format!("CPU {cpu}"), note: shortened(use_of(*cpu, map, members)), class }
+            Part::Cell { title: format!("CPU {cpu}"), note: shortened(&use_of(*cpu, map, members)), class }
         }
         Thing::Group { name, memory, parts, .. } => {
             let parts = parts.iter().map(|thing| part(thing, map, members)).collect();
@@ -48,15 +50,16 @@ fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
     }
 }
 
-/// A list that is too long ends in dots.
-fn shortened(text: String) -> String {
-    if text.chars().count() <= ROOM { text } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
+/// Of several members only the list is shown; one that is too long ends in dots.
+fn shortened(text: &str) -> String {
+    let text = LONG_WORDS.iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
+    if text.chars().count() <= ROOM { text.to_owned() } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
 }
 
 fn legend() -> Markup {
     html! {
         @for (place, (class, meaning)) in MEANINGS.iter().enumerate() {
-            @let left = MARGIN + [0, 160, 230, 285][place];
+            @let left = MARGIN + [0, 180, 260, 320][place];
             rect class=(class) x=(left) y="10" width="14" height="14" rx="3" {}
             text x=(left + 20) y="21" { (meaning) }
         }
@@ -69,7 +72,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_ends_in_dots() {
-        assert_eq!(shortened("member 0".to_owned()), "member 0");
-        assert_eq!(shortened("member 0-3,8-11".to_owned()), "member 0-3…");
+        assert_eq!(shortened("member 1000"), "member 1000");
+        assert_eq!(shortened("members 0-3,8"), "0-3,8");
+        assert_eq!(shortened("members 0-3,8-11,16"), "0-3,8-11,1…");
     }
 }

@@ -56,10 +56,11 @@ pub(crate) fn use_of(cpu: usize, map: &Map, members: &Members) -> String {
     if !map.may_use(cpu) {
         return "left out".to_owned();
     }
-    let numbered = |members: &[usize]| if let [member] = members { member.to_string() } else { numbers(members.to_vec()) };
     match members.on(cpu) {
-        State::Bound(who) => format!("member {}", numbered(&who)),
-        State::Parked(who) => format!("parked {}", numbered(&who)),
+        State::Bound(who) if who.len() > 1 => format!("members {}", numbers(who)),
+        State::Bound(who) => format!("member {}", numbers(who)),
+        State::Parked(who) if who.len() > 1 => format!("all parked {}", numbers(who)),
+        State::Parked(who) => format!("parked {}", numbers(who)),
         State::Free => "free".to_owned(),
     }
 }
