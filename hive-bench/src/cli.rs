@@ -10,6 +10,8 @@ use crate::compare;
 use crate::generate::Generate;
 use crate::model;
 use crate::latency;
+#[cfg(feature = "hwloc")]
+use crate::numa;
 use crate::options::Protocol;
 #[cfg(feature = "hwloc")]
 use crate::topo;
@@ -78,6 +80,9 @@ pub(crate) enum Command {
     ///
     /// On a terminal a bar shows how far it is. With one CPU there is nothing to measure: the matrix is one zero.
     Latency(latency::Arguments),
+    /// Measure what it costs that memory, or the rest of a team, is on another NUMA node
+    #[cfg(feature = "hwloc")]
+    Numa(numa::Arguments),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

@@ -17,6 +17,8 @@ mod list;
 mod machine;
 mod matrix;
 mod model;
+#[cfg(feature = "hwloc")]
+mod numa;
 mod options;
 mod parent;
 mod plan;
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
         Some(Command::Trace(arguments)) => trace::main(&arguments),
         Some(Command::Model(arguments)) => model::main(&arguments),
         Some(Command::Latency(arguments)) => latency::main(&arguments),
+        #[cfg(feature = "hwloc")]
+        Some(Command::Numa(arguments)) => numa::main(&arguments),
         #[cfg(feature = "hwloc")]
         Some(Command::Topo(arguments)) => topo::main(&arguments),
         None => parent_main(&cli.flags),

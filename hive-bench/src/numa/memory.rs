@@ -1,0 +1,110 @@
+//! Arrays whose pages are where one wants them, and on which nodes they really are.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+
+use hwlocality::Topology;
+use hwlocality::bitmap::BitmapIndex;
+use hwlocality::memory::binding::{Bytes, MemoryBindingFlags, MemoryBindingPolicy};
+use hwlocality::memory::nodeset::NodeSet;
+
+/// Where memory is to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Placement {
+    /// On the node of this number.
+    On(usize),
+    /// Page by page on each of the nodes in turn.
+    Interleaved,
+    /// Each page where the member is that fills it.
+    FirstTouch,
+}
+
+/// An array of fresh pages.
+pub(super) struct Array<'t> {
+    bytes: Bytes<'t>,
+}
+
+impl<'t> Array<'t> {
+    /// An error if the system does not give memory of that kind.
+    pub(super) fn new(topology: &'t Topology, len: usize, placement: Placement) -> Result<Self, String> {
+        let size = len.checked_mul(size_of::<f64>()).ok_or("so much memory has no address")?;
+        let bound = |nodes: &NodeSet, policy| {
+            let bytes = topology.allocate_bound_memory(size, nodes, policy, MemoryBindingFlags::STRICT);
+            bytes.map_err(|error| error.to_string())
+        };
+        let bytes = match placement {
+            Placement::On(node) => bound(&only(node)?, MemoryBindingPolicy::Bind),
+            Placement::Interleaved => bound(&topology.allowed_nodeset().clone_target(), MemoryBindingPolicy::Interleave),
+            Placement::FirstTouch => topology.allocate_memory(size).map_err(|error| error.to_string()),
+        };
+        Ok(Self { bytes: bytes? })
+    }
+
+    /// The numbers to be.
+    pub(super) fn empty(&mut self) -> &mut [MaybeUninit<f64>] {
+        // SAFETY: bytes that may be anything are numbers that may be anything.
+        #[expect(unsafe_code, reason = "memory from hwloc comes as bytes")]
+        let (_, numbers, _) = unsafe { self.bytes.align_to_mut::<MaybeUninit<f64>>() };
+        numbers
+    }
+
+    /// On which nodes its pages are, and how many of them on each. Pages that nobody has touched are on none.
+    pub(super) fn pages(&self) -> Result<BTreeMap<usize, usize>, String> {
+        let start = self.bytes.as_ptr();
+        let page = page_size();
+        let mut pages: Vec<_> = (0..self.bytes.len()).step_by(page).map(|offset| start.wrapping_add(offset)).collect();
+        let mut nodes = vec![-1_i32; pages.len()];
+        // SAFETY: both arrays have as many entries as is said; without a list of nodes nothing is moved.
+        #[expect(unsafe_code, reason = "libc has no safe name for this call")]
+        let failed = unsafe {
+            libc::syscall(
+                libc::SYS_move_pages,
+                0,
+                pages.len(),
+                pages.as_mut_ptr(),
+                std::ptr::null::<i32>(),
+                nodes.as_mut_ptr(),
+                0,
+            )
+        };
+        if failed != 0 {
+            return Err(format!("move_pages does not say where memory is: {}", std::io::Error::last_os_error()));
+        }
+        let mut counts = BTreeMap::new();
+        for node in nodes.into_iter().filter_map(|node| usize::try_from(node).ok()) {
+            *counts.entry(node).or_insert(0) += 1;
+        }
+        Ok(counts)
+    }
+}
+
+fn only(node: usize) -> Result<NodeSet, String> {
+    let index = BitmapIndex::try_from(node).map_err(|_| format!("{node} is no number of a node"))?;
+    let mut nodes = NodeSet::new();
+    nodes.set(index);
+    Ok(nodes)
+}
+
+fn page_size() -> usize {
+    // SAFETY: the call has no preconditions.
+    #[expect(unsafe_code, reason = "libc has no safe name for this call")]
+    let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(size).unwrap_or(4096)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_that_were_touched_are_somewhere() {
+        let topology = Topology::new().unwrap();
+        let mut array = Array::new(&topology, 10_000, Placement::FirstTouch).unwrap();
+        array.empty().fill(MaybeUninit::new(1.0));
+        assert_eq!(array.empty().len(), 10_000);
+        // A sandbox may forbid the question.
+        if let Ok(pages) = array.pages() {
+            assert_eq!(pages.values().sum::<usize>(), 80_000_usize.div_ceil(page_size()));
+        }
+    }
+}

@@ -1,0 +1,59 @@
+//! The figures as text.
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::Findings;
+use super::constructs::Cost;
+use super::triad::Bandwidth;
+use crate::catalog::Unit;
+use crate::tables::{amount, number};
+
+pub(super) fn text(findings: &Findings) -> String {
+    let one = findings.memory_nodes.len() < 2;
+    let only = if one { "This machine has one node with memory: there is nothing remote.\n" } else { "" };
+    format!(
+        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\nregions without work, and barriers\n{}\n",
+        findings.array_bytes >> 20,
+        triads(&findings.triad).trim_fmt(),
+        constructs(&findings.constructs).trim_fmt()
+    )
+}
+
+fn triads(bandwidths: &[Bandwidth]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["threads on", "of them", "memory", "GB/s", "middle half", "pages on nodes"]);
+    for bandwidth in bandwidths {
+        let Bandwidth { threads, cpus, memory, median, lower_quartile, upper_quartile, pages, refused } = bandwidth;
+        let [figure, spread, pages] = match refused {
+            Some(reason) => ["-".to_owned(), "-".to_owned(), reason.clone()],
+            None => {
+                let pages = pages.iter().map(|(node, count)| format!("{node}: {count}")).collect::<Vec<_>>().join(", ");
+                [number(*median), format!("{} - {}", number(*lower_quartile), number(*upper_quartile)), pages]
+            }
+        };
+        table.add_row([threads.clone(), cpus.len().to_string(), memory.clone(), figure, spread, pages]);
+    }
+    for column in [1, 3, 4] {
+        align_right(&mut table, column);
+    }
+    table
+}
+
+fn constructs(costs: &[Cost]) -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["members", "get CPUs", "region", "barrier"]);
+    for cost in costs {
+        let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
+        table.add_row([cost.members.to_string(), cost.order.to_owned(), time(cost.region_ns), time(cost.barrier_ns)]);
+    }
+    for column in [0, 2, 3] {
+        align_right(&mut table, column);
+    }
+    table
+}
+
+fn align_right(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
