@@ -15,6 +15,8 @@ use crate::{cpus, options, topology, write_file};
 
 pub(crate) use distance::Distance;
 pub(crate) use matrix::Matrix;
+#[cfg(test)]
+pub(crate) use table::tests;
 
 /// Which pairs, how often, and where the figures go.
 #[derive(Debug, Args)]

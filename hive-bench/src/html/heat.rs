@@ -155,6 +155,7 @@ fn scale(axis: &Axis, side: usize) -> Markup {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::latency::tests::machine;
 
     #[test]
     fn near_is_light_and_far_is_dark() {
@@ -162,6 +163,16 @@ mod tests {
         let axis = Axis::log("", label_of(Unit::Nanoseconds), &[10.0, 1000.0]);
         assert_eq!((step(&axis, 1.0), step(&axis, 5000.0)), (0, STEPS - 1));
         assert!((STEPS / 2 - 1..=STEPS / 2).contains(&step(&axis, 100.0)));
+    }
+
+    #[test]
+    fn a_large_machine_is_a_file_of_reasonable_size() {
+        let (matrix, places) = machine(24);
+        let text = picture(&matrix, &places);
+        assert!(text.len() < 1_000_000, "{} bytes", text.len());
+        // Three distances, so three colours of squares; too many for figures.
+        assert_eq!(text.matches("h1v1h-1z\"").count(), 3);
+        assert!(!text.contains("class=\"on-dark\""));
     }
 
     #[test]

@@ -74,6 +74,6 @@ mod tests {
     fn what_does_not_fit_ends_in_dots() {
         assert_eq!(shortened("member 1000"), "member 1000");
         assert_eq!(shortened("members 0-3,8"), "0-3,8");
-        assert_eq!(shortened("members 0-3,8-11,16"), "0-3,8-11,1…");
+        assert_eq!(shortened("members 0-3,8-11,16-19"), "0-3,8-11,1…");
     }
 }

@@ -54,20 +54,7 @@ impl<'t> Array<'t> {
         let page = page_size();
         let mut pages: Vec<_> = (0..self.bytes.len()).step_by(page).map(|offset| start.wrapping_add(offset)).collect();
         let mut nodes = vec![-1_i32; pages.len()];
-        // SAFETY: both arrays have as many entries as is said; without a list of nodes nothing is moved.
-        #[expect(unsafe_code, reason = "libc has no safe name for this call")]
-        let failed = unsafe {
-            libc::syscall(
-                libc::SYS_move_pages,
-                0,
-                pages.len(),
-                pages.as_mut_ptr(),
-                std::ptr::null::<i32>(),
-                nodes.as_mut_ptr(),
-                0,
-            )
-        };
-        if failed != 0 {
+        if !ask_where(&mut pages, &mut nodes) {
             return Err(format!("move_pages does not say where memory is: {}", std::io::Error::last_os_error()));
         }
         let mut counts = BTreeMap::new();
@@ -76,6 +63,24 @@ impl<'t> Array<'t> {
         }
         Ok(counts)
     }
+}
+
+/// Fills in the node that each of the pages is on, or an error's number below zero. `false` where the system does not say.
+#[cfg(target_os = "linux")]
+fn ask_where(pages: &mut [*const MaybeUninit<u8>], nodes: &mut [i32]) -> bool {
+    assert_eq!(pages.len(), nodes.len());
+    // SAFETY: both arrays have as many entries as is said; without a list of nodes to go to nothing is moved.
+    #[expect(unsafe_code, reason = "libc has no safe name for this call")]
+    let failed = unsafe {
+        libc::syscall(libc::SYS_move_pages, 0, pages.len(), pages.as_mut_ptr(), std::ptr::null::<i32>(), nodes.as_mut_ptr(), 0)
+    };
+    failed == 0
+}
+
+/// Fills in the node that each of the pages is on. `false` where the system does not say.
+#[cfg(not(target_os = "linux"))]
+fn ask_where(_pages: &mut [*const MaybeUninit<u8>], _nodes: &mut [i32]) -> bool {
+    false
 }
 
 fn only(node: usize) -> Result<NodeSet, String> {

@@ -1,0 +1,94 @@
+//! `hive-bench topo` and `numa` as their users run them. Nothing here looks at how long anything took.
+#![cfg(feature = "hwloc")]
+
+mod common;
+#[path = "common/files.rs"]
+mod files;
+
+use std::process::{Command, Output};
+
+use common::{hive_bench, refused, stderr, stdout};
+use files::Files;
+
+/// On a machine that hwloc makes up.
+fn elsewhere(machine: &str, arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_hive-bench"));
+    command.args(arguments).env("HWLOC_SYNTHETIC", machine).env_remove("HIVE_PIN").env_remove("HIVE_NUM_BEES");
+    command.output().expect("hive-bench starts")
+}
+
+#[test]
+fn this_machine_is_shown() {
+    let output = hive_bench(&["topo"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("member 0") && text.contains("package 0") && text.contains("NUMA node 0: "), "{text}");
+    assert!(!text.contains("another machine"), "{text}");
+}
+
+#[test]
+fn a_made_up_machine_has_who_is_where_and_who_is_parked() {
+    let files = Files::new("topo");
+    let arguments = ["topo", "--bees", "6", "--pin", "core", "--shrink-to", "4", "--svg", &files.path("t.svg")];
+    let output = elsewhere("pack:2 [numa(memory=2GB)] l3:2 core:2 pu:1(indexes=0,4,1,5,2,6,3,7)", &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.starts_with("2 packages, 2 NUMA nodes, 4 third-level caches, 8 cores, 8 hardware threads; another machine"),
+        "{text}"
+    );
+    for line in ["core 1: CPU 4 member 1", "core 4: CPU 2 parked 4", "core 7: CPU 7 free", "members: 0-3", "parked: 4-5"] {
+        assert!(text.lines().any(|found| found.trim() == line), "{line:?} is missing: {text}");
+    }
+    let picture = files.read("t.svg");
+    let count = |part: &str| picture.matches(part).count();
+    // One more of each is in the legend.
+    assert_eq!(
+        (count("\"cpu bound\""), count("\"cpu parked\""), count("\"cpu\""), count("NUMA node")),
+        (5, 3, 3, 2),
+        "{picture}"
+    );
+}
+
+#[test]
+fn units_have_several_members() {
+    let output = elsewhere("pack:2 core:4 pu:1", &["topo", "--bees", "8", "--pin", "package"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+    assert!(stdout(&output).contains("core 3: CPU 3 members 0-3"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_machine_of_one_node_has_its_own_figures() {
+    let files = Files::new("numa");
+    let output = hive_bench(&["numa", "--size", "2", "--rounds", "1", "--bees", "1", "--json", &files.path("n.json")]);
+    let findings: serde_json::Value =
+        serde_json::from_str(&files.read("n.json")).unwrap_or_else(|_| panic!("{}", stderr(&output)));
+    let refused = |row: &serde_json::Value| row["refused"].is_string();
+    let triads = findings["triad"].as_array().expect("triads");
+    // A sandbox may forbid binding memory: then the exit code is 1 and the reason is in the table.
+    assert_eq!(output.status.code(), Some(i32::from(triads.iter().any(refused))), "{}", stderr(&output));
+    for triad in triads.iter().filter(|row| !refused(row)) {
+        assert!(triad["median"].as_f64().is_some_and(|figure| figure > 0.0), "{triad}");
+        let pages: u64 = triad["pages"].as_object().expect("pages").values().filter_map(serde_json::Value::as_u64).sum();
+        assert!(pages > 0, "{triad}");
+    }
+    let costs = findings["constructs"].as_array().expect("constructs");
+    assert!(!costs.is_empty() && costs.iter().all(|cost| cost["region_ns"].as_f64() > Some(0.0)), "{costs:?}");
+    if findings["memory_nodes"].as_array().expect("nodes").len() == 1 {
+        assert!(stdout(&output).contains("there is nothing remote"), "{}", stdout(&output));
+    }
+}
+
+#[test]
+fn bad_usage_says_what_is_possible() {
+    refused(&["topo", "--bees", "0"], &["0 bees"]);
+    refused(&["topo", "--bees", "2", "--shrink-to", "3"], &["--shrink-to 3", "1 to 2"]);
+    refused(&["topo", "--pin", "socket"], &["--pin", "package"]);
+    refused(&["topo", "--svg", "/nowhere/at/all"], &["--svg /nowhere/at/all"]);
+    refused(&["numa", "--bees", "100000"], &["--bees 100000", "1 to"]);
+    refused(&["numa", "--size", "0"], &["--size"]);
+    refused(&["numa", "--json", "/nowhere/at/all"], &["--json /nowhere/at/all"]);
+    let output = elsewhere("pack:2 core:2 pu:1", &["numa"]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(stderr(&output).contains("unset HWLOC_SYNTHETIC"), "{}", stderr(&output));
+}
