@@ -8,8 +8,8 @@ use clap::{Args, Parser, Subcommand};
 use crate::catalog::{Family, RuntimeId};
 use crate::compare;
 use crate::generate::Generate;
-use crate::model;
 use crate::latency;
+use crate::model;
 #[cfg(feature = "hwloc")]
 use crate::numa;
 use crate::options::Protocol;
