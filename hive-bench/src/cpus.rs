@@ -3,6 +3,7 @@
 
 use std::collections::{BTreeSet, HashSet};
 use std::fs;
+use std::hash::Hash;
 use std::str::FromStr;
 
 use hive::Pin;
@@ -88,9 +89,10 @@ pub(crate) fn current() -> Option<usize> {
     None
 }
 
-fn siblings_last(allowed: &[usize], core_of: impl Fn(usize) -> String) -> Vec<usize> {
+/// One of each core first, then the others.
+pub(crate) fn siblings_last<Cpu: Copy, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(Cpu) -> Core) -> Vec<Cpu> {
     let mut cores = HashSet::new();
-    let (mut first, siblings): (Vec<_>, Vec<_>) = allowed.iter().partition(|cpu| cores.insert(core_of(**cpu)));
+    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().partition(|cpu| cores.insert(core_of(**cpu)));
     first.extend(siblings);
     first
 }

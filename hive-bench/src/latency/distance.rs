@@ -33,17 +33,13 @@ impl Distance {
 
     pub(crate) fn between(one: &Place, other: &Place) -> Self {
         let same = |of: fn(&Place) -> Option<usize>| of(one).is_some() && of(one) == of(other);
-        if one.core == other.core {
-            Self::Core
-        } else if one.last_cache().is_some() && one.last_cache() == other.last_cache() {
-            Self::Cluster
-        } else if same(|place| place.node) {
-            Self::Node
-        } else if same(|place| place.package) {
-            Self::Package
-        } else {
-            Self::Far
-        }
+        let cluster = one.last_cache().is_some() && one.last_cache() == other.last_cache();
+        Self::of_shared([one.core == other.core, cluster, same(|place| place.node), same(|place| place.package)])
+    }
+
+    /// By whether two CPUs share a core, a last-level cache, a node, a package.
+    pub(crate) fn of_shared(shared: [bool; 4]) -> Self {
+        shared.iter().position(|shared| *shared).map_or(Self::Far, |nearest| Self::ALL[nearest])
     }
 }
 

@@ -21,6 +21,7 @@ const LONG: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Matrix {
     /// The processor's name.
+    #[serde(default)]
     pub(crate) machine: String,
     /// The operating system's numbers.
     pub(crate) cpus: Vec<usize>,

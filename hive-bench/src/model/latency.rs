@@ -2,18 +2,9 @@
 
 use std::path::Path;
 
-use serde::Deserialize;
-
 use super::costs::{named_number, picoseconds};
-use super::machine::{Cpu, Distance};
-
-/// What `hive-bench latency --json` writes.
-#[derive(Debug, Deserialize)]
-struct Matrix {
-    /// The operating system's number of the CPU that each row is about.
-    cpus: Vec<usize>,
-    round_trip_ns: Vec<Vec<f64>>,
-}
+use super::machine::Cpu;
+use crate::latency::{Distance, Matrix};
 
 /// Round trips.
 #[derive(Debug)]
@@ -47,7 +38,7 @@ impl Latency {
         let pair = |one: usize, other: usize| match &self.0 {
             _ if one == other => 0.0,
             Source::Matrix(matrix) => matrix.round_trip_ns[places[one]][places[other]],
-            Source::Table(table) => table[Distance::between(&cpus[one], &cpus[other]) as usize],
+            Source::Table(table) => table[cpus[one].distance_to(&cpus[other]) as usize],
         };
         Ok((0..cpus.len()).map(|one| (0..cpus.len()).map(|other| picoseconds(pair(one, other) / 2.0)).collect()).collect())
     }
@@ -67,7 +58,7 @@ impl Matrix {
             return Err(format!("the matrix should have {rows} rows of {rows}, as many as there are CPUs in \"cpus\""));
         }
         let value = |one: usize, other: usize| self.round_trip_ns[one][other];
-        for (one, other) in (0..rows).flat_map(|one| (0..one).map(move |other| (one, other))) {
+        for (one, other) in self.pairs() {
             if !(value(one, other) > 0.0 && value(one, other).is_finite() && value(one, other) == value(other, one)) {
                 let (here, there) = (self.cpus[one], self.cpus[other]);
                 let (back, forth) = (value(one, other), value(other, one));

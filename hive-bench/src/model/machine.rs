@@ -1,5 +1,8 @@
 //! The machine that is asked about, from hwloc: which CPUs there are and what they share.
 
+use crate::cpus;
+use crate::latency::Distance;
+
 /// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of the same unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Cpu {
@@ -11,50 +14,21 @@ pub(super) struct Cpu {
     pub(super) package: u64,
 }
 
-/// How far apart two CPUs are: the smallest unit that has both.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Distance {
-    Core,
-    Cluster,
-    Node,
-    Package,
-    Far,
-}
-
-impl Distance {
-    pub(super) const ALL: [Self; 5] = [Self::Core, Self::Cluster, Self::Node, Self::Package, Self::Far];
-
-    pub(super) fn between(one: &Cpu, other: &Cpu) -> Self {
-        if one.core == other.core {
-            Self::Core
-        } else if one.cluster == other.cluster {
-            Self::Cluster
-        } else if one.node == other.node {
-            Self::Node
-        } else if one.package == other.package {
-            Self::Package
-        } else {
-            Self::Far
-        }
-    }
-
-    pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::Core => "core",
-            Self::Cluster => "cluster",
-            Self::Node => "node",
-            Self::Package => "package",
-            Self::Far => "far",
-        }
+impl Cpu {
+    pub(super) fn distance_to(&self, other: &Self) -> Distance {
+        let shared = |of: fn(&Self) -> u64| of(self) == of(other);
+        Distance::of_shared([
+            shared(|cpu| cpu.core),
+            shared(|cpu| cpu.cluster),
+            shared(|cpu| cpu.node),
+            shared(|cpu| cpu.package),
+        ])
     }
 }
 
 /// In the order in which members get them: a thread of each core, neighbours beside each other, and then the siblings.
 pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
-    let mut cores = std::collections::HashSet::new();
-    let (mut first, siblings): (Vec<Cpu>, Vec<Cpu>) = cpus.iter().partition(|cpu| cores.insert(cpu.core));
-    first.extend(siblings);
-    first
+    cpus::siblings_last(cpus, |cpu| cpu.core)
 }
 
 /// The CPUs of the machine that an XML file of hwloc's or a synthetic description names, in hwloc's order.
@@ -77,7 +51,7 @@ mod tests {
 
     fn distances(description: &str) -> Vec<Distance> {
         let cpus = read(description).unwrap();
-        cpus[1..].iter().map(|other| Distance::between(&cpus[0], other)).collect()
+        cpus[1..].iter().map(|other| cpus[0].distance_to(other)).collect()
     }
 
     #[test]
