@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Keep the figures in this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Regions and barriers of teams of these sizes, the queen counted [default: 1, 2, 4, ... and all CPUs]
+    /// Regions, barriers and resizes of a hive that has shrunk to these sizes, the queen counted [default: 1, 2, 4, ... and all CPUs]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     bees: Vec<usize>,
     /// Mebibytes in each of the triad's three arrays [default: four times all last-level caches, at least 64, at most a sixteenth of the smallest node]
@@ -84,7 +84,7 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
         memory_nodes: nodes.with_memory().collect(),
         array_bytes,
         triad: triad::measure(nodes, array_bytes as usize / size_of::<f64>(), arguments.rounds.into())?,
-        constructs: constructs::measure(nodes, sizes)?,
+        constructs: constructs::measure(sizes, cpus::in_order_of_use().len())?,
     })
 }
 

@@ -1,85 +1,152 @@
-//! Regions and barriers of teams that stay on as few nodes as they can, and of teams that are dealt out to all of them.
+//! Regions, barriers and resizes of a hive that gives up its places in one order or another: what its members cost when they are few, by what these share.
 
+use std::collections::HashSet;
 use std::hint::black_box;
 use std::thread;
+use std::time::Instant;
 
+use hive::{Hive, Pin, Place, ResizeError, Shrink};
 use serde::Serialize;
 
-use super::nodes::Nodes;
 use crate::effort::Effort;
-use crate::runtimes::Runtime;
-use crate::runtimes::hive::{HiveTeam, Waiting};
 use crate::stats::median;
-use crate::timing;
+use crate::timing::{batches, nanoseconds};
 
-/// What a team costs.
+/// hive's orders, the default first.
+const ORDERS: [Shrink; 3] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes];
+/// Regions of all before each shrink: the bees are awake, as in a program that is at work.
+const REGIONS_BETWEEN: usize = 20;
+
+/// What a hive of all CPUs costs that has shrunk to so many members. Times are medians, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Cost {
-    /// In which order its members get the CPUs.
-    pub(super) order: &'static str,
+    /// In which order it gives up its places.
+    pub(super) order: String,
     pub(super) members: usize,
-    /// The median of a region without work, in nanoseconds.
+    /// The CPUs of those that are left; CPUs of members that could not be bound are missing.
+    pub(super) cpus: Vec<usize>,
+    /// How many NUMA nodes and last-level caches these are in.
+    pub(super) nodes: usize,
+    pub(super) caches: usize,
+    /// A region without work.
     pub(super) region_ns: f64,
-    /// The median of a barrier, in nanoseconds.
     pub(super) barrier_ns: f64,
+    /// Changing the size; none where the hive keeps all its members.
+    pub(super) resize: Option<Resize>,
 }
 
-/// Measures teams of these sizes in each order that the machine has.
-pub(super) fn measure(nodes: &Nodes, sizes: &[usize]) -> Result<Vec<Cost>, String> {
+/// What it costs to give CPUs away and to take them back.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(super) struct Resize {
+    /// From the call until the surplus bees are parked.
+    pub(super) shrink_ns: f64,
+    /// The region of those who are left that comes next.
+    pub(super) first_region_ns: f64,
+    /// From the call by which all come back until a region of all has run.
+    pub(super) grow_ns: f64,
+}
+
+/// Measures these sizes in each order of a hive that has `most` members.
+pub(super) fn measure(sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
     let mut costs = Vec::new();
-    for (order, cpus) in orders(nodes) {
-        for &members in sizes.iter().filter(|size| **size <= cpus.len()) {
-            costs.push(cost(order, &cpus[..members])?);
-        }
+    for order in ORDERS {
+        costs.extend(in_order(order, sizes, most)?);
     }
     Ok(costs)
 }
 
-/// The orders in which members get CPUs: another order is another entry.
-fn orders(nodes: &Nodes) -> Vec<(&'static str, Vec<usize>)> {
-    let by_node: Vec<&[usize]> = nodes.with_cpus().map(|node| &node.cpus[..]).collect();
-    let one_after_the_other = ("node after node", by_node.concat());
-    if by_node.len() < 2 { vec![one_after_the_other] } else { vec![one_after_the_other, ("dealt out", dealt_out(&by_node))] }
-}
-
-/// The first of each, then the second of each, and so on.
-fn dealt_out(by_node: &[&[usize]]) -> Vec<usize> {
-    let most = by_node.iter().map(|cpus| cpus.len()).max().unwrap_or(0);
-    (0..most).flat_map(|turn| by_node.iter().filter_map(move |cpus| cpus.get(turn))).copied().collect()
-}
-
 /// On a thread of its own, which becomes the queen and is bound.
-fn cost(order: &'static str, cpus: &[usize]) -> Result<Cost, String> {
+fn in_order(order: Shrink, sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
     thread::scope(|scope| {
         let queen = scope.spawn(|| {
-            HiveTeam::host(cpus, Waiting::default(), |team| {
-                let members = team.members();
-                let regions = timing::batches(&Effort::QUICK, |times| {
-                    for _ in 0..times {
-                        team.region(members, |id| {
-                            black_box(id);
-                        });
-                    }
-                });
-                let mut outcome = Ok(());
-                let barriers = timing::batches(&Effort::QUICK, |times| {
-                    outcome = team.barriers(times);
-                });
-                outcome?;
-                let middle = |samples: &[f64]| median(samples).unwrap_or(0.0);
-                Ok(Cost { order, members, region_ns: middle(&regions), barrier_ns: middle(&barriers) })
-            })?
+            let builder = Hive::builder().bees(most).pin(Pin::Core).shrink(order).pin_queen(true);
+            let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
+            hive.report().warnings().iter().for_each(|warning| eprintln!("warning: {order}: {warning}"));
+            let places = hive.places();
+            let cost = |size: &usize| cost(&hive, order, &places[..*size]);
+            sizes.iter().map(cost).collect::<Result<_, _>>().map_err(|error| format!("{order}: {error}"))
         });
         queen.join().map_err(|_| "the queen panicked".to_owned())?
     })
 }
 
+/// Of the members that have these places, in a hive that has all its members before and afterwards.
+fn cost(hive: &Hive, order: Shrink, places: &[Option<Place>]) -> Result<Cost, ResizeError> {
+    let (all, members) = (hive.bees(), places.len());
+    let resize = if members < all { Some(resizes(hive, members)?) } else { None };
+    hive.resize(members)?;
+    hive.settle();
+    let regions = batches(&Effort::QUICK, |times| (0..times).for_each(|_| region(hive, members)));
+    let barriers = batches(&Effort::QUICK, |times| {
+        hive.spmd(members, |bee| {
+            // A member of one only counts its barriers, and the compiler adds up what it can see.
+            (0..times).for_each(|_| black_box(bee).barrier());
+        });
+    });
+    hive.resize(all)?;
+    let bound = || places.iter().flatten();
+    Ok(Cost {
+        order: order.to_string(),
+        members,
+        cpus: bound().flat_map(Place::cpus).copied().collect(),
+        nodes: bound().filter_map(Place::node).collect::<HashSet<_>>().len(),
+        caches: bound().filter_map(Place::cluster).collect::<HashSet<_>>().len(),
+        region_ns: middle(&regions),
+        barrier_ns: middle(&barriers),
+        resize,
+    })
+}
+
+/// To and fro, for a while.
+fn resizes(hive: &Hive, members: usize) -> Result<Resize, ResizeError> {
+    let all = hive.bees();
+    let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
+    let begin = Instant::now();
+    while shrinks.is_empty() || begin.elapsed() < Effort::QUICK.hot() {
+        (0..REGIONS_BETWEEN).for_each(|_| region(hive, all));
+        shrinks.push(timed(hive, members)?);
+        regions.push(nanoseconds(|| region(hive, members)));
+        let back = timed(hive, all)?;
+        grows.push(back + nanoseconds(|| region(hive, all)));
+    }
+    Ok(Resize { shrink_ns: middle(&shrinks), first_region_ns: middle(&regions), grow_ns: middle(&grows) })
+}
+
+/// Nanoseconds until a hive has this size, and those who are surplus are off their cores.
+fn timed(hive: &Hive, members: usize) -> Result<f64, ResizeError> {
+    let mut outcome = Ok(());
+    let time = nanoseconds(|| {
+        outcome = hive.resize(members);
+        hive.settle();
+    });
+    outcome.map(|()| time)
+}
+
+fn region(hive: &Hive, members: usize) {
+    hive.spmd(members, |bee| {
+        black_box(bee.id());
+    });
+}
+
+fn middle(samples: &[f64]) -> f64 {
+    median(samples).unwrap_or(0.0)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cpus;
 
     #[test]
-    fn nodes_take_turns() {
-        assert_eq!(dealt_out(&[&[0, 1, 2], &[4, 5], &[]]), [0, 4, 1, 5, 2]);
+    fn a_hive_of_all_cpus_is_measured_at_each_size_in_each_order() {
+        let most = cpus::in_order_of_use().len();
+        let costs = measure(&[1, most], most).unwrap();
+        let found: Vec<_> = costs.iter().map(|cost| (cost.order.as_str(), cost.members, cost.resize.is_some())).collect();
+        let expected = ["compact", "spread", "keep_nodes"].map(|order| [(order, 1, most > 1), (order, most, false)]);
+        assert_eq!(found, expected.concat());
+        for cost in &costs {
+            assert!(cost.cpus.len() <= cost.members && cost.nodes <= cost.members && cost.caches <= cost.members, "{cost:?}");
+            assert!(cost.region_ns > 0.0 && cost.barrier_ns > 0.0, "{cost:?}");
+        }
     }
 }

@@ -3,7 +3,7 @@
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::Findings;
-use super::constructs::Cost;
+use super::constructs::{Cost, Resize};
 use super::triad::Bandwidth;
 use crate::catalog::Unit;
 use crate::tables::{amount, number};
@@ -12,7 +12,7 @@ pub(super) fn text(findings: &Findings) -> String {
     let one = findings.memory_nodes.len() < 2;
     let only = if one { "This machine has one node with memory: there is nothing remote.\n" } else { "" };
     format!(
-        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\nregions without work, and barriers\n{}\n",
+        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\na hive of all CPUs that has shrunk, by the order in which it gives up its places\n{}\n",
         findings.array_bytes >> 20,
         triads(&findings.triad).trim_fmt(),
         constructs(&findings.constructs).trim_fmt()
@@ -41,12 +41,19 @@ fn triads(bandwidths: &[Bandwidth]) -> Table {
 
 fn constructs(costs: &[Cost]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["members", "get CPUs", "region", "barrier"]);
+    let header = ["order", "members", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
+    table.load_style(presets::NOTHING).set_header(header);
+    let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
     for cost in costs {
-        let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
-        table.add_row([cost.members.to_string(), cost.order.to_owned(), time(cost.region_ns), time(cost.barrier_ns)]);
+        let changes = match cost.resize {
+            Some(Resize { shrink_ns, first_region_ns, grow_ns }) => [shrink_ns, first_region_ns, grow_ns].map(time),
+            None => [const { String::new() }; 3],
+        };
+        let counts = [cost.members, cost.nodes, cost.caches].map(|count| count.to_string());
+        let times = [cost.region_ns, cost.barrier_ns].map(time);
+        table.add_row([cost.order.clone()].into_iter().chain(counts).chain(times).chain(changes));
     }
-    for column in [0, 2, 3] {
+    for column in 1..header.len() {
         align_right(&mut table, column);
     }
     table
