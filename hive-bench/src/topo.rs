@@ -1,5 +1,6 @@
 //! `topo`: the machine as hwloc sees it, and where the members of a hive are.
 
+mod kinds;
 mod map;
 mod members;
 mod text;
@@ -8,7 +9,6 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
-use hive::Pin;
 
 use crate::html;
 use crate::{options, write_file};
@@ -17,21 +17,16 @@ pub(crate) use map::{Map, Thing};
 pub(crate) use members::{Members, State};
 pub(crate) use text::use_of;
 
+use members::Wanted;
+
 /// What hive to build, and where the picture goes.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Draw the machine into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
-    /// The members of the hive, the queen counted [default: as many CPUs as hive takes for usable]
-    #[arg(long, value_name = "N")]
-    bees: Option<usize>,
-    /// What they are bound to: none, core, cluster, node, package or a list of CPUs [default: hive's own]
-    #[arg(long, value_name = "PLACE")]
-    pin: Option<Pin>,
-    /// Then make the hive so small, to see who is parked
-    #[arg(long, value_name = "M")]
-    shrink_to: Option<usize>,
+    #[command(flatten)]
+    wanted: Wanted,
 }
 
 /// Prints the machine. Exit codes as for a run.
@@ -51,7 +46,7 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
 fn show(arguments: &Arguments) -> Result<String, String> {
     arguments.svg.as_ref().map_or(Ok(()), |path| options::writable("--svg", path))?;
     let map = Map::read()?;
-    let members = Members::find(arguments.bees, arguments.pin.clone(), arguments.shrink_to, map.is_foreign())?;
+    let members = Members::find(&arguments.wanted, map.is_foreign())?;
     if let Some(path) = &arguments.svg {
         write_file("--svg", path, &html::topo::picture(&map, &members))?;
     }

@@ -12,9 +12,31 @@ use files::Files;
 
 /// On a machine that hwloc makes up.
 fn elsewhere(machine: &str, arguments: &[&str]) -> Output {
+    described("HWLOC_SYNTHETIC", machine, arguments)
+}
+
+/// On a machine of the library's tests.
+fn on_file(machine: &str, arguments: &[&str]) -> Output {
+    let file = format!("{}/../tests/topologies/{machine}.xml", env!("CARGO_MANIFEST_DIR"));
+    described("HWLOC_XMLFILE", &file, arguments)
+}
+
+fn described(by: &str, machine: &str, arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_hive-bench"));
-    command.args(arguments).env("HWLOC_SYNTHETIC", machine).env_remove("HIVE_PIN").env_remove("HIVE_NUM_BEES");
+    command.args(arguments).env(by, machine).env("HWLOC_THISSYSTEM", "0");
+    for name in ["HIVE_PIN", "HIVE_PLACES", "HIVE_PROC_BIND", "HIVE_SHRINK", "HIVE_NUM_BEES"] {
+        command.env_remove(name);
+    }
     command.output().expect("hive-bench starts")
+}
+
+/// All of these are lines of the text that a run has printed.
+fn has_lines(output: &Output, lines: &[&str]) {
+    assert_eq!(output.status.code(), Some(0), "{}", stderr(output));
+    let text = stdout(output);
+    for line in lines {
+        assert!(text.lines().any(|found| found.trim() == *line), "{line:?} is missing: {text}");
+    }
 }
 
 #[test]
@@ -58,6 +80,40 @@ fn units_have_several_members() {
 }
 
 #[test]
+fn places_and_policy_say_who_is_where() {
+    let machine = "pack:2 [numa(memory=2GB)] l3:2 core:2 pu:1";
+    let arguments = ["topo", "--bees", "4", "--places", "cores", "--proc-bind", "spread", "--size", "3"];
+    let lines = ["bound to: places cores, bound by spread", "core 4: CPU 4 member 2", "core 6: CPU 6 parked 3", "parked: 3"];
+    has_lines(&elsewhere(machine, &arguments), &lines);
+    let grown = ["topo", "--bees", "2", "--places", "cores", "--proc-bind", "spread", "--size", "3"];
+    has_lines(&elsewhere(machine, &grown), &["core 4: CPU 4 member 1", "core 1: CPU 1 member 2", "members: 0-2"]);
+    let spread = ["topo", "--bees", "8", "--pin", "core", "--shrink", "spread", "--size", "2"];
+    has_lines(&elsewhere(machine, &spread), &["core 0: CPU 0 member 0", "core 4: CPU 4 member 1", "core 2: CPU 2 parked 2"]);
+}
+
+#[test]
+fn fast_and_slow_cores_are_told_apart() {
+    let lines = [
+        "core 3, performance: CPU 6 member 3; CPU 7 member 15",
+        "core 4, efficiency: CPU 8 member 4",
+        "performance cores: 0-7",
+        "efficiency cores: 8-15",
+    ];
+    has_lines(&on_file("hybrid_laptop", &["topo", "--bees", "16", "--pin", "core"]), &lines);
+}
+
+#[test]
+fn what_is_switched_off_and_what_has_no_cpus_is_shown() {
+    let files = Files::new("topo-off");
+    let output = on_file("offline_cpus", &["topo", "--svg", &files.path("o.svg")]);
+    has_lines(&output, &["switched off: 2,5"]);
+    let picture = files.read("o.svg");
+    // One more is in the legend.
+    assert_eq!((picture.matches("\"cpu off\"").count(), picture.contains("CPU 5")), (3, true), "{picture}");
+    has_lines(&on_file("memory_only_node", &["topo"]), &["NUMA node 1: 32 GiB", "NUMA node 2: 128 GiB, no CPUs"]);
+}
+
+#[test]
 fn a_machine_of_one_node_has_its_own_figures() {
     let files = Files::new("numa");
     let output = hive_bench(&["numa", "--size", "2", "--rounds", "1", "--bees", "1", "--json", &files.path("n.json")]);
@@ -73,7 +129,14 @@ fn a_machine_of_one_node_has_its_own_figures() {
         assert!(pages > 0, "{triad}");
     }
     let costs = findings["constructs"].as_array().expect("constructs");
-    assert!(!costs.is_empty() && costs.iter().all(|cost| cost["region_ns"].as_f64() > Some(0.0)), "{costs:?}");
+    let orders: Vec<_> = costs.iter().map(|cost| cost["order"].as_str()).collect();
+    assert_eq!(orders, ["compact", "spread", "keep_nodes"].map(Some));
+    for cost in costs {
+        assert!(cost["region_ns"].as_f64() > Some(0.0) && cost["nodes"].as_u64() <= Some(1), "{cost}");
+        assert_eq!(cost["members"], 1, "{cost}");
+        // With one CPU there is nothing to give away.
+        assert!(cost["resize"].is_null() || cost["resize"]["first_region_ns"].as_f64() > Some(0.0), "{cost}");
+    }
     if findings["memory_nodes"].as_array().expect("nodes").len() == 1 {
         assert!(stdout(&output).contains("there is nothing remote"), "{}", stdout(&output));
     }
@@ -82,7 +145,11 @@ fn a_machine_of_one_node_has_its_own_figures() {
 #[test]
 fn bad_usage_says_what_is_possible() {
     refused(&["topo", "--bees", "0"], &["0 bees"]);
-    refused(&["topo", "--bees", "2", "--shrink-to", "3"], &["--shrink-to 3", "1 to 2"]);
+    refused(&["topo", "--bees", "2", "--size", "0"], &["--size 0", "at least 1 member"]);
+    refused(&["topo", "--places", "{0:4"], &["--places", "at character 5"]);
+    refused(&["topo", "--proc-bind", "wide"], &["--proc-bind", "one of false"]);
+    refused(&["topo", "--shrink", "most"], &["--shrink", "keep_nodes"]);
+    refused(&["topo", "--pin", "core", "--places", "cores"], &["no such hive", "pin", "places"]);
     refused(&["topo", "--pin", "socket"], &["--pin", "package"]);
     refused(&["topo", "--svg", "/nowhere/at/all"], &["--svg /nowhere/at/all"]);
     refused(&["numa", "--bees", "100000"], &["--bees 100000", "1 to"]);

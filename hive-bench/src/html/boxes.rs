@@ -77,7 +77,10 @@ fn draw_rows(rows: &[Vec<Part>], (left, top): (usize, usize)) -> Markup {
 
 /// How many parts each row has, for parts of these sizes.
 fn row_lengths(sizes: &[(usize, usize)]) -> Vec<usize> {
-    let candidates = (1..=sizes.len()).map(|first| filled(sizes, sizes[..first].iter().map(|size| size.0 + GAP).sum()));
+    let widest = sizes.iter().map(|size| size.0 + GAP).max().unwrap_or(0);
+    // As wide as the first so many, or as so many of the widest.
+    let rooms = (1..=sizes.len()).flat_map(|count| [sizes[..count].iter().map(|size| size.0 + GAP).sum(), count * widest]);
+    let candidates = rooms.map(|room| filled(sizes, room));
     let extent = |lengths: &Vec<usize>| {
         let (width, height) = rows_size(sizes, lengths);
         f64::max(width as f64, height as f64 * ASPECT)
@@ -126,6 +129,14 @@ mod tests {
         let Part::Group { rows, size, .. } = Part::group("all".to_owned(), Vec::new(), cells(192)) else { panic!("a group") };
         assert_eq!(rows.iter().map(Vec::len).sum::<usize>(), 192);
         assert!(rows.len() > 3 && size.0 > size.1 && size.0 < 3 * size.1, "{} rows, {size:?}", rows.len());
+    }
+
+    #[test]
+    fn parts_that_differ_a_little_stand_in_even_rows() {
+        let named = |letters: usize| Part::group("n".repeat(letters), Vec::new(), cells(1));
+        let parts = [18, 18, 19, 19].map(named).into_iter().collect();
+        let Part::Group { rows, .. } = Part::group("all".to_owned(), Vec::new(), parts) else { panic!("a group") };
+        assert_eq!(rows.iter().map(Vec::len).collect::<Vec<_>>(), [2, 2]);
     }
 
     #[test]

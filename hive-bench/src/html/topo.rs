@@ -12,23 +12,29 @@ const LEGEND: usize = 34;
 const ROOM: usize = 11;
 /// What a note about several members begins with: it is left to the colour.
 const LONG_WORDS: [&str; 2] = ["members ", "all parked "];
-/// What the colours of CPUs mean.
-const MEANINGS: [(&str, &str); 4] = [
-    ("cpu bound", "members are bound here"),
-    ("cpu parked", "parked"),
-    ("cpu", "free"),
-    ("cpu left-out", "left out by the mask"),
+/// What the colours of CPUs mean, and where that stands.
+const MEANINGS: [(&str, &str, usize); 5] = [
+    ("cpu bound", "members are bound here", 0),
+    ("cpu parked", "parked", 195),
+    ("cpu", "free", 280),
+    ("cpu left-out", "left out by the mask", 345),
+    ("cpu off", "switched off", 500),
 ];
+/// Room for all that.
+const LEAST_WIDTH: usize = 620;
 
 /// The file of `--svg`.
 pub(crate) fn picture(map: &Map, members: &Members) -> String {
-    let whole = part(&map.root, map, members);
-    let (width, height) = whole.size();
+    let machine = part(&map.root, map, members);
+    let off = (!map.offline.is_empty()).then(|| switched_off(&map.offline));
+    let (width, height) = machine.size();
+    let (off_width, off_height) = off.as_ref().map_or((0, 0), |off| (off.size().0, off.size().1 + MARGIN));
     let drawn = html! {
         (legend())
-        (whole.draw((MARGIN, LEGEND)))
+        (machine.draw((MARGIN, LEGEND)))
+        @if let Some(off) = &off { (off.draw((MARGIN, LEGEND + height + MARGIN))) }
     };
-    let size = ((width + 2 * MARGIN).max(560), height + LEGEND + MARGIN);
+    let size = ((width.max(off_width) + 2 * MARGIN).max(LEAST_WIDTH), LEGEND + height + off_height + MARGIN);
     picture::file("The machine, and where the members of a hive are", size, &drawn)
 }
 
@@ -50,6 +56,12 @@ fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
     }
 }
 
+/// Where these CPUs belong in the machine nobody says.
+fn switched_off(cpus: &[usize]) -> Part {
+    let cell = |cpu: &usize| Part::Cell { title: format!("CPU {cpu}"), note: String::new(), class: "cpu off" };
+    Part::group("switched off".to_owned(), Vec::new(), cpus.iter().map(cell).collect())
+}
+
 /// Of several members only the list is shown; one that is too long ends in dots.
 fn shortened(text: &str) -> String {
     let text = LONG_WORDS.iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
@@ -58,10 +70,9 @@ fn shortened(text: &str) -> String {
 
 fn legend() -> Markup {
     html! {
-        @for (place, (class, meaning)) in MEANINGS.iter().enumerate() {
-            @let left = MARGIN + [0, 180, 260, 320][place];
-            rect class=(class) x=(left) y="10" width="14" height="14" rx="3" {}
-            text x=(left + 20) y="21" { (meaning) }
+        @for (class, meaning, left) in MEANINGS {
+            rect class=(class) x=(MARGIN + left) y="10" width="14" height="14" rx="3" {}
+            text x=(MARGIN + left + 20) y="21" { (meaning) }
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The machine as things within things, out of hwloc's objects: those that say something.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashSet};
 
 use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
@@ -8,6 +8,7 @@ use hwlocality::object::attributes::ObjectAttributes;
 use hwlocality::object::types::ObjectType;
 use hwlocality::topology::builder::BuildFlags;
 
+use super::kinds::Kinds;
 use crate::cpus;
 
 /// A hardware thread, or something that has some of them.
@@ -37,6 +38,7 @@ pub(crate) struct Map {
     pub(crate) root: Thing,
     /// CPUs that the machine has and the system has switched off.
     pub(crate) offline: Vec<usize>,
+    pub(crate) kinds: Kinds,
     /// How many there are of what.
     pub(crate) summary: String,
     /// CPUs that this process may use; `None`: all, for it is another machine.
@@ -53,9 +55,9 @@ impl Map {
         let number = |cpu: hwlocality::bitmap::BitmapIndex| usize::from(cpu);
         let online = topology.cpuset();
         let offline = topology.complete_cpuset().iter_set().filter(|cpu| !online.is_set(*cpu)).map(number).collect();
-        let mut found = things(topology.root_object());
-        let root = if found.len() == 1 { found.remove(0) } else { group(topology.root_object(), found) };
-        Ok(Self { root, offline, summary: summary(&topology), allowed })
+        let survey = Survey::of(&topology);
+        let (root, summary) = (survey.machine(), summary(&topology));
+        Ok(Self { root, offline, kinds: survey.kinds, summary, allowed })
     }
 
     /// Whether hwloc was told to describe another machine than this one.
@@ -94,39 +96,83 @@ fn summary(topology: &Topology) -> String {
     format!("{}{whose}", parts.join(", "))
 }
 
-/// What an object is in the picture: one thing, or, where it says nothing by itself, what is in it.
-fn things(object: &TopologyObject) -> Vec<Thing> {
-    if object.object_type() == ObjectType::PU {
-        return object.os_index().map(Thing::Cpu).into_iter().collect();
-    }
-    let parts: Vec<Thing> = object.normal_children().flat_map(things).collect();
-    let says_something = match object.object_type() {
-        ObjectType::L1Cache | ObjectType::L2Cache => object.normal_children().count() > 1,
-        kind => !kind.is_cpu_instruction_cache(),
-    };
-    if says_something || object.memory_arity() > 0 { vec![group(object, parts)] } else { parts }
+/// What has to be known of the whole machine to name its parts.
+struct Survey<'t> {
+    topology: &'t Topology,
+    kinds: Kinds,
+    /// The nodes of which some CPU has its memory, by hwloc's count.
+    homes: HashSet<usize>,
 }
 
-fn group(object: &TopologyObject, parts: Vec<Thing>) -> Thing {
-    let kind = if object.object_type() == ObjectType::Core { Kind::Core } else { Kind::Other };
-    Thing::Group { kind, name: name(object), memory: nodes(object).iter().map(|node| memory(node)).collect(), parts }
+impl<'t> Survey<'t> {
+    fn of(topology: &'t Topology) -> Self {
+        let homes = topology.objects_with_type(ObjectType::PU).filter_map(|cpu| home(topology, cpu)).collect();
+        Self { topology, kinds: Kinds::read(topology), homes }
+    }
+
+    fn machine(&self) -> Thing {
+        let root = self.topology.root_object();
+        let mut found = self.things(root);
+        if found.len() == 1 { found.remove(0) } else { self.group(root, found) }
+    }
+
+    /// What an object is in the picture: one thing, or, where it says nothing by itself, what is in it.
+    fn things(&self, object: &TopologyObject) -> Vec<Thing> {
+        if object.object_type() == ObjectType::PU {
+            return object.os_index().map(Thing::Cpu).into_iter().collect();
+        }
+        let parts: Vec<Thing> = object.normal_children().flat_map(|child| self.things(child)).collect();
+        let says_something = match object.object_type() {
+            ObjectType::L1Cache | ObjectType::L2Cache => object.normal_children().count() > 1,
+            kind => !kind.is_cpu_instruction_cache(),
+        };
+        let is_shown = says_something || object.memory_arity() > 0;
+        if is_shown && !is_for_memory(object) { vec![self.group(object, parts)] } else { parts }
+    }
+
+    fn group(&self, object: &TopologyObject, parts: Vec<Thing>) -> Thing {
+        let kind = if object.object_type() == ObjectType::Core { Kind::Core } else { Kind::Other };
+        let below = object.normal_children().filter(|child| is_for_memory(child)).flat_map(nodes);
+        let memory = nodes(object).into_iter().chain(below).map(|node| self.memory(node)).collect();
+        let speed = match parts[..] {
+            [Thing::Cpu(cpu), ..] if kind == Kind::Core => self.kinds.of(cpu),
+            _ => None,
+        };
+        let name = speed.map_or_else(|| name(object), |speed| format!("{}, {speed}", name(object)));
+        Thing::Group { kind, name, memory, parts }
+    }
+
+    fn memory(&self, node: &TopologyObject) -> String {
+        let number = node.os_index().map_or_else(|| "?".to_owned(), |number| number.to_string());
+        let size = match node.attributes() {
+            Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
+            _ => 0,
+        };
+        let size = if size == 0 { "no memory".to_owned() } else { bytes(size) };
+        let has_cpus = self.homes.contains(&node.logical_index());
+        format!("NUMA node {number}: {size}{}", if has_cpus { "" } else { ", no CPUs" })
+    }
+}
+
+/// The node that a CPU has its memory on, as hive has it: of those that hwloc calls local to it the one that is local to fewest others.
+///
+/// A node without CPUs is local, to hwloc, to all that are equally far from it.
+fn home(topology: &Topology, cpu: &TopologyObject) -> Option<usize> {
+    let cpu = cpu.os_index()?;
+    let local = |node: &&TopologyObject| node.cpuset().is_some_and(|cpus| cpus.is_set(cpu));
+    let reach = |node: &&TopologyObject| node.cpuset().and_then(|cpus| cpus.weight());
+    topology.objects_with_type(ObjectType::NUMANode).filter(local).min_by_key(reach).map(TopologyObject::logical_index)
+}
+
+/// Whether hwloc has made this group up for a node that has no place among the others.
+fn is_for_memory(object: &TopologyObject) -> bool {
+    object.object_type() == ObjectType::Group && object.normal_children().count() == 0
 }
 
 /// The nodes that hang on an object, behind a memory-side cache or not.
 fn nodes(object: &TopologyObject) -> Vec<&TopologyObject> {
     let below = |child| if TopologyObject::object_type(child) == ObjectType::NUMANode { vec![child] } else { nodes(child) };
     object.memory_children().flat_map(below).collect()
-}
-
-fn memory(node: &TopologyObject) -> String {
-    let number = node.os_index().map_or_else(|| "?".to_owned(), |number| number.to_string());
-    let size = match node.attributes() {
-        Some(ObjectAttributes::NUMANode(node)) => node.local_memory().map_or(0, u64::from),
-        _ => 0,
-    };
-    let size = if size == 0 { "no memory".to_owned() } else { bytes(size) };
-    let has_cpus = node.cpuset().is_some_and(|cpus| !cpus.is_empty());
-    format!("NUMA node {number}: {size}{}", if has_cpus { "" } else { ", no CPUs" })
 }
 
 /// Packages and cores by hwloc's own count, which has no gaps; caches by their size.
@@ -164,8 +210,8 @@ mod tests {
     #[test]
     fn things_are_where_hwloc_has_them() {
         let topology = machine("pack:2 [numa(memory=2GB)] l3:2 core:2 pu:2");
-        let [root] = &things(topology.root_object())[..] else { panic!("one machine") };
-        let Thing::Group { parts: packages, .. } = root else { panic!("a group") };
+        let root = Survey::of(&topology).machine();
+        let Thing::Group { parts: packages, .. } = &root else { panic!("a group") };
         let Thing::Group { name, memory, parts: caches, .. } = &packages[1] else { panic!("a group") };
         assert_eq!((name.as_str(), memory.len(), caches.len()), ("package 1", 1, 2));
         assert!(memory[0].starts_with("NUMA node 1: ") && !memory[0].contains("no CPUs"), "{memory:?}");
@@ -177,9 +223,19 @@ mod tests {
     fn a_cache_of_one_core_says_nothing() {
         let topology = machine("pack:1 l2:2 core:1 pu:1");
         let cpus = |thing: &Thing| matches!(thing, Thing::Group { kind: Kind::Core, .. });
-        let [Thing::Group { parts, .. }] = &things(topology.root_object())[..] else { panic!("one machine") };
+        let Thing::Group { parts, .. } = Survey::of(&topology).machine() else { panic!("a group") };
         let [Thing::Group { parts, .. }] = &parts[..] else { panic!("one package") };
         assert!(parts.len() == 2 && parts.iter().all(cpus), "{parts:?}");
+    }
+
+    #[test]
+    fn a_node_without_cpus_is_the_machine_s() {
+        // As hwloc describes a guest whose third node has no CPUs, and is as far from one of the others as from the other.
+        let topology = Topology::builder().from_xml(include_str!("memory_in_a_group.xml")).unwrap().build().unwrap();
+        let Thing::Group { name, memory, parts, .. } = Survey::of(&topology).machine() else { panic!("a group") };
+        assert_eq!((name.as_str(), parts.len(), memory), ("machine", 2, vec!["NUMA node 2: 1 GiB, no CPUs".to_owned()]));
+        let Thing::Group { memory, .. } = &parts[1] else { panic!("a group") };
+        assert_eq!(memory[..], ["NUMA node 1: 1 GiB"]);
     }
 
     #[test]

@@ -1,6 +1,42 @@
 //! Who of a hive is where, and who is parked.
 
-use hive::{Hive, Pin, Place};
+use clap::Args;
+use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Report, Shrink};
+
+/// What hive to build. What is not said here the environment says, HIVE_PLACES and so on, or hive itself.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Wanted {
+    /// The members of the hive, the queen counted [default: as many CPUs as hive takes for usable]
+    #[arg(long, value_name = "N")]
+    bees: Option<usize>,
+    /// What they are bound to: none, core, cluster, node, package or a list of CPUs; the short form of the next two [default: hive's own]
+    #[arg(long, value_name = "PLACE")]
+    pin: Option<Pin>,
+    /// The places there are, as in OMP_PLACES: threads, cores, ll_caches, numa_domains or sockets, with a count or without, or a list such as {0:4},{4:4}
+    #[arg(long, value_name = "PLACES")]
+    places: Option<PlaceList>,
+    /// Who has which place, as in OMP_PROC_BIND: false, true, primary, close or spread
+    #[arg(long, value_name = "POLICY")]
+    proc_bind: Option<ProcBind>,
+    /// Which places are given up first when the hive gets smaller: compact, spread or keep_nodes, the order in which members get them
+    #[arg(long, value_name = "ORDER")]
+    shrink: Option<Shrink>,
+    /// Then give the hive this size, to see who is parked, or where further members come
+    #[arg(long, value_name = "M", visible_alias = "shrink-to")]
+    size: Option<usize>,
+}
+
+impl Wanted {
+    /// The queen is bound, too.
+    fn builder(&self) -> Builder {
+        let mut builder = Hive::builder().pin_queen(true);
+        builder = self.bees.map_or(builder.clone(), |bees| builder.bees(bees));
+        builder = self.pin.clone().map_or(builder.clone(), |pin| builder.pin(pin));
+        builder = self.places.clone().map_or(builder.clone(), |places| builder.places(places));
+        builder = self.proc_bind.map_or(builder.clone(), |bind| builder.proc_bind(bind));
+        self.shrink.map_or(builder.clone(), |shrink| builder.shrink(shrink))
+    }
+}
 
 /// The members of one hive.
 #[derive(Debug)]
@@ -8,6 +44,8 @@ pub(crate) struct Members {
     places: Vec<Option<Place>>,
     /// Members from here on are parked.
     awake: usize,
+    /// By what they are bound, in hive's words.
+    pub(crate) binding: String,
     /// What hive, or the kernel, has to say.
     pub(crate) warnings: Vec<String>,
 }
@@ -22,25 +60,21 @@ pub(crate) enum State {
 }
 
 impl Members {
-    /// Builds a hive and looks. The queen is bound, too. An error names the flag.
-    pub(crate) fn find(bees: Option<usize>, pin: Option<Pin>, shrink_to: Option<usize>, foreign: bool) -> Result<Self, String> {
-        let mut builder = Hive::builder().pin_queen(true);
-        builder = bees.map_or(builder.clone(), |bees| builder.bees(bees));
-        builder = pin.map_or(builder.clone(), |pin| builder.pin(pin));
-        let hive = builder.build().map_err(|error| format!("no such hive: {error}"))?;
-        let count = hive.bees();
-        if let Some(wrong) = shrink_to.filter(|to| !(1..=count).contains(to)) {
-            return Err(format!("--shrink-to {wrong}: the hive has {count} members, so it can shrink to 1 to {count}"));
-        }
-        let places = hive.places();
-        let mut warnings = hive.report().warnings().to_vec();
+    /// Builds a hive and looks. An error is hive's own, with the flag that it is about where that is known.
+    pub(crate) fn find(wanted: &Wanted, foreign: bool) -> Result<Self, String> {
+        let hive = wanted.builder().build().map_err(|error| format!("no such hive: {error}"))?;
+        let built = hive.bees();
+        let awake = wanted.size.unwrap_or(built);
+        let resize = |size| hive.resize(size).map_err(|error| format!("--size {awake}: {error}"));
+        resize(awake.max(built))?;
+        let (places, report) = (hive.places(), hive.report());
+        let mut warnings = report.warnings().to_vec();
         if !foreign {
             warnings.extend(strays(&hive, &places));
         }
-        let awake = shrink_to.unwrap_or(count);
-        hive.resize(awake).map_err(|error| format!("--shrink-to {awake}: {error}"))?;
+        resize(awake)?;
         hive.settle();
-        Ok(Self { places, awake, warnings })
+        Ok(Self { places, awake, binding: binding(&report), warnings })
     }
 
     /// What a CPU is used for.
@@ -72,6 +106,12 @@ impl Members {
     }
 }
 
+/// The line of the report that says so.
+fn binding(report: &Report) -> String {
+    let text = report.to_string();
+    text.lines().find_map(|line| line.strip_prefix("pinned to:")).unwrap_or_default().trim().to_owned()
+}
+
 /// A warning for each member that the kernel lets run elsewhere than hive says.
 fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
     let allowed = hive.spmd_map(places.len(), |_| allowed());
@@ -100,10 +140,15 @@ mod tests {
     use super::*;
     use crate::cpus;
 
+    fn find(wanted: &Wanted) -> Result<Members, String> {
+        Members::find(wanted, false)
+    }
+
     #[test]
     fn who_is_parked_is_told_from_who_is_not() {
         let first = cpus::in_order_of_use()[0];
-        let members = Members::find(Some(3), Some(Pin::Cpus(vec![first])), Some(2), false).unwrap();
+        let wanted = Wanted { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Wanted::default() };
+        let members = find(&wanted).unwrap();
         assert_eq!((members.awake(), members.parked()), (0..2, 2..3));
         assert_eq!(members.on(first), State::Bound(vec![0, 1]));
         assert_eq!(members.on(70_000), State::Free);
@@ -111,16 +156,28 @@ mod tests {
     }
 
     #[test]
+    fn members_by_which_a_hive_grows_have_places() {
+        let first = cpus::in_order_of_use()[0];
+        let places = format!("{{{first}}}").parse().ok();
+        let wanted = Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
+        let members = find(&wanted).unwrap();
+        assert_eq!((members.awake(), members.parked(), members.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
+        assert!(members.binding.contains("bound by primary"), "{}", members.binding);
+    }
+
+    #[test]
     fn members_without_a_place_are_told() {
-        let members = Members::find(Some(2), Some(Pin::None), None, false).unwrap();
+        let members = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
         assert_eq!((members.unbound(), members.parked()), (vec![0, 1], 2..2));
     }
 
     #[test]
-    fn a_hive_shrinks_to_what_it_has() {
-        for wrong in [0, 3] {
-            let error = Members::find(Some(2), None, Some(wrong), false).unwrap_err();
-            assert!(error.contains(&format!("--shrink-to {wrong}")) && error.contains("1 to 2"), "{error}");
+    fn what_hive_refuses_is_told_in_its_words() {
+        for (size, mention) in [(0, "at least 1 member"), (70_000, "limit is 1024")] {
+            let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
+            assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");
         }
+        let both = Wanted { pin: Some(Pin::Core), proc_bind: Some(ProcBind::Close), ..Wanted::default() };
+        assert!(find(&both).unwrap_err().contains("no such hive: "));
     }
 }

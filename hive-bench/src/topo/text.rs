@@ -11,14 +11,17 @@ pub(super) fn all(map: &Map, members: &Members) -> String {
     let mut text = format!("{}\n", map.summary);
     write(&mut text, &map.root, 0, map, members);
     let left_out: Vec<usize> = map.root.cpus().into_iter().filter(|cpu| !map.may_use(*cpu)).collect();
+    let kinds = map.kinds.all().map(|(name, list)| (format!("{name} cores"), cpus(list.to_vec())));
     let lines = [
+        ("bound to", members.binding.clone()),
         ("members", numbers(members.awake())),
         ("parked", numbers(members.parked())),
         ("not bound", numbers(members.unbound())),
         ("left out by the mask", cpus(left_out)),
         ("switched off", cpus(map.offline.clone())),
     ];
-    for (name, value) in lines.into_iter().filter(|(_, value)| !value.is_empty()) {
+    let lines = lines.map(|(name, value)| (name.to_owned(), value));
+    for (name, value) in kinds.chain(lines).filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(text, "{name}: {value}");
     }
     for warning in &members.warnings {
