@@ -28,6 +28,7 @@ fn a_matrix_is_whole_and_symmetric() {
             }
         }
     }
+    assert!(["call", "part"].iter().all(|step| matrix["steps_ns"][step].as_f64() >= Some(0.0)), "{matrix}");
     let picture = files.read("m.svg");
     assert!(picture.contains("<svg xmlns=") && picture.ends_with("</svg>\n"), "{picture}");
 }

@@ -31,6 +31,29 @@ fn a_machine_is_predicted_the_same_each_time() {
     std::fs::remove_dir_all(&directory).expect("the directory can be removed");
 }
 
+/// What was measured with the round trips counts, and what is typed counts more.
+#[test]
+fn steps_come_with_the_round_trips() {
+    let directory = std::env::temp_dir().join(format!("hive-bench-steps-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).expect("a directory");
+    let file = directory.join("latency.json").to_str().expect("a plain name").to_owned();
+    let matrix = r#"{"cpus": [0, 1], "round_trip_ns": [[0, 50], [50, 0]], "steps_ns": {"call": 3, "part": 9}}"#;
+    std::fs::write(&file, matrix).expect("the file can be written");
+    let region = |latency: &str, costs: &str| {
+        let output =
+            hive_bench(&["model", "--machine", "l3:1 core:2 pu:1", "--latency", latency, "--shape", "flat", "--costs", costs]);
+        let without = stderr(&output).contains("without hwloc");
+        assert!(without || output.status.code() == Some(0), "{}", stderr(&output));
+        (!without).then(|| stdout(&output))
+    };
+    if let Some(measured) = region(&file, "") {
+        assert!(measured.contains("3.0 ns of the queen, 9.0 ns of a bee (measured with the round trips)"), "{measured}");
+        assert!(region(&file, "call=1").is_some_and(|text| text.contains("1.0 ns of the queen, 9.0 ns of a bee")));
+        assert!(region("cluster=50", "").is_some_and(|text| text.contains("(by default")));
+    }
+    std::fs::remove_dir_all(&directory).expect("the directory can be removed");
+}
+
 #[test]
 fn mistakes_are_named() {
     refused(&["model", "--latency", LATENCY], &["--machine"]);

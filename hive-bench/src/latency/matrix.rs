@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parent;
 use crate::reference::round_trip;
+use crate::reference::steps::{self, Steps};
 use crate::stats::median;
 use crate::topology::Place;
 
@@ -30,6 +31,9 @@ pub(crate) struct Matrix {
     /// The median of the best pass, in nanoseconds: what it takes when nothing else runs.
     #[serde(default)]
     pub(crate) least_ns: Vec<Vec<f64>>,
+    /// What a region of hive's takes on such a CPU besides; not in files of earlier builds.
+    #[serde(default)]
+    pub(crate) steps_ns: Option<Steps>,
 }
 
 impl Matrix {
@@ -62,7 +66,8 @@ pub(super) fn measure(machine: String, places: &[Place], passes: usize) -> Matri
         }
     }
     bar.finish_and_clear();
-    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus };
+    let steps_ns = cpus.first().map(|cpu| steps::measure(*cpu));
+    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus, steps_ns };
     for ((row, column), samples) in pairs.into_iter().zip(samples) {
         let (middle, least) = condensed(&samples);
         matrix.round_trip_ns[row][column] = middle;

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use comfy_table::{CellAlignment, Table, presets};
 
 use super::{Distance, Matrix};
+use crate::reference::steps::Steps;
 use crate::stats::median;
 use crate::tables::number;
 use crate::topology::Place;
@@ -25,11 +26,20 @@ pub(super) fn text(matrix: &Matrix, places: &[Place]) -> String {
     let groups = if places.len() <= READABLE { singles(matrix) } else { clusters(places) };
     let what = if groups.len() == places.len() { "CPUs" } else { "last-level caches: the median over their pairs" };
     format!(
-        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}",
+        "round trips of a cache line on {}, in nanoseconds, between {what}\n{}\n{}{}",
         matrix.machine,
         table(matrix, &groups).trim_fmt(),
-        distances(matrix, places)
+        distances(matrix, places),
+        steps(matrix)
     )
+}
+
+fn steps(matrix: &Matrix) -> String {
+    matrix.steps_ns.map_or_else(String::new, |Steps { call, part }| {
+        format!(
+            "a region's steps beside them: {call:.1} ns of the queen, {part:.1} ns of a bee (call={call:.1},part={part:.1})\n"
+        )
+    })
 }
 
 fn singles(matrix: &Matrix) -> Vec<Group> {
@@ -133,7 +143,9 @@ pub(crate) mod tests {
         let row = |one: &Place| places.iter().map(|other| nanoseconds(one, other)).collect();
         let figures: Vec<Vec<f64>> = places.iter().map(row).collect();
         let cpus = places.iter().map(|place| place.cpu).collect();
-        (Matrix { machine: "a processor".to_owned(), cpus, round_trip_ns: figures.clone(), least_ns: figures }, places)
+        let machine = "a processor".to_owned();
+        let steps_ns = Some(Steps { call: 4.0, part: 11.5 });
+        (Matrix { machine, cpus, round_trip_ns: figures.clone(), least_ns: figures, steps_ns }, places)
     }
 
     #[test]
@@ -141,7 +153,7 @@ pub(crate) mod tests {
         let (matrix, places) = machine(1);
         let text = text(&matrix, &places);
         assert!(text.contains("between CPUs") && !text.contains("core="), "{text}");
-        assert!(text.contains("cluster=40.0,node=110\n"), "{text}");
+        assert!(text.contains("cluster=40.0,node=110\n") && text.ends_with("(call=4.0,part=11.5)\n"), "{text}");
         let rows = text.lines().filter(|line| line.trim_start().starts_with(|first: char| first.is_ascii_digit()));
         // The heads are one more line that begins with a number.
         assert_eq!(rows.count(), 9, "{text}");

@@ -1,6 +1,6 @@
 //! The model beside this machine: what two members are predicted to take, and what they take.
 
-use super::costs::Costs;
+use super::costs::{Changes, Costs};
 use super::latency::Latency;
 use super::machine::Cpu;
 use super::predict::Team;
@@ -10,6 +10,7 @@ use crate::cpus;
 use crate::effort::Effort;
 use crate::kernels::sparse::Given;
 use crate::launch;
+use crate::reference::steps;
 use crate::results::{Job, Outcome, Reference};
 use crate::stats::median;
 
@@ -24,12 +25,13 @@ struct Measured {
     round_trip: f64,
 }
 
-/// Prints a line a case. Whether all are near enough.
-pub(super) fn run(costs: &Costs) -> Result<bool, String> {
+/// Prints a line a case, and what each prediction is made of. Whether all are near enough.
+pub(super) fn run(changes: &Changes) -> Result<bool, String> {
     let cpus = cpus::in_order_of_use();
-    if cpus.len() < 2 {
+    let [first, second, ..] = cpus[..] else {
         return Err("--check: this process may use a single CPU, and two members are to be measured".to_owned());
-    }
+    };
+    let costs = changes.over(Costs::default().measured(steps::measure(first)));
     let rounds: Vec<[Measured; 2]> = (0..ROUNDS)
         .map(|_| Ok([measure(Case::Region, &cpus)?, measure(Case::Barrier, &cpus)?]))
         .collect::<Result<_, String>>()?;
@@ -37,14 +39,21 @@ pub(super) fn run(costs: &Costs) -> Result<bool, String> {
         |value: fn(&Measured) -> f64, case: usize| median(&rounds.iter().map(|round| value(&round[case])).collect::<Vec<_>>());
     let round_trips: Vec<f64> = rounds.iter().flatten().map(|one| one.round_trip).collect();
     let round_trip = median(&round_trips).unwrap_or(0.0);
-    let [region, barrier] = predict(round_trip, costs)?;
-    println!("round trip between CPUs {} and {}: {round_trip:.1} ns", cpus[0], cpus[1]);
-    let cases = [("region of 2", region, of(|one| one.time, 0)), ("barrier of 2", barrier, of(|one| one.time, 1))];
+    let [region, barrier] = predict(round_trip, &costs)?;
+    let [call, part] = [costs.call, costs.part].map(|cost| cost as f64 / 1000.0);
+    println!("round trip between CPUs {first} and {second}: {round_trip:.1} ns");
+    println!("steps beside it, of one thread by itself: {call:.1} ns of the queen, {part:.1} ns of a bee");
+    let lines = format!("{:.1} of the line, {call:.1} of the queen's steps, {part:.1} of the bee's", region - call - part);
+    let cases = [
+        ("region of 2", region, lines, of(|one| one.time, 0)),
+        ("barrier of 2", barrier, format!("{barrier:.1} of the line"), of(|one| one.time, 1)),
+    ];
     let mut fine = true;
-    for (name, predicted, measured) in cases {
+    for (name, predicted, parts, measured) in cases {
         let off = predicted / measured.unwrap_or(f64::NAN) - 1.0;
         fine &= off.abs() <= TOLERANCE;
-        println!("{name}: predicted {predicted:.1} ns, measured {:.1} ns: {:+.0} %", measured.unwrap_or(f64::NAN), 100.0 * off);
+        let measured = measured.unwrap_or(f64::NAN);
+        println!("{name}: predicted {predicted:.1} ns ({parts}), measured {measured:.1} ns: {:+.0} %", 100.0 * off);
     }
     let limit = 100.0 * TOLERANCE;
     println!(

@@ -6,12 +6,14 @@ use super::machine::Cpu;
 pub(super) type Group = Vec<usize>;
 
 /// By what the members of the lowest groups belong together, and then their heads.
-type Key = fn(&Cpu) -> u64;
+type Key = fn(&Cpu) -> (u64, u64);
 
-/// Groups by cluster, of heads by node, and of the heads of those.
-pub(super) const BY_CLUSTER: &[Key] = &[|cpu| cpu.cluster, |cpu| cpu.node];
+/// All in one group.
+pub(super) const TOGETHER: &[Key] = &[];
+/// Groups by cluster, of heads by node, and of the heads of those. As in hive, two nodes that share a cache are apart.
+pub(super) const BY_CLUSTER: &[Key] = &[|cpu| (cpu.node, cpu.cluster), |cpu| (cpu.node, 0)];
 /// Groups by node, and of their heads.
-pub(super) const BY_NODE: &[Key] = &[|cpu| cpu.node];
+pub(super) const BY_NODE: &[Key] = &[|cpu| (cpu.node, 0)];
 
 /// From the lowest level to the top. A group of one meets nobody, and is left out.
 pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
@@ -29,7 +31,7 @@ pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
 
 /// In the order of their first members.
 fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
-    let mut groups: Vec<(u64, Group)> = Vec::new();
+    let mut groups: Vec<((u64, u64), Group)> = Vec::new();
     for member in members {
         let of = key(&cpus[*member]);
         match groups.iter_mut().find(|(key, _)| *key == of) {
@@ -74,6 +76,13 @@ mod tests {
         assert_eq!(place(4, &groups), Place { heads: vec![2, 5], led_in: Some(6) });
         assert_eq!(place(3, &groups), Place { heads: vec![], led_in: Some(1) });
         assert_eq!(tree(&cpus(8), BY_NODE), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![0, 4]]);
+    }
+
+    #[test]
+    fn a_cache_of_two_nodes_is_two_clusters() {
+        let cpus: Vec<Cpu> = cpus(8).into_iter().map(|cpu| Cpu { cluster: 0, ..cpu }).collect();
+        assert_eq!(tree(&cpus, BY_CLUSTER), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![0, 4]]);
+        assert_eq!(tree(&cpus, TOGETHER), [(0..8).collect::<Vec<_>>()]);
     }
 
     #[test]

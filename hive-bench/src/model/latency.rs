@@ -5,6 +5,7 @@ use std::path::Path;
 use super::costs::{named_number, picoseconds};
 use super::machine::Cpu;
 use crate::latency::{Distance, Matrix};
+use crate::reference::steps::Steps;
 
 /// Round trips.
 #[derive(Debug)]
@@ -27,6 +28,14 @@ impl Latency {
     /// The same round trip everywhere.
     pub(super) fn uniform(nanoseconds: f64) -> Self {
         Self(Source::Table([nanoseconds; 5]))
+    }
+
+    /// What a region takes besides, where that was measured with them.
+    pub(super) fn steps(&self) -> Option<Steps> {
+        match &self.0 {
+            Source::Matrix(matrix) => matrix.steps_ns,
+            Source::Table(_) => None,
+        }
     }
 
     /// Picoseconds of a transfer, for each pair: half a round trip.
@@ -66,6 +75,11 @@ impl Matrix {
                     "between CPUs {here} and {there} it says {back} and {forth}: both should be the same time above zero"
                 ));
             }
+        }
+        if let Some(Steps { call, part }) = self.steps_ns
+            && ![call, part].iter().all(|step| step.is_finite() && *step >= 0.0)
+        {
+            return Err(format!("\"steps_ns\" says {call} and {part}: both should be times of zero or more"));
         }
         Ok(self)
     }
@@ -122,6 +136,7 @@ mod tests {
     fn a_matrix_goes_by_number() {
         let matrix = checked(r#"{"machine": "m", "cpus": [7, 3], "round_trip_ns": [[0, 80], [80, 0]]}"#).unwrap();
         let latency = Latency(Source::Matrix(matrix));
+        assert_eq!(latency.steps(), None);
         assert_eq!(latency.one_way(&[cpu(3, 0, 0, 0, 0), cpu(7, 1, 0, 0, 0)]).unwrap(), [[0, 40_000], [40_000, 0]]);
         assert!(latency.one_way(&[cpu(5, 0, 0, 0, 0)]).unwrap_err().contains("CPU 5"));
     }
@@ -131,6 +146,8 @@ mod tests {
         let error = checked(r#"{"cpus": [0, 1], "round_trip_ns": [[0, 80], [90, 0]]}"#).unwrap_err();
         assert!(error.contains("CPUs 1 and 0") && error.contains("80"), "{error}");
         assert!(checked(r#"{"cpus": [0, 1], "round_trip_ns": [[0, 80]]}"#).unwrap_err().contains("2 rows"));
+        let steps = r#"{"cpus": [0], "round_trip_ns": [[0]], "steps_ns": {"call": 4, "part": -1}}"#;
+        assert!(checked(steps).unwrap_err().contains("4 and -1"));
         assert!(Latency::read("near=4").unwrap_err().contains("cluster"));
         assert!(Latency::read("far=0").unwrap_err().contains("far=0"));
         assert!(Latency::read("/nowhere.json").unwrap_err().contains("/nowhere.json"));

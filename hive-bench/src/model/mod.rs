@@ -21,7 +21,7 @@ use clap::{Args, ValueEnum};
 use serde::Serialize;
 
 use crate::options;
-use costs::Costs;
+use costs::{Changes, Costs};
 use latency::Latency;
 use machine::Cpu;
 use predict::{Prediction, Team};
@@ -42,9 +42,9 @@ pub(crate) struct Arguments {
     /// Only these shapes
     #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
     shape: Vec<Shape>,
-    /// What steps cost beside transfers, in nanoseconds: call, part, write, poll, post, wake; and serial, the share of a copy's transfer that keeps its line busy
-    #[arg(long, value_name = "NAME=NUMBER,...", value_parser = Costs::parse, default_value = "", hide_default_value = true)]
-    costs: Costs,
+    /// What steps cost beside transfers, in nanoseconds: call, part [default: as in the file of --latency], write, poll, post, wake; and serial, the share of a copy's transfer that keeps its line busy
+    #[arg(long, value_name = "NAME=NUMBER,...", value_parser = Changes::parse, default_value = "", hide_default_value = true)]
+    costs: Changes,
     /// Draw the curves into this file
     #[arg(long, value_name = "FILE")]
     svg: Option<PathBuf>,
@@ -62,6 +62,8 @@ struct Forecast {
     machine: String,
     latency: String,
     costs: Costs,
+    /// Where `call` and `part` among them are from, but for what `--costs` says.
+    steps_from: &'static str,
     predictions: Vec<Prediction>,
 }
 
@@ -84,21 +86,32 @@ fn forecast(arguments: &Arguments) -> Result<(), String> {
     }
     let (machine, latency) = (arguments.machine.clone().unwrap_or_default(), arguments.latency.clone().unwrap_or_default());
     let cpus = machine::in_order_of_use(&machine::read(&machine)?);
-    let one_way = Latency::read(&latency)?.one_way(&cpus)?;
+    let round_trips = Latency::read(&latency)?;
+    let one_way = round_trips.one_way(&cpus)?;
+    let (costs, steps_from) = costs(&round_trips, &arguments.costs);
     let sizes = sizes(&arguments.cores, &cpus)?;
     let chosen = |shape: &Shape| arguments.shape.is_empty() || arguments.shape.contains(shape);
     let shapes: Vec<Shape> = Shape::value_variants().iter().copied().filter(chosen).collect();
     let mut predictions = Vec::new();
     for &size in &sizes {
         let one_way: Vec<Vec<u64>> = one_way[..size].iter().map(|row| row[..size].to_vec()).collect();
-        let team = Team { cpus: &cpus[..size], one_way: &one_way, costs: &arguments.costs };
+        let team = Team { cpus: &cpus[..size], one_way: &one_way, costs: &costs };
         for &shape in &shapes {
             predictions.push(team.predict(shape)?);
         }
     }
-    let forecast = Forecast { machine, latency, costs: arguments.costs, predictions };
+    let forecast = Forecast { machine, latency, costs, steps_from, predictions };
     print!("{}", report::text(&forecast));
     store(arguments, &forecast)
+}
+
+/// What was measured with the round trips goes over what holds by default, and `changes` over both. And where it is from.
+fn costs(round_trips: &Latency, changes: &Changes) -> (Costs, &'static str) {
+    let (costs, from) = match round_trips.steps() {
+        Some(steps) => (Costs::default().measured(steps), "measured with the round trips"),
+        None => (Costs::default(), "by default, those of an AMD EPYC"),
+    };
+    (changes.over(costs), from)
 }
 
 /// Ascending, each once. An error names the flag and says what is possible.

@@ -32,11 +32,11 @@ pub(super) struct Team<'a> {
 pub(super) struct Prediction {
     pub(super) members: usize,
     pub(super) shape: Shape,
-    /// An empty region.
+    /// An empty region: what its lines take, and the steps beside them.
     pub(super) region: f64,
-    /// From the queen's call until the last member begins its part.
+    /// From the queen's call until the last member begins its part: with her steps.
     pub(super) fork: f64,
-    /// From the end of all parts at once until the queen goes on.
+    /// From the end of all parts at once until the queen goes on: with the steps of a part.
     pub(super) join: f64,
     pub(super) barrier: f64,
     /// From the first post until the last member runs.
@@ -48,11 +48,11 @@ pub(super) struct Prediction {
 }
 
 impl Team<'_> {
-    /// An error says where a protocol stands still.
+    /// Steps beside the lines are added, as if none of them ever went on while a line is under way: see docs/scaling.md. An error says where a protocol stands still.
     pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
         let (hold, region) = self.best_hold(shape)?;
         let protocol = Protocol::new(shape, self.cpus, hold);
-        let marks = self.simulate(&protocol, |member, round, steps| self.fork_and_join(&protocol, member, round, steps))?;
+        let marks = self.simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps))?;
         let rounds: Vec<&[u64]> = marks[0].chunks(3).skip(WARM_UP).collect();
         let mean = |time: fn(&[u64]) -> u64| rounds.iter().map(|round| time(round)).sum::<u64>() / ROUNDS as u64;
         let barriers = self.simulate(&protocol, |member, round, steps| {
@@ -63,9 +63,9 @@ impl Team<'_> {
         Ok(Prediction {
             members: self.cpus.len(),
             shape,
-            region: nanoseconds(region),
-            fork: nanoseconds(mean(|round| round[1] - round[0])),
-            join: nanoseconds(mean(|round| round[2] - round[1] - LONG_PART)),
+            region: nanoseconds(region + self.costs.call + self.costs.part),
+            fork: nanoseconds(mean(|round| round[1] - round[0]) + self.costs.call),
+            join: nanoseconds(mean(|round| round[2] - round[1] - LONG_PART) + self.costs.part),
             barrier: nanoseconds(per_round(&barriers)),
             cold_wake: nanoseconds(wake.time),
             crossings: wake.crossings,
@@ -83,34 +83,13 @@ impl Team<'_> {
         let mut best: Option<(u64, u64)> = None;
         for hold in holds {
             let protocol = Protocol::new(shape, self.cpus, hold);
-            let marks = self.simulate(&protocol, |member, round, steps| self.empty_region(&protocol, member, round, steps))?;
+            let marks = self.simulate(&protocol, |member, round, steps| empty_region(&protocol, member, round, steps))?;
             let region = per_round(&marks);
             if best.is_none_or(|(_, least)| region < least) {
                 best = Some((hold, region));
             }
         }
         best.ok_or_else(|| "no hold was tried".to_owned())
-    }
-
-    fn empty_region(&self, protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
-        if member == 0 {
-            steps.push(Step::Work(self.costs.call));
-        }
-        protocol.start(member, round, steps);
-        steps.push(Step::Work(self.costs.part));
-        protocol.end(member, round, steps);
-        steps.push(Step::Mark);
-    }
-
-    fn fork_and_join(&self, protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
-        steps.push(Step::Mark);
-        if member == 0 {
-            steps.push(Step::Work(self.costs.call));
-        }
-        protocol.start(member, round, steps);
-        steps.extend([Step::Work(self.costs.part), Step::Meet, Step::Mark, Step::Work(LONG_PART)]);
-        protocol.end(member, round, steps);
-        steps.push(Step::Mark);
     }
 
     /// All rounds of what `round(member, number, steps)` adds to a program.
@@ -124,6 +103,20 @@ impl Team<'_> {
         let programs = (0..self.cpus.len()).map(&mut program).collect();
         simulation::run(&Setting { one_way: self.one_way, costs: self.costs, lines: protocol.owners(), programs })
     }
+}
+
+fn empty_region(protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
+    protocol.start(member, round, steps);
+    protocol.end(member, round, steps);
+    steps.push(Step::Mark);
+}
+
+fn fork_and_join(protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
+    steps.push(Step::Mark);
+    protocol.start(member, round, steps);
+    steps.extend([Step::Meet, Step::Mark, Step::Work(LONG_PART)]);
+    protocol.end(member, round, steps);
+    steps.push(Step::Mark);
 }
 
 /// The queen's marks: one at the end of each round.
@@ -157,12 +150,22 @@ mod tests {
         Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() }.predict(shape).unwrap()
     }
 
-    /// As measured: a region is a round trip and a little, a barrier half of one.
+    /// As measured: a region is a round trip and its steps, a barrier half of one.
     #[test]
-    fn two_members_take_what_lines_take() {
+    fn two_members_take_what_lines_and_steps_take() {
         let two = predict(Shape::Flat, 2);
-        assert!((1.0..1.3).contains(&(two.region / 40.0)), "{two:?}");
+        let steps = nanoseconds(Costs::default().call + Costs::default().part);
+        assert!((1.0..1.1).contains(&((two.region - steps) / 40.0)), "{two:?}");
         assert!((0.45..0.6).contains(&(two.barrier / 40.0)), "{two:?}");
+    }
+
+    /// They meet in the same lines.
+    #[test]
+    fn where_all_share_a_cache_the_shapes_are_one() {
+        for count in 2..=4 {
+            let [flat, cluster] = [Shape::Flat, Shape::Cluster].map(|shape| predict(shape, count));
+            assert_eq!((flat.region, flat.barrier, flat.join), (cluster.region, cluster.barrier, cluster.join), "{count}");
+        }
     }
 
     #[test]
@@ -182,8 +185,7 @@ mod tests {
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
-            let marks =
-                team.simulate(&protocol, |member, round, steps| team.fork_and_join(&protocol, member, round, steps)).unwrap();
+            let marks = team.simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps)).unwrap();
             for member in &marks {
                 assert_eq!(member.len(), 3 * (WARM_UP + ROUNDS));
                 assert!(member.is_sorted(), "{shape:?}: {member:?}");

@@ -14,7 +14,7 @@ use crate::tables::tick;
 
 /// A table for each figure, and below it who is ahead from where on.
 pub(super) fn text(forecast: &Forecast) -> String {
-    let mut text = format!("{}\nround trips: {}\n", forecast.machine, forecast.latency);
+    let mut text = format!("{}\nround trips: {}\n{}\n", forecast.machine, forecast.latency, steps(forecast));
     let shapes = shapes(&forecast.predictions);
     for figure in FIGURES {
         let _ = write!(text, "\n{}\n{}\n", figure.0, table(&forecast.predictions, &shapes, figure));
@@ -23,6 +23,11 @@ pub(super) fn text(forecast: &Forecast) -> String {
         }
     }
     text
+}
+
+fn steps(forecast: &Forecast) -> String {
+    let [call, part] = [forecast.costs.call, forecast.costs.part].map(|cost| cost as f64 / 1000.0);
+    format!("steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee ({})", forecast.steps_from)
 }
 
 /// Those that were asked for, in the order of the predictions.
@@ -92,13 +97,19 @@ mod tests {
         let predictions =
             [(2, Shape::Flat, 60.0), (2, Shape::Node, 60.0), (64, Shape::Flat, 12_345.0), (64, Shape::Node, 1000.0)];
         let predictions = predictions.map(prediction).to_vec();
-        Forecast { machine: "pack:2".to_owned(), latency: "far=2".to_owned(), costs: Costs::default(), predictions }
+        Forecast {
+            machine: "pack:2".to_owned(),
+            latency: "far=2".to_owned(),
+            costs: Costs::default(),
+            steps_from: "nowhere",
+            predictions,
+        }
     }
 
     #[test]
     fn tables_say_who_is_ahead() {
         let text = text(&forecast());
-        assert!(text.contains("pack:2") && text.contains("12.3 us"), "{text}");
+        assert!(text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"), "{text}");
         assert!(text.contains("node is ahead of flat from 64 members on (not at 2), by 12.3 times"), "{text}");
     }
 

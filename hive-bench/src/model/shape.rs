@@ -3,22 +3,22 @@
 use clap::ValueEnum;
 use serde::Serialize;
 
-use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, place, tree};
+use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, TOGETHER, place, tree};
 use super::machine::Cpu;
 use super::program::{Step, Words};
 
-/// hive's `NEAR_TEAM`: up to so many members meet in the line that starts them.
-const NEAR_TEAM: usize = 4;
+/// hive's `NEAR`: up to so many members of a group meet in the line that starts them.
+const NEAR: usize = 4;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Shape {
-    /// One line for a small team; a start line and a muster line for a larger one
+    /// All in one group, which has one line if it is small, else a start line and a muster line
     Flat,
-    /// A line for each cluster, for the heads of a node's clusters, and for the heads of the nodes
+    /// A group for each cluster, for the heads of a node's clusters, and for the heads of the nodes
     Cluster,
-    /// A line for each node, and for the heads of the nodes
+    /// A group for each node, and for the heads of the nodes
     Node,
     /// The queen writes and reads a line of each member, one after the other
     Linear,
@@ -41,10 +41,8 @@ impl Shape {
 /// Where a shape's members meet.
 #[derive(Debug)]
 enum Lines {
-    /// A line each.
+    /// Two lines each: group g starts in line 2g, and meets there or, if it is large, in the next.
     Groups(Vec<Group>),
-    /// Line 0 starts, line 1 counts.
-    Flat,
     /// Member i has line i - 1.
     Linear,
     /// Line 0 starts and releases, line 1 counts, line 2 tells the queen.
@@ -64,8 +62,7 @@ impl Protocol {
     /// Member i is on `cpus[i]`.
     pub(super) fn new(shape: Shape, cpus: &[Cpu], hold: u64) -> Self {
         let lines = match shape {
-            Shape::Flat if cpus.len() <= NEAR_TEAM => Lines::Groups(vec![(0..cpus.len()).collect()]),
-            Shape::Flat => Lines::Flat,
+            Shape::Flat => Lines::Groups(tree(cpus, TOGETHER)),
             Shape::Cluster => Lines::Groups(tree(cpus, BY_CLUSTER)),
             Shape::Node => Lines::Groups(tree(cpus, BY_NODE)),
             Shape::Linear => Lines::Linear,
@@ -79,8 +76,7 @@ impl Protocol {
     /// In whose cache each line lies at first.
     pub(super) fn owners(&self) -> Vec<usize> {
         match &self.lines {
-            Lines::Groups(groups) => groups.iter().map(|group| group[0]).collect(),
-            Lines::Flat => vec![0; 2],
+            Lines::Groups(groups) => groups.iter().flat_map(|group| [group[0]; 2]).collect(),
             Lines::Linear => (1..self.places.len()).collect(),
             Lines::Counter => vec![0; 3],
         }
@@ -92,11 +88,11 @@ impl Protocol {
         match &self.lines {
             Lines::Groups(_) => {
                 let Place { heads, led_in } = &self.places[member];
-                steps.extend(led_in.map(|group| Step::Await(Words(group).start(), epoch)));
-                steps.extend(heads.iter().rev().map(|group| Step::Store(Words(*group).start(), epoch)));
+                steps.extend(led_in.map(|group| Step::Await(signal(group).start(), epoch)));
+                steps.extend(heads.iter().rev().map(|group| Step::Store(signal(*group).start(), epoch)));
             }
-            Lines::Flat | Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
-            Lines::Flat | Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
+            Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
+            Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
             Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Store(flag.start(), epoch))),
             Lines::Linear => steps.push(Step::Await(Words(member - 1).start(), epoch)),
         }
@@ -109,11 +105,10 @@ impl Protocol {
             Lines::Groups(groups) => {
                 let Place { heads, led_in } = &self.places[member];
                 let others = |group: usize| groups[group].len() as u64 - 1;
-                steps.extend(heads.iter().map(|group| Step::Await(Words(*group).left(), epoch * others(*group))));
-                steps.extend(led_in.map(|group| Step::Add(Words(group).left())));
+                let left = |group: usize| muster(groups, group).left();
+                steps.extend(heads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
+                steps.extend(led_in.map(|group| Step::Add(left(group))));
             }
-            Lines::Flat if queen => steps.push(Step::Await(Words(1).left(), epoch * bees)),
-            Lines::Flat => steps.push(Step::Add(Words(1).left())),
             Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Await(flag.left(), epoch))),
             Lines::Linear => steps.push(Step::Store(Words(member - 1).left(), epoch)),
             Lines::Counter if queen => steps.push(Step::Await(Words(2).start(), epoch)),
@@ -130,10 +125,8 @@ impl Protocol {
     /// Barrier number `count`, which counts from 1.
     pub(super) fn barrier(&self, member: usize, count: u64, steps: &mut Vec<Step>) {
         let (queen, team) = (member == 0, self.places.len() as u64);
-        let meet = |line: usize, goal: u64| [Step::Add(Words(line).arrivals()), Step::Await(Words(line).arrivals(), goal)];
         match &self.lines {
             Lines::Groups(groups) => self.barrier_of_groups(groups, member, count, steps),
-            Lines::Flat => steps.extend(meet(1, count * team)),
             Lines::Linear if queen => {
                 steps.extend(self.flags().map(|flag| Step::Await(flag.arrivals(), count)));
                 steps.extend(self.flags().map(|flag| Step::Store(flag.start(), count)));
@@ -154,20 +147,31 @@ impl Protocol {
     fn barrier_of_groups(&self, groups: &[Group], member: usize, count: u64, steps: &mut Vec<Step>) {
         let Place { heads, led_in } = &self.places[member];
         let goal = |group: usize| count * groups[group].len() as u64;
+        let arrivals = |group: usize| muster(groups, group).arrivals();
         // With nobody above, the queen's topmost group is one in which she is as all others.
         let (meeting, below) = match (led_in, heads.split_last()) {
             (None, Some((top, below))) => (*top, below),
             (Some(group), _) => (*group, heads.as_slice()),
             (None, None) => return,
         };
-        steps.extend(below.iter().map(|group| Step::Await(Words(*group).arrivals(), goal(*group) - 1)));
-        steps.extend([Step::Add(Words(meeting).arrivals()), Step::Await(Words(meeting).arrivals(), goal(meeting))]);
-        steps.extend(below.iter().rev().map(|group| Step::Add(Words(*group).arrivals())));
+        steps.extend(below.iter().map(|group| Step::Await(arrivals(*group), goal(*group) - 1)));
+        steps.extend([Step::Add(arrivals(meeting)), Step::Await(arrivals(meeting), goal(meeting))]);
+        steps.extend(below.iter().rev().map(|group| Step::Add(arrivals(*group))));
     }
 
     fn flags(&self) -> impl Iterator<Item = Words> {
         (0..self.places.len() - 1).map(Words)
     }
+}
+
+/// The line in which a group starts.
+fn signal(group: usize) -> Words {
+    Words(2 * group)
+}
+
+/// The line in which it meets, and ends a region.
+fn muster(groups: &[Group], group: usize) -> Words {
+    Words(2 * group + usize::from(groups[group].len() > NEAR))
 }
 
 #[cfg(test)]
@@ -181,9 +185,12 @@ mod tests {
     }
 
     #[test]
-    fn a_small_flat_team_meets_where_it_starts() {
-        assert_eq!(Protocol::new(Shape::Flat, &cpus(4), 0).owners(), [0]);
-        assert_eq!(Protocol::new(Shape::Flat, &cpus(5), 0).owners(), [0, 0]);
+    fn a_small_group_meets_where_it_starts() {
+        for (team, line) in [(4, 0), (5, 1)] {
+            let mut end = Vec::new();
+            Protocol::new(Shape::Flat, &cpus(team), 0).end(3, 1, &mut end);
+            assert_eq!(end, [Step::Add(Words(line).left())]);
+        }
     }
 
     #[test]
@@ -193,7 +200,7 @@ mod tests {
         protocol.start(4, 3, &mut start);
         protocol.end(4, 3, &mut end);
         protocol.barrier(4, 3, &mut barrier);
-        let (group, top) = (Words(1), Words(2));
+        let (group, top) = (Words(2), Words(4));
         assert_eq!(start, [Step::Await(top.start(), 3), Step::Store(group.start(), 3)]);
         assert_eq!(end, [Step::Await(group.left(), 9), Step::Add(top.left())]);
         let arrivals = [Step::Await(group.arrivals(), 11), Step::Add(top.arrivals()), Step::Await(top.arrivals(), 6)];

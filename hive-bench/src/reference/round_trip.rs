@@ -19,14 +19,14 @@ struct Ball(AtomicU64);
 /// Ends one poll before the next begins. A processor that has more of them under way when the line comes must throw them away, and a round trip takes half as long again.
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "std has no safe name for this instruction")]
-fn one_poll_at_a_time() {
+pub(super) fn one_poll_at_a_time() {
     // SAFETY: every x86-64 has it.
     unsafe { std::arch::x86_64::_mm_lfence() }
 }
 
 /// Elsewhere the processor's own hint, which on ARM does the same.
 #[cfg(not(target_arch = "x86_64"))]
-fn one_poll_at_a_time() {
+pub(super) fn one_poll_at_a_time() {
     std::hint::spin_loop();
 }
 
