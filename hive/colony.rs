@@ -128,7 +128,7 @@ impl Colony {
 
     /// Runs a region whose team is the caller alone.
     #[inline]
-    fn alone<P: Part>(self: &Arc<Self>, part: &P) {
+    pub(crate) fn alone<P: Part>(self: &Arc<Self>, part: &P) {
         let alone = Alone { colony: self, member: Member::alone(&self.crew) };
         part.run(&alone.member);
     }
@@ -313,7 +313,7 @@ impl Colony {
 }
 
 /// Applies, after a region however it ends, the resize that was asked for inside.
-struct AfterRegion<'c>(&'c Arc<Colony>);
+pub(crate) struct AfterRegion<'c>(pub(crate) &'c Arc<Colony>);
 
 impl Drop for AfterRegion<'_> {
     #[inline]

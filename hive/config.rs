@@ -17,6 +17,9 @@ const DEFAULT_MAX_BEES: usize = 1024;
 /// How long a waiting member polls before it sleeps, if nobody says otherwise.
 const DEFAULT_SPIN: Duration = Duration::from_micros(200);
 
+/// What threads are called if nobody says otherwise.
+pub(crate) const DEFAULT_NAME: &str = "hive-bee";
+
 /// Asks for a hive: see [`Hive::builder`].
 ///
 /// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN` and so on](crate#environment)), and what is not set
@@ -24,12 +27,12 @@ const DEFAULT_SPIN: Duration = Duration::from_micros(200);
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct Builder {
-    bees: Option<usize>,
-    max_bees: Option<usize>,
-    asked: Asked,
-    pin_queen: bool,
+    pub(crate) bees: Option<usize>,
+    pub(crate) max_bees: Option<usize>,
+    pub(crate) asked: Asked,
+    pub(crate) pin_queen: bool,
     spin: Option<Duration>,
-    thread_name: Option<String>,
+    pub(crate) thread_name: Option<String>,
     stack_size: Option<usize>,
     sleep: SleepProtocol,
     poll: Option<Duration>,
@@ -37,7 +40,7 @@ pub struct Builder {
     trace: Option<PathBuf>,
     handlers: Handlers,
     #[cfg(feature = "rayon")]
-    host_rayon: bool,
+    pub(crate) host_rayon: bool,
 }
 
 /// How bees without tasks go to sleep, and who is woken for new ones. See `docs/sleep.md`.
@@ -257,7 +260,7 @@ impl Builder {
         // An environment or a machine that asks for more than the program allows is no reason not to run.
         let bees = self.bees.unwrap_or(by_default.min(max_bees));
         check_sizes(bees, max_bees)?;
-        let name = self.thread_name.clone().unwrap_or_else(|| "hive-bee".to_owned());
+        let name = self.thread_name.clone().unwrap_or_else(|| DEFAULT_NAME.to_owned());
         if name.contains('\0') {
             return Err(BuildError(BuildProblem::ThreadName(name)));
         }

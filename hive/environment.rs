@@ -34,6 +34,7 @@ impl Environment {
             places: read(&variable, "HIVE_PLACES", &mut warnings, PlaceList::from_str),
             proc_bind: read(&variable, "HIVE_PROC_BIND", &mut warnings, ProcBind::from_str),
             shrink: read(&variable, "HIVE_SHRINK", &mut warnings, Shrink::from_str),
+            ..Asked::default()
         };
         let spin = read(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
         let trace = read(&variable, "HIVE_TRACE", &mut warnings, parse_trace);
@@ -95,7 +96,7 @@ mod tests {
     }
 
     fn is_empty(read: &Environment) -> bool {
-        let Environment { bees, asked: Asked { pin, places, proc_bind, shrink }, spin, trace, warnings: _ } = read;
+        let Environment { bees, asked: Asked { pin, places, proc_bind, shrink, .. }, spin, trace, warnings: _ } = read;
         let asked = pin.is_none() && places.is_none() && proc_bind.is_none() && shrink.is_none();
         asked && bees.is_none() && spin.is_none() && trace.is_none()
     }

@@ -40,3 +40,9 @@ pub mod from_rayon {}
 /// [`Hive::par_for_plan`](crate::Hive::par_for_plan), [`Hive::par_reduce_plan`](crate::Hive::par_reduce_plan), [`Bee::for_plan`](crate::Bee::for_plan), [`Parts::by_plan`](crate::Parts::by_plan),
 /// [`Hive::memory_node`](crate::Hive::memory_node), [`memory_nodes`](crate::memory_nodes), [`node_of`](crate::node_of), [`Place::node`](crate::Place::node), [`Schedule`](crate::Schedule).
 pub mod memory {}
+
+#[doc = include_str!("../docs/several-hives.md")]
+///
+/// # What this page names
+/// [`Hives`](crate::Hives), [`HivesBuilder`](crate::HivesBuilder), [`HivesBee`](crate::HivesBee), [`Hive`](crate::Hive), [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`Bee`](crate::Bee), [`PlaceUnit`](crate::PlaceUnit).
+pub mod several_hives {}

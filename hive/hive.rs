@@ -306,7 +306,7 @@ impl Hive {
 
 #[cold]
 #[track_caller]
-fn no_region(n: usize, error: &SpmdError) -> ! {
+pub(crate) fn no_region(n: usize, error: &SpmdError) -> ! {
     panic!("no region of {n}: {error}. (try_spmd returns this as an error.)")
 }
 

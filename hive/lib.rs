@@ -15,6 +15,7 @@
 //!   [`Bee::all_reduce`], [`Bee::single`] and so on. A [`Reduction`] says in its type how reproducible its result is.
 //! - [`Parts`] lends each member its part of a slice, to write to, and those of others to read; [`PerBee`] has a value for each.
 //! - [`Hive::alloc`] places memory on NUMA nodes, and a [`Plan`] says who owns what of it, for memory and loops alike: [`guides::memory`].
+//! - [`Hives`] are several, one for each NUMA node or package, and one team over all of them: [`guides::several_hives`].
 //! - [`hot`] keeps the members polling through a section of the program, [`relax`] sends them to sleep at once.
 //! - Between regions the same members run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`], [`broadcast`], [`install`].
 //! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its members are bound;
@@ -59,6 +60,7 @@ pub mod guides;
 mod habitat;
 mod handlers;
 mod hive;
+mod hives;
 mod hold;
 mod housing;
 mod loops;
@@ -96,6 +98,7 @@ pub use global::{
     scope, settle, spawn, spawn_on, spmd, spmd_map, stats, try_spmd,
 };
 pub use hive::Hive;
+pub use hives::{Hives, HivesBee, HivesBuilder};
 pub use loops::{Loop, Schedule, Tiles};
 pub use memory::{Move, Moves, NumaVec, Owner, Placement, Plan, memory_nodes, node_of};
 pub use reductions::{Fast, Fixed, Level, PerTeam, Reduction, Scan};

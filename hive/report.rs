@@ -9,7 +9,8 @@ use crate::config::Config;
 use crate::topology::{Machine, Source, Unit};
 use crate::trace::{Log, MOST_ENTRIES, Tracer};
 
-/// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::Hive::report); print it.
+/// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::Hive::report), and of several
+/// hives from [`Hives::report`](crate::Hives::report); print it.
 ///
 /// ```
 /// let report = hive::global().report();
@@ -25,6 +26,10 @@ pub struct Report {
 }
 
 impl Report {
+    pub(crate) fn new(lines: Vec<(&'static str, String)>, warnings: Vec<String>) -> Self {
+        Self { lines, warnings }
+    }
+
     pub(crate) fn of(colony: &Colony) -> Self {
         let mut lines = vec![
             ("hive", build_info().to_string()),
@@ -44,7 +49,7 @@ impl Report {
         } else {
             warnings.push("this process was forked from the one that made this hive, and has none of its threads".to_owned());
         }
-        Self { lines, warnings }
+        Self::new(lines, warnings)
     }
 
     /// What was not as it should be: values that were ignored, places that could not be had, things that could not be read.

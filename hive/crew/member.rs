@@ -107,6 +107,14 @@ impl<'c> Member<'c> {
         Account { team: self.team, base: self.base, passed: self.passed.get() }
     }
 
+    /// Lets the others go from the barriers of its region by unwinding, as a panic of this member would.
+    #[cold]
+    pub(crate) fn poison(&self) {
+        if self.team > 1 {
+            self.crew.poison(self.team);
+        }
+    }
+
     /// Waits for the whole team.
     ///
     /// # Panics

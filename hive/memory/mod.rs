@@ -9,6 +9,7 @@ mod plan;
 mod system;
 
 pub use moves::{Move, Moves, Owner};
+pub(crate) use nodes::local_to;
 pub use nodes::memory_nodes;
 pub use numa_vec::NumaVec;
 pub use placement::Placement;

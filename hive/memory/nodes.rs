@@ -28,7 +28,7 @@ pub fn memory_nodes() -> Vec<usize> {
 }
 
 /// The node that is local to all of these CPUs, which have the system's numbers.
-pub(super) fn local_to(cpus: &[usize]) -> Option<usize> {
+pub(crate) fn local_to(cpus: &[usize]) -> Option<usize> {
     let (first, others) = cpus.split_first()?;
     let node = source::local_to(*first)?;
     others.iter().all(|cpu| source::local_to(*cpu) == Some(node)).then_some(node)

@@ -14,6 +14,8 @@ pub(crate) struct Asked {
     pub(crate) places: Option<PlaceList>,
     pub(crate) proc_bind: Option<ProcBind>,
     pub(crate) shrink: Option<Shrink>,
+    /// Whether the places are in the order to shrink in already.
+    pub(crate) is_arranged: bool,
 }
 
 /// What members are bound to, and in which order.
@@ -65,7 +67,7 @@ impl Asked {
         let bind = self.proc_bind.or_else(|| environment.bind_beside(self.shrink, &mut warnings));
         let binding = self.binding(environment, bind, &mut warnings);
         let shrink = self.shrink.or(environment.shrink);
-        let in_order = binding.as_ref().is_none_or(Binding::has_hive_s_order);
+        let in_order = self.is_arranged || binding.as_ref().is_none_or(Binding::has_hive_s_order);
         if let (Some(shrink), Some(binding), false) = (shrink, &binding, in_order) {
             warnings.push(format!(
                 "the order to shrink in, {shrink}, has no effect: {binding} is an order of its own, or binds nobody"
@@ -140,6 +142,7 @@ mod tests {
             places: one.places.or(other.places),
             proc_bind: one.proc_bind.or(other.proc_bind),
             shrink: one.shrink.or(other.shrink),
+            is_arranged: one.is_arranged || other.is_arranged,
         }
     }
 
@@ -181,6 +184,8 @@ mod tests {
         let list = |text: &str| Asked { places: text.parse().ok(), ..Asked::default() };
         assert_eq!(effect(&both(list("{0},{1}"), shrunk(Shrink::Spread)), &Asked::default()).2, 1);
         assert_eq!(effect(&both(list("cores"), shrunk(Shrink::Spread)), &Asked::default()).2, 0);
+        let arranged = Asked { is_arranged: true, ..list("{0},{1}") };
+        assert_eq!(effect(&arranged, &shrunk(Shrink::Spread)).2, 0, "the order has had its effect");
         let cpus = Asked { pin: Some(Pin::Cpus(vec![1, 0])), ..Asked::default() };
         assert_eq!(effect(&cpus, &shrunk(Shrink::Spread)).2, 1);
     }

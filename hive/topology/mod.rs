@@ -28,12 +28,12 @@ pub(crate) use hwloc::nearest_node;
 pub(crate) use listed::Sharing;
 #[cfg(test)]
 pub(crate) use machine::RawCpu;
-pub(crate) use machine::{Machine, Source, Unit};
+pub(crate) use machine::{Cpu, Machine, Source, Unit};
 pub(crate) use mask::CpuMask;
 pub use order::Shrink;
 pub use place_list::{ParsePlacesError, PlaceList, PlaceUnit};
 pub use places::Place;
-pub(crate) use places::{Places, default_pin};
+pub(crate) use places::{PlaceError, Places, default_pin};
 pub use policy::{ParsePinError, ParsePolicyError, Pin};
 pub use proc_bind::ProcBind;
 pub(crate) use quota::{Quota, cpu_quota, usable_cpus};

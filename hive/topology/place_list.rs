@@ -74,7 +74,7 @@ impl PlaceUnit {
     }
 
     /// The machine's unit; none: a CPU by itself.
-    pub(super) fn unit(self) -> Option<Unit> {
+    pub(crate) fn unit(self) -> Option<Unit> {
         match self {
             Self::Threads => None,
             Self::Cores => Some(Unit::Core),
