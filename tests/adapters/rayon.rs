@@ -16,6 +16,7 @@ use common::sys::tid;
 use common::tasks::{Payload, assert_all_works, join_apart, whose};
 use common::{alone, assert_works, hush, task, until};
 use guest::{all_at_once, host, on_a_thread, sum, with_each_size};
+use hive::{Hives, PlaceUnit};
 
 #[test]
 fn rayon_and_regions_run_on_the_same_threads() {
@@ -26,6 +27,20 @@ fn rayon_and_regions_run_on_the_same_threads() {
         assert_eq!(hive.rayon(bees, || (rayon::current_num_threads(), rayon::current_thread_index())), (bees, Some(0)));
         let numbers = hive.spmd_map(bees, |_| rayon::current_thread_index());
         assert!(numbers.into_iter().eq((0..bees).map(Some)), "bee 1 is worker 1, and so on");
+    });
+}
+
+#[test]
+fn each_of_several_hives_has_a_pool_with_its_leader_in_it() {
+    in_own_process("each_of_several_hives_has_a_pool_with_its_leader_in_it", || {
+        let hives = Hives::builder().each(PlaceUnit::Threads).like(host(2)).build().unwrap();
+        let on_rayon = hives.on_each(|_, hive| hive.rayon(2, || (rayon::current_thread_index(), all_at_once(2))));
+        for (hive, (leader, threads)) in on_rayon.into_iter().enumerate() {
+            assert_eq!(leader, Some(0));
+            let members = hives.spmd_map(|bee| (bee.hive(), tid()));
+            let own = members.into_iter().filter(|(of, _)| *of == hive).map(|(_, thread)| thread);
+            assert_eq!(own.collect::<BTreeSet<_>>(), threads, "hive {hive}");
+        }
     });
 }
 

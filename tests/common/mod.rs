@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
+pub(crate) mod hives;
 pub(crate) mod ledger;
 pub(crate) mod process;
 pub(crate) mod sys;

@@ -1,0 +1,45 @@
+//! What the tests of several hives share.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use hive::{Hive, Hives};
+
+use super::process::in_own_process_with;
+
+/// Two nodes of two CPUs.
+pub(crate) const TWO_BY_TWO: &str = "pack:2 [numa(memory=1GB)] core:2 pu:1";
+
+/// Runs `part` in a process of its own, for which hwloc makes up a machine. Members are not really bound there.
+pub(crate) fn on(machine: &str, test: &str, variables: &[(&str, &str)], part: impl FnOnce()) {
+    let machine = [("HWLOC_SYNTHETIC", machine)];
+    in_own_process_with(test, &[&machine, variables].concat(), part);
+}
+
+/// Two hives of two members, who wait asleep, and two whose members poll: not for long, as there may be fewer CPUs than are made up.
+pub(crate) fn two_by_two() -> impl Iterator<Item = Hives> {
+    let spins = [Duration::ZERO, Duration::from_micros(100)];
+    spins.into_iter().map(|spin| Hives::builder().like(Hive::builder().spin(spin)).build().unwrap())
+}
+
+/// A region over all hives does what it should: each of `n` members runs once, and they meet at barriers.
+#[track_caller]
+pub(crate) fn assert_work(hives: &Hives, n: usize) {
+    let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
+    hives.spmd(|bee| {
+        assert_eq!(bee.count(), n);
+        for round in 1..=3 {
+            runs[bee.id()].fetch_add(1, Ordering::Relaxed);
+            bee.barrier();
+            assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == round), "barrier {round} of {n}: {runs:?}");
+            bee.barrier();
+        }
+    });
+    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} members: {runs:?}");
+}
+
+/// The CPUs of each hive's places.
+pub(crate) fn cpus(hives: &Hives) -> Vec<Vec<usize>> {
+    let of = |hive: &Hive| hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect();
+    hives.iter().map(of).collect()
+}

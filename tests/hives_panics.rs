@@ -1,0 +1,145 @@
+//! Panics in a region over several hives: whose reaches the caller, that nobody hangs, and that the hives are as good as before.
+
+#![cfg(all(target_os = "linux", feature = "hwloc"))]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::hives::{TWO_BY_TWO, assert_work, on, two_by_two};
+use common::{Gate, assert_says, hush, message_of, panic_of};
+use hive::Hives;
+
+#[test]
+fn a_panic_in_any_member_reaches_the_caller_and_nobody_hangs() {
+    on(TWO_BY_TWO, "a_panic_in_any_member_reaches_the_caller_and_nobody_hangs", &[], || {
+        hush("as expected");
+        for hives in two_by_two() {
+            for (who, barriers) in (0..4).flat_map(|who| (0..3).map(move |barriers| (who, barriers))) {
+                for reduces in [false, true] {
+                    let panic = panic_of(|| {
+                        hives.spmd(|bee| {
+                            for round in 0..4 {
+                                if bee.id() == who && round == barriers {
+                                    panic_any(who);
+                                }
+                                if reduces { _ = bee.all_reduce(round, usize::max) } else { bee.barrier() }
+                            }
+                            unreachable!("member {} has passed a barrier without member {who}", bee.id());
+                        });
+                    });
+                    assert_eq!(panic.downcast_ref(), Some(&who), "after {barriers} barriers");
+                    assert_work(&hives, 4);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn of_several_panics_the_lowest_member_s_reaches_the_caller() {
+    on(TWO_BY_TWO, "of_several_panics_the_lowest_member_s_reaches_the_caller", &[], || {
+        hush("as expected");
+        let hives = Hives::per_node().unwrap();
+        for who in 1_usize..16 {
+            let panic = panic_of(|| {
+                hives.spmd(|bee| {
+                    if who & (1 << bee.id()) != 0 {
+                        panic_any(bee.id());
+                    }
+                });
+            });
+            assert_eq!(panic.downcast_ref(), Some(&(who.trailing_zeros() as usize)), "members {who:b}");
+            let panic = panic_of(|| drop(hives.on_each(|number, _| panic_any(number))));
+            assert_eq!(panic.downcast_ref(), Some(&0_usize));
+        }
+        assert_work(&hives, 4);
+    });
+}
+
+#[test]
+fn a_broken_barrier_stays_broken_for_those_who_go_on() {
+    on(TWO_BY_TWO, "a_broken_barrier_stays_broken_for_those_who_go_on", &[], || {
+        hush("as expected");
+        for hives in two_by_two() {
+            for who in 0..4 {
+                let (broken, panicked) = (AtomicUsize::new(0), Gate::new());
+                let panic = panic_of(|| {
+                    hives.spmd(|bee| {
+                        if bee.id() == who {
+                            panicked.come();
+                            panic_any(who);
+                        }
+                        for _ in 0..3 {
+                            let met = catch_unwind(AssertUnwindSafe(|| bee.barrier()));
+                            broken.fetch_add(usize::from(met.is_err()), Ordering::Relaxed);
+                            let met = catch_unwind(AssertUnwindSafe(|| bee.local().barrier()));
+                            broken.fetch_add(usize::from(met.is_err()), Ordering::Relaxed);
+                        }
+                    });
+                });
+                assert_eq!(panic.downcast_ref(), Some(&who));
+                assert_eq!(broken.into_inner(), 3 * 3 * 2, "member {who} panicked");
+                assert_work(&hives, 4);
+            }
+        }
+    });
+}
+
+#[test]
+fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
+    /// Comes to barriers as it is dropped.
+    struct Coming<'b>(&'b hive::HivesBee<'b>);
+    impl Drop for Coming<'_> {
+        fn drop(&mut self) {
+            self.0.barrier();
+            self.0.barrier();
+        }
+    }
+    on(TWO_BY_TWO, "destructors_may_come_to_barriers_while_a_panic_goes_on", &[], || {
+        hush("as expected");
+        for hives in two_by_two() {
+            for who in 0..4 {
+                let passed: [_; 4] = std::array::from_fn(|_| AtomicUsize::new(0));
+                let panic = panic_of(|| {
+                    hives.spmd(|bee| {
+                        let _coming = Coming(bee);
+                        if bee.id() == who {
+                            // Its own destructor runs first, and may meet the others.
+                            panic_any(who);
+                        }
+                        for _ in 0..5 {
+                            bee.barrier();
+                            passed[bee.id()].fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                });
+                assert_eq!(panic.downcast_ref(), Some(&who));
+                // At the third it is missed, whoever of the others comes to it as she unwinds.
+                assert!(passed.iter().all(|passed| passed.load(Ordering::Relaxed) <= 2), "member {who}: {passed:?}");
+                assert_work(&hives, 4);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_hive_that_does_not_come_to_a_barrier_is_missed() {
+    on(TWO_BY_TWO, "a_hive_that_does_not_come_to_a_barrier_is_missed", &[], || {
+        hush("barrier");
+        for hives in two_by_two() {
+            for absent in 0..2 {
+                let message = message_of(|| {
+                    hives.spmd(|bee| {
+                        if bee.hive() != absent {
+                            bee.barrier();
+                        }
+                    });
+                });
+                assert_says(&message, &["barrier number 1", "all members must call barrier() equally often"]);
+                assert_work(&hives, 4);
+            }
+        }
+    });
+}
