@@ -141,6 +141,35 @@ fn a_member_s_part_is_what_it_reduces() {
 }
 
 #[test]
+fn blocks_that_are_reduced_elsewhere_combine_to_the_same_bits() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let x = adversarial(20_011);
+    for (len, most) in [(0, 256), (1, 256), (255, 256), (20_011, 256), (20_011, 1), (20_011, 7), (20_011, 4096)] {
+        let sum = Reduction::fixed(0.0, |a, b| a + b).blocks(most);
+        let total: f64 =
+            hive.par_reduce(5..5 + len, Schedule::Dynamic(2), &sum, |range| x[range.start - 5..range.end - 5].iter().sum());
+        // Three processes, the last of them first.
+        let of_process = |process| {
+            let own = sum.part(5..5 + len, process, 3);
+            let blocks: Vec<_> = sum.blocks_of(5..5 + len).filter(|block| own.contains(&block.start)).collect();
+            assert!(blocks.iter().all(|block| block.end <= own.end));
+            blocks.into_iter().map(|block| x[block.start - 5..block.end - 5].iter().sum()).collect()
+        };
+        let parts: Vec<Vec<f64>> = (0..3).rev().map(of_process).collect();
+        let combined = sum.combine(parts.into_iter().rev().flatten());
+        assert_eq!(combined.to_bits(), total.to_bits(), "{len} indices in up to {most} blocks");
+        assert_eq!(sum.blocks_of(5..5 + len).len(), most.min(len));
+    }
+}
+
+#[test]
+#[should_panic(expected = "65536 at most")]
+fn more_results_than_there_can_be_blocks_are_refused() {
+    Reduction::fixed(0, |a, b| a + b).combine(0..70_000);
+}
+
+#[test]
 fn operations_that_are_not_commutative_keep_their_order() {
     let _alone = alone();
     let hive = Hive::new(4).unwrap();

@@ -6,11 +6,15 @@ use std::ops::Range;
 
 use super::level::sealed::Cut;
 use super::level::{Fast, Fixed, Level, PerTeam};
+use super::tree::{Node, Nodes};
 use crate::loops::Schedule;
 use crate::split;
 
 /// Blocks of a [`Fixed`] reduction: enough for the largest teams to share out, few enough to cost nothing.
 const BLOCKS: usize = 256;
+
+/// More would be a mistake, and cost more than they bring.
+const MOST_BLOCKS: usize = 1 << 16;
 
 /// How to combine the values of many indices into one: a neutral value, an operation, and in its type how reproducible the result is: [`Fast`], [`PerTeam`] or [`Fixed`].
 ///
@@ -61,9 +65,51 @@ impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
     /// If `blocks` is 0 or above 65,536.
     #[track_caller]
     pub fn blocks(mut self, blocks: usize) -> Self {
-        assert!((1..=1 << 16).contains(&blocks), "a reduction of {blocks} blocks: from 1 to 65536 are possible");
+        assert!((1..=MOST_BLOCKS).contains(&blocks), "a reduction of {blocks} blocks: from 1 to {MOST_BLOCKS} are possible");
         self.blocks = blocks;
         self
+    }
+
+    /// The blocks that `range` is cut into, in order; none is empty. Their lengths differ by at most one. For programs that reduce the blocks somewhere else, and [`combine`](Self::combine) the results.
+    pub fn blocks_of(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<T, F> {
+        let blocks = self.blocks.min(range.len());
+        (0..blocks).map(move |block| split::block(range.clone(), block, blocks))
+    }
+
+    /// The result for a whole range, from the results of all its [`blocks`](Self::blocks_of) in their order; of none, the neutral value.
+    ///
+    /// Bit by bit what [`par_reduce`](crate::Hive::par_reduce) comes to over that range, wherever the blocks were reduced. So several processes, each with some of the blocks, come to what one
+    /// would have come to:
+    ///
+    /// ```
+    /// use hive::{Reduction, Schedule};
+    ///
+    /// let sum = Reduction::fixed(0.0, |a, b| a + b);
+    /// let x: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
+    /// let own = |process| {
+    ///     // Whole blocks, by `part`. Each process could have its part of `x` only.
+    ///     let own = sum.part(0..x.len(), process, 3);
+    ///     let blocks = sum.blocks_of(0..x.len()).filter(move |block| own.contains(&block.start));
+    ///     blocks.map(|block| x[block].iter().sum()).collect::<Vec<f64>>()
+    /// };
+    /// let gathered = [own(0), own(1), own(2)].concat();
+    /// let alone: f64 = hive::par_reduce(0..x.len(), Schedule::Static, &sum, |range| x[range].iter().sum());
+    /// assert_eq!(sum.combine(gathered).to_bits(), alone.to_bits());
+    /// ```
+    ///
+    /// # Panics
+    /// If there are more than 65,536 results.
+    #[track_caller]
+    pub fn combine(&self, results: impl IntoIterator<Item = T>) -> T
+    where
+        T: Clone,
+    {
+        let mut nodes = Nodes::new();
+        for (block, result) in results.into_iter().enumerate() {
+            assert!(block < MOST_BLOCKS, "more results than a reduction has blocks: {MOST_BLOCKS} at most");
+            nodes.push(Node::leaf(block as u32, result), &self.op);
+        }
+        nodes.combine(&self.op).unwrap_or_else(|| self.neutral.clone())
     }
 }
 
