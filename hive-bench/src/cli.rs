@@ -10,6 +10,8 @@ use crate::compare;
 use crate::generate::Generate;
 use crate::latency;
 use crate::model;
+#[cfg(feature = "mpi")]
+use crate::mpi;
 #[cfg(feature = "hwloc")]
 use crate::numa;
 use crate::options::Protocol;
@@ -83,6 +85,11 @@ pub(crate) enum Command {
     /// Measure what it costs that memory, or the rest of a team, is on another NUMA node
     #[cfg(feature = "hwloc")]
     Numa(numa::Arguments),
+    /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
+    ///
+    /// Exit codes: 0 fine, 1 the method broke down or --check found a bit that differs, 2 bad usage. docs/beyond-one-machine.md says how to run it.
+    #[cfg(feature = "mpi")]
+    Mpi(mpi::Arguments),
     /// Measure one thing.
     #[command(hide = true)]
     Child { job: String },

@@ -17,6 +17,8 @@ mod list;
 mod machine;
 mod matrix;
 mod model;
+#[cfg(feature = "mpi")]
+mod mpi;
 #[cfg(feature = "hwloc")]
 mod numa;
 mod options;
@@ -72,6 +74,8 @@ fn main() -> ExitCode {
         Some(Command::Trace(arguments)) => trace::main(&arguments),
         Some(Command::Model(arguments)) => model::main(&arguments),
         Some(Command::Latency(arguments)) => latency::main(&arguments),
+        #[cfg(feature = "mpi")]
+        Some(Command::Mpi(arguments)) => mpi::main(&arguments),
         #[cfg(feature = "hwloc")]
         Some(Command::Numa(arguments)) => numa::main(&arguments),
         #[cfg(feature = "hwloc")]

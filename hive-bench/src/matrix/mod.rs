@@ -15,4 +15,6 @@ pub(crate) use csr::{Csr, Entry};
 pub(crate) use header::Symmetry;
 pub(crate) use problems::{Laplacian, RandomGraph};
 pub(crate) use read::{Loaded, file};
+#[cfg(feature = "mpi")]
+pub(crate) use read::{SomeRows, rows_of_file};
 pub(crate) use write::coordinates;

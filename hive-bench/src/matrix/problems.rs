@@ -2,6 +2,8 @@
 //! diagonal and what lies below it, in the order of rows.
 
 use std::collections::HashSet;
+#[cfg(any(test, feature = "mpi"))]
+use std::ops::Range;
 
 use super::{Csr, Entry, Symmetry, memory};
 
@@ -45,6 +47,22 @@ impl Laplacian {
         let entries: Vec<Entry> = self.entries().collect();
         let rows = self.rows() as usize;
         Csr::from_entries(rows, rows, Symmetry::Symmetric, &entries)
+    }
+
+    /// Some rows, numbered from zero, with all columns.
+    #[cfg(any(test, feature = "mpi"))]
+    pub(crate) fn some_rows(self, wanted: Range<u32>) -> Csr {
+        let (side, last) = (self.side, self.rows() - 1);
+        let of_row = |row: u32| {
+            let neighbour = |there: bool, column: u32| there.then_some((column, -1.0));
+            let before =
+                [neighbour(row >= side, row.wrapping_sub(side)), neighbour(!row.is_multiple_of(side), row.wrapping_sub(1))];
+            let after = [neighbour(row % side < side - 1, row + 1), neighbour(last - row >= side, row.saturating_add(side))];
+            before.into_iter().flatten().chain([(row, 4.0)]).chain(after.into_iter().flatten())
+        };
+        let entry = |row: u32| of_row(row).map(move |(column, value)| Entry { row: row - wanted.start, column, value });
+        let entries: Vec<Entry> = wanted.clone().flat_map(entry).collect();
+        Csr::from_entries(wanted.len(), self.rows() as usize, Symmetry::General, &entries)
     }
 }
 
@@ -129,6 +147,21 @@ mod tests {
             assert_eq!(laplacian.matrix().nonzeros() as u32, 5 * side * side - 4 * side);
         }
         assert_eq!(Laplacian::new(Laplacian::LARGEST_SIDE).rows(), 0xfffe_0001);
+    }
+
+    #[test]
+    fn some_rows_are_those_of_the_whole() {
+        for side in [1, 2, 3, 7] {
+            let laplacian = Laplacian::new(side);
+            let whole: Vec<_> = laplacian.matrix().entries().collect();
+            let rows = laplacian.rows();
+            for some in [0..rows, 0..rows / 3, rows / 3..rows, rows..rows] {
+                let matrix = laplacian.some_rows(some.clone());
+                assert_eq!((matrix.rows(), matrix.columns()), (some.len(), rows as usize));
+                let expected = whole.iter().filter(|entry| some.contains(&entry.row));
+                assert!(matrix.entries().map(|entry| Entry { row: entry.row + some.start, ..entry }).eq(expected.copied()));
+            }
+        }
     }
 
     #[test]

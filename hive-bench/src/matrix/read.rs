@@ -5,6 +5,8 @@
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
+#[cfg(any(test, feature = "mpi"))]
+use std::ops::Range;
 use std::path::Path;
 
 use flate2::bufread::MultiGzDecoder;
@@ -20,22 +22,70 @@ pub(crate) struct Loaded {
     pub(crate) symmetry: Symmetry,
 }
 
+/// Some rows of a matrix, numbered from zero, and what its file says of the whole.
+#[derive(Debug, PartialEq)]
+#[cfg(any(test, feature = "mpi"))]
+pub(crate) struct SomeRows {
+    /// Has all columns of the whole.
+    pub(crate) matrix: Csr,
+    pub(crate) rows_of_whole: usize,
+    pub(crate) symmetry: Symmetry,
+}
+
 /// Reads a file; whether it is compressed is told by its first bytes, not by its name. An error names the file and the line, what is
 /// there and what should be.
 pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
+    read_by(path, |source| text(source, memory::available()))
+}
+
+/// Reads a file and keeps some of the rows: those that `wanted` says, when it is told how many there are.
+#[cfg(feature = "mpi")]
+pub(crate) fn rows_of_file(path: &Path, wanted: impl FnOnce(usize) -> Range<usize>) -> Result<SomeRows, String> {
+    read_by(path, |source| rows_of_text(source, wanted, memory::available()))
+}
+
+/// Opens a file, and has `text` read what is in it.
+fn read_by<T>(path: &Path, text: impl FnOnce(Box<dyn BufRead>) -> Result<T, Fault>) -> Result<T, String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
     let mut source = BufReader::new(file);
     let begin = source.fill_buf().map_err(|error| format!("{name}: cannot be read: {error}"))?;
     let compressed = begin.starts_with(&[0x1f, 0x8b]);
-    let memory = memory::available();
-    let loaded = if compressed { text(BufReader::new(MultiGzDecoder::new(source)), memory) } else { text(source, memory) };
-    loaded.map_err(|fault| format!("{name}, {fault}"))
+    let source: Box<dyn BufRead> =
+        if compressed { Box::new(BufReader::new(MultiGzDecoder::new(source))) } else { Box::new(source) };
+    text(source).map_err(|fault| format!("{name}, {fault}"))
 }
 
 /// Reads a text with no more than `memory` bytes.
 fn text(source: impl BufRead, memory: u64) -> Result<Loaded, Fault> {
     let mut lines = Lines::new(source);
+    let (header, size) = head(&mut lines)?;
+    size.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
+    let entries = all_entries(&mut lines, header, size)?;
+    Ok(Loaded { matrix: Csr::from_entries(size.rows, size.columns, header.symmetry, &entries), symmetry: header.symmetry })
+}
+
+/// Reads a text and keeps some of the rows. How much memory their entries take is not known before.
+#[cfg(any(test, feature = "mpi"))]
+fn rows_of_text(source: impl BufRead, wanted: impl FnOnce(usize) -> Range<usize>, memory: u64) -> Result<SomeRows, Fault> {
+    let mut lines = Lines::new(source);
+    let (header, size) = head(&mut lines)?;
+    let rows = wanted(size.rows);
+    let least = Size { rows: rows.len(), columns: 0, entries: 0 };
+    least.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
+    let mut kept = Vec::new();
+    each_entry(&mut lines, header, size, |entry| {
+        // In the order in which the whole matrix would have them, so that those of one place are added up in the same order.
+        let both = [Some(entry), header.symmetry.image(entry)];
+        let own = both.into_iter().flatten().filter(|entry| rows.contains(&(entry.row as usize)));
+        kept.extend(own.map(|entry| Entry { row: entry.row - rows.start as u32, ..entry }));
+    })?;
+    let matrix = Csr::from_entries(rows.len(), size.columns, Symmetry::General, &kept);
+    Ok(SomeRows { matrix, rows_of_whole: size.rows, symmetry: header.symmetry })
+}
+
+/// The header, and the line with the size.
+fn head(lines: &mut Lines<impl BufRead>) -> Result<(Header, Size), Fault> {
     let header = match lines.next()? {
         Some(line) => Header::parse(line),
         None => Err(Wrong::new("an empty file", Header::FORM)),
@@ -45,10 +95,7 @@ fn text(source: impl BufRead, memory: u64) -> Result<Loaded, Fault> {
         Some(line) => Size::parse(line, header.symmetry),
         None => Err(Wrong::new("the end of the file", SIZE_FORM)),
     };
-    let size =
-        size.and_then(|size| size.fits_into(header.symmetry, memory).map(|()| size)).map_err(|wrong| lines.fault(&wrong))?;
-    let entries = all_entries(&mut lines, header, size)?;
-    Ok(Loaded { matrix: Csr::from_entries(size.rows, size.columns, header.symmetry, &entries), symmetry: header.symmetry })
+    Ok((header, size.map_err(|wrong| lines.fault(&wrong))?))
 }
 
 /// What the line after the header says.
@@ -99,27 +146,35 @@ impl Size {
 }
 
 fn all_entries(lines: &mut Lines<impl BufRead>, header: Header, size: Size) -> Result<Vec<Entry>, Fault> {
-    let announced_on = lines.number();
-    let announced = || format!("the {} that line {announced_on} announces", size.entries);
     let mut entries = Vec::new();
     let reserved = entries.try_reserve_exact(size.entries);
     reserved
         .map_err(|_| lines.fault(&Wrong::new(format!("{} entries", size.entries), "fewer: memory for them cannot be had")))?;
+    each_entry(lines, header, size, |entry| entries.push(entry))?;
+    Ok(entries)
+}
+
+/// Hands all entries to `take`, as many as the size says.
+fn each_entry(lines: &mut Lines<impl BufRead>, header: Header, size: Size, mut take: impl FnMut(Entry)) -> Result<(), Fault> {
+    let announced_on = lines.number();
+    let announced = || format!("the {} that line {announced_on} announces", size.entries);
+    let mut count = 0;
     while let Some(line) = lines.next_of_content()? {
-        if entries.len() == size.entries {
+        if count == size.entries {
             let found = format!("{} after the last entry", shown(line));
             return Err(lines.fault(&Wrong::new(found, format!("no more than {}", announced()))));
         }
         match entry(line, header, size) {
-            Ok(entry) => entries.push(entry),
+            Ok(entry) => take(entry),
             Err(wrong) => return Err(lines.fault(&wrong)),
         }
+        count += 1;
     }
-    if entries.len() < size.entries {
-        let found = format!("the end of the file after {} entries", entries.len());
+    if count < size.entries {
+        let found = format!("the end of the file after {count} entries");
         return Err(lines.fault(&Wrong::new(found, announced())));
     }
-    Ok(entries)
+    Ok(())
 }
 
 fn entry(line: &[u8], header: Header, size: Size) -> Result<Entry, Wrong> {

@@ -37,7 +37,11 @@ pub(crate) struct Scalars {
 impl Scalars {
     /// At the beginning, where the residual is `b`.
     fn of(b: &[f64]) -> Self {
-        let rr: f64 = b.iter().map(|b| b * b).sum();
+        Self::begin(b.iter().map(|b| b * b).sum())
+    }
+
+    /// At the beginning, where `r . r` is this.
+    pub(crate) const fn begin(rr: f64) -> Self {
         // What overflows at once is not solved.
         Self { done: 0, rr, solved: if rr.is_finite() { rr * 1e-40 } else { 0.0 } }
     }
@@ -204,7 +208,7 @@ impl Shares<'_> {
 
 /// `x += step p`.
 #[inline(never)]
-fn add(x: &mut [f64], step: f64, p: &[f64]) {
+pub(crate) fn add(x: &mut [f64], step: f64, p: &[f64]) {
     for (x, p) in x.iter_mut().zip(p) {
         *x += step * p;
     }
@@ -212,7 +216,7 @@ fn add(x: &mut [f64], step: f64, p: &[f64]) {
 
 /// `p = r + kept p`.
 #[inline(never)]
-fn redirect(p: &mut [f64], r: &[f64], kept: f64) {
+pub(crate) fn redirect(p: &mut [f64], r: &[f64], kept: f64) {
     for (p, r) in p.iter_mut().zip(r) {
         *p = r + kept * *p;
     }

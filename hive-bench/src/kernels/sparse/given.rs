@@ -69,15 +69,21 @@ fn read(file: &Path, solve: bool) -> Result<Csr, String> {
         return Err(format!("{name}: children cannot be told of a name that is not Unicode; give it another"));
     }
     let Loaded { matrix, symmetry } = matrix::file(file)?;
-    let why_not = match (matrix.rows(), matrix.columns()) {
-        _ if !solve => return Ok(matrix),
-        (rows, columns) if rows != columns => format!("a square matrix, and this has {rows} rows and {columns} columns"),
-        _ if symmetry != Symmetry::Symmetric => {
-            format!("a matrix that its file says is symmetric, and this is {}", symmetry.name())
-        }
-        _ => return Ok(matrix),
-    };
-    Err(format!("{name}: cg needs {why_not}; --case spmv takes any"))
+    match fit_for_cg(matrix.rows(), matrix.columns(), symmetry) {
+        Err(why_not) if solve => Err(format!("{name}: {why_not}; --case spmv takes any")),
+        _ => Ok(matrix),
+    }
+}
+
+/// Whether conjugate gradients can be asked of a matrix, as far as its size and its file say.
+pub(crate) fn fit_for_cg(rows: usize, columns: usize, symmetry: Symmetry) -> Result<(), String> {
+    if rows != columns {
+        return Err(format!("cg needs a square matrix, and this has {rows} rows and {columns} columns"));
+    }
+    if symmetry != Symmetry::Symmetric {
+        return Err(format!("cg needs a matrix that its file says is symmetric, and this is {}", symmetry.name()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

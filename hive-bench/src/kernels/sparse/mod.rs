@@ -10,6 +10,10 @@ mod placed;
 mod spmv;
 
 pub(crate) use cg::{Scalars, System};
+#[cfg(feature = "mpi")]
+pub(crate) use cg::{add, redirect};
 pub(crate) use given::Given;
+#[cfg(feature = "mpi")]
+pub(crate) use given::fit_for_cg;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;

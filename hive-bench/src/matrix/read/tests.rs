@@ -198,6 +198,19 @@ fn sums(entries: impl IntoIterator<Item = Entry>) -> BTreeMap<(u32, u32), u64> {
     sums.into_iter().map(|(place, sum)| (place, sum.to_bits())).collect()
 }
 
+#[test]
+fn mistakes_in_rows_that_are_not_wanted_are_told() {
+    let of = |text: &str| super::rows_of_text(text.as_bytes(), |_| 0..1, MEMORY).map_err(|fault| fault.to_string());
+    let error = of(&format!("{GENERAL}3 3 2\n1 1 1\n3 4 1\n")).unwrap_err();
+    assert!(error.contains("line 4") && error.contains("a column from 1 to 3"), "{error}");
+    let error = of(&format!("{GENERAL}3 3 2\n3 1 1\n")).unwrap_err();
+    assert!(error.contains("after 1 entries"), "{error}");
+    let error = super::rows_of_text(format!("{GENERAL}4000000000 1 1\n1 1 1\n").as_bytes(), |all| 0..all, MEMORY)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("4000000000 rows"), "{error}");
+}
+
 proptest! {
     #[test]
     fn what_is_written_is_read((rows, columns, entries) in some_entries()) {
@@ -217,6 +230,23 @@ proptest! {
         let loaded = super::text(&written(side, side, symmetry, &entries)[..], MEMORY).unwrap();
         let both = entries.iter().flat_map(|&entry| [Some(entry), symmetry.image(entry)]).flatten();
         prop_assert_eq!(by_place(&loaded.matrix), sums(both));
+    }
+
+    #[test]
+    fn some_rows_are_those_of_the_whole((side, _, mut entries) in some_entries(), symmetric: bool, cuts: [u32; 2]) {
+        let symmetry = if symmetric { Symmetry::Symmetric } else { Symmetry::General };
+        entries.retain(|entry| entry.row < side && entry.column < side && (!symmetric || entry.column <= entry.row));
+        let (text, mut cuts) = (written(side, side, symmetry, &entries), cuts.map(|cut| cut % (side + 1)));
+        cuts.sort_unstable();
+        let whole = super::text(&text[..], MEMORY).unwrap().matrix;
+        for rows in [0..cuts[0], cuts[0]..cuts[1], cuts[1]..side] {
+            let some = super::rows_of_text(&text[..], |_| rows.start as usize..rows.end as usize, MEMORY).unwrap();
+            prop_assert_eq!((some.rows_of_whole, some.symmetry), (side as usize, symmetry));
+            let expected = whole.entries().filter(|entry| rows.contains(&entry.row));
+            let bits = |entry: Entry| (entry.row, entry.column, entry.value.to_bits());
+            let shifted = some.matrix.entries().map(|entry| bits(Entry { row: entry.row + rows.start, ..entry }));
+            prop_assert_eq!(shifted.collect::<Vec<_>>(), expected.map(bits).collect::<Vec<_>>());
+        }
     }
 
     #[test]

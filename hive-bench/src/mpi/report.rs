@@ -1,0 +1,62 @@
+//! What is printed of a run, by the first rank.
+
+use std::fmt::Write;
+use std::time::Duration;
+
+use hive::Pin;
+
+use super::mask::Mask;
+use super::{Setting, Solver};
+use crate::kernels::kernel::checksum;
+
+/// How long the steps took on one rank.
+pub(super) struct Took {
+    pub(super) steps: u32,
+    pub(super) all: Duration,
+    /// For other ranks.
+    pub(super) waiting: Duration,
+}
+
+/// Prints a few lines for each rank, and the answer. All ranks must call it.
+pub(super) fn print(setting: Setting<'_>, name: &str, mask: &Mask, solver: &impl Solver, took: &Took, sums: &[f64]) {
+    let ranks = setting.ranks;
+    let lines = ranks.gather(lines(setting, mask, solver, took).as_bytes());
+    let longest = ranks.gather(&[took.all.as_secs_f64() / f64::from(took.steps)]);
+    let members = ranks.gather(&[setting.hive.bees() as u64]);
+    let blocks = ranks.gather(&checksums(solver));
+    let (Some(lines), Some(longest), Some(members), Some(blocks)) = (lines, longest, members, blocks) else { return };
+    print!("{}", String::from_utf8_lossy(&lines));
+    let longest = Duration::from_secs_f64(longest.into_iter().fold(0.0, f64::max));
+    let (count, members) = (ranks.count(), members.iter().sum::<u64>());
+    println!("{name}, ranks: {count}, members: {members}, steps: {}, {longest:.1?} each", took.steps);
+    let last = sums.last().copied().unwrap_or_default();
+    println!("last sum: {last:e} (bits {:016x})", last.to_bits());
+    println!("answer: checksum {:016x}", checksum(blocks.into_iter()));
+}
+
+/// Of this rank: who it is, its rows and times, and what its hive says of itself.
+fn lines(setting: Setting<'_>, mask: &Mask, solver: &impl Solver, took: &Took) -> String {
+    let (ranks, own, steps) = (setting.ranks, solver.rows().own(), took.steps);
+    let cpus = Pin::Cpus(mask.cpus.clone());
+    let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
+    let (rank, count, machine) = (ranks.rank(), ranks.count(), ranks.machine());
+    let mut text =
+        format!("rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; members: {}; rows {own:?}; ", setting.hive.bees());
+    let (each, waiting) = (took.all / steps, took.waiting / steps);
+    // A string takes whatever is written to it.
+    let _ = writeln!(text, "{each:.1?} a step, {waiting:.1?} of it waiting for other ranks");
+    setting.hive.report().to_string().lines().for_each(|line| {
+        let _ = writeln!(text, "    {line}");
+    });
+    text
+}
+
+/// A checksum for each block of rows: they are the same whichever rank has it.
+fn checksums(solver: &impl Solver) -> Vec<u64> {
+    let (rows, answer) = (solver.rows(), solver.answer());
+    let width = answer.len() / rows.own().len().max(1);
+    let of_block = |block: &std::ops::Range<usize>| {
+        checksum(answer[block.start * width..block.end * width].iter().map(|value| value.to_bits()))
+    };
+    rows.blocks().iter().map(of_block).collect()
+}
