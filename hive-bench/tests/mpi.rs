@@ -6,6 +6,7 @@ mod common;
 mod files;
 
 use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use common::{hive_bench, refused, stderr, stdout};
 use files::Files;
@@ -26,6 +27,9 @@ fn mpirun(ranks: usize, options: &[&str], arguments: &[&str]) -> Option<Output> 
     ["HIVE_NUM_BEES", "HIVE_PIN", "HIVE_PLACES", "HIVE_PROC_BIND", "HIVE_SPIN"].iter().for_each(|name| {
         command.env_remove(name);
     });
+    // One at a time: each is several processes, which have two CPUs or so among them.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let output = command.output().expect("timeout starts");
     // What timeout says of a program that is not there.
     if output.status.code() == Some(127) {
