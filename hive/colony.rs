@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::config::{Config, SleepProtocol};
-use crate::crew::{Crew, Hand, Life, Member, Part, Sleep, Turned};
+use crate::crew::{Crew, Hand, Life, Member, Part, Shape, Sleep, Turned};
 use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
 use crate::fork;
 use crate::frame;
@@ -17,6 +17,7 @@ use crate::pin::{self, PinError};
 use crate::rehearsal;
 use crate::seats::Seats;
 use crate::semaphore::Semaphore;
+use crate::shaping::Shaping;
 use crate::signal_mask;
 use crate::stats::{Counts, Stats};
 use crate::tasks;
@@ -34,6 +35,7 @@ pub(crate) struct Colony {
     pub(crate) config: Config,
     pub(crate) habitat: Habitat,
     pub(crate) housing: Housing,
+    pub(crate) shaping: Shaping,
     /// The process that the threads belong to: see `fork.rs`.
     generation: u32,
     /// The size asked for from inside the region that is on, which the hive gets when that ends. 0: none. (A region whose team is its
@@ -58,13 +60,16 @@ impl Colony {
         };
         let policy = WaitPolicy::new(config.spin, config.poll, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         let stage = rehearsal::stage(&housing, config.bees);
-        let crew = Crew::new(config.max_bees, policy, stage, sleep, housing.neighbours(config.max_bees));
+        let shaping = Shaping::of(&config, &habitat, &housing);
+        let shape = Shape::new(shaping.shape, &housing.addresses(config.max_bees), config.max_bees);
+        let crew = Crew::new(config.max_bees, policy, stage, sleep, housing.neighbours(config.max_bees), shape);
         let crew = if config.watchdog.is_some() { crew.watched() } else { crew };
         Arc::new(Self {
             crew: if tracer.is_some() { crew.traced() } else { crew },
             config,
             habitat,
             housing,
+            shaping,
             generation: fork::generation(),
             postponed: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),

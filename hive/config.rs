@@ -4,7 +4,7 @@ use std::any::Any;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::crew::MAX_TEAM;
+use crate::crew::{BarrierShape, MAX_TEAM};
 use crate::environment::Environment;
 use crate::error::{BuildError, BuildProblem};
 use crate::handlers::{Handler, Handlers};
@@ -31,6 +31,7 @@ pub struct Builder {
     pub(crate) max_bees: Option<usize>,
     pub(crate) asked: Asked,
     pub(crate) pin_queen: bool,
+    barrier: Option<BarrierShape>,
     spin: Option<Duration>,
     pub(crate) thread_name: Option<String>,
     stack_size: Option<usize>,
@@ -130,6 +131,12 @@ impl Builder {
     /// The thread gets its mask back when the hive is dropped on it. Dropped on another thread, the hive leaves it bound.
     pub fn pin_queen(mut self, pin_queen: bool) -> Self {
         self.pin_queen = pin_queen;
+        self
+    }
+
+    /// In which groups members start and meet. Default: [`BarrierShape::Auto`].
+    pub fn barrier(mut self, shape: BarrierShape) -> Self {
+        self.barrier = Some(shape);
         self
     }
 
@@ -279,6 +286,7 @@ impl Builder {
             shrink: resolved.shrink,
             warnings: resolved.warnings,
             pin_queen: self.pin_queen,
+            barrier: self.barrier.or(environment.barrier).unwrap_or_default(),
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
             sleep: self.sleep,
             poll: self.poll,
@@ -318,6 +326,7 @@ pub(crate) struct Config {
     /// What was asked for and is not heard.
     pub(crate) warnings: Vec<String>,
     pub(crate) pin_queen: bool,
+    pub(crate) barrier: BarrierShape,
     pub(crate) spin: Duration,
     pub(crate) sleep: SleepProtocol,
     pub(crate) poll: Option<Duration>,

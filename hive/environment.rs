@@ -7,7 +7,7 @@ use std::process;
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::crew::MAX_TEAM;
+use crate::crew::{BarrierShape, MAX_TEAM};
 use crate::topology::{Asked, Pin, PlaceList, ProcBind, Shrink};
 
 /// The variables that are set and can be read.
@@ -16,6 +16,7 @@ pub(crate) struct Environment {
     pub(crate) bees: Option<usize>,
     pub(crate) asked: Asked,
     pub(crate) spin: Option<Duration>,
+    pub(crate) barrier: Option<BarrierShape>,
     pub(crate) trace: Option<PathBuf>,
     pub(crate) warnings: Vec<String>,
 }
@@ -37,8 +38,9 @@ impl Environment {
             ..Asked::default()
         };
         let spin = read(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
+        let barrier = read(&variable, "HIVE_BARRIER", &mut warnings, BarrierShape::from_str);
         let trace = read(&variable, "HIVE_TRACE", &mut warnings, parse_trace);
-        Self { bees, asked, spin, trace, warnings }
+        Self { bees, asked, spin, barrier, trace, warnings }
     }
 }
 
@@ -96,9 +98,9 @@ mod tests {
     }
 
     fn is_empty(read: &Environment) -> bool {
-        let Environment { bees, asked: Asked { pin, places, proc_bind, shrink, .. }, spin, trace, warnings: _ } = read;
+        let Environment { bees, asked: Asked { pin, places, proc_bind, shrink, .. }, spin, barrier, trace, warnings: _ } = read;
         let asked = pin.is_none() && places.is_none() && proc_bind.is_none() && shrink.is_none();
-        asked && bees.is_none() && spin.is_none() && trace.is_none()
+        asked && bees.is_none() && spin.is_none() && barrier.is_none() && trace.is_none()
     }
 
     #[test]
@@ -129,6 +131,7 @@ mod tests {
             ("HIVE_SHRINK", "most", "compact, spread or keep_nodes"),
             ("HIVE_SPIN", "200", "with its unit"),
             ("HIVE_SPIN", "", "with its unit"),
+            ("HIVE_BARRIER", "round", "flat, cluster, node or auto"),
             ("HIVE_TRACE", "", "name of a file"),
         ] {
             let read = environment(&[(name, value)]);

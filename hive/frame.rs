@@ -86,7 +86,7 @@ mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::time::Duration;
 
-    use crate::crew::{Neighbours, Sleep, Stage};
+    use crate::crew::{BarrierShape, Neighbours, Shape, Sleep, Stage};
     use crate::topology::CpuMask;
 
     use crate::wait::WaitPolicy;
@@ -94,7 +94,7 @@ mod tests {
     fn crew() -> Crew {
         {
             let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-            Crew::new(1, policy, Stage::new(1), Sleep::jec(), Neighbours::new(&[]))
+            Crew::new(1, policy, Stage::new(1), Sleep::jec(), Neighbours::new(&[]), Shape::new(BarrierShape::Flat, &[], 1))
         }
     }
 

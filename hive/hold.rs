@@ -108,7 +108,6 @@ impl Search {
             return Progress::GivenUp;
         }
         // No more than LONGEST_LAP for each lap: far from what the type holds.
-        // No more than LONGEST_LAP for each lap: far from what the type holds.
         self.least[self.hold] = self.least[self.hold].min(took.as_nanos() as u32);
         self.since = now;
         self.hold += 1;

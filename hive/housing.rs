@@ -49,9 +49,12 @@ impl Housing {
 
     /// Who of a hive's `members` is near to whom. Members beyond the CPUs that there are count as strangers: they share places with earlier ones.
     pub(crate) fn neighbours(&self, members: u32) -> Neighbours {
-        let address = |place: &Place| -> Address { [place.core(), place.cluster(), place.node()] };
-        let bound = (0..members as usize).map_while(|member| self.places.first_of(member));
-        Neighbours::new(&bound.map(address).collect::<Vec<_>>())
+        Neighbours::new(&self.addresses(members))
+    }
+
+    /// Where the first of a hive's `members` are bound: as many as have places that no earlier one has.
+    pub(crate) fn addresses(&self, members: u32) -> Vec<Address> {
+        (0..members as usize).map_while(|member| self.places.first_of(member)).map(address).collect()
     }
 
     /// The CPUs that bees of a hive of `members` have for their own.
@@ -80,6 +83,11 @@ impl Housing {
     pub(crate) fn move_out(&self, member: usize) {
         self.homeless.lock().unwrap_or_else(PoisonError::into_inner).insert(member);
     }
+}
+
+/// Where a member at `place` is.
+pub(crate) fn address(place: &Place) -> Address {
+    [place.core(), place.cluster(), place.node()]
 }
 
 fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Binding, Places, Option<String>), BuildError> {

@@ -27,6 +27,8 @@
 //! - `HIVE_PLACES`: places by OpenMP's grammar, such as `cores(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It goes before `HIVE_PIN`.
 //! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].
 //! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
+//! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: in which groups members start and meet; see [`BarrierShape`].
+//! - `HIVE_CACHE`: a directory for what `auto` has measured, by default `hive` in the user's cache directory; `off`: none.
 //! - `HIVE_SPIN`: how long a waiting member polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its members have done, when it is dropped or the process ends; `%p` in its name stands
 //!   for the number of the process; see [`Builder::trace`].
@@ -76,6 +78,7 @@ mod report;
 mod results;
 mod seats;
 mod semaphore;
+mod shaping;
 mod signal_mask;
 mod slices;
 mod split;
@@ -92,6 +95,7 @@ mod watchdog;
 pub use build_info::{BuildInfo, build_info};
 pub use collective::Ordered;
 pub use config::{Builder, SleepProtocol};
+pub use crew::{BarrierShape, ParseShapeError};
 pub use error::{BuildError, ResizeError, SpmdError};
 pub use global::{
     broadcast, global, hot, install, join, par_for, par_for_mut, par_loop, par_reduce, par_rows_mut, par_scan, relax, resize,

@@ -40,6 +40,7 @@ impl Report {
             ("usable CPUs", usable(colony)),
             ("pinned to", pinned(colony)),
             ("places", places(colony)),
+            ("barriers", colony.shaping.to_string()),
             ("waiting", waiting(&colony.config)),
         ];
         lines.extend(colony.tracer().map(|tracer| ("tracing", tracing(colony, tracer))));

@@ -23,7 +23,7 @@ pub(crate) use crate::wait::{WaitPolicy, one_poll_at_a_time};
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 /// So many sleepers one member wakes by itself; of more it has others wake a part.
-pub(crate) const CALLS_BY_ONE: u32 = 4;
+pub(crate) const CALLS_BY_ONE: usize = 4;
 
 /// A number that no other crew of the process has.
 pub(crate) fn number_of_crew() -> u64 {

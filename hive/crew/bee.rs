@@ -3,7 +3,10 @@
 
 use std::ops::ControlFlow;
 
+use super::group::Group;
 use super::hand::Hand;
+use super::lead::{Lead, Section};
+use super::signal::{Order, Signal, StartWord};
 use super::slot::{Slot, State};
 use super::task::Task;
 use super::{Crew, Member};
@@ -18,6 +21,14 @@ pub(crate) struct Life<'h, 'c> {
     /// thread finds when it gets going: that may already be the first region it has a part in.
     seen: u64,
     hold: Hold,
+    /// The group in which it hears of regions.
+    group: u32,
+    lines: &'c Group,
+    signal: &'c Signal,
+    /// Whether that is the only one.
+    is_alone: bool,
+    /// Those to which it passes them on.
+    lead: Lead,
     /// What it runs tasks with.
     hand: &'h Hand<'c>,
 }
@@ -26,7 +37,22 @@ impl<'h, 'c> Life<'h, 'c> {
     /// The bee whose `hand` it is, hired when the crew had come to the region `hired_at`.
     pub(crate) fn new(hand: &'h Hand<'c>, hired_at: u64) -> Self {
         let (crew, id) = (hand.crew(), hand.id());
-        Self { crew, slot: crew.slot(id), id, seen: hired_at, hold: Hold::new(), hand }
+        let group = crew.settled.shape.listens(id);
+        let (lines, lead) = (crew.group(group), Lead::new(&crew.settled.shape, id));
+        let is_alone = crew.settled.shape.count() == 1;
+        Self {
+            crew,
+            slot: crew.slot(id),
+            id,
+            seen: hired_at,
+            hold: Hold::new(),
+            group,
+            lines,
+            signal: lines.signal(),
+            is_alone,
+            lead,
+            hand,
+        }
     }
 
     /// Lives until dismissed.
@@ -35,9 +61,9 @@ impl<'h, 'c> Life<'h, 'c> {
         self.hand.lie_parked();
         let mut patience = self.crew.policy().patience();
         loop {
-            if let Some(team) = self.called() {
+            if let Some(word) = self.called() {
                 self.hand.work();
-                self.run_part(team);
+                self.run_part(word);
                 self.hold.keep();
             } else if !self.slot.is_awake() {
                 if self.follow_state().is_break() {
@@ -64,26 +90,55 @@ impl<'h, 'c> Life<'h, 'c> {
     /// The team that a new region calls this bee to. Regions that do not are remembered and nothing else: they do not keep
     /// the bee awake.
     #[inline(always)]
-    fn called(&mut self) -> Option<u32> {
-        let word = self.crew.signal.look();
+    fn called(&mut self) -> Option<StartWord> {
+        let word = self.signal.look();
         let called = word.calls(self.id, self.seen);
         self.seen = word.epoch();
-        called.then_some(word.team())
+        called.then_some(word)
+    }
+
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "reads what the start signal lends")]
+    fn run_part(&mut self, word: StartWord) {
+        // SAFETY: the word just seen calls this bee, which leaves below.
+        let order = unsafe { self.signal.order() };
+        let team = word.team();
+        if !self.is_alone {
+            return self.run_in_groups(word, order);
+        }
+        let own = Section { group: self.group, size: team, base: order.base, muster: self.lines.muster(self.signal, team) };
+        let member = Member::new(self.crew, self.id, team, word.epoch(), own, false);
+        self.perform(order, &member);
+        self.crew.arrive(&own, &member);
+    }
+
+    /// Runs the part of one in a hive of several groups.
+    // Apart: inlined, it would slow the other down, which is all of a small machine.
+    #[inline(never)]
+    fn run_in_groups(&mut self, word: StartWord, order: Order) {
+        let (crew, team) = (self.crew, word.team());
+        let (own, is_gathered) = crew.part_of(self.group, self.lines, team, order.base);
+        let member = Member::new(crew, self.id, team, word.epoch(), own, is_gathered);
+        if self.lead.is_idle() {
+            self.perform(order, &member);
+            return crew.arrive(&own, &member);
+        }
+        let led = self.lead.open(crew, team);
+        let late = crew.start_led(word, order, self.group, &led);
+        let member = member.leading(&led, late);
+        self.perform(order, &member);
+        crew.close(&mut self.lead, &member);
+        crew.arrive(&own, &member);
     }
 
     #[inline(always)]
     #[expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
-    fn run_part(&self, team: u32) {
-        let signal = &*self.crew.signal;
-        // SAFETY: the word just seen calls this bee, which arrives below.
-        let order = unsafe { signal.order() };
-        let member = Member::new(self.crew, self.id, team, self.seen, order.base);
+    fn perform(&mut self, order: Order, member: &Member<'_>) {
         self.crew.note(self.id, || Activity::Part(0));
-        // SAFETY: the queen has laid a part for this job there, and takes it back when every member of the team has arrived.
-        self.crew.perform(&member, || unsafe { order.job.run(&signal.berth, &member) });
+        // SAFETY: the queen has laid a part for this job there, or told of one, and takes it back when every member of the team has left.
+        self.crew.perform(member, || unsafe { order.job.run(&self.signal.berth, member) });
         self.slot.tally.add(Count::Regions);
         self.crew.note(self.id, || Activity::Left);
-        self.crew.arrive(&member);
     }
 
     /// Looks for a task. A bee that has only just begun to wait is not counted among those without work: a region may be next.
@@ -143,6 +198,6 @@ impl<'h, 'c> Life<'h, 'c> {
     /// The last look before sleeping: at everything from outside that this bee would have to wake for and that comes neither through its
     /// own state nor as a task.
     fn is_called(&self) -> bool {
-        self.crew.signal.look().calls(self.id, self.seen)
+        self.signal.look().calls(self.id, self.seen)
     }
 }

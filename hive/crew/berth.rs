@@ -41,6 +41,26 @@ impl Berth {
         Lying { berth: self, home: part }
     }
 
+    /// Has it be known here that `part` lies elsewhere.
+    ///
+    /// # Safety
+    /// Nothing lies here.
+    #[inline(always)]
+    pub(super) unsafe fn point_to(&self, part: *const ()) {
+        // SAFETY: an address fits.
+        self.0.with_mut(|words| unsafe { words.cast::<*const ()>().write(part) });
+    }
+
+    /// Where the part lies that `point_to` has told of.
+    ///
+    /// # Safety
+    /// It has, and nothing has been laid down here since.
+    #[inline(always)]
+    pub(super) unsafe fn pointer(&self) -> *const () {
+        // SAFETY: the caller's promise.
+        self.0.with(|words| unsafe { words.cast::<*const ()>().read() })
+    }
+
     /// Calls `run` with the part that lies here.
     ///
     /// # Safety

@@ -2,7 +2,7 @@
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// A member's charge: the members after it, up to a number.
+/// A member's charge: the members after it up to a number, of the group in which it hears of regions.
 pub(super) struct Charge(AtomicU32);
 
 impl Charge {

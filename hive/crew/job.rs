@@ -33,7 +33,22 @@ impl Job {
         Self(run::<P>)
     }
 
-    /// Runs the part in `berth` as `member`.
+    /// The same for a part that lies elsewhere.
+    #[inline(always)]
+    pub(crate) fn of_distant<P: Part>() -> Self {
+        /// # Safety
+        /// As `Job::run`.
+        unsafe fn run<P: Part>(berth: &Berth, member: &Member<'_>) {
+            // SAFETY: the caller's promise.
+            let part = unsafe { berth.pointer() }.cast::<P>();
+            // SAFETY: the caller's promise.
+            let part = unsafe { &*part };
+            part.run(member);
+        }
+        Self(run::<P>)
+    }
+
+    /// Runs the part in `berth`, or that it points to, as `member`.
     ///
     /// # Safety
     /// It is of the type that this job was made for, and stays there until this returns.

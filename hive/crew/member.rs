@@ -3,6 +3,7 @@
 use std::cell::Cell;
 
 use super::Crew;
+use super::lead::{Led, Section};
 use super::muster::{Account, Base, Broken};
 use super::panics;
 use crate::sync::{Event, one_poll_at_a_time};
@@ -26,7 +27,14 @@ pub(crate) struct Member<'c> {
     team: u32,
     /// The epoch of its region; 0: its team is its caller alone.
     region: u64,
-    base: Base,
+    /// The group that it meets others in.
+    own: Section<'c>,
+    /// Whether that is one of several groups of the team.
+    is_gathered: bool,
+    /// Those that it heads.
+    led: &'c Led<'c>,
+    /// Whether somebody of those slept when they were started.
+    is_late: bool,
     /// The barriers passed so far.
     passed: Cell<u64>,
     /// Whether it has left a barrier without passing it. Others may have passed that one, and read what it has shown there.
@@ -37,13 +45,20 @@ pub(crate) struct Member<'c> {
 
 impl<'c> Member<'c> {
     #[inline(always)]
-    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, base: Base) -> Self {
-        Self { crew, id, team, region, base, passed: Cell::new(0), is_astray: Cell::new(false), wish: Cell::new(0) }
+    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, own: Section<'c>, is_gathered: bool) -> Self {
+        let (passed, is_astray, wish) = (Cell::new(0), Cell::new(false), Cell::new(0));
+        Self { crew, id, team, region, own, is_gathered, led: &Led::NONE, is_late: false, passed, is_astray, wish }
+    }
+
+    /// The same at the head of these groups, in which somebody may have slept.
+    pub(super) fn leading(self, led: &'c Led<'c>, is_late: bool) -> Self {
+        Self { led, is_late, ..self }
     }
 
     /// The member of a team that is only its caller: it starts and meets nobody.
     pub(crate) fn alone(crew: &'c Crew) -> Self {
-        Self::new(crew, 0, 1, 0, Base::first())
+        let own = Section { group: 0, size: 1, base: Base::first(), muster: &crew.root().near };
+        Self::new(crew, 0, 1, 0, own, false)
     }
 
     pub(crate) fn crew(&self) -> &'c Crew {
@@ -103,15 +118,29 @@ impl<'c> Member<'c> {
     }
 
     #[inline(always)]
+    pub(super) fn own(&self) -> &Section<'c> {
+        &self.own
+    }
+
+    #[inline(always)]
+    pub(super) fn led(&self) -> &Led<'c> {
+        self.led
+    }
+
+    pub(super) fn is_late(&self) -> bool {
+        self.is_late
+    }
+
+    #[inline(always)]
     pub(super) fn account(&self) -> Account {
-        Account { team: self.team, base: self.base, passed: self.passed.get() }
+        self.own.account(self.passed(), self.is_gathered)
     }
 
     /// Lets the others go from the barriers of its region by unwinding, as a panic of this member would.
     #[cold]
     pub(crate) fn poison(&self) {
         if self.team > 1 {
-            self.crew.poison(self.team);
+            self.crew.poison(self.region);
         }
     }
 
@@ -124,7 +153,7 @@ impl<'c> Member<'c> {
     #[track_caller]
     pub(crate) fn barrier(&self) {
         if self.team > 1
-            && let Err(broken) = self.crew.meet(self.id, &self.account())
+            && let Err(broken) = self.crew.meet(self)
         {
             return self.leave_barrier(broken);
         }
@@ -153,7 +182,7 @@ impl<'c> Member<'c> {
         let mut patience = self.crew.policy().patience();
         // Seldom more than the condition: what it waits for may be a handing over from member to member.
         while !(0..LOOKS).any(|_| holds_or_settles(&mut condition)) {
-            if self.crew.is_poisoned(self.team) {
+            if self.crew.poison.is_in(self.region) {
                 return Err(Broken::Poisoned);
             }
             if !patience.poll_again() {
@@ -170,7 +199,7 @@ impl<'c> Member<'c> {
     fn leave_barrier(&self, broken: Broken) {
         if broken == Broken::Deserted {
             // At once: the body may catch the panic below, and the counts are uneven from here on.
-            self.crew.poison(self.team);
+            self.crew.poison(self.region);
         }
         self.is_astray.set(true);
         if std::thread::panicking() {

@@ -9,19 +9,23 @@ mod bee;
 mod berth;
 mod charge;
 mod exchange;
+mod group;
 mod hand;
 mod job;
 mod kept;
 mod latch;
+mod lead;
 mod member;
 mod muster;
 mod neighbours;
 mod pages;
 mod panics;
+mod poison;
 mod queen;
 mod queues;
 mod resize;
 mod rest;
+mod shape;
 mod sight;
 mod signal;
 mod single;
@@ -37,21 +41,26 @@ use std::sync::OnceLock;
 use attendance::Attendance;
 pub(crate) use bee::Life;
 use crossbeam_utils::CachePadded;
+use group::Group;
 pub(crate) use hand::Hand;
 pub(crate) use job::Part;
 pub(crate) use latch::Latch;
+pub(crate) use lead::Lead;
+use lead::Section;
 pub(crate) use member::Member;
-use muster::{Account, Broken, Muster};
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
 use panics::Panics;
 pub(crate) use panics::{Payload, drop_quietly, go_on, quietly};
-use queen::Ledger;
+use poison::Poison;
 use queues::Inbox;
 use resize::Roster;
+pub(crate) use shape::Shape;
+pub use shape::{BarrierShape, ParseShapeError};
 use sight::Notes;
 pub(crate) use sight::{Seen, Sight};
 pub(crate) use signal::MAX_TEAM;
+use signal::Signal;
 use single::Single;
 pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
@@ -61,17 +70,12 @@ pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
 
-use crate::sync::{Activity, Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew};
-
-/// The largest team that meets in the signal's own line. See `Signal::near`.
-const NEAR_TEAM: u32 = 4;
+use crate::sync::{Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew};
 
 /// What a hive's members share.
 pub(crate) struct Crew {
-    signal: Stage,
-    /// Where teams meet that are too large for the muster in the signal's line.
-    far: CachePadded<Muster>,
-    turn: Turn<Ledger>,
+    /// In lines of its own: the queen writes it in every region.
+    turn: CachePadded<Turn<Lead>>,
     attendance: Attendance,
     sleep: CachePadded<Sleep>,
     /// Tasks from outside.
@@ -79,6 +83,7 @@ pub(crate) struct Crew {
     untucked: Untucked,
     roster: Mutex<Roster>,
     panics: Panics,
+    poison: Poison,
     single: Single,
     /// In a hive whose sleepers look for work by themselves.
     posts: Option<Posts>,
@@ -91,6 +96,11 @@ struct Settled {
     /// One a member, made when it is hired; the queen's is there from the start.
     slots: Box<[OnceLock<Box<Slot>>]>,
     neighbours: Neighbours,
+    shape: Shape,
+    /// One a group of the shape.
+    groups: Box<[Group]>,
+    /// The group in which the queen always says what region is on: that of member 1.
+    root: u32,
     /// No other crew has it.
     number: u64,
     /// What members write down of what they are doing.
@@ -99,23 +109,42 @@ struct Settled {
 
 impl Crew {
     /// A crew of the queen alone, which can grow to `max_bees` members.
-    pub(crate) fn new(max_bees: u32, policy: WaitPolicy, stage: Stage, sleep: Sleep, neighbours: Neighbours) -> Self {
+    pub(crate) fn new(
+        max_bees: u32,
+        policy: WaitPolicy,
+        stage: Stage,
+        sleep: Sleep,
+        neighbours: Neighbours,
+        shape: Shape,
+    ) -> Self {
         assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
         let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
         slots[0].get_or_init(|| Box::new(Slot::new(0, State::Awake)));
+        let root = if max_bees > 1 { shape.listens(1) } else { 0 };
+        let mut stage = Some(stage);
+        let lines = |group| Group::new(if group == root { stage.take().unwrap_or_else(|| Stage::new(1)) } else { Stage::new(1) });
+        let groups = (0..shape.count() as u32).map(lines).collect();
         Self {
-            signal: stage,
-            far: CachePadded::new(Muster::new()),
-            turn: Turn::new(Ledger::new()),
+            turn: CachePadded::new(Turn::new(Lead::new(&shape, 0))),
             attendance: Attendance::new(),
             sleep: CachePadded::new(sleep),
             inbox: Inbox::new(),
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
             panics: Panics::new(),
+            poison: Poison::new(),
             single: Single::new(),
             posts: policy.poll().map(|_| Posts::new()),
-            settled: CachePadded::new(Settled { policy, slots, neighbours, number: number_of_crew(), notes: Notes::default() }),
+            settled: CachePadded::new(Settled {
+                policy,
+                slots,
+                neighbours,
+                shape,
+                groups,
+                root,
+                number: number_of_crew(),
+                notes: Notes::default(),
+            }),
         }
     }
 
@@ -191,10 +220,15 @@ impl Crew {
         self.turn.try_take()
     }
 
-    /// Where a team of `team` meets.
+    /// Where the queen always says what region is on.
     #[inline(always)]
-    fn muster(&self, team: u32) -> &Muster {
-        if team <= NEAR_TEAM { &self.signal.near } else { &self.far }
+    fn root(&self) -> &Signal {
+        self.group(self.settled.root).signal()
+    }
+
+    #[inline(always)]
+    fn group(&self, group: u32) -> &Group {
+        &self.settled.groups[group as usize]
     }
 
     #[inline(always)]
@@ -227,43 +261,39 @@ impl Crew {
         near.chain(strangers.filter(move |slot| slot.id != member).map(|slot| (slot, Distance::Far)))
     }
 
+    /// The members of a group, as far as they have been hired.
+    fn slots_of(&self, group: u32) -> impl Iterator<Item = &Slot> {
+        let members = self.settled.shape.members(group);
+        members.iter().map_while(|&id| self.settled.slots[id as usize].get().map(|slot| &**slot))
+    }
+
     /// Runs a member's part. A panic in it is kept, and lets the others go from their barriers.
     #[inline(always)]
     fn perform(&self, member: &Member<'_>, part: impl FnOnce()) {
         if !self.panics.catch(member.id(), part) {
-            self.poison(member.team());
+            self.poison(member.region());
         }
     }
 
-    /// Ends the barriers of the region of a team of `team` that is on.
+    /// Ends the barriers of `region`, which is on.
     #[cold]
-    fn poison(&self, team: u32) {
-        self.muster(team).poison(self.all_slots());
+    fn poison(&self, region: u64) {
+        self.poison.put_in(region);
+        for (group, lines) in (0..).zip(&self.settled.groups) {
+            lines.musters().for_each(|muster| muster.rouse(self.slots_of(group)));
+        }
     }
 
-    /// Whether a member of the region of a team of `team` that is on has panicked.
-    fn is_poisoned(&self, team: u32) -> bool {
-        team > 1 && self.muster(team).is_poisoned()
-    }
-
-    #[inline]
-    fn meet(&self, id: u32, account: &Account) -> Result<(), Broken> {
-        self.note(id, || Activity::Barrier(account.passed as u32 + 1));
-        let met = self.muster(account.team).meet(account, self.slot(id), self.all_slots(), self.policy());
-        self.note(id, || Activity::Part(account.passed as u32 + 1));
-        met
-    }
-
-    /// Brings `member`, a bee, to the end of its region.
+    /// Brings `member`, a bee, to the end of its region. `own` is its group; from the caller's registers, not from where the part may have looked.
     #[inline(always)]
-    fn arrive(&self, member: &Member<'_>) {
-        let muster = self.muster(member.team());
-        // Nothing is made ready for the sleepers before the arrival: every step here keeps the queen waiting.
-        if let Some(left) = muster.leave() {
-            muster.wake_sleepers(left, &member.account(), self.slot(0), self.all_slots());
+    fn arrive(&self, own: &Section<'_>, member: &Member<'_>) {
+        // Nothing is made ready for the sleepers before the arrival: every step here keeps the head waiting.
+        if let Some(left) = own.muster.leave() {
+            let head = self.slot(self.settled.shape.members(own.group)[0]);
+            own.muster.wake_sleepers(left, &member.account(), head, self.slots_of(own.group));
         }
     }
 }
 
 /// The turn to be queen, held.
-pub(crate) type Turned<'c> = Guard<'c, Ledger>;
+pub(crate) type Turned<'c> = Guard<'c, Lead>;

@@ -1,4 +1,5 @@
-//! Where the members of a team meet: at the barriers inside a region, and at its end. One atomic word counts both.
+//! Where the members of a group meet: at the barriers inside a region, and at its end. One atomic word counts both. A team is one group, or several
+//! whose heads are groups again: see `lead.rs`.
 //!
 //! Each arrival is one addition. Nothing is reset between barriers or regions, so an arrival is also the release: the last
 //! to arrive brings the count to the goal that the others wait for. And because one word holds both counts, whoever
@@ -7,21 +8,20 @@
 use std::fmt;
 
 use super::slot::Slot;
-use crate::sync::{AtomicU64, Ordering, WaitPolicy};
+use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
 
 /// The muster's word.
 ///
 /// ```text
 ///   63        48  47   46   45  44                           0
 ///  ┌────────────┬────┬────┬────┬──────────────────────────────┐
-///  │    left    │ P  │ Q  │ D  │          arrivals            │
+///  │    left    │ -  │ H  │ D  │          arrivals            │
 ///  └────────────┴────┴────┴────┴──────────────────────────────┘
 /// ```
 ///
 /// - `left`: bees that have come to the end of their region, over the hive's life, modulo 2^16 (it wraps off the top; a
 ///   team is smaller than that).
-/// - `P`: poisoned. A member has panicked, and the others leave the region's barriers by unwinding.
-/// - `Q`: the queen has come to the end of her own part and sleeps; who makes `left` complete posts her semaphore.
+/// - `H`: the head has come to the end of its own part and sleeps; who makes `left` complete posts its semaphore.
 /// - `D`: members may doze at a barrier; who lets them go, or leaves, wakes them.
 /// - `arrivals`: members that have come to a barrier, counted on from the hive's birth or its last poisoned region.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -30,8 +30,7 @@ pub(crate) struct Word(u64);
 impl Word {
     const ARRIVAL: u64 = 1;
     const DOZING: u64 = 1 << 45;
-    const QUEEN_ASLEEP: u64 = 1 << 46;
-    const POISONED: u64 = 1 << 47;
+    const HEAD_ASLEEP: u64 = 1 << 46;
     const LEFT: u64 = 1 << 48;
 
     fn arrivals(self) -> u64 {
@@ -52,8 +51,7 @@ impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Word")
             .field("left", &self.left())
-            .field("poisoned", &self.has(Self::POISONED))
-            .field("queen_asleep", &self.has(Self::QUEEN_ASLEEP))
+            .field("head_asleep", &self.has(Self::HEAD_ASLEEP))
             .field("dozing", &self.has(Self::DOZING))
             .field("arrivals", &self.arrivals())
             .finish()
@@ -66,15 +64,17 @@ pub(crate) struct Base(Word);
 
 impl Base {
     /// Of a muster that nobody has used.
-    pub(crate) fn first() -> Self {
+    pub(crate) const fn first() -> Self {
         Self(Word(0))
     }
 }
 
-/// What a member needs to know to make sense of the word: its team, where the counts began and how many barriers it has passed.
+/// What a member needs to know to make sense of the word: how many of the team meet there, where the counts began and how many barriers it has passed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Account {
-    pub(crate) team: u32,
+    pub(crate) size: u32,
+    /// Whether the group's head gathers the others before it comes itself: there are other groups in the team.
+    pub(crate) is_gathered: bool,
     pub(crate) base: Base,
     pub(crate) passed: u64,
 }
@@ -82,30 +82,30 @@ pub(crate) struct Account {
 impl Account {
     /// The arrivals at which the barriers passed so far were complete.
     fn arrivals_passed(&self) -> u64 {
-        self.base.0.arrivals() + self.passed * u64::from(self.team)
+        self.base.0.arrivals() + self.passed * u64::from(self.size)
     }
 
     /// The arrivals that complete the next barrier.
     fn goal(&self) -> u64 {
-        self.arrivals_passed() + u64::from(self.team)
+        self.arrivals_passed() + u64::from(self.size)
     }
 
-    /// The word when all bees of the team have come to the region's end and nothing is amiss.
+    /// The word when all but the head have come to the region's end and nothing is amiss.
     #[inline(always)]
     fn clean_end(&self) -> Word {
-        let bees = u64::from(self.team - 1);
+        let bees = u64::from(self.size - 1);
         // `left` wraps off the top.
-        Word(self.base.0.0.wrapping_add(bees * Word::LEFT).wrapping_add(self.passed * u64::from(self.team)))
+        Word(self.base.0.0.wrapping_add(bees * Word::LEFT).wrapping_add(self.passed * u64::from(self.size)))
     }
 
-    /// What a member waiting for the next barrier makes of the word; None: wait on.
+    /// What a member that waits for `arrivals` makes of the word; None: wait on. `poisoned`: whether the region is, asked after the word was read.
     #[inline(always)]
-    fn at_barrier(&self, word: Word) -> Option<Result<(), Broken>> {
-        if word.has(Word::POISONED) {
+    fn at_barrier(&self, word: Word, arrivals: u64, poisoned: bool) -> Option<Result<(), Broken>> {
+        if poisoned {
             Some(Err(Broken::Poisoned))
-        } else if word.arrivals() >= self.goal() {
+        } else if word.arrivals() >= arrivals {
             Some(Ok(()))
-        } else if word.left() != self.base.0.left() || word.has(Word::QUEEN_ASLEEP) {
+        } else if word.left() != self.base.0.left() || word.has(Word::HEAD_ASLEEP) {
             // Somebody's body has returned, and the barrier is not complete: it will never be.
             Some(Err(Broken::Deserted))
         } else {
@@ -113,16 +113,14 @@ impl Account {
         }
     }
 
-    /// What the queen, past her own part, makes of the word; None: wait on.
+    /// What the head, past its own part, makes of the word; None: wait on. `poisoned`: as above.
     #[inline(always)]
-    fn at_end(&self, word: Word) -> Option<End> {
+    fn at_end(&self, word: Word, poisoned: bool) -> Option<End> {
         let clean = self.clean_end();
-        if word == clean {
-            Some(End::Clean)
-        } else if word.left() == clean.left() {
+        if word.left() == clean.left() {
             // D may still be up: who has yet to take it down is late, and the next region can bear it.
-            Some(if word.has(Word::POISONED) { End::Poisoned } else { End::Clean })
-        } else if word.arrivals() > clean.arrivals() && !word.has(Word::POISONED) {
+            Some(if poisoned { End::Poisoned } else { End::Clean })
+        } else if word.arrivals() > clean.arrivals() && !poisoned {
             Some(End::Deserter)
         } else {
             None
@@ -146,14 +144,14 @@ pub(crate) struct Left {
     before: Word,
 }
 
-/// How the queen's wait at the end of a region went.
+/// How a head's wait at the end of a region went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// All bees have left.
     Clean,
     /// All bees have left, and a member panicked.
     Poisoned,
-    /// A bee waits at a barrier that the queen's body did not come to. The region is not over.
+    /// A bee waits at a barrier that the head's body did not come to. The region is not over.
     Deserter,
 }
 
@@ -167,7 +165,7 @@ impl Muster {
         Self { word: AtomicU64::new(0) }
     }
 
-    /// Comes to the next barrier and waits there for the whole team. `slots` are all members', `own` the caller's.
+    /// Comes to the next barrier and waits there for the whole group. `slots` are all members', `own` the caller's; `poisoned` says whether the region is.
     #[inline]
     pub(crate) fn meet<'s>(
         &self,
@@ -175,50 +173,82 @@ impl Muster {
         own: &Slot,
         slots: impl Iterator<Item = &'s Slot>,
         policy: &WaitPolicy,
+        poisoned: impl Fn() -> bool,
     ) -> Result<(), Broken> {
-        // AcqRel: pairs with itself, and with the Acquire in `await_barrier`; everything before any member's arrival
-        // happens before everything after the barrier, on every member.
-        let before = Word(self.word.fetch_add(Word::ARRIVAL, Ordering::AcqRel));
-        if before.has(Word::POISONED) {
+        let before = self.arrive(account, slots);
+        if poisoned() {
             return Err(Broken::Poisoned);
         }
         if before.arrivals() + 1 == account.goal() {
-            if before.has(Word::DOZING) {
-                self.wake_dozers(slots);
-            }
             return Ok(());
         }
-        self.await_barrier(account, own, policy)
+        self.wait_for(account.goal(), account, own, policy, poisoned)
+    }
+
+    /// The head's: waits until all others have come to the next barrier. They wait for the head, until it arrives there.
+    #[inline]
+    pub(crate) fn gather(
+        &self,
+        account: &Account,
+        own: &Slot,
+        policy: &WaitPolicy,
+        poisoned: impl Fn() -> bool,
+    ) -> Result<(), Broken> {
+        self.wait_for(account.goal() - 1, account, own, policy, poisoned)
+    }
+
+    /// Arrives at the next barrier. The last to do so lets the others go.
+    #[inline]
+    pub(crate) fn arrive<'s>(&self, account: &Account, slots: impl Iterator<Item = &'s Slot>) -> Word {
+        // AcqRel: pairs with itself, and with the Acquire in `wait_for`; everything before any member's arrival
+        // happens before everything after the barrier, on every member.
+        let before = Word(self.word.fetch_add(Word::ARRIVAL, Ordering::AcqRel));
+        // The last but one lets the head go that gathers the others.
+        let missing = account.goal().wrapping_sub(before.arrivals() + 1);
+        if missing <= u64::from(account.is_gathered) && before.has(Word::DOZING) {
+            self.wake_dozers(slots);
+        }
+        before
     }
 
     #[inline]
-    fn await_barrier(&self, account: &Account, own: &Slot, policy: &WaitPolicy) -> Result<(), Broken> {
+    fn wait_for(
+        &self,
+        arrivals: u64,
+        account: &Account,
+        own: &Slot,
+        policy: &WaitPolicy,
+        poisoned: impl Fn() -> bool,
+    ) -> Result<(), Broken> {
         let mut patience = policy.patience();
         loop {
-            // Acquire: pairs with the AcqRel of each arrival and the Release in `poison`.
+            // Acquire: pairs with the AcqRel of each arrival and the Release in `leave`.
             let word = Word(self.word.load(Ordering::Acquire));
-            if let Some(met) = account.at_barrier(word) {
+            if let Some(met) = account.at_barrier(word, arrivals, poisoned()) {
                 return met;
             }
             if !patience.poll_again() {
-                self.doze(account, own);
+                self.doze(arrivals, account, own, &poisoned);
                 patience = policy.patience();
             }
         }
     }
 
-    /// Sleeps until somebody changes the word in a way that may concern a member at a barrier.
+    /// Sleeps until somebody changes the word in a way that may concern a member at a barrier, or poisons the region.
     #[cold]
-    fn doze(&self, account: &Account, own: &Slot) {
-        // Relaxed: published by the Release below.
-        own.dozing.store(true, Ordering::Relaxed);
+    fn doze(&self, arrivals: u64, account: &Account, own: &Slot, poisoned: impl Fn() -> bool) {
+        // Relaxed: published by the Release below. A swap, because loom may have a plain store come before a swap by somebody who is late, which it cannot, as
+        // that found the value of an earlier one.
+        own.dozing.swap(true, Ordering::Relaxed);
         // Release: pairs with the Acquire in `wake_dozers`, so that whoever sees D sees `dozing`. Failure is Relaxed: the
         // caller looks again, with Acquire.
         let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
-            account.at_barrier(Word(word)).is_none().then_some(word | Word::DOZING)
+            account.at_barrier(Word(word), arrivals, false).is_none().then_some(word | Word::DOZING)
         });
+        // Either this finds the region poisoned, or whoever poisons it finds D. Pairs with the fence in `rouse`.
+        fence(Ordering::SeqCst);
         // Relaxed: who turns `dozing` off decides only who owes the post, and the semaphore orders the rest.
-        if announced.is_err() && own.dozing.swap(false, Ordering::Relaxed) {
+        if (announced.is_err() || poisoned()) && own.dozing.swap(false, Ordering::Relaxed) {
             return;
         }
         own.doze();
@@ -240,21 +270,15 @@ impl Muster {
         }
     }
 
-    /// A member's panic: lets everybody at a barrier go, now and until the region is over.
+    /// Wakes whoever dozes at a barrier of a region that the caller has just poisoned.
     #[cold]
-    pub(crate) fn poison<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
-        // Release: pairs with the Acquire loads of the waiting members and of the queen; publishes
-        // what the panicking member did before.
-        let before = Word(self.word.fetch_or(Word::POISONED, Ordering::Release));
-        if before.has(Word::DOZING) {
+    pub(crate) fn rouse<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
+        // Pairs with the fence in `doze`.
+        fence(Ordering::SeqCst);
+        // Relaxed: the fences order it.
+        if Word(self.word.load(Ordering::Relaxed)).has(Word::DOZING) {
             self.wake_dozers(slots);
         }
-    }
-
-    /// Whether a member of the region that is on has panicked.
-    pub(crate) fn is_poisoned(&self) -> bool {
-        // Acquire: pairs with the Release in `poison`; what the panicking member did before is visible to who leaves because of it.
-        Word(self.word.load(Ordering::Acquire)).has(Word::POISONED)
     }
 
     /// A bee's arrival at the end of its region. Says whether somebody sleeps whom it may have to wake: see `wake_sleepers`.
@@ -263,77 +287,85 @@ impl Muster {
     pub(crate) fn leave(&self) -> Option<Left> {
         // Release: pairs with the Acquire in `await_end`; what this bee did happens before the region's return.
         let before = Word(self.word.fetch_add(Word::LEFT, Ordering::Release));
-        before.has(Word::QUEEN_ASLEEP | Word::DOZING).then_some(Left { before })
+        before.has(Word::HEAD_ASLEEP | Word::DOZING).then_some(Left { before })
     }
 
-    /// Wakes the queen, if this bee was the last to leave, and whoever dozes at a barrier that will not be completed.
+    /// Wakes the head, if this bee was the last to leave, and whoever dozes at a barrier that will not be completed.
     #[cold]
     pub(crate) fn wake_sleepers<'s>(
         &self,
         Left { before }: Left,
         account: &Account,
-        queen: &Slot,
+        head: &Slot,
         slots: impl Iterator<Item = &'s Slot>,
     ) {
-        if before.has(Word::QUEEN_ASLEEP) && before.left().wrapping_add(1) == account.clean_end().left() {
-            queen.bed.post();
+        if before.has(Word::HEAD_ASLEEP) && before.left().wrapping_add(1) == account.clean_end().left() {
+            head.bed.post();
         }
         if before.has(Word::DOZING) {
             self.wake_dozers(slots);
         }
     }
 
-    /// Whether all bees of the queen's team have left.
+    /// Whether all bees of the queen's team have left. For a region that nobody panics in.
     pub(crate) fn has_ended(&self, account: &Account) -> bool {
         // Acquire: as in `await_end`.
-        account.at_end(Word(self.word.load(Ordering::Acquire))) == Some(End::Clean)
+        account.at_end(Word(self.word.load(Ordering::Acquire)), false) == Some(End::Clean)
     }
 
-    /// The queen's wait for the bees of her team, after her own part. `late`: some were asleep when she started them.
+    /// The head's wait for the others, after its own part. `late`: some were asleep when they were started.
     #[inline]
-    pub(crate) fn await_end(&self, account: &Account, own: &Slot, policy: &WaitPolicy, late: bool) -> End {
+    pub(crate) fn await_end(
+        &self,
+        account: &Account,
+        own: &Slot,
+        policy: &WaitPolicy,
+        late: bool,
+        poisoned: impl Fn() -> bool,
+    ) -> End {
         let mut patience = if late { policy.patience_with_sleepers() } else { policy.patience() };
         loop {
-            // Acquire: pairs with the Release in `leave` and in `poison`.
+            // Acquire: pairs with the Release in `leave`.
             let word = Word(self.word.load(Ordering::Acquire));
-            if let Some(end) = account.at_end(word) {
+            if let Some(end) = account.at_end(word, poisoned()) {
                 return end;
             }
             if !patience.poll_again() {
-                self.sleep_till_end(account, own);
+                self.sleep_till_end(account, own, poisoned());
                 patience = policy.patience();
             }
         }
     }
 
     #[cold]
-    fn sleep_till_end(&self, account: &Account, own: &Slot) {
-        // Relaxed: the flag alone is handed over; the queen looks again, with Acquire, when she is back.
-        let announced = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |word| {
-            account.at_end(Word(word)).is_none().then_some(word | Word::QUEEN_ASLEEP)
+    fn sleep_till_end(&self, account: &Account, own: &Slot, poisoned: bool) {
+        // Release: pairs with the Acquire in `wait_for`; who finds the head gone finds the poison that it left because of. Failure is Relaxed: the head looks
+        // again, with Acquire.
+        let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
+            account.at_end(Word(word), poisoned).is_none().then_some(word | Word::HEAD_ASLEEP)
         });
         if announced.is_ok() {
             own.doze();
             // Relaxed: no member of the region is left to read it.
-            self.word.fetch_and(!Word::QUEEN_ASLEEP, Ordering::Relaxed);
+            self.word.fetch_and(!Word::HEAD_ASLEEP, Ordering::Relaxed);
         }
     }
 
-    /// The base of the next region, after one in which the queen held this account and which ended so.
+    /// The base of the next region, after one in which the head held this account and which ended so.
     ///
     /// Call when all have left.
     #[inline(always)]
     pub(crate) fn conclude(&self, account: &Account, end: End) -> Base {
         let clean = account.clean_end();
-        // A poisoned region leaves an odd number of arrivals and P; and the count must not grow into the flags.
+        // A poisoned region leaves an odd number of arrivals; and the count must not grow into the flags.
         if end == End::Clean && clean.arrivals() < Word::DOZING / 2 { Base(clean) } else { self.restart(clean.left()) }
     }
 
     #[cold]
     fn restart(&self, left: u16) -> Base {
         let word = Word(u64::from(left) * Word::LEFT);
-        // Relaxed: no member is left; the next region's start word publishes it.
-        self.word.store(word.0, Ordering::Relaxed);
+        // A swap, because somebody who has left may still be about to take D down. Relaxed: no member is left; the next region's start word publishes it.
+        self.word.swap(word.0, Ordering::Relaxed);
         Base(word)
     }
 }
@@ -346,54 +378,55 @@ mod tests {
         Word((u64::from(left) * Word::LEFT) | flags | arrivals)
     }
 
-    fn account(team: u32, passed: u64) -> Account {
-        Account { team, base: Base(word(u16::MAX, 0, 10)), passed }
+    fn account(size: u32, passed: u64) -> Account {
+        Account { size, is_gathered: false, base: Base(word(u16::MAX, 0, 10)), passed }
     }
 
     #[test]
     fn a_barrier_is_complete_at_its_goal_and_stays_so() {
         let account = account(3, 1);
         assert_eq!(account.goal(), 16);
-        assert_eq!(account.at_barrier(word(u16::MAX, 0, 15)), None);
-        assert_eq!(account.at_barrier(word(u16::MAX, 0, 16)), Some(Ok(())));
-        assert_eq!(account.at_barrier(word(0, 0, 17)), Some(Ok(())), "others are past it, even gone");
+        assert_eq!(account.at_barrier(word(u16::MAX, 0, 15), 16, false), None);
+        assert_eq!(account.at_barrier(word(u16::MAX, 0, 16), 16, false), Some(Ok(())));
+        assert_eq!(account.at_barrier(word(0, 0, 17), 16, false), Some(Ok(())), "others are past it, even gone");
     }
 
     #[test]
     fn a_barrier_that_somebody_left_out_is_seen_by_those_who_wait() {
         let account = account(3, 0);
-        assert_eq!(account.at_barrier(word(0, 0, 12)), Some(Err(Broken::Deserted)), "a bee has left");
-        let queen_gone = word(u16::MAX, Word::QUEEN_ASLEEP, 12);
-        assert_eq!(account.at_barrier(queen_gone), Some(Err(Broken::Deserted)));
-        assert_eq!(account.at_barrier(word(0, Word::POISONED, 12)), Some(Err(Broken::Poisoned)));
+        assert_eq!(account.at_barrier(word(0, 0, 12), 13, false), Some(Err(Broken::Deserted)), "a bee has left");
+        let head_gone = word(u16::MAX, Word::HEAD_ASLEEP, 12);
+        assert_eq!(account.at_barrier(head_gone, 13, false), Some(Err(Broken::Deserted)));
+        assert_eq!(account.at_barrier(word(0, 0, 12), 13, true), Some(Err(Broken::Poisoned)));
     }
 
     #[test]
     fn the_count_of_those_who_left_wraps() {
         let account = account(3, 0);
         assert_eq!(account.clean_end(), word(1, 0, 10));
-        assert_eq!(account.at_end(word(0, 0, 10)), None);
-        assert_eq!(account.at_end(word(1, 0, 10)), Some(End::Clean));
-        assert_eq!(account.at_end(word(1, Word::DOZING, 10)), Some(End::Clean), "taken down late");
-        assert_eq!(account.at_end(word(1, Word::POISONED, 11)), Some(End::Poisoned));
-        assert_eq!(account.at_end(word(0, 0, 11)), Some(End::Deserter));
-        assert_eq!(account.at_end(word(0, Word::POISONED, 11)), None, "they are on their way out");
+        assert_eq!(account.at_end(word(0, 0, 10), false), None);
+        assert_eq!(account.at_end(word(1, 0, 10), false), Some(End::Clean));
+        assert_eq!(account.at_end(word(1, Word::DOZING, 10), false), Some(End::Clean), "taken down late");
+        assert_eq!(account.at_end(word(1, 0, 11), true), Some(End::Poisoned));
+        assert_eq!(account.at_end(word(0, 0, 11), false), Some(End::Deserter));
+        assert_eq!(account.at_end(word(0, 0, 11), true), None, "they are on their way out");
     }
 
     #[test]
     fn a_poisoned_region_leaves_no_trace_in_the_next() {
         let muster = Muster::new();
-        let slots = [Slot::new(0, super::super::slot::State::Awake)];
-        muster.poison(slots.iter());
-        let account = Account { team: 1, base: Base::first(), passed: 0 };
-        assert_eq!(muster.conclude(&account, End::Poisoned), Base::first());
-        assert_eq!(muster.word.load(Ordering::Relaxed), 0);
+        // Somebody has come to a barrier, and left it because of a panic.
+        let account = Account { size: 2, is_gathered: false, base: Base::first(), passed: 0 };
+        muster.arrive(&account, std::iter::empty());
+        let _ = muster.leave();
+        assert_eq!(muster.conclude(&account, End::Poisoned), Base(word(1, 0, 0)));
+        assert_eq!(muster.word.load(Ordering::Relaxed), word(1, 0, 0).0);
     }
 
     #[test]
     fn the_count_of_arrivals_starts_anew_before_it_reaches_the_flags() {
         let muster = Muster::new();
-        let account = Account { team: 2, base: Base(word(3, 0, Word::DOZING / 2)), passed: 1 };
+        let account = Account { size: 2, is_gathered: false, base: Base(word(3, 0, Word::DOZING / 2)), passed: 1 };
         assert_eq!(muster.conclude(&account, End::Clean), Base(word(4, 0, 0)));
     }
 }

@@ -1,30 +1,15 @@
 //! The queen's side of a region: start the team, run her own part, wait for the bees.
 
+use std::ptr;
+
 use super::job::{Job, Part};
-use super::muster::{Base, End};
-use super::signal::Order;
-use super::slot::State;
+use super::lead::{Lead, Led, Section};
+use super::muster::End;
+use super::signal::{Order, StartWord};
+use super::slot::{Slot, State};
 use super::turn::Guard;
-use super::{Crew, Member, NEAR_TEAM};
+use super::{Crew, Member};
 use crate::sync::{Activity, CALLS_BY_ONE, Count, Event, Ordering, fence};
-
-/// What only the queen touches: she holds it with her turn.
-pub(crate) struct Ledger {
-    /// Where the counts of the near and the far muster stand.
-    near: Base,
-    far: Base,
-}
-
-impl Ledger {
-    pub(super) fn new() -> Self {
-        Self { near: Base::first(), far: Base::first() }
-    }
-
-    #[inline(always)]
-    fn base(&mut self, team: u32) -> &mut Base {
-        if team <= NEAR_TEAM { &mut self.near } else { &mut self.far }
-    }
-}
 
 impl Crew {
     /// Runs `part` once on each of the first `team` members, the calling thread as member 0, and returns when all are done.
@@ -33,74 +18,147 @@ impl Crew {
     /// With the panic of the lowest member that panicked.
     #[inline]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
-    pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Ledger>, team: u32, part: &mut P) {
+    pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Lead>, team: u32, part: &mut P) {
         debug_assert!(team > 1, "a team of one meets nobody");
-        let base = *turn.base(team);
-        let berth = &self.signal.berth;
+        let signal = self.root();
+        let own = turn.part_of(self, self.settled.root, signal, team);
+        if own.size < team {
+            return self.wide_region(turn, team, Job::of_distant::<P>(), ptr::from_ref(part).cast());
+        }
+        let berth = &signal.berth;
         // SAFETY: what other regions laid there they took back before their queens gave the turn on; this one does when all bees have left.
         let lying = unsafe { berth.lay_down(part) };
-        let (region, late) = self.start(turn, team, Order { job: Job::of::<P>(), base });
-        let queen = Member::new(self, 0, team, region, base);
+        let word = signal.look().next(team);
+        // SAFETY: the caller has the turn, and whoever had it before kept it until its team had left.
+        unsafe { signal.publish(word, Order { job: Job::of::<P>(), base: own.base }) };
+        let late = self.call_if_late(team, [&own]);
+        let queen = Member::new(self, 0, team, word.epoch(), own, false);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         // SAFETY: it lies there until the end of the region.
         self.perform(&queen, || unsafe { berth.with(|part: &P| part.run(&queen)) });
         self.note(0, || Activity::End);
-        let end = self.await_bees(&queen, late);
+        let end = self.await_group(&queen, &own, false, late);
         drop(lying);
-        *turn.base(team) = self.muster(team).conclude(&queen.account(), end);
+        self.conclude(turn, &queen, &own, false, end);
         self.note(0, || Activity::Left);
         if end == End::Poisoned {
             self.panics.resume();
         }
     }
 
-    /// Starts a region. Returns its epoch, and whether bees had to be called from their beds.
+    /// The same for a team of several groups, by a job for the part that lies at this address.
+    // Apart: inlined, it would take registers from the other.
+    #[inline(never)]
+    #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
+    fn wide_region(&self, turn: &mut Guard<'_, Lead>, team: u32, job: Job, part: *const ()) {
+        let mut led = turn.open(self, team);
+        let own = led.take_widest().unwrap_or_else(|| unreachable!("a team of {team} in no group"));
+        let word = self.root().look().next(team);
+        let sections = [&own].into_iter().chain(led.iter());
+        for section in sections.clone() {
+            let signal = self.group(section.group).signal();
+            // SAFETY: no region is on, and what others laid there they have taken back.
+            unsafe { signal.berth.point_to(part) };
+            // SAFETY: the caller has the turn, and whoever had it before kept it until its team had left.
+            unsafe { signal.publish(word, Order { job, base: section.base }) };
+        }
+        let late = self.call_if_late(team, sections);
+        let queen = Member::new(self, 0, team, word.epoch(), own, false).leading(&led, late);
+        self.slot(0).tally.add(Count::Regions);
+        self.note(0, || Activity::Part(0));
+        // SAFETY: the job is for the part that the berth points to, until the end of the region.
+        self.perform(&queen, || unsafe { job.run(&self.root().berth, &queen) });
+        self.note(0, || Activity::End);
+        let mut is_poisoned = false;
+        for (group, is_gathered) in led.iter().rev().map(|group| (group, true)).chain([(&own, false)]) {
+            let end = self.await_group(&queen, group, is_gathered, late);
+            is_poisoned |= end == End::Poisoned;
+            self.conclude(turn, &queen, group, is_gathered, end);
+        }
+        self.note(0, || Activity::Left);
+        if is_poisoned {
+            self.panics.resume();
+        }
+    }
+
+    /// Closes the book of a group that `member` heads, whose others have left it.
+    #[inline(always)]
+    pub(super) fn conclude(&self, lead: &mut Lead, member: &Member<'_>, part: &Section<'_>, is_gathered: bool, end: End) {
+        let account = part.account(member.passed(), is_gathered);
+        *lead.base(part.group, part.size) = part.muster.conclude(&account, end);
+    }
+
+    /// Passes the region of `word`, which calls a bee, on to the groups that this one heads. Says whether anybody had to be called.
+    #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
+    pub(super) fn start_led(&self, word: StartWord, order: Order, from: u32, led: &Led<'_>) -> bool {
+        // SAFETY: in a team of several groups all berths but those of groups that are no part of it point to the part.
+        let part = unsafe { self.group(from).signal().berth.pointer() };
+        for group in led.iter() {
+            let signal = self.group(group.group).signal();
+            // SAFETY: its members run nothing until the word is published.
+            unsafe { signal.berth.point_to(part) };
+            // SAFETY: the caller heads the group, and has waited until all had left it at the end of the last region in which there was anybody.
+            unsafe { signal.publish(word, Order { base: group.base, ..order }) };
+        }
+        self.call_if_late(word.team(), led.iter())
+    }
+
+    /// After a start in these groups of a team of `team`: sees that whoever sleeps there comes. Those are woken who hear of regions there, and they see to
+    /// the groups that they head. Says whether anybody had to be called.
     #[inline]
-    #[expect(unsafe_code, reason = "lends the caller's part to the team")]
-    fn start(&self, _turn: &Guard<'_, Ledger>, team: u32, order: Order) -> (u64, bool) {
-        // SAFETY: the caller has the turn, and whoever had it before kept it until its team had arrived.
-        let region = unsafe { self.signal.publish(team, order) };
+    fn call_if_late<'s, 'c: 's>(&'c self, team: u32, groups: impl IntoIterator<Item = &'s Section<'c>>) -> bool {
         // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Hand::go_to_sleep`
         // and `Hand::park`.
         fence(Ordering::SeqCst);
         let late = !self.attendance.read().all_up(team);
         if late {
-            self.call_up(team);
+            groups.into_iter().for_each(|section| self.call_up(section));
         }
-        (region, late)
+        late
     }
 
-    /// Makes sure that each bee of a team that has been started comes to its region.
+    /// Makes sure that each bee of a group of a team that has been started comes to its region.
     #[cold]
-    fn call_up(&self, team: u32) {
-        self.log(0, || Event::Call);
-        self.call_all(1, team);
-        self.log(0, || Event::Called);
+    fn call_up(&self, section: &Section<'_>) {
+        let members = &self.settled.shape.members(section.group)[..section.size as usize];
+        self.log(members[0], || Event::Call);
+        self.call_all(&members[1..]);
+        self.log(members[0], || Event::Called);
         // After the calls: on a core that has been idle every step takes long, and the bees wake meanwhile.
         self.policy().step_aside();
     }
 
-    /// Calls the members from `first` up to `end`. Many are called as by a tree: one that sleeps is woken and calls half of the others.
-    pub(super) fn call_all(&self, first: u32, end: u32) {
-        let mut end = end;
-        while end.saturating_sub(first) > CALLS_BY_ONE {
-            let middle = first + (end - first) / 2;
-            if !self.charge(middle, end) {
-                self.call_all(middle, end);
+    /// Calls members of one group, whose numbers ascend. Many are called as by a tree: one that sleeps is woken and calls half of the others.
+    fn call_all(&self, mut members: &[u32]) {
+        while members.len() > CALLS_BY_ONE {
+            let (near, far) = members.split_at(members.len() / 2);
+            if !self.charge(far) {
+                self.call_all(far);
             }
-            end = middle;
+            members = near;
         }
-        (first..end).for_each(|id| self.call(id));
+        members.iter().for_each(|&id| self.call(id));
     }
 
-    /// Wakes member `id`, if it is asleep, to call those after it up to `end`. Says whether it was.
-    fn charge(&self, id: u32, end: u32) -> bool {
+    /// Has a member that has been woken call whom it was woken to call.
+    pub(super) fn call_charged(&self, slot: &Slot) {
+        let end = slot.charge.take();
+        if end > 0 {
+            let members = self.settled.shape.members(self.settled.shape.listens(slot.id));
+            let from = |id| members.partition_point(|&member| member < id);
+            self.call_all(&members[from(slot.id + 1)..from(end)]);
+        }
+    }
+
+    /// Wakes the first of these members of one group, if it is asleep, to call the others. Says whether it was.
+    fn charge(&self, members: &[u32]) -> bool {
+        let (&[id, ..], &[.., last]) = (members, members) else { return true };
         let slot = self.slot(id);
         if slot.state() != State::Asleep {
             return false;
         }
-        slot.charge.give(end);
+        slot.charge.give(last + 1);
         let is_woken = self.wake(slot, State::Asleep, State::Notified);
         if !is_woken {
             // Not to be found when it is woken for something else.
@@ -132,27 +190,6 @@ impl Crew {
             if called {
                 return;
             }
-        }
-    }
-
-    /// Waits until all bees of the queen's team have arrived.
-    #[inline]
-    fn await_bees(&self, queen: &Member<'_>, late: bool) -> End {
-        let account = queen.account();
-        let muster = self.muster(account.team);
-        match muster.await_end(&account, self.slot(0), self.policy(), late) {
-            End::Deserter => {
-                self.perform(queen, || {
-                    panic!(
-                        "the queen's part of the region has ended, and another member of the {} waits at barrier number {}, \
-                         which she will not come to; all members must call barrier() equally often",
-                        account.team,
-                        account.passed + 1,
-                    )
-                });
-                muster.await_end(&account, self.slot(0), self.policy(), late)
-            }
-            end => end,
         }
     }
 }

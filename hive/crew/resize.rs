@@ -58,7 +58,7 @@ impl Crew {
         while roster.hired + 1 < bees {
             let id = roster.hired + 1;
             self.settled.slots[id as usize].get_or_init(|| self.furnish(id));
-            hire(id, self.signal.look().epoch())?;
+            hire(id, self.group(self.settled.shape.listens(id)).signal().look().epoch())?;
             roster.hired = id;
         }
         Ok(())

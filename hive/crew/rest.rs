@@ -101,7 +101,7 @@ impl Hand<'_> {
         let is_woken = crew.policy().off_core(|| self.is_taken_out_of_bed(is_called));
         self.get_up(!is_woken || slot.was_asleep(), is_woken);
         // Before anything else, because a region's queen relies on it.
-        crew.call_all(self.id() + 1, slot.charge.take());
+        crew.call_charged(slot);
     }
 
     /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.

@@ -43,7 +43,7 @@ pub(crate) struct Seen {
 
 impl Crew {
     pub(crate) fn sight(&self) -> Sight {
-        let word = self.signal.look();
+        let word = self.root().look();
         let members = self.all_slots().map(|slot| Seen {
             note: slot.doing.get(),
             is_asleep: slot.state() == State::Asleep,
@@ -62,7 +62,7 @@ impl Crew {
 
     #[cold]
     fn write_note(&self, member: u32, activity: Activity) {
-        let (word, slot) = (self.signal.look(), self.slot(member));
+        let (word, slot) = (self.root().look(), self.slot(member));
         let region = word.epoch() as u32;
         if self.settled.notes.has(Notes::WATCHED) {
             slot.doing.set(Note { region, activity });

@@ -30,7 +30,7 @@ impl StartWord {
     const TEAM_BITS: u32 = 16;
 
     /// The word of the region after this one, for a team of `team`.
-    fn next(self, team: u32) -> Self {
+    pub(super) fn next(self, team: u32) -> Self {
         debug_assert!((1..=MAX_TEAM).contains(&team), "a team of {team}");
         let epoch = self.epoch().wrapping_add(1);
         Self((epoch << Self::TEAM_BITS) | u64::from(team))
@@ -100,21 +100,18 @@ impl Signal {
         StartWord(self.word.load(Ordering::Acquire))
     }
 
-    /// Starts a region: `order` for the first `team` members. Returns its epoch.
+    /// Starts the region of `word` in the group: the next that its members hear of.
     ///
     /// # Safety
-    /// The caller holds the turn, and every member of the last region's team has arrived at its end.
+    /// The caller is the group's head, or holds the turn where that is member 0, and every member of the group that the last word called has left.
     #[inline(always)]
     #[expect(unsafe_code, reason = "writes the shared order")]
-    pub(crate) unsafe fn publish(&self, team: u32, order: Order) -> u64 {
-        // Relaxed: only the holder of the turn writes the word, and the turn hands it on.
-        let word = StartWord(self.word.load(Ordering::Relaxed)).next(team);
-        // SAFETY: members read the order between the word that calls them and their arrival at the region's end. The last
-        // team has arrived, nobody else has been called, and only the holder of the turn writes.
+    pub(crate) unsafe fn publish(&self, word: StartWord, order: Order) {
+        // SAFETY: members read the order between the word that calls them and their leaving. Those called last have left, nobody else has been called, and
+        // only the head writes.
         self.order.with_mut(|slot| unsafe { slot.write(order) });
         // Release: pairs with the Acquire in `look`; publishes the order.
         self.word.store(word.0, Ordering::Release);
-        word.epoch()
     }
 
     /// The order of the region that `word` started.

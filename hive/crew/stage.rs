@@ -60,8 +60,8 @@ impl<'s> Leader<'s> {
     #[expect(unsafe_code, reason = "publishes an order")]
     pub(crate) fn region(&mut self, mut look_again: impl FnMut() -> bool) -> Option<()> {
         // SAFETY: nobody else publishes on this line, and the follower has left the last region.
-        unsafe { self.signal.publish(2, Order { job: Job::idle(), base: self.base }) };
-        let account = Account { team: 2, base: self.base, passed: 0 };
+        unsafe { self.signal.publish(self.signal.look().next(2), Order { job: Job::idle(), base: self.base }) };
+        let account = Account { size: 2, is_gathered: false, base: self.base, passed: 0 };
         while !self.signal.near.has_ended(&account) {
             if !look_again() {
                 return None;

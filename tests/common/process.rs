@@ -61,11 +61,11 @@ fn run_again(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     let (mut output, input) = io::pipe().expect("a pipe");
     let mut command = Command::new(env::current_exe().expect("the test program"));
     command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, test).process_group(0);
-    for ours in
-        ["HIVE_NUM_BEES", "HIVE_PIN", "HIVE_PLACES", "HIVE_PROC_BIND", "HIVE_SHRINK", "HIVE_SPIN", "HIVE_TRACE", "RUST_BACKTRACE"]
-    {
-        command.env_remove(ours);
+    let ours = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"];
+    for name in ours {
+        command.env_remove(format!("HIVE_{name}"));
     }
+    command.env_remove("RUST_BACKTRACE");
     command.envs(variables.iter().copied());
     command.stdout(input.try_clone().expect("a pipe's end")).stderr(input);
     let mut child = command.spawn().expect("the test program runs");

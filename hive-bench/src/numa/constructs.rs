@@ -1,19 +1,27 @@
-//! Regions, barriers and resizes of a hive that gives up its places in one order or another: what its members cost when they are few, by what these share.
+//! Regions, barriers and resizes of a hive that gives up its places in one order or another, or starts and meets in one shape or another: what its members cost
+//! when they are few, by what these share.
 
 use std::collections::HashSet;
 use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-use hive::{Hive, Pin, Place, ResizeError, Shrink};
+use hive::{BarrierShape, Hive, Pin, Place, ResizeError, Shrink};
 use serde::Serialize;
 
 use crate::effort::Effort;
 use crate::stats::median;
 use crate::timing::{batches, nanoseconds};
 
-/// hive's orders, the default first.
-const ORDERS: [Shrink; 3] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes];
+/// hive's orders with the shape that it takes by itself, and its shapes with the order that it has by default.
+const HIVES: [(Shrink, BarrierShape); 6] = [
+    (Shrink::Compact, BarrierShape::Auto),
+    (Shrink::Spread, BarrierShape::Auto),
+    (Shrink::KeepNodes, BarrierShape::Auto),
+    (Shrink::Compact, BarrierShape::Flat),
+    (Shrink::Compact, BarrierShape::Cluster),
+    (Shrink::Compact, BarrierShape::Node),
+];
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
 const REGIONS_BETWEEN: usize = 20;
 
@@ -22,6 +30,8 @@ const REGIONS_BETWEEN: usize = 20;
 pub(super) struct Cost {
     /// In which order it gives up its places.
     pub(super) order: String,
+    /// In which groups it starts and meets.
+    pub(super) shape: String,
     pub(super) members: usize,
     /// The CPUs of those that are left; CPUs of members that could not be bound are missing.
     pub(super) cpus: Vec<usize>,
@@ -46,32 +56,32 @@ pub(super) struct Resize {
     pub(super) grow_ns: f64,
 }
 
-/// Measures these sizes in each order of a hive that has `most` members.
+/// Measures these sizes in each order and each shape of a hive that has `most` members.
 pub(super) fn measure(sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
     let mut costs = Vec::new();
-    for order in ORDERS {
-        costs.extend(in_order(order, sizes, most)?);
+    for (order, shape) in HIVES {
+        costs.extend(of_hive(order, shape, sizes, most)?);
     }
     Ok(costs)
 }
 
 /// On a thread of its own, which becomes the queen and is bound.
-fn in_order(order: Shrink, sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
+fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
     thread::scope(|scope| {
         let queen = scope.spawn(|| {
-            let builder = Hive::builder().bees(most).pin(Pin::Core).shrink(order).pin_queen(true);
+            let builder = Hive::builder().bees(most).pin(Pin::Core).shrink(order).barrier(shape).pin_queen(true);
             let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-            hive.report().warnings().iter().for_each(|warning| eprintln!("warning: {order}: {warning}"));
+            hive.report().warnings().iter().for_each(|warning| eprintln!("warning: {order}, {shape}: {warning}"));
             let places = hive.places();
-            let cost = |size: &usize| cost(&hive, order, &places[..*size]);
-            sizes.iter().map(cost).collect::<Result<_, _>>().map_err(|error| format!("{order}: {error}"))
+            let cost = |size: &usize| cost(&hive, [order.to_string(), shape.to_string()], &places[..*size]);
+            sizes.iter().map(cost).collect::<Result<_, _>>().map_err(|error| format!("{order}, {shape}: {error}"))
         });
         queen.join().map_err(|_| "the queen panicked".to_owned())?
     })
 }
 
 /// Of the members that have these places, in a hive that has all its members before and afterwards.
-fn cost(hive: &Hive, order: Shrink, places: &[Option<Place>]) -> Result<Cost, ResizeError> {
+fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, ResizeError> {
     let (all, members) = (hive.bees(), places.len());
     let resize = if members < all { Some(resizes(hive, members)?) } else { None };
     hive.resize(members)?;
@@ -86,7 +96,8 @@ fn cost(hive: &Hive, order: Shrink, places: &[Option<Place>]) -> Result<Cost, Re
     hive.resize(all)?;
     let bound = || places.iter().flatten();
     Ok(Cost {
-        order: order.to_string(),
+        order,
+        shape,
         members,
         cpus: bound().flat_map(Place::cpus).copied().collect(),
         nodes: bound().filter_map(Place::node).collect::<HashSet<_>>().len(),

@@ -12,7 +12,7 @@ pub(super) fn text(findings: &Findings) -> String {
     let one = findings.memory_nodes.len() < 2;
     let only = if one { "This machine has one node with memory: there is nothing remote.\n" } else { "" };
     format!(
-        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\na hive of all CPUs that has shrunk, by the order in which it gives up its places\n{}\n",
+        "STREAM triad, 3 arrays of {} MiB, in GB/s\n{}\n{only}\na hive of all CPUs that has shrunk, by the order in which it gives up its places and by the shape in which it starts and meets\n{}\n",
         findings.array_bytes >> 20,
         triads(&findings.triad).trim_fmt(),
         constructs(&findings.constructs).trim_fmt()
@@ -41,7 +41,8 @@ fn triads(bandwidths: &[Bandwidth]) -> Table {
 
 fn constructs(costs: &[Cost]) -> Table {
     let mut table = Table::new();
-    let header = ["order", "members", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
+    let header =
+        ["order", "shape", "members", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
     table.load_style(presets::NOTHING).set_header(header);
     let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
     for cost in costs {
@@ -51,9 +52,9 @@ fn constructs(costs: &[Cost]) -> Table {
         };
         let counts = [cost.members, cost.nodes, cost.caches].map(|count| count.to_string());
         let times = [cost.region_ns, cost.barrier_ns].map(time);
-        table.add_row([cost.order.clone()].into_iter().chain(counts).chain(times).chain(changes));
+        table.add_row([cost.order.clone(), cost.shape.clone()].into_iter().chain(counts).chain(times).chain(changes));
     }
-    for column in 1..header.len() {
+    for column in 2..header.len() {
         align_right(&mut table, column);
     }
     table

@@ -8,6 +8,8 @@ use std::path::{Path, PathBuf};
 use super::super::mask::CpuMask;
 use super::super::{Machine, Pin, PlaceList, Places, ProcBind, Sharing, Shrink, Unit};
 use super::tests::run_child;
+use crate::crew::{BarrierShape, Shape};
+use crate::housing::address;
 
 /// The file that the child answers.
 const CHILD: &str = "HIVE_TEST_TOPOLOGY";
@@ -112,6 +114,7 @@ impl Description {
 /// - `compact 8 on ll_caches`: what the first 8 have of these places.
 /// - `spread 8 over cores`: the same by a policy of OpenMP's, for a hive of 8.
 /// - `kinds`: the CPUs of faster and slower cores.
+/// - `groups cluster compact 8`: the groups in which the first 8 members that are pinned to cores start and meet, by head, of one head the widest first.
 fn answer(machine: &Machine, question: &str) -> String {
     match question.split_whitespace().collect::<Vec<_>>()[..] {
         ["units"] => [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit).to_string()).join(" "),
@@ -119,6 +122,10 @@ fn answer(machine: &Machine, question: &str) -> String {
         [shrink, members] => {
             let places = Places::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
             first(&places, members.parse().unwrap())
+        }
+        ["groups", shape, shrink, members] => {
+            let places = Places::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
+            groups(&places, shape.parse().unwrap(), members.parse().unwrap())
         }
         [shrink, members, "on", list] => shared(machine, list, ProcBind::True, shrink.parse().unwrap(), members),
         [bind, members, "over", list] => shared(machine, list, bind.parse().unwrap(), Shrink::Compact, members),
@@ -141,6 +148,13 @@ fn shared(machine: &Machine, list: &str, bind: ProcBind, shrink: Shrink, members
 
 fn first(places: &Places, members: usize) -> String {
     shown((0..members).map(|member| places.of(member).unwrap().mask()))
+}
+
+/// As lists of members' numbers, which are written like CPUs.
+fn groups(places: &Places, shape: BarrierShape, members: u32) -> String {
+    let addresses: Vec<_> = (0..members as usize).map_while(|member| places.first_of(member)).map(address).collect();
+    let shape = Shape::new(shape, &addresses, members);
+    shown((0..shape.count() as u32).map(|group| shape.members(group).iter().map(|&member| member as usize).collect()))
 }
 
 /// There are several ways to write a list of places.

@@ -134,7 +134,8 @@ fn descriptions_with_mistakes_are_warnings() {
     std::fs::write(&file, "<topology version=\"2.0\"> this is no machine").unwrap();
     let report = read_with(&[("HWLOC_XMLFILE", file.to_str().unwrap())]);
     std::fs::remove_file(&file).unwrap();
-    assert_has(&report, &["flat foreign=false", "hwloc could not read the machine (HWLOC_XMLFILE=", "flat list of CPUs"]);
+    // With its plugin for XML it sees that at once, and describes this machine; without, when it has begun.
+    assert_has(&report, &["foreign=false", "hwloc could not", "(HWLOC_XMLFILE="]);
     for variable in [("HWLOC_XMLFILE", "/nonexistent.xml"), ("HWLOC_SYNTHETIC", "pack:2 nonsense:3")] {
         let report = read_with(&[variable]);
         assert_has(&report, &["hwloc foreign=false", "hwloc could not use what it was given", variable.1]);

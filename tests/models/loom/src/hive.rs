@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Address, Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
+use crate::crew::{Address, BarrierShape, Crew, Hand, Life, Member, Neighbours, Part, Shape, Sleep, Stage};
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{stage, verdict};
 
@@ -62,17 +62,26 @@ impl Hive {
     }
 
     fn with(max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self::with_neighbours(max_bees, policy, sleep, &[])
+        Self::at(&[], max_bees, policy, sleep)
     }
 
-    fn with_neighbours(max_bees: u32, policy: WaitPolicy, sleep: Sleep, addresses: &[Address]) -> Self {
-        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(addresses));
+    /// With the first members at these addresses, in groups by node.
+    fn at(addresses: &[Address], max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        let shape = Shape::new(BarrierShape::Node, addresses, max_bees);
+        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(addresses), shape);
         Self { crew: Arc::new(crew), hands: Rc::default() }
     }
 
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
     pub(crate) fn staffed(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
         Self::rising(hired, bees, policy).up(hired)
+    }
+
+    /// Of a member on each of these nodes, who poll.
+    pub(crate) fn on_nodes(nodes: &[usize], policy: WaitPolicy) -> Self {
+        let addresses: Vec<Address> = nodes.iter().map(|&node| [None, None, Some(node)]).collect();
+        let members = nodes.len() as u32;
+        Self::at(&addresses, members, policy, Sleep::without_tasks()).raise(members, members).up(members)
     }
 
     /// Of `bees` members, who poll. The play is still to begin.
@@ -91,7 +100,7 @@ impl Hive {
     pub(crate) fn with_last_nearest(bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let core = |member: u32| if member + 1 == bees { 0 } else { member as usize };
         let addresses: Vec<Address> = (0..bees).map(|member| [Some(core(member)), None, None]).collect();
-        Self::with_neighbours(bees, policy, sleep, &addresses).raise(bees, bees).up(bees)
+        Self::at(&addresses, bees, policy, sleep).raise(bees, bees).up(bees)
     }
 
     fn up(self, hired: u32) -> Self {

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
 
-use crate::crew::{Crew, Hand, Life, Member, Neighbours, Part, Sleep, Stage};
+use crate::crew::{Address, BarrierShape, Crew, Hand, Life, Member, Neighbours, Part, Shape, Sleep, Stage};
+use crate::scenes::draw;
 use crate::sync::WaitPolicy;
 
 struct Body<F>(F);
@@ -15,6 +16,14 @@ impl<F: Fn(&Member<'_>) + Sync> Part for Body<F> {
     fn run(&self, member: &Member<'_>) {
         (self.0)(member);
     }
+}
+
+/// Addresses of some of the first of `members`, on up to three nodes of up to three clusters. Of none: then all are in one group.
+fn anywhere(members: u32) -> Vec<Address> {
+    let (nodes, clusters) = (draw(1, 3), draw(1, 3));
+    let cluster = || draw(0, nodes * clusters - 1) as usize;
+    let address = |cluster: usize| [None, Some(cluster), Some(cluster / clusters as usize)];
+    (0..draw(0, members)).map(|_| address(cluster())).collect()
 }
 
 /// A modelled hive. Clones share it.
@@ -26,14 +35,16 @@ pub(crate) struct Hive {
 }
 
 impl Hive {
-    /// Of `bees` members, which may grow to `max_bees`.
+    /// Of `bees` members, which may grow to `max_bees`, in whatever groups.
     pub(crate) fn new(max_bees: u32, bees: u32) -> Self {
         Self::with(max_bees, bees, WaitPolicy { polls: false }, Sleep::without_tasks())
     }
 
     /// As `new`, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn with(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(&[]));
+        let addresses = anywhere(max_bees);
+        let shape = Shape::new(BarrierShape::Cluster, &addresses, max_bees);
+        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(&addresses), shape);
         let hive = Self { crew: Arc::new(crew), bees: Arc::default() };
         hive.grow_to(bees);
         hive

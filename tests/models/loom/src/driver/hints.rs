@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 27] = [
+const HINTS: [(&str, &[&str]); 29] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
     ("board.rs", &["loop_regions"]),
@@ -22,7 +22,9 @@ const HINTS: [(&str, &[&str]); 27] = [
     ("slot.rs:compare_exchange#1=", &["settle_work", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
     ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
-    ("muster.rs:load#3", &["panic_wait"]),
+    ("poison.rs", &["panic_wait", "panic_bee", "relay_panic_far"]),
+    ("muster.rs:fetch_update#2=relaxed", &["split_panic_outer"]),
+    ("muster.rs:fence", &["panic_bee", "relay_panic"]),
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),
     ("turn.rs", &["turn"]),
     ("counters.rs", &["task"]),

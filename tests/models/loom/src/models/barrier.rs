@@ -18,7 +18,11 @@ pub(super) const MODELS: &[Model] = &[
 ];
 
 fn play(policy: WaitPolicy, team: u32, barriers: u32, regions: u32) {
-    let hive = Hive::staffed(team, team, policy);
+    meet(Hive::staffed(team, team, policy), team, barriers, regions);
+}
+
+/// So many barriers in each of so many regions.
+pub(super) fn meet(hive: Hive, team: u32, barriers: u32, regions: u32) {
     let cells = data(team * barriers);
     let given = Datum::new(0);
     for region in 1..=regions {

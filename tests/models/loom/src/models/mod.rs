@@ -3,6 +3,7 @@
 mod barrier;
 mod end;
 mod exchange;
+mod groups;
 mod loops;
 mod panics;
 mod resize;
@@ -47,6 +48,7 @@ pub(crate) fn all() -> Vec<Model> {
     let groups = [
         start::MODELS,
         barrier::MODELS,
+        groups::MODELS,
         panics::MODELS,
         resize::MODELS,
         settle::MODELS,

@@ -12,7 +12,7 @@ use crate::sync::WaitPolicy;
 
 /// What a member does.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Act {
+pub(super) enum Act {
     /// Comes to the barrier.
     Meet,
     /// Waits for what another member does not bring about.
@@ -46,7 +46,12 @@ pub(super) const MODELS: &[Model] = &[
 /// One region in which the members act so, and one that is as usual.
 fn play(policy: WaitPolicy, acts: &'static [Act]) {
     let team = acts.len() as u32;
-    let hive = Hive::staffed(team, team, policy);
+    act(Hive::staffed(team, team, policy), acts);
+}
+
+/// The same in `hive`, of as many members.
+pub(super) fn act(hive: Hive, acts: &'static [Act]) {
+    let team = acts.len() as u32;
     let input = Datum::new(7);
     let outputs = data(team);
     let ended = hive.try_region(team, |member: &Member<'_>| {

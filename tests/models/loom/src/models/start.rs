@@ -28,7 +28,11 @@ pub(super) const MODELS: &[Model] = &[
 ];
 
 fn play(policy: WaitPolicy, bees: u32, teams: &[u32]) {
-    let hive = Hive::staffed(bees, bees, policy);
+    regions(Hive::staffed(bees, bees, policy), bees, teams);
+}
+
+/// Regions of these teams in a hive of up to `bees`.
+pub(super) fn regions(hive: Hive, bees: u32, teams: &[u32]) {
     let mut rounds = Rounds::new(bees);
     teams.iter().for_each(|&team| rounds.region(&hive, team));
     hive.end();

@@ -48,7 +48,7 @@ pub(crate) fn number_of_crew() -> u64 {
 }
 
 /// As few as can be.
-pub(crate) const CALLS_BY_ONE: u32 = 1;
+pub(crate) const CALLS_BY_ONE: usize = 1;
 
 /// What `mutex` is made of.
 mod raw {

@@ -47,6 +47,6 @@ pub(crate) const SCENES: [Scene; 12] = [
 ];
 
 /// From `least` to `most`, by the execution's random numbers.
-fn draw(least: u32, most: u32) -> u32 {
+pub(crate) fn draw(least: u32, most: u32) -> u32 {
     thread_rng().gen_range(least..=most)
 }

@@ -1,0 +1,171 @@
+//! Which shape a hive's barriers have: the one asked for, or for `auto` the one that has measured best on this machine. See `docs/shape.md`.
+
+mod remembered;
+mod trial;
+
+use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::Duration;
+
+use crate::config::Config;
+use crate::crew::{Address, BarrierShape, Shape};
+use crate::habitat::Habitat;
+use crate::housing::Housing;
+use crate::topology::Place;
+
+use remembered::Remembered;
+
+/// Where nothing can be measured: members from which on it pays to meet in groups, as `docs/scaling.md` predicts for clusters of eight.
+const PAYS_FROM: usize = 10;
+
+/// The shape of a hive, and why it has that one.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Shaping {
+    pub(crate) shape: BarrierShape,
+    reason: Reason,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Reason {
+    Asked,
+    /// The members are all in one group, whatever the shape.
+    Alone,
+    /// Nothing could be measured, because of what the words say.
+    Derived(&'static str),
+    Measured(Times),
+    Remembered(Times),
+}
+
+/// The least times of a region with a barrier in it that were measured.
+pub(crate) type Times = Vec<(BarrierShape, Duration)>;
+
+impl Shaping {
+    /// For a hive that begins with `config`.
+    pub(crate) fn of(config: &Config, habitat: &Habitat, housing: &Housing) -> Self {
+        match config.barrier {
+            BarrierShape::Auto => Self::choose(config.bees as usize, habitat, housing),
+            shape => Self { shape, reason: Reason::Asked },
+        }
+    }
+
+    fn choose(members: usize, habitat: &Habitat, housing: &Housing) -> Self {
+        let addresses = housing.addresses(members as u32);
+        let shapes = differing(&addresses, members);
+        if shapes.len() == 1 {
+            return Self { shape: BarrierShape::Flat, reason: Reason::Alone };
+        }
+        let derived = |why| Self { shape: derive(&shapes, members), reason: Reason::Derived(why) };
+        let places: Option<Vec<&Place>> = (0..members).map(|member| housing.of(member)).collect();
+        let Some(places) = places else { return derived("not all members are bound") };
+        if places.iter().any(|place| place.is_foreign()) {
+            return derived("the machine is another one");
+        }
+        if habitat.usable_cpus() < members {
+            return derived("there are fewer CPUs than members");
+        }
+        let remembered = Remembered::of(key(habitat, &places));
+        if let Some(times) = remembered.times(&shapes) {
+            return Self { shape: best(&times), reason: Reason::Remembered(times) };
+        }
+        let Some(times) = trial::times(&shapes, &places, &addresses) else {
+            return derived("the CPUs were too busy to measure on");
+        };
+        remembered.keep(&times);
+        Self { shape: best(&times), reason: Reason::Measured(times) }
+    }
+}
+
+impl fmt::Display for Shaping {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.shape)?;
+        let times = |times: &Times| {
+            let each: Vec<_> = times.iter().map(|(shape, time)| format!("{shape} {time:?}")).collect();
+            each.join(", ")
+        };
+        match &self.reason {
+            Reason::Asked => Ok(()),
+            Reason::Alone => f.write_str(" (auto: the members share a last-level cache, or nobody knows)"),
+            Reason::Derived(why) => write!(f, " (auto: from the places, as {why})"),
+            Reason::Measured(measured) => write!(f, " (auto: measured for a region with a barrier: {})", times(measured)),
+            Reason::Remembered(measured) => write!(f, " (auto: measured earlier: {})", times(measured)),
+        }
+    }
+}
+
+/// Shapes that put these members in different groups.
+fn differing(addresses: &[Address], members: usize) -> Vec<BarrierShape> {
+    let groups = |shape| Shape::new(shape, addresses, members as u32);
+    let mut shapes = vec![BarrierShape::Flat];
+    for shape in [BarrierShape::Cluster, BarrierShape::Node] {
+        if shapes.iter().all(|&other| groups(other) != groups(shape)) {
+            shapes.push(shape);
+        }
+    }
+    shapes
+}
+
+/// Without a measurement. The narrowest groups come second.
+fn derive(shapes: &[BarrierShape], members: usize) -> BarrierShape {
+    if members < PAYS_FROM { BarrierShape::Flat } else { shapes[1] }
+}
+
+/// Flat, if no other is clearly better: it is as good for small teams.
+fn best(times: &Times) -> BarrierShape {
+    let clearly = |shape, time: Duration| if shape == BarrierShape::Flat { time * 19 / 20 } else { time };
+    let best = times.iter().min_by_key(|&&(shape, time)| clearly(shape, time));
+    best.map_or(BarrierShape::Flat, |&(shape, _)| shape)
+}
+
+/// A number for the machine and the places on it.
+fn key(habitat: &Habitat, places: &[&Place]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    processor().hash(&mut hasher);
+    let cpus = habitat.machine.cpus().iter().map(|cpu| (cpu.os_index, cpu.core, cpu.cluster, cpu.node));
+    cpus.collect::<Vec<_>>().hash(&mut hasher);
+    places.iter().for_each(|place| place.mask().to_string().hash(&mut hasher));
+    hasher.finish()
+}
+
+/// What the system calls the processor; nothing, where it is not Linux on x86 or alike.
+fn processor() -> Option<String> {
+    let all = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    all.lines().find(|line| line.starts_with("model name")).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn on(units: impl Iterator<Item = [usize; 2]>) -> Vec<Address> {
+        units.map(|[cluster, node]| [None, Some(cluster), Some(node)]).collect()
+    }
+
+    #[test]
+    fn only_shapes_that_differ_are_tried() {
+        use BarrierShape::{Cluster, Flat, Node};
+        let clusters = on((0..16).map(|member| [member / 4, member / 8]));
+        assert_eq!(differing(&clusters, 16), [Flat, Cluster, Node]);
+        assert_eq!(differing(&clusters[..8], 8), [Flat, Cluster], "on one node");
+        assert_eq!(differing(&clusters[..4], 4), [Flat], "in one cluster");
+        assert_eq!(differing(&[], 40), [Flat, Cluster], "bound nowhere, too many for one group");
+        let nodes = on((0..16).map(|member| [member / 8, member / 8]));
+        assert_eq!(differing(&nodes, 16), [Flat, Cluster], "clusters are nodes");
+    }
+
+    #[test]
+    fn flat_stays_unless_another_is_clearly_better() {
+        let times = |cluster| {
+            vec![(BarrierShape::Flat, Duration::from_nanos(1_000)), (BarrierShape::Cluster, Duration::from_nanos(cluster))]
+        };
+        assert_eq!(best(&times(960)), BarrierShape::Flat);
+        assert_eq!(best(&times(940)), BarrierShape::Cluster);
+    }
+
+    #[test]
+    fn what_cannot_be_measured_is_derived() {
+        let shapes = [BarrierShape::Flat, BarrierShape::Cluster, BarrierShape::Node];
+        assert_eq!(derive(&shapes, PAYS_FROM - 1), BarrierShape::Flat);
+        assert_eq!(derive(&shapes, PAYS_FROM), BarrierShape::Cluster);
+    }
+}
