@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use std::thread;
 
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_says, assert_works, sys, task};
+use common::{Gate, assert_says, assert_works, sorted, sys, task};
 use hive::{Builder, Hive, Pin};
 
 /// The calling thread's CPUs.
@@ -47,7 +47,7 @@ fn bees_are_bound_as_places_says_and_the_queen_is_not() {
                 assert_eq!(places.len(), n);
                 for member in 1..n {
                     let place = places[member].as_ref().unwrap_or_else(|| panic!("{pin}: member {member} has no place"));
-                    assert_eq!(masks[member], place.cpus(), "{pin}: member {member} of {n}");
+                    assert_eq!(masks[member], sorted(place.cpus()), "{pin}: member {member} of {n}");
                     let on_it = hive.spmd_map(n, |bee| bee.place());
                     assert_eq!(on_it[member].as_ref(), Some(place));
                     assert_eq!(on_it[0], None);

@@ -1,5 +1,5 @@
-//! Pages are on the nodes where they were asked for, as the kernel's `move_pages` says. On a machine of one node there is little to see: meant for a guest with several
-//! (`numa-vm --nodes 2 --append numa_balancing=disable -- ...`), where nothing may be refused.
+//! Pages are on the nodes where they were asked for, as the kernel's `move_pages` and `/proc/self/numa_maps` say. On a machine of one node there is little to see: meant for guests with
+//! several, which `tests/numa/run` starts, and where nothing may be refused.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -8,7 +8,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 
-use common::alone;
+use common::{alone, in_guest, kernel, sys, task};
 use hive::{Hive, NumaVec, Pin, Placement, Plan, memory_nodes, node_of};
 
 const PAGE: usize = 4096;
@@ -16,28 +16,56 @@ const PAGES: usize = 600;
 
 /// A member on each CPU, the queen bound too.
 fn hive_of_all_cpus() -> Hive {
-    let cpus = std::thread::available_parallelism().unwrap().get();
-    Hive::builder().bees(cpus).pin(Pin::Core).pin_queen(true).build().unwrap()
+    let cpus = task::cpus(sys::tid());
+    Hive::builder().bees(cpus.len()).pin(Pin::Core).pin_queen(true).build().unwrap()
 }
 
 /// A vector of whole pages; None where the system refuses to place memory, which it may not in a guest.
 fn pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAGE]>> {
+    sys::small_pages();
     let data = hive.alloc(PAGES, placement, |_| [1; PAGE]);
     let refused = hive.report().warnings().iter().any(|warning| warning.starts_with("memory is where"));
     let told = node_of(&data[0]).is_some();
-    assert!(std::env::var_os("NUMA_VM").is_none() || (told && !refused), "{}", hive.report());
+    assert!(!in_guest() || (told && !refused), "{}", hive.report());
     (told && !refused).then_some(data)
 }
 
-/// The node of a CPU, as the kernel lists it.
-fn node_of_cpu(cpu: usize) -> Option<usize> {
-    let entries = fs::read_dir(format!("/sys/devices/system/cpu/cpu{cpu}")).ok()?;
-    entries.flatten().find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
+/// How many of these pages are on which node.
+fn counts(data: &[[u8; PAGE]]) -> BTreeMap<usize, usize> {
+    let mut counts = BTreeMap::new();
+    data.iter().filter_map(|page| node_of(page)).for_each(|node| *counts.entry(node).or_default() += 1);
+    counts
+}
+
+/// The same by the kernel's list of the process's memory, whose pieces begin where the policy changes. It must be bound: else it may be in one piece with its neighbours.
+fn counts_in_maps(data: &[[u8; PAGE]]) -> Option<BTreeMap<usize, usize>> {
+    let maps = fs::read_to_string("/proc/self/numa_maps").ok()?;
+    let memory = data.as_ptr_range();
+    let memory = memory.start.addr()..memory.end.addr();
+    let mut counts = BTreeMap::new();
+    for piece in maps.lines() {
+        let (start, rest) = piece.split_once(' ').expect("an address, and what is there");
+        if memory.contains(&usize::from_str_radix(start, 16).expect("an address")) {
+            for (node, pages) in rest.split(' ').filter_map(|word| word.strip_prefix('N')?.split_once('=')) {
+                *counts.entry(node.parse().unwrap()).or_default() += pages.parse::<usize>().unwrap();
+            }
+        }
+    }
+    Some(counts)
+}
+
+/// All pages are there, and both of the kernel's ways to tell where agree.
+#[track_caller]
+fn assert_in_maps(data: &[[u8; PAGE]]) {
+    let counts = counts(data);
+    assert_eq!(counts.values().sum::<usize>(), data.len(), "{counts:?}");
+    let in_maps = counts_in_maps(data).unwrap_or_else(|| counts.clone());
+    assert_eq!(in_maps, counts, "in numa_maps, and by move_pages");
 }
 
 /// The node of the place of each member, as the kernel has it.
 fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
-    hive.places().iter().map(|place| node_of_cpu(place.as_ref()?.cpus()[0])).collect()
+    hive.places().iter().map(|place| kernel::node_of(place.as_ref()?.cpus()[0])).collect()
 }
 
 #[track_caller]
@@ -55,7 +83,7 @@ fn the_numbers_are_the_kernels() {
     let _alone = alone();
     let hive = hive_of_all_cpus();
     for place in hive.places().iter().flatten() {
-        let (own, kernels) = (place.node().and_then(|node| hive.memory_node(node)), node_of_cpu(place.cpus()[0]));
+        let (own, kernels) = (place.node().and_then(|node| hive.memory_node(node)), kernel::node_of(place.cpus()[0]));
         assert!(kernels.is_none() || own == kernels, "{place}: {own:?}, and the kernel has {kernels:?}");
     }
     let online = |node: &usize| fs::exists(format!("/sys/devices/system/node/node{node}")).unwrap();
@@ -69,7 +97,8 @@ fn memory_is_bound_to_each_node() {
     assert!(!memory_nodes().is_empty());
     for node in memory_nodes() {
         let Some(data) = pages(&hive, Placement::Bind(node)) else { return };
-        assert!(data.iter().all(|page| node_of(page) == Some(node)), "on node {node}");
+        assert_eq!(counts(&data), [(node, PAGES)].into());
+        assert_in_maps(&data);
     }
 }
 
@@ -78,8 +107,8 @@ fn memory_is_interleaved_over_the_nodes_with_cpus() {
     let _alone = alone();
     let hive = hive_of_all_cpus();
     let Some(data) = pages(&hive, Placement::Interleave) else { return };
-    let mut counts = BTreeMap::<usize, usize>::new();
-    data.iter().for_each(|page| *counts.entry(node_of(page).unwrap()).or_default() += 1);
+    let counts = counts(&data);
+    assert_in_maps(&data);
     let mut with_cpus: Vec<_> = nodes_of_members(&hive).into_iter().flatten().collect();
     with_cpus.sort_unstable();
     with_cpus.dedup();
@@ -95,6 +124,7 @@ fn memory_is_with_its_owners() {
     let plan = hive.plan(PAGES);
     let Some(data) = pages(&hive, Placement::LikeLoop(&plan)) else { return };
     assert_by_owner(&data, &plan, &nodes_of_members(&hive));
+    assert_in_maps(&data);
 }
 
 #[test]
@@ -118,6 +148,7 @@ fn pages_follow_a_new_plan() {
         let moves = old.moves_to(&new);
         hive.migrate(&mut data, &new);
         assert_by_owner(&data, &new, &nodes_of_members(&hive));
+        assert_in_maps(&data);
         let moved = data.iter().zip(&before).filter(|(page, before)| node_of(*page) != **before).count();
         assert_eq!(moved * PAGE, moves.bytes_to_other_nodes::<[u8; PAGE]>(), "with {bees} members");
         assert!(data.iter().all(|page| *page == [1; PAGE]));

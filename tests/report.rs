@@ -7,14 +7,8 @@ mod common;
 use std::time::Duration;
 
 use common::process::in_own_process_with;
-use common::{alone, assert_says, sys, task};
+use common::{alone, assert_says, line, sys, task};
 use hive::{Hive, Pin, build_info};
-
-/// The line of a report that begins with `name`.
-fn line<'r>(report: &'r str, name: &str) -> &'r str {
-    let line = report.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
-    line.unwrap_or_else(|| panic!("no {name} in {report}")).trim()
-}
 
 #[test]
 fn a_report_says_all_that_is_in_effect() {

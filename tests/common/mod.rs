@@ -3,6 +3,7 @@
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
 pub(crate) mod hives;
+pub(crate) mod kernel;
 pub(crate) mod ledger;
 pub(crate) mod process;
 pub(crate) mod sys;
@@ -25,6 +26,11 @@ pub(crate) fn limit() -> Duration {
     let seconds = std::env::var("HIVE_TEST_LIMIT").ok().map(|limit| limit.parse().expect("HIVE_TEST_LIMIT: seconds"));
     let patience = if std::env::var_os("HIVE_STRESS").is_some() { 1_200 } else { 240 };
     Duration::from_secs(seconds.unwrap_or(patience))
+}
+
+/// Whether this is a guest of numa-vm, where each instruction may be emulated and nobody else's machine is at stake. (Outside, `tests/numa/run` takes a path from this variable.)
+pub(crate) fn in_guest() -> bool {
+    std::env::var_os("NUMA_VM").is_some_and(|value| value == "1")
 }
 
 /// Waits until `condition` holds. Whoever waits for what never comes is ended by the watchdog.
@@ -133,6 +139,19 @@ pub(crate) fn assert_says(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
+}
+
+/// As the kernel lists them. The CPUs of a place are in the order of the machine, and numbers need not follow that.
+pub(crate) fn sorted(cpus: &[usize]) -> Vec<usize> {
+    let mut cpus = cpus.to_vec();
+    cpus.sort_unstable();
+    cpus
+}
+
+/// The line of a report that begins with `name`.
+pub(crate) fn line<'r>(report: &'r str, name: &str) -> &'r str {
+    let line = report.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
+    line.unwrap_or_else(|| panic!("no {name} in {report}")).trim()
 }
 
 /// A region of `n` members on `hive` does what a region should: each member runs once, and they meet at barriers.

@@ -108,6 +108,13 @@ pub(crate) fn bind(cpus: &[usize]) {
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) });
 }
 
+/// From now on no huge pages come by themselves: one is on one node as a whole, and whether there is one depends on the address.
+pub(crate) fn small_pages() {
+    let (yes, nothing) = (1_u64, 0_u64);
+    // SAFETY: it takes numbers, and sets a mark of the process.
+    check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, nothing, nothing, nothing) });
+}
+
 /// Limits the process's address space.
 pub(crate) fn limit_address_space(bytes: u64) {
     let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };

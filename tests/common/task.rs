@@ -67,6 +67,14 @@ pub(crate) fn cpus(tid: i32) -> Vec<usize> {
     allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
 }
 
+/// The CPU that a thread is on, or was on last.
+pub(crate) fn processor(tid: i32) -> usize {
+    let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).expect("a living thread has a line");
+    // It is the 39th field; the second one is the name, in parentheses, which may contain anything.
+    let after_name = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(36));
+    after_name.and_then(|field| field.parse().ok()).unwrap_or_else(|| panic!("no CPU in {stat}"))
+}
+
 /// The numbers of a list such as "0-2,4".
 pub(crate) fn numbers(text: &str) -> Vec<usize> {
     let range = |entry: &str| {
@@ -74,7 +82,7 @@ pub(crate) fn numbers(text: &str) -> Vec<usize> {
         let number = |text: &str| text.parse::<usize>().expect("a CPU");
         number(first)..=number(last)
     };
-    text.split(',').flat_map(range).collect()
+    text.split(',').filter(|entry| !entry.is_empty()).flat_map(range).collect()
 }
 
 /// Whether a thread has `signal` blocked.
