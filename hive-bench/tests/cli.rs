@@ -81,16 +81,16 @@ fn tasks_come_out_right() {
 #[test]
 fn sleep_protocols_end_in_a_table() {
     let cases = "wake-10us,wake-1ms,idle-use-1ms,idle-use-2s";
-    let output =
-        hive_bench(&["--quick", "--rounds", "1", "--sleep", "jec,notify", "--poll", "2ms", "--case", cases, "--bees", "2"]);
+    // CPU use is that of a team of all CPUs, however many there are.
+    let output = hive_bench(&["--quick", "--rounds", "1", "--sleep", "jec,notify", "--poll", "2ms", "--case", cases]);
     let text = stdout(&output);
     // A machine with one CPU has nobody to wake.
     if output.status.code() == Some(2) {
-        assert!(stderr(&output).contains("--bees 2"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("--bees"), "{}", stderr(&output));
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
-    assert!(text.contains("latency against CPU use, of 2") && text.contains("hive (jec)"), "{text}");
+    assert!(text.contains("latency against CPU use, of ") && text.contains("hive (jec)"), "{text}");
     assert!(text.contains("CPU time from 1 s after the last task on, hive-notify"), "{text}");
 }
 
