@@ -149,12 +149,20 @@ mod tests {
     use crate::cpus;
 
     #[test]
-    fn a_hive_of_all_cpus_is_measured_at_each_size_in_each_order() {
+    fn a_hive_of_all_cpus_is_measured_at_each_size_in_each_order_and_shape() {
         let most = cpus::in_order_of_use().len();
         let costs = measure(&[1, most], most).unwrap();
-        let found: Vec<_> = costs.iter().map(|cost| (cost.order.as_str(), cost.members, cost.resize.is_some())).collect();
-        let expected = ["compact", "spread", "keep_nodes"].map(|order| [(order, 1, most > 1), (order, most, false)]);
-        assert_eq!(found, expected.concat());
+        let found = costs.iter().map(|cost| (cost.order.as_str(), cost.shape.as_str(), cost.members, cost.resize.is_some()));
+        let hives = [
+            ("compact", "auto"),
+            ("spread", "auto"),
+            ("keep_nodes", "auto"),
+            ("compact", "flat"),
+            ("compact", "cluster"),
+            ("compact", "node"),
+        ];
+        let expected = hives.map(|(order, shape)| [(order, shape, 1, most > 1), (order, shape, most, false)]);
+        assert_eq!(found.collect::<Vec<_>>(), expected.concat());
         for cost in &costs {
             assert!(cost.cpus.len() <= cost.members && cost.nodes <= cost.members && cost.caches <= cost.members, "{cost:?}");
             assert!(cost.region_ns > 0.0 && cost.barrier_ns > 0.0, "{cost:?}");
