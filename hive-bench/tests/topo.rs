@@ -129,8 +129,12 @@ fn a_machine_of_one_node_has_its_own_figures() {
         assert!(pages > 0, "{triad}");
     }
     let costs = findings["constructs"].as_array().expect("constructs");
-    let orders: Vec<_> = costs.iter().map(|cost| cost["order"].as_str()).collect();
-    assert_eq!(orders, ["compact", "spread", "keep_nodes"].map(Some));
+    let hives: Vec<_> = costs.iter().map(|cost| ["order", "shape"].map(|of| cost[of].as_str().unwrap_or_default())).collect();
+    let [auto, shapes] = [
+        ["compact", "spread", "keep_nodes"].map(|order| [order, "auto"]),
+        ["flat", "cluster", "node"].map(|shape| ["compact", shape]),
+    ];
+    assert_eq!(hives, [auto, shapes].concat());
     for cost in costs {
         assert!(cost["region_ns"].as_f64() > Some(0.0) && cost["nodes"].as_u64() <= Some(1), "{cost}");
         assert_eq!(cost["members"], 1, "{cost}");
