@@ -4,7 +4,7 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 29] = [
+const HINTS: [(&str, &[&str]); 30] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
     ("board.rs", &["loop_regions"]),
@@ -28,6 +28,7 @@ const HINTS: [(&str, &[&str]); 29] = [
     ("muster.rs", &["barrier", "start_hot", "panic", "desert", "sleep_one"]),
     ("turn.rs", &["turn"]),
     ("counters.rs", &["task"]),
+    ("tickle.rs:fetch_update#2", &["tickle_together"]),
     ("tickle.rs", &["tickle"]),
     ("notify.rs", &["notify"]),
     ("rest.rs:fence#5", &["task_together", "notify_together"]),
