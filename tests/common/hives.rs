@@ -10,9 +10,14 @@ use super::process::in_own_process_with;
 /// Two nodes of two CPUs.
 pub(crate) const TWO_BY_TWO: &str = "pack:2 [numa(memory=1GB)] core:2 pu:1";
 
-/// Runs `part` in a process of its own, for which hwloc makes up a machine. Members are not really bound there.
+/// Runs `part` in a process of its own, for which hwloc makes up a machine. Members are not really bound there. Unless `variables` say otherwise, hives have as
+/// many members as it has CPUs, whatever quota this process has.
 pub(crate) fn on(machine: &str, test: &str, variables: &[(&str, &str)], part: impl FnOnce()) {
-    let machine = [("HWLOC_SYNTHETIC", machine)];
+    // The products of its levels' arities; what is in brackets is none.
+    let levels = machine.split_whitespace().filter(|level| !level.starts_with('['));
+    let arities = levels.filter_map(|level| level.split_once(':')?.1.parse::<usize>().ok());
+    let cpus = arities.product::<usize>().to_string();
+    let machine = [("HIVE_NUM_BEES", &*cpus), ("HWLOC_SYNTHETIC", machine)];
     in_own_process_with(test, &[&machine, variables].concat(), part);
 }
 
