@@ -57,7 +57,7 @@ impl<'c> Member<'c> {
 
     /// The member of a team that is only its caller: it starts and meets nobody.
     pub(crate) fn alone(crew: &'c Crew) -> Self {
-        let own = Section { group: 0, size: 1, base: Base::first(), muster: &crew.root().near };
+        let own = Section { group: 0, size: 1, base: Base::first(), muster: &crew.settled.nowhere };
         Self::new(crew, 0, 1, 0, own, false)
     }
 

@@ -48,6 +48,7 @@ pub(crate) use latch::Latch;
 pub(crate) use lead::Lead;
 use lead::Section;
 pub(crate) use member::Member;
+use muster::Muster;
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
 use panics::Panics;
@@ -101,6 +102,8 @@ struct Settled {
     groups: Box<[Group]>,
     /// The group in which the queen always says what region is on: that of member 1.
     root: u32,
+    /// Of teams of one, who meet nobody: at hand without a look at any group.
+    nowhere: Muster,
     /// No other crew has it.
     number: u64,
     /// What members write down of what they are doing.
@@ -142,6 +145,7 @@ impl Crew {
                 shape,
                 groups,
                 root,
+                nowhere: Muster::new(),
                 number: number_of_crew(),
                 notes: Notes::default(),
             }),
