@@ -6,11 +6,10 @@ mod common;
 
 use std::fs;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use common::assert_says;
 use common::process::in_own_process_with;
+use common::{assert_says, assert_works};
 use hive::{BarrierShape, Hive, Pin};
 
 /// Two nodes of two clusters of two cores. More members than there are CPUs here, so nobody polls for long.
@@ -35,26 +34,12 @@ fn with_shapes(test: &str, machine: &str, part: impl Fn(BarrierShape)) {
     });
 }
 
-/// Members who see at each of several barriers what all have done before it.
-fn meet(hive: &Hive, team: usize) {
-    let counts: Vec<AtomicUsize> = (0..team).map(|_| AtomicUsize::new(0)).collect();
-    hive.spmd(team, |bee| {
-        for round in 1..=3 {
-            // Relaxed: the barrier orders it.
-            counts[bee.id()].store(round, Ordering::Relaxed);
-            bee.barrier();
-            assert!(counts.iter().all(|count| count.load(Ordering::Relaxed) == round), "before barrier {round} of {team}");
-            bee.barrier();
-        }
-    });
-}
-
 #[test]
 fn teams_of_all_sizes_start_and_meet() {
     with_shapes("teams_of_all_sizes_start_and_meet", NODES, |shape| {
         let hive = hive(shape, 8);
         for _ in 0..3 {
-            (1..=8).chain([2, 8, 5]).for_each(|team| meet(&hive, team));
+            (1..=8).chain([2, 8, 5]).for_each(|team| assert_works(&hive, team));
         }
     });
 }
@@ -64,7 +49,7 @@ fn members_apart_and_members_bound_nowhere() {
     with_shapes("members_apart_and_members_bound_nowhere", APART, |shape| {
         // Four have a node each, and the others share CPUs with them.
         let hive = hive(shape, 7);
-        [4, 7, 1, 3, 7].into_iter().for_each(|team| meet(&hive, team));
+        [4, 7, 1, 3, 7].into_iter().for_each(|team| assert_works(&hive, team));
     });
 }
 
@@ -83,7 +68,7 @@ fn a_panic_reaches_the_caller_whoever_throws() {
                 });
             }));
             assert_eq!(thrown.unwrap_err().downcast_ref(), Some(&culprit));
-            meet(&hive, 8);
+            assert_works(&hive, 8);
         }
     });
 }
@@ -101,7 +86,7 @@ fn a_barrier_left_out_is_a_panic_whoever_leaves_it_out() {
                 });
             }));
             assert_says(thrown.unwrap_err().downcast_ref::<String>().unwrap(), &["call barrier() equally often"]);
-            meet(&hive, 6);
+            assert_works(&hive, 6);
         }
     });
 }
@@ -113,9 +98,9 @@ fn a_hive_is_resized_between_its_regions() {
         for bees in [3, 8, 1, 5, 2, 7, 8] {
             hive.resize(bees).unwrap();
             hive.settle();
-            meet(&hive, bees);
+            assert_works(&hive, bees);
             // Grows again.
-            meet(&hive, 8);
+            assert_works(&hive, 8);
         }
     });
 }
@@ -157,7 +142,7 @@ fn auto_measures_once_and_remembers() {
         let line = || {
             let hive = Hive::builder().bees(4).pin(Pin::Core).build().unwrap();
             let report = hive.report().to_string();
-            meet(&hive, 4);
+            assert_works(&hive, 4);
             report.lines().find(|line| line.starts_with("barriers:")).unwrap().to_owned()
         };
         let first = line();

@@ -1,10 +1,10 @@
 //! What the tests of several hives share.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use hive::{Hive, Hives};
 
+use super::assert_region_works;
 use super::process::in_own_process_with;
 
 /// Two nodes of two CPUs.
@@ -30,17 +30,7 @@ pub(crate) fn two_by_two() -> impl Iterator<Item = Hives> {
 /// A region over all hives does what it should: each of `n` members runs once, and they meet at barriers.
 #[track_caller]
 pub(crate) fn assert_work(hives: &Hives, n: usize) {
-    let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-    hives.spmd(|bee| {
-        assert_eq!(bee.count(), n);
-        for round in 1..=3 {
-            runs[bee.id()].fetch_add(1, Ordering::Relaxed);
-            bee.barrier();
-            assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == round), "barrier {round} of {n}: {runs:?}");
-            bee.barrier();
-        }
-    });
-    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} members: {runs:?}");
+    assert_region_works(n, |part| hives.spmd(|bee| part(bee.id(), bee.count(), &|| bee.barrier())));
 }
 
 /// The CPUs of each hive's places.

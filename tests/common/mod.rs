@@ -157,14 +157,20 @@ pub(crate) fn line<'r>(report: &'r str, name: &str) -> &'r str {
 /// A region of `n` members on `hive` does what a region should: each member runs once, and they meet at barriers.
 #[track_caller]
 pub(crate) fn assert_works(hive: &hive::Hive, n: usize) {
+    assert_region_works(n, |part| hive.spmd(n, |bee| part(bee.id(), bee.count(), &|| bee.barrier())));
+}
+
+/// The same of a region of whatever kind: `region` runs its argument on each member, with the member's number, the team and a barrier.
+#[track_caller]
+pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, usize, &dyn Fn()) + Sync))) {
     let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
-    hive.spmd(n, |bee| {
-        assert_eq!(bee.count(), n);
+    region(&|id, count, barrier| {
+        assert_eq!(count, n);
         for round in 1..=3 {
-            runs[bee.id()].fetch_add(1, Ordering::Relaxed);
-            bee.barrier();
+            runs[id].fetch_add(1, Ordering::Relaxed);
+            barrier();
             assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == round), "barrier {round} of {n}: {runs:?}");
-            bee.barrier();
+            barrier();
         }
     });
     assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} members: {runs:?}");
