@@ -94,14 +94,14 @@ impl fmt::Display for Shaping {
 
 /// Shapes that put these members in different groups.
 fn differing(addresses: &[Address], members: usize) -> Vec<BarrierShape> {
-    let groups = |shape| Shape::new(shape, addresses, members as u32);
-    let mut shapes = vec![BarrierShape::Flat];
-    for shape in [BarrierShape::Cluster, BarrierShape::Node] {
-        if shapes.iter().all(|&other| groups(other) != groups(shape)) {
-            shapes.push(shape);
+    let mut found: Vec<(BarrierShape, Shape)> = Vec::new();
+    for shape in [BarrierShape::Flat, BarrierShape::Cluster, BarrierShape::Node] {
+        let groups = Shape::new(shape, addresses, members as u32);
+        if found.iter().all(|(_, others)| *others != groups) {
+            found.push((shape, groups));
         }
     }
-    shapes
+    found.into_iter().map(|(shape, _)| shape).collect()
 }
 
 /// Without a measurement. The narrowest groups come second.

@@ -41,17 +41,17 @@ impl Berth {
         Lying { berth: self, home: part }
     }
 
-    /// Has it be known here that `part` lies elsewhere.
+    /// Lays down a reference to the part at `part`, for a job that takes one.
     ///
     /// # Safety
-    /// Nothing lies here.
+    /// Nothing else lies here.
     #[inline(always)]
     pub(super) unsafe fn point_to(&self, part: *const ()) {
         // SAFETY: an address fits.
         self.0.with_mut(|words| unsafe { words.cast::<*const ()>().write(part) });
     }
 
-    /// Where the part lies that `point_to` has told of.
+    /// What `point_to` has laid down.
     ///
     /// # Safety
     /// It has, and nothing has been laid down here since.

@@ -11,6 +11,14 @@ pub(crate) trait Part: Sync {
     fn run(&self, member: &Member<'_>);
 }
 
+/// A part that lies elsewhere.
+impl<P: Part> Part for &P {
+    #[inline(always)]
+    fn run(&self, member: &Member<'_>) {
+        P::run(self, member);
+    }
+}
+
 /// The function that knows the type of the part in the berth.
 #[derive(Clone, Copy)]
 pub(crate) struct Job(unsafe fn(&Berth, &Member<'_>));
@@ -33,22 +41,7 @@ impl Job {
         Self(run::<P>)
     }
 
-    /// The same for a part that lies elsewhere.
-    #[inline(always)]
-    pub(crate) fn of_distant<P: Part>() -> Self {
-        /// # Safety
-        /// As `Job::run`.
-        unsafe fn run<P: Part>(berth: &Berth, member: &Member<'_>) {
-            // SAFETY: the caller's promise.
-            let part = unsafe { berth.pointer() }.cast::<P>();
-            // SAFETY: the caller's promise.
-            let part = unsafe { &*part };
-            part.run(member);
-        }
-        Self(run::<P>)
-    }
-
-    /// Runs the part in `berth`, or that it points to, as `member`.
+    /// Runs the part in `berth` as `member`.
     ///
     /// # Safety
     /// It is of the type that this job was made for, and stays there until this returns.

@@ -137,11 +137,10 @@ impl Crew {
     /// Waits until all others of `part`, a group that `member` heads, have left it.
     #[inline]
     pub(super) fn await_group(&self, member: &Member<'_>, part: &Section<'_>, is_gathered: bool, late: bool) -> End {
-        let muster = part.muster;
         let account = part.account(member.passed(), is_gathered);
         let wait = || {
             let poisoned = || self.poison.is_in(member.region());
-            muster.await_end(&account, self.slot(member.id()), self.policy(), late, poisoned)
+            part.muster.await_end(&account, self.slot(member.id()), self.policy(), late, poisoned)
         };
         match wait() {
             End::Deserter => {

@@ -23,7 +23,7 @@ impl Crew {
         let signal = self.root();
         let own = turn.part_of(self, self.settled.root, signal, team);
         if own.size < team {
-            return self.wide_region(turn, team, Job::of_distant::<P>(), ptr::from_ref(part).cast());
+            return self.wide_region(turn, team, Job::of::<&P>(), ptr::from_ref(part).cast());
         }
         let berth = &signal.berth;
         // SAFETY: what other regions laid there they took back before their queens gave the turn on; this one does when all bees have left.
@@ -47,7 +47,7 @@ impl Crew {
         }
     }
 
-    /// The same for a team of several groups, by a job for the part that lies at this address.
+    /// The same for a team of several groups, by a job for a reference to the part, which lies at this address.
     // Apart: inlined, it would take registers from the other.
     #[inline(never)]
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
@@ -67,7 +67,7 @@ impl Crew {
         let queen = Member::new(self, 0, team, word.epoch(), own, false).leading(&led, late);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
-        // SAFETY: the job is for the part that the berth points to, until the end of the region.
+        // SAFETY: the job is for the reference that lies in the berth, until the end of the region.
         self.perform(&queen, || unsafe { job.run(&self.root().berth, &queen) });
         self.note(0, || Activity::End);
         let mut is_poisoned = false;
