@@ -106,8 +106,9 @@ impl<'h, 'c> Life<'h, 'c> {
         if !self.is_alone {
             return self.run_in_groups(word, order);
         }
-        let own = Section { group: self.group, size: team, base: order.base, muster: self.lines.muster(self.signal, team) };
-        let member = Member::new(self.crew, self.id, team, word.epoch(), own, false);
+        let muster = self.lines.muster(self.signal, team);
+        let own = Section { group: self.group, size: team, is_gathered: false, base: order.base, muster };
+        let member = Member::new(self.crew, self.id, team, word.epoch(), own);
         self.perform(order, &member);
         self.crew.arrive(&own, &member);
     }
@@ -117,17 +118,17 @@ impl<'h, 'c> Life<'h, 'c> {
     #[inline(never)]
     fn run_in_groups(&mut self, word: StartWord, order: Order) {
         let (crew, team) = (self.crew, word.team());
-        let (own, is_gathered) = crew.part_of(self.group, self.lines, team, order.base);
-        let member = Member::new(crew, self.id, team, word.epoch(), own, is_gathered);
+        let own = crew.part_of(self.group, self.lines, team, order.base);
+        let member = Member::new(crew, self.id, team, word.epoch(), own);
         if self.lead.is_idle() {
             self.perform(order, &member);
             return crew.arrive(&own, &member);
         }
         let led = self.lead.open(crew, team);
         let late = crew.start_led(word, order, self.group, &led);
-        let member = member.leading(&led, late);
+        let member = member.leading(&led);
         self.perform(order, &member);
-        crew.close(&mut self.lead, &member);
+        crew.close(&mut self.lead, &member, late);
         crew.arrive(&own, &member);
     }
 

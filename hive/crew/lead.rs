@@ -40,16 +40,18 @@ impl Lead {
     /// The groups in which there are others of a team of `team`, the widest first, as they are when its region begins.
     pub(super) fn open<'c>(&mut self, crew: &'c Crew, team: u32) -> Led<'c> {
         let mut led = Led::NONE;
-        let parts = self.groups.clone().map(|group| self.part_of(crew, group, crew.group(group).signal(), team));
+        let groups = self.groups.clone();
+        let parts =
+            groups.map(|group| Section { is_gathered: true, ..self.part_of(crew, group, crew.group(group).signal(), team) });
         parts.filter(|part| part.size > 1).zip(&mut led.0).for_each(|(part, place)| *place = Some(part));
         led
     }
 
-    /// What one of the groups has of such a team. `signal` is the group's.
+    /// What one of the groups, that nobody gathers, has of such a team. `signal` is the group's.
     #[inline(always)]
     pub(super) fn part_of<'c>(&mut self, crew: &'c Crew, group: u32, signal: &'c Signal, team: u32) -> Section<'c> {
         let size = crew.settled.shape.size(group, team);
-        Section { group, size, base: *self.base(group, size), muster: crew.group(group).muster(signal, size) }
+        Section { group, size, is_gathered: false, base: *self.base(group, size), muster: crew.group(group).muster(signal, size) }
     }
 }
 
@@ -58,14 +60,16 @@ impl Lead {
 pub(super) struct Section<'c> {
     pub(super) group: u32,
     pub(super) size: u32,
+    /// Whether its head stands for it in a wider one.
+    pub(super) is_gathered: bool,
     pub(super) base: Base,
     pub(super) muster: &'c Muster,
 }
 
 impl Section<'_> {
     #[inline(always)]
-    pub(super) fn account(&self, passed: u64, is_gathered: bool) -> Account {
-        Account { size: self.size, is_gathered, base: self.base, passed }
+    pub(super) fn account(&self, passed: u64) -> Account {
+        Account { size: self.size, is_gathered: self.is_gathered, base: self.base, passed }
     }
 }
 
@@ -76,10 +80,10 @@ pub(super) struct Led<'c>([Option<Section<'c>>; LEVELS]);
 impl<'c> Led<'c> {
     pub(super) const NONE: Self = Self([None; LEVELS]);
 
-    /// The widest of them, taken out.
+    /// The widest of them, taken out: the queen's, that nobody gathers.
     pub(super) fn take_widest(&mut self) -> Option<Section<'c>> {
         self.0.rotate_left(1);
-        self.0[LEVELS - 1].take()
+        self.0[LEVELS - 1].take().map(|widest| Section { is_gathered: false, ..widest })
     }
 
     pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = &Section<'c>> + Clone {
@@ -93,14 +97,14 @@ impl<'c> Led<'c> {
 }
 
 impl Crew {
-    /// The part of a team of `team` that is in a bee's own group, and whether that is gathered: whether its head stands for it in a wider one.
-    pub(super) fn part_of<'c>(&'c self, group: u32, lines: &'c Group, team: u32, base: Base) -> (Section<'c>, bool) {
+    /// The part of a team of `team` that is in a bee's own group.
+    pub(super) fn part_of<'c>(&'c self, group: u32, lines: &'c Group, team: u32, base: Base) -> Section<'c> {
         let shape = &self.settled.shape;
         let size = shape.size(group, team);
-        let part = Section { group, size, base, muster: lines.muster(lines.signal(), size) };
         let head = shape.members(group)[0];
         // The queen gathers all that she heads but the widest in which there are others.
-        (part, head > 0 || shape.heads(0).find(|&wide| shape.size(wide, team) > 1) != Some(group))
+        let is_gathered = head > 0 || shape.heads(0).find(|&wide| shape.size(wide, team) > 1) != Some(group);
+        Section { group, size, is_gathered, base, muster: lines.muster(lines.signal(), size) }
     }
 
     /// Brings `member` and all that it heads to their next barrier and over it.
@@ -123,21 +127,21 @@ impl Crew {
     fn meet_with_led(&self, member: &Member<'_>) -> Result<(), Broken> {
         let poisoned = || self.poison.is_in(member.region());
         for part in member.led().iter().rev() {
-            let account = part.account(member.passed(), true);
+            let account = part.account(member.passed());
             part.muster.gather(&account, self.slot(member.id()), self.policy(), poisoned)?;
         }
         self.meet_in_own(member)?;
         for part in member.led().iter() {
-            let account = part.account(member.passed(), true);
+            let account = part.account(member.passed());
             part.muster.arrive(&account, self.slots_of(part.group));
         }
         Ok(())
     }
 
-    /// Waits until all others of `part`, a group that `member` heads, have left it.
+    /// Waits until all others of `part`, a group that `member` heads, have left it. `late`: some were asleep when they were started.
     #[inline]
-    pub(super) fn await_group(&self, member: &Member<'_>, part: &Section<'_>, is_gathered: bool, late: bool) -> End {
-        let account = part.account(member.passed(), is_gathered);
+    pub(super) fn await_group(&self, member: &Member<'_>, part: &Section<'_>, late: bool) -> End {
+        let account = part.account(member.passed());
         let wait = || {
             let poisoned = || self.poison.is_in(member.region());
             part.muster.await_end(&account, self.slot(member.id()), self.policy(), late, poisoned)
@@ -159,11 +163,11 @@ impl Crew {
         }
     }
 
-    /// Waits for all in the groups that `member`, a bee, heads, and closes their books.
-    pub(super) fn close(&self, lead: &mut Lead, member: &Member<'_>) {
+    /// Waits for all in the groups that `member`, a bee, heads, and closes their books. `late`: some were asleep when they were started.
+    pub(super) fn close(&self, lead: &mut Lead, member: &Member<'_>, late: bool) {
         for part in member.led().iter().rev() {
-            let end = self.await_group(member, part, true, member.is_late());
-            self.conclude(lead, member, part, true, end);
+            let end = self.await_group(member, part, late);
+            self.conclude(lead, member, part, end);
         }
     }
 }

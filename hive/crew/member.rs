@@ -29,12 +29,8 @@ pub(crate) struct Member<'c> {
     region: u64,
     /// The group that it meets others in.
     own: Section<'c>,
-    /// Whether that is one of several groups of the team.
-    is_gathered: bool,
     /// Those that it heads.
     led: &'c Led<'c>,
-    /// Whether somebody of those slept when they were started.
-    is_late: bool,
     /// The barriers passed so far.
     passed: Cell<u64>,
     /// Whether it has left a barrier without passing it. Others may have passed that one, and read what it has shown there.
@@ -45,20 +41,20 @@ pub(crate) struct Member<'c> {
 
 impl<'c> Member<'c> {
     #[inline(always)]
-    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, own: Section<'c>, is_gathered: bool) -> Self {
+    pub(super) fn new(crew: &'c Crew, id: u32, team: u32, region: u64, own: Section<'c>) -> Self {
         let (passed, is_astray, wish) = (Cell::new(0), Cell::new(false), Cell::new(0));
-        Self { crew, id, team, region, own, is_gathered, led: &Led::NONE, is_late: false, passed, is_astray, wish }
+        Self { crew, id, team, region, own, led: &Led::NONE, passed, is_astray, wish }
     }
 
-    /// The same at the head of these groups, in which somebody may have slept.
-    pub(super) fn leading(self, led: &'c Led<'c>, is_late: bool) -> Self {
-        Self { led, is_late, ..self }
+    /// The same at the head of these groups.
+    pub(super) fn leading(self, led: &'c Led<'c>) -> Self {
+        Self { led, ..self }
     }
 
     /// The member of a team that is only its caller: it starts and meets nobody.
     pub(crate) fn alone(crew: &'c Crew) -> Self {
-        let own = Section { group: 0, size: 1, base: Base::first(), muster: &crew.settled.nowhere };
-        Self::new(crew, 0, 1, 0, own, false)
+        let own = Section { group: 0, size: 1, is_gathered: false, base: Base::first(), muster: &crew.settled.nowhere };
+        Self::new(crew, 0, 1, 0, own)
     }
 
     pub(crate) fn crew(&self) -> &'c Crew {
@@ -127,13 +123,9 @@ impl<'c> Member<'c> {
         self.led
     }
 
-    pub(super) fn is_late(&self) -> bool {
-        self.is_late
-    }
-
     #[inline(always)]
     pub(super) fn account(&self) -> Account {
-        self.own.account(self.passed(), self.is_gathered)
+        self.own.account(self.passed())
     }
 
     /// Lets the others go from the barriers of its region by unwinding, as a panic of this member would.

@@ -98,7 +98,8 @@ impl Account {
         Word(self.base.0.0.wrapping_add(bees * Word::LEFT).wrapping_add(self.passed * u64::from(self.size)))
     }
 
-    /// What a member that waits for `arrivals` makes of the word; None: wait on. `poisoned`: whether the region is, asked after the word was read.
+    /// What a member that waits for `arrivals` makes of the word; None: wait on. `poisoned`: whether the region is, asked after the word was read. It goes
+    /// before the count: whom it has let go may come again, in a destructor or because it caught what ended the barrier, and is counted again.
     #[inline(always)]
     fn at_barrier(&self, word: Word, arrivals: u64, poisoned: bool) -> Option<Result<(), Broken>> {
         if poisoned {

@@ -32,15 +32,15 @@ impl Crew {
         // SAFETY: the caller has the turn, and whoever had it before kept it until its team had left.
         unsafe { signal.publish(word, Order { job: Job::of::<P>(), base: own.base }) };
         let late = self.call_if_late(team, [&own]);
-        let queen = Member::new(self, 0, team, word.epoch(), own, false);
+        let queen = Member::new(self, 0, team, word.epoch(), own);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         // SAFETY: it lies there until the end of the region.
         self.perform(&queen, || unsafe { berth.with(|part: &P| part.run(&queen)) });
         self.note(0, || Activity::End);
-        let end = self.await_group(&queen, &own, false, late);
+        let end = self.await_group(&queen, &own, late);
         drop(lying);
-        self.conclude(turn, &queen, &own, false, end);
+        self.conclude(turn, &queen, &own, end);
         self.note(0, || Activity::Left);
         if end == End::Poisoned {
             self.panics.resume();
@@ -64,17 +64,17 @@ impl Crew {
             unsafe { signal.publish(word, Order { job, base: section.base }) };
         }
         let late = self.call_if_late(team, sections);
-        let queen = Member::new(self, 0, team, word.epoch(), own, false).leading(&led, late);
+        let queen = Member::new(self, 0, team, word.epoch(), own).leading(&led);
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         // SAFETY: the job is for the reference that lies in the berth, until the end of the region.
         self.perform(&queen, || unsafe { job.run(&self.root().berth, &queen) });
         self.note(0, || Activity::End);
         let mut is_poisoned = false;
-        for (group, is_gathered) in led.iter().rev().map(|group| (group, true)).chain([(&own, false)]) {
-            let end = self.await_group(&queen, group, is_gathered, late);
+        for group in led.iter().rev().chain([&own]) {
+            let end = self.await_group(&queen, group, late);
             is_poisoned |= end == End::Poisoned;
-            self.conclude(turn, &queen, group, is_gathered, end);
+            self.conclude(turn, &queen, group, end);
         }
         self.note(0, || Activity::Left);
         if is_poisoned {
@@ -84,8 +84,8 @@ impl Crew {
 
     /// Closes the book of a group that `member` heads, whose others have left it.
     #[inline(always)]
-    pub(super) fn conclude(&self, lead: &mut Lead, member: &Member<'_>, part: &Section<'_>, is_gathered: bool, end: End) {
-        let account = part.account(member.passed(), is_gathered);
+    pub(super) fn conclude(&self, lead: &mut Lead, member: &Member<'_>, part: &Section<'_>, end: End) {
+        let account = part.account(member.passed());
         *lead.base(part.group, part.size) = part.muster.conclude(&account, end);
     }
 
