@@ -49,12 +49,13 @@ impl Housing {
 
     /// Who of a hive's `members` is near to whom. Members beyond the CPUs that there are count as strangers: they share places with earlier ones.
     pub(crate) fn neighbours(&self, members: u32) -> Neighbours {
-        Neighbours::new(&self.addresses(members))
+        let first = (0..members as usize).map_while(|member| self.places.first_of(member));
+        Neighbours::new(&first.map(address).collect::<Vec<_>>())
     }
 
-    /// Where the first of a hive's `members` are bound: as many as have places that no earlier one has.
+    /// Where the first of a hive's `members` are to be bound; those after them are bound nowhere.
     pub(crate) fn addresses(&self, members: u32) -> Vec<Address> {
-        (0..members as usize).map_while(|member| self.places.first_of(member)).map(address).collect()
+        (0..members as usize).map_while(|member| self.planned(member)).map(address).collect()
     }
 
     /// The CPUs that bees of a hive of `members` have for their own.

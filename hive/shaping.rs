@@ -3,6 +3,7 @@
 mod remembered;
 mod trial;
 
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
@@ -63,6 +64,9 @@ impl Shaping {
         if habitat.usable_cpus() < members {
             return derived("there are fewer CPUs than members");
         }
+        if !have_a_cpu_each(&places) {
+            return derived("some members share a CPU");
+        }
         let remembered = Remembered::of(key(habitat, &places));
         if let Some(times) = remembered.times(&shapes) {
             return Self { shape: best(&times), reason: Reason::Remembered(times) };
@@ -104,6 +108,14 @@ fn differing(addresses: &[Address], members: usize) -> Vec<BarrierShape> {
     found.into_iter().map(|(shape, _)| shape).collect()
 }
 
+/// Whether members at these places need not wait for each other to leave a CPU.
+fn have_a_cpu_each(places: &[&Place]) -> bool {
+    let mut members_on: HashMap<&[usize], usize> = HashMap::new();
+    places.iter().for_each(|place| *members_on.entry(place.cpus()).or_default() += 1);
+    let all: HashSet<usize> = places.iter().flat_map(|place| place.cpus()).copied().collect();
+    all.len() >= places.len() && members_on.iter().all(|(cpus, &members)| members <= cpus.len())
+}
+
 /// Without a measurement. The narrowest groups come second.
 fn derive(shapes: &[BarrierShape], members: usize) -> BarrierShape {
     if members < PAYS_FROM { BarrierShape::Flat } else { shapes[1] }
@@ -135,7 +147,12 @@ fn processor() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use super::*;
+    use crate::config::Builder;
+    use crate::environment::Environment;
+    use crate::topology::{Machine, Pin, RawCpu, Source};
 
     fn on(units: impl Iterator<Item = [usize; 2]>) -> Vec<Address> {
         units.map(|[cluster, node]| [None, Some(cluster), Some(node)]).collect()
@@ -151,6 +168,29 @@ mod tests {
         assert_eq!(differing(&[], 40), [Flat, Cluster], "bound nowhere, too many for one group");
         let nodes = on((0..16).map(|member| [member / 8, member / 8]));
         assert_eq!(differing(&nodes, 16), [Flat, Cluster], "clusters are nodes");
+    }
+
+    /// A hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has.
+    fn shaping(members: usize, list: &[usize]) -> Shaping {
+        let cpu =
+            |k: usize| RawCpu { os_index: 7_000 + k, core: k as u64, cluster: k as u64 / 2, node: 0, package: 0, slowness: 0 };
+        let machine = Arc::new(Machine::new((0..4).map(cpu), Source::Flat, false));
+        let list = list.iter().map(|k| 7_000 + k).collect();
+        let builder = Builder::new().bees(members).pin(Pin::Cpus(list));
+        let config = builder.resolve(&Environment::default(), 4).unwrap();
+        let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
+        let housing = Housing::find(&config, &habitat).unwrap();
+        Shaping::of(&config, &habitat, &housing)
+    }
+
+    #[test]
+    fn nothing_is_measured_where_members_share_a_cpu() {
+        let shaping = |members, list| shaping(members, list).to_string();
+        assert_eq!(shaping(4, &[0, 2]), "flat (auto: from the places, as some members share a CPU)");
+        assert_eq!(shaping(4, &[0]), "flat (auto: the members share a last-level cache, or nobody knows)", "all of them on one");
+        assert_eq!(shaping(3, &[0, 1]), "flat (auto: the members share a last-level cache, or nobody knows)");
+        // These would have a CPU each, if there were any of that number.
+        assert_eq!(shaping(4, &[0, 1, 2, 3]), "flat (auto: from the places, as the CPUs were too busy to measure on)");
     }
 
     #[test]

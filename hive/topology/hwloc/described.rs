@@ -152,7 +152,7 @@ fn first(places: &Places, members: usize) -> String {
 
 /// As lists of members' numbers, which are written like CPUs.
 fn groups(places: &Places, shape: BarrierShape, members: u32) -> String {
-    let addresses: Vec<_> = (0..members as usize).map_while(|member| places.first_of(member)).map(address).collect();
+    let addresses: Vec<_> = (0..members as usize).map_while(|member| places.of(member)).map(address).collect();
     let shape = Shape::new(shape, &addresses, members);
     shown((0..shape.count() as u32).map(|group| shape.members(group).iter().map(|&member| member as usize).collect()))
 }
