@@ -17,6 +17,7 @@ mod mutation;
 mod rounds;
 #[path = "../../../../hive/split.rs"]
 mod split;
+mod stacks;
 mod stage;
 mod sync;
 mod verdict;
