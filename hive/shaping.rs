@@ -3,16 +3,17 @@
 mod remembered;
 mod trial;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::path::Path;
 use std::time::Duration;
 
 use crate::config::Config;
 use crate::crew::{Address, BarrierShape, Shape};
 use crate::habitat::Habitat;
 use crate::housing::Housing;
-use crate::topology::Place;
+use crate::topology::{CpuMask, Place};
 
 use remembered::Remembered;
 
@@ -44,12 +45,22 @@ impl Shaping {
     /// For a hive that begins with `config`.
     pub(crate) fn of(config: &Config, habitat: &Habitat, housing: &Housing) -> Self {
         match config.barrier {
-            BarrierShape::Auto => Self::choose(config.bees as usize, habitat, housing),
+            BarrierShape::Auto => {
+                let cache = remembered::directory();
+                Self::choose(config.bees as usize, habitat, housing, cache.as_deref(), trial::times_soon)
+            }
             shape => Self { shape, reason: Reason::Asked },
         }
     }
 
-    fn choose(members: usize, habitat: &Habitat, housing: &Housing) -> Self {
+    /// `measure` gives the times of some shapes, for members at these places with these addresses.
+    fn choose(
+        members: usize,
+        habitat: &Habitat,
+        housing: &Housing,
+        cache: Option<&Path>,
+        measure: impl FnOnce(&[BarrierShape], &[&Place], &[Address]) -> Option<Times>,
+    ) -> Self {
         let addresses = housing.addresses(members as u32);
         let shapes = differing(&addresses, members);
         if shapes.len() == 1 {
@@ -67,11 +78,11 @@ impl Shaping {
         if !have_a_cpu_each(&places) {
             return derived("some members share a CPU");
         }
-        let remembered = Remembered::of(key(habitat, &places));
+        let remembered = Remembered::of(key(habitat, &places), cache);
         if let Some(times) = remembered.times(&shapes) {
             return Self { shape: best(&times), reason: Reason::Remembered(times) };
         }
-        let Some(times) = trial::times(&shapes, &places, &addresses) else {
+        let Some(times) = measure(&shapes, &places, &addresses) else {
             return derived("the CPUs were too busy to measure on");
         };
         remembered.keep(&times);
@@ -112,7 +123,7 @@ fn differing(addresses: &[Address], members: usize) -> Vec<BarrierShape> {
 fn have_a_cpu_each(places: &[&Place]) -> bool {
     let mut members_on: HashMap<&[usize], usize> = HashMap::new();
     places.iter().for_each(|place| *members_on.entry(place.cpus()).or_default() += 1);
-    let all: HashSet<usize> = places.iter().flat_map(|place| place.cpus()).copied().collect();
+    let all: CpuMask = places.iter().flat_map(|place| place.cpus()).copied().collect();
     all.len() >= places.len() && members_on.iter().all(|(cpus, &members)| members <= cpus.len())
 }
 
@@ -147,6 +158,7 @@ fn processor() -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::sync::Arc;
 
     use super::*;
@@ -170,8 +182,8 @@ mod tests {
         assert_eq!(differing(&nodes, 16), [Flat, Cluster], "clusters are nodes");
     }
 
-    /// A hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has.
-    fn shaping(members: usize, list: &[usize]) -> Shaping {
+    /// What becomes of `auto` in a hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has.
+    fn shaping(members: usize, list: &[usize], cache: Option<&Path>, measured: Option<Times>) -> String {
         let cpu =
             |k: usize| RawCpu { os_index: 7_000 + k, core: k as u64, cluster: k as u64 / 2, node: 0, package: 0, slowness: 0 };
         let machine = Arc::new(Machine::new((0..4).map(cpu), Source::Flat, false));
@@ -180,17 +192,34 @@ mod tests {
         let config = builder.resolve(&Environment::default(), 4).unwrap();
         let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
         let housing = Housing::find(&config, &habitat).unwrap();
-        Shaping::of(&config, &habitat, &housing)
+        Shaping::choose(members, &habitat, &housing, cache, |_, _, _| measured).to_string()
     }
 
     #[test]
     fn nothing_is_measured_where_members_share_a_cpu() {
-        let shaping = |members, list| shaping(members, list).to_string();
+        let shaping = |members, list| shaping(members, list, None, None);
         assert_eq!(shaping(4, &[0, 2]), "flat (auto: from the places, as some members share a CPU)");
         assert_eq!(shaping(4, &[0]), "flat (auto: the members share a last-level cache, or nobody knows)", "all of them on one");
         assert_eq!(shaping(3, &[0, 1]), "flat (auto: the members share a last-level cache, or nobody knows)");
-        // These would have a CPU each, if there were any of that number.
         assert_eq!(shaping(4, &[0, 1, 2, 3]), "flat (auto: from the places, as the CPUs were too busy to measure on)");
+    }
+
+    #[test]
+    fn what_has_been_measured_is_not_measured_again() {
+        let directory = std::env::temp_dir().join(format!("hive-shaping-{}", std::process::id()));
+        let shaping = |list: &[usize], measured| shaping(list.len(), list, Some(&directory), measured);
+        let times = |flat, cluster| {
+            Some(vec![(BarrierShape::Flat, Duration::from_nanos(flat)), (BarrierShape::Cluster, Duration::from_nanos(cluster))])
+        };
+        let all = "auto: measured for a region with a barrier: flat 900ns, cluster 700ns";
+        assert_eq!(shaping(&[0, 1, 2, 3], times(900, 700)), format!("cluster ({all})"));
+        assert_eq!(shaping(&[0, 1, 2, 3], times(1, 2)), "cluster (auto: measured earlier: flat 900ns, cluster 700ns)");
+        assert_eq!(
+            shaping(&[0, 2, 1, 3], times(1, 2)),
+            "flat (auto: measured for a region with a barrier: flat 1ns, cluster 2ns)"
+        );
+        assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "a file each");
+        fs::remove_dir_all(directory).unwrap();
     }
 
     #[test]

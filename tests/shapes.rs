@@ -147,7 +147,7 @@ fn auto_measures_once_and_remembers() {
         };
         let first = line();
         if first.contains("too busy") || first.contains("fewer CPUs") || first.contains("share a last-level") {
-            println!("skipped: {first}");
+            println!("auto_measures_once_and_remembers: skipped: {first}");
             return;
         }
         assert_says(&first, &["auto: measured for a region with a barrier: flat ", ", cluster "]);

@@ -23,8 +23,9 @@ pub(super) struct Remembered {
 }
 
 impl Remembered {
-    pub(super) fn of(key: u64) -> Self {
-        Self { key, file: directory().map(|directory| directory.join(format!("shape-{key:016x}"))) }
+    /// With files in `directory`, if there is one.
+    pub(super) fn of(key: u64, directory: Option<&Path>) -> Self {
+        Self { key, file: directory.map(|directory| directory.join(format!("shape-{key:016x}"))) }
     }
 
     /// The times of all of `shapes`, if they are known.
@@ -72,7 +73,8 @@ fn write(file: &Path, text: &str) -> std::io::Result<()> {
     fs::rename(&unfinished, file)
 }
 
-fn directory() -> Option<PathBuf> {
+/// Where files are to be.
+pub(super) fn directory() -> Option<PathBuf> {
     match env::var_os("HIVE_CACHE") {
         Some(off) if off == "off" => None,
         Some(directory) => Some(directory.into()),
