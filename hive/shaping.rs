@@ -6,7 +6,7 @@ mod trial;
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -45,20 +45,17 @@ impl Shaping {
     /// For a hive that begins with `config`.
     pub(crate) fn of(config: &Config, habitat: &Habitat, housing: &Housing) -> Self {
         match config.barrier {
-            BarrierShape::Auto => {
-                let cache = remembered::directory();
-                Self::choose(config.bees as usize, habitat, housing, cache.as_deref(), trial::times_soon)
-            }
+            BarrierShape::Auto => Self::choose(config.bees as usize, habitat, housing, remembered::directory, trial::times_soon),
             shape => Self { shape, reason: Reason::Asked },
         }
     }
 
-    /// `measure` gives the times of some shapes, for members at these places with these addresses.
+    /// `cache` says where files are to be, and `measure` gives the times of some shapes, for members at these places with these addresses; neither is asked without need.
     fn choose(
         members: usize,
         habitat: &Habitat,
         housing: &Housing,
-        cache: Option<&Path>,
+        cache: impl FnOnce() -> Option<PathBuf>,
         measure: impl FnOnce(&[BarrierShape], &[&Place], &[Address]) -> Option<Times>,
     ) -> Self {
         let addresses = housing.addresses(members as u32);
@@ -78,7 +75,7 @@ impl Shaping {
         if !have_a_cpu_each(&places) {
             return derived("some members share a CPU");
         }
-        let remembered = Remembered::of(key(habitat, &places), cache);
+        let remembered = Remembered::of(key(habitat, &places), cache());
         if let Some(times) = remembered.times(&shapes) {
             return Self { shape: best(&times), reason: Reason::Remembered(times) };
         }
@@ -182,17 +179,18 @@ mod tests {
         assert_eq!(differing(&nodes, 16), [Flat, Cluster], "clusters are nodes");
     }
 
-    /// What becomes of `auto` in a hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has.
-    fn shaping(members: usize, list: &[usize], cache: Option<&Path>, measured: Option<Times>) -> String {
+    /// What becomes of `auto` in a hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has, nor any
+    /// other test, whose hives would leave these CPUs alone.
+    fn shaping(members: usize, list: &[usize], cache: Option<PathBuf>, measured: Option<Times>) -> String {
         let cpu =
-            |k: usize| RawCpu { os_index: 7_000 + k, core: k as u64, cluster: k as u64 / 2, node: 0, package: 0, slowness: 0 };
+            |k: usize| RawCpu { os_index: 8_000 + k, core: k as u64, cluster: k as u64 / 2, node: 0, package: 0, slowness: 0 };
         let machine = Arc::new(Machine::new((0..4).map(cpu), Source::Flat, false));
-        let list = list.iter().map(|k| 7_000 + k).collect();
+        let list = list.iter().map(|k| 8_000 + k).collect();
         let builder = Builder::new().bees(members).pin(Pin::Cpus(list));
         let config = builder.resolve(&Environment::default(), 4).unwrap();
         let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
         let housing = Housing::find(&config, &habitat).unwrap();
-        Shaping::choose(members, &habitat, &housing, cache, |_, _, _| measured).to_string()
+        Shaping::choose(members, &habitat, &housing, || cache, |_, _, _| measured).to_string()
     }
 
     #[test]
@@ -207,7 +205,7 @@ mod tests {
     #[test]
     fn what_has_been_measured_is_not_measured_again() {
         let directory = std::env::temp_dir().join(format!("hive-shaping-{}", std::process::id()));
-        let shaping = |list: &[usize], measured| shaping(list.len(), list, Some(&directory), measured);
+        let shaping = |list: &[usize], measured| shaping(list.len(), list, Some(directory.clone()), measured);
         let times = |flat, cluster| {
             Some(vec![(BarrierShape::Flat, Duration::from_nanos(flat)), (BarrierShape::Cluster, Duration::from_nanos(cluster))])
         };

@@ -24,7 +24,7 @@ pub(super) struct Remembered {
 
 impl Remembered {
     /// With files in `directory`, if there is one.
-    pub(super) fn of(key: u64, directory: Option<&Path>) -> Self {
+    pub(super) fn of(key: u64, directory: Option<PathBuf>) -> Self {
         Self { key, file: directory.map(|directory| directory.join(format!("shape-{key:016x}"))) }
     }
 
