@@ -2,9 +2,9 @@
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread::{self, ThreadId};
 
 use crate::pin::{self, PinError, Rebound};
+use crate::thread_token::{ThreadToken, this_thread};
 use crate::topology::Place;
 
 thread_local! {
@@ -21,25 +21,26 @@ struct Tied {
 
 /// The bond of one thread to one place. Dropping it on that thread gives the mask back; on another it does nothing.
 pub(crate) struct Bond {
-    thread: ThreadId,
+    thread: ThreadToken,
     id: u64,
 }
 
 impl Bond {
-    /// Binds the calling thread to `place` for as long as the bond lives.
-    pub(crate) fn tie(place: &Place) -> Result<Self, PinError> {
+    /// Binds the calling thread to `place` for as long as the bond lives. None: the thread is ending, and has no use for it.
+    pub(crate) fn tie(place: &Place) -> Result<Option<Self>, PinError> {
         static TIED: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness counts.
         let id = TIED.fetch_add(1, Ordering::Relaxed);
         let rebound = pin::bind(place)?;
-        BONDS.with_borrow_mut(|bonds| bonds.push(Tied { bond: id, is_over: false, _rebound: rebound }));
-        Ok(Self { thread: thread::current().id(), id })
+        let tied = Tied { bond: id, is_over: false, _rebound: rebound };
+        let tied = BONDS.try_with(|bonds| bonds.borrow_mut().push(tied));
+        Ok(tied.ok().map(|()| Self { thread: this_thread(), id }))
     }
 }
 
 impl Drop for Bond {
     fn drop(&mut self) {
-        if thread::current().id() == self.thread {
+        if this_thread() == self.thread {
             // An ending thread has no use for its mask.
             let _ = BONDS.try_with(|bonds| untie(&mut bonds.borrow_mut(), self.id));
         }
@@ -64,7 +65,7 @@ mod tests {
         let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
         let bond = |cpu| {
             let places = Places::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new()).unwrap();
-            Bond::tie(places.of(0).unwrap()).unwrap()
+            Bond::tie(places.of(0).unwrap()).unwrap().expect("the thread is not ending")
         };
         let first = bond(cpu(0));
         let second = bond(cpu(1));

@@ -2,14 +2,13 @@
 
 use std::cell::LazyCell;
 use std::io;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use crate::config::{Config, SleepProtocol};
-use crate::crew::{Crew, Hand, Life, Member, Part, Shape, Sleep, Turned};
+use crate::crew::{AbortOnUnwind, Crew, Hand, Life, Member, Part, Shape, Sleep, Turned};
 use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
-use crate::fork;
 use crate::frame;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
@@ -24,7 +23,12 @@ use crate::tasks;
 use crate::topology::Place;
 use crate::trace::Tracer;
 use crate::wait::WaitPolicy;
+use crate::waits::Waits;
 use crate::watchdog::Watchdog;
+
+/// As many as a crew has room for at least: the queen, and a bee for the tasks that she cannot run. Where a hive may
+/// not grow to two that bee is never a member of a team.
+const WITH_A_BEE: u32 = 2;
 
 /// What starts a bee's thread: given its number, and the region that the crew has come to.
 type Hire<'h> = dyn FnMut(u32, u64) -> Result<(), HireError> + 'h;
@@ -36,12 +40,13 @@ pub(crate) struct Colony {
     pub(crate) habitat: Habitat,
     pub(crate) housing: Housing,
     pub(crate) shaping: Shaping,
-    /// The process that the threads belong to: see `fork.rs`.
-    generation: u32,
     /// The size asked for from inside the region that is on, which the hive gets when that ends. 0: none. (A region whose team is its
     /// caller alone may be on beside it; its wishes are kept by its member.)
     postponed: AtomicU32,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    /// The hive's handle, and the bees' threads that have not ended.
+    inside: AtomicUsize,
+    pub(crate) waits: Waits,
     pub(crate) seats: Seats,
     watchdog: Watchdog,
     /// In a hive that is traced.
@@ -53,16 +58,17 @@ pub(crate) struct Colony {
 impl Colony {
     /// A colony of the queen alone.
     pub(crate) fn new(config: Config, habitat: Habitat, housing: Housing, tracer: Option<Tracer>) -> Arc<Self> {
+        let room = config.max_bees.max(WITH_A_BEE);
         let sleep = match config.sleep {
             SleepProtocol::Jec => Sleep::jec(),
             SleepProtocol::Tickle => Sleep::tickle(),
-            SleepProtocol::Notify => Sleep::notify(config.max_bees),
+            SleepProtocol::Notify => Sleep::notify(room),
         };
         let policy = WaitPolicy::new(config.spin, config.poll, habitat.usable_cpus(), housing.bees_cpus(config.bees as usize));
         let stage = rehearsal::stage(&housing, config.bees);
         let shaping = Shaping::of(&config, &habitat, &housing);
-        let shape = Shape::new(shaping.shape, &housing.addresses(config.max_bees), config.max_bees);
-        let crew = Crew::new(config.max_bees, policy, stage, sleep, housing.neighbours(config.max_bees), shape);
+        let shape = Shape::new(shaping.shape, &housing.addresses(room), room);
+        let crew = Crew::new(room, policy, stage, sleep, housing.neighbours(room), shape);
         let crew = if config.watchdog.is_some() { crew.watched() } else { crew };
         Arc::new(Self {
             crew: if tracer.is_some() { crew.traced() } else { crew },
@@ -70,9 +76,10 @@ impl Colony {
             habitat,
             housing,
             shaping,
-            generation: fork::generation(),
             postponed: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
+            inside: AtomicUsize::new(1),
+            waits: Waits::new(),
             seats: Seats::default(),
             watchdog: Watchdog::new(),
             tracer,
@@ -101,23 +108,32 @@ impl Colony {
             self.alone(part);
             return Ok(());
         }
-        if frame::inside_any() || tasks::is_anywhere() {
+        if frame::is_inside_any() {
             return self.spmd_inside(team, part);
         }
         self.spmd_in_turn(&mut self.crew.take_turn(), team, part)
     }
 
-    /// Runs a region of a thread that is inside a region, or runs tasks: as a team of one where it may not have the turn.
+    /// Runs a region of a thread that is inside a region, or runs tasks: as a team of one where it may not have the
+    /// turn, and where bees that it needs may be waiting for the calling one.
     #[cold]
     fn spmd_inside<P: Part>(self: &Arc<Self>, team: u32, part: &mut P) -> Result<(), SpmdError> {
-        let mut in_turn = |turn: Option<&mut Turned<'_>>| match turn {
-            Some(turn) => self.spmd_in_turn(turn, team, part),
-            None => {
+        let mut in_turn = |turn: Option<&mut Turned<'_>>| {
+            // In this order: what `can_start` has announced is followed by the region.
+            let mut start = |turn: &mut Turned<'_>| self.can_start(turn, team).then(|| self.spmd_in_turn(turn, team, part));
+            let ran = turn.and_then(|turn| self.waits.unless_in_a_circle(|| start(turn)).flatten());
+            ran.unwrap_or_else(|| {
                 self.alone(part);
                 Ok(())
-            }
+            })
         };
         if frame::inside(&self.crew) { in_turn(None) } else { tasks::with_turn(&self.crew, in_turn) }
+    }
+
+    /// Whether the calling thread, which has the turn, may start a region of so many. If others may be waiting for it, the region
+    /// must not wait for any of them.
+    fn can_start(&self, turn: &Turned<'_>, team: u32) -> bool {
+        !frame::is_waited_for() || self.crew.announce_region(turn, team)
     }
 
     #[inline]
@@ -125,10 +141,18 @@ impl Colony {
         // Dropped before the turn: another queen's region may have wishes of its own.
         let _resize = AfterRegion(self);
         if team > self.crew.bees() {
-            self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
+            self.grow_to(team).map_err(|error| self.refused(error))?;
         }
         self.crew.region(turn, team, part);
         Ok(())
+    }
+
+    /// What becomes of a region for which no bees could be hired.
+    #[cold]
+    fn refused(&self, error: HireError) -> SpmdError {
+        // If it was announced.
+        self.crew.give_up_region();
+        SpmdError(SpmdProblem::Hire(error))
     }
 
     /// Runs a region whose team is the caller alone.
@@ -163,7 +187,8 @@ impl Colony {
     pub(crate) fn have_a_bee(self: &Arc<Self>) {
         self.assert_has_threads();
         if !self.crew.has_bee() {
-            self.hiring(2, |hire| self.crew.hire(2, hire)).unwrap_or_else(|error| panic!("no bee to run tasks: {error}"));
+            self.hiring(WITH_A_BEE, |hire| self.crew.hire(WITH_A_BEE, hire))
+                .unwrap_or_else(|error| panic!("no bee to run tasks: {error}"));
         }
     }
 
@@ -199,6 +224,9 @@ impl Colony {
 
     #[cold]
     fn grant(self: &Arc<Self>, bees: u32) {
+        if self.is_forked() {
+            return;
+        }
         if let Err(error) = self.resize_now(bees) {
             self.report_trouble(error.to_string());
         }
@@ -207,9 +235,17 @@ impl Colony {
     /// Waits until surplus bees are off their cores: see [`crate::Hive::settle`].
     pub(crate) fn settle(&self) {
         // From inside a region there is nothing to wait for: its bees cannot go before it ends.
-        if !self.is_forked() && !frame::inside(&self.crew) {
-            self.crew.settle();
+        if self.is_forked() || frame::inside(&self.crew) {
+            return;
         }
+        if !frame::is_waited_for() {
+            return self.crew.settle();
+        }
+        // A surplus bee that is in the middle of something may be waiting for this thread, or be on it: in a task, or in a region.
+        // No region is on while this thread has the turn.
+        let has_turn = frame::with_hand(&self.crew, |hand| hand.is_some_and(|hand| hand.id() == 0));
+        let turn = if has_turn { None } else { self.crew.try_take_turn() };
+        self.crew.settle_idle(has_turn || turn.is_some());
     }
 
     /// Makes a change for which bees may have to be hired, and returns when those hired are living: what they are bound to is then known, and
@@ -228,7 +264,7 @@ impl Colony {
 
     /// Starts the thread of bee `member`, the crew having come to region `epoch`. The thread posts `begun`.
     fn hire(self: &Arc<Self>, member: u32, epoch: u64, wanted: u32, begun: Arc<Semaphore>) -> Result<(), HireError> {
-        let colony = Arc::clone(self);
+        let inside = Inside::new(self);
         let place = self.housing.move_in(member as usize).cloned();
         let mut thread = thread::Builder::new().name(format!("{}-{member}", self.config.thread_name));
         if let Some(bytes) = self.config.stack_size {
@@ -236,7 +272,7 @@ impl Colony {
         }
         // A bee inherits the hiring thread's mask, which may be one core of another hive.
         let _unpinned = pin::unpin();
-        let life = self.seats.seated(member, move || colony.live(member, epoch, place.as_ref(), &begun));
+        let life = self.seats.seated(member, move || inside.colony().live(member, epoch, place.as_ref(), &begun));
         let spawned = signal_mask::with_signals_blocked(|| thread.spawn(life));
         let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
@@ -244,7 +280,9 @@ impl Colony {
     }
 
     /// What a bee's thread does.
-    fn live(self: Arc<Self>, member: u32, epoch: u64, place: Option<&Place>, begun: &Semaphore) {
+    fn live(&self, member: u32, epoch: u64, place: Option<&Place>, begun: &Semaphore) {
+        let intact = AbortOnUnwind::new("in the life of a bee");
+        self.waits.enlist();
         let _counted = self.crew.policy().on_core();
         // The thread that hired this one may have been bound by its program.
         if let Some(mask) = &self.habitat.mask {
@@ -254,18 +292,33 @@ impl Colony {
         if place.is_some() && bound.is_none() {
             self.housing.move_out(member as usize);
         }
-        begun.post();
-        self.config.handlers.started(member);
+        let home = self.crew.policy();
         let hand = Hand::new(&self.crew, member);
-        tasks::within(&hand, || Life::new(&hand, epoch).live());
-        self.config.handlers.exits(member);
+        tasks::within(&hand, || {
+            if self.config.handlers.start.is_none() {
+                begun.post();
+            } else {
+                hand.while_busy(|| {
+                    begun.post();
+                    self.config.handlers.started(member);
+                });
+            }
+            // A child that was forked in a handler goes no further.
+            home.assert_at_home();
+            Life::new(&hand, epoch).live();
+            self.config.handlers.exits(member);
+        });
+        home.assert_at_home();
+        frame::end_of_bee();
+        intact.disarm();
     }
 
     fn report_failure<T>(&self, member: u32, bound: Result<T, PinError>) -> Option<T> {
         bound.map_err(|error| self.report_trouble(format!("member {member} is not bound as it should be: {error}"))).ok()
     }
 
-    /// Ends all bees and waits for their threads, except the calling one's if it is one of them.
+    /// Ends all bees. Waits for their threads, except the calling one's if it is one of them, and except where they may
+    /// be waiting for the calling one.
     pub(crate) fn end(&self) {
         if self.is_forked() {
             return;
@@ -274,14 +327,31 @@ impl Colony {
         self.crew.dismiss_all();
         self.seats.clear();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
-        let own = thread::current().id();
-        for thread in threads {
-            if thread.thread().id() != own {
-                thread.join().expect("a bee catches the panics of what it runs");
-            }
+        if !self.waits.is_own() {
+            self.waits.unless_in_a_circle(|| join(threads));
+        } else if !self.is_host() {
+            join(threads);
+            // Not left to the calling thread's end: what it is in the middle of may be waiting for some of it.
+            self.crew.finish_tasks();
         }
-        self.crew.finish_tasks();
-        self.finish_trace();
+        self.leave();
+    }
+
+    /// Whether the bees may be waiting for one another in what a guest has them run.
+    fn is_host(&self) -> bool {
+        #[cfg(feature = "rayon")]
+        return self.config.host_rayon;
+        #[cfg(not(feature = "rayon"))]
+        return false;
+    }
+
+    /// The last one out does what is left to do when all bees have ended.
+    fn leave(&self) {
+        // AcqRel: who is last has seen what all others did.
+        if self.inside.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.crew.finish_tasks();
+            self.finish_trace();
+        }
     }
 
     pub(crate) fn tracer(&self) -> Option<&Tracer> {
@@ -292,8 +362,11 @@ impl Colony {
         Stats::new(self.crew.tallies().map(Counts::of).collect())
     }
 
-    /// What comes again and again is told once.
+    /// What comes again and again is told once. In a forked child nobody is told: a thread of the parent's may have the lock.
     pub(crate) fn report_trouble(&self, trouble: String) {
+        if self.is_forked() {
+            return;
+        }
         let mut troubles = self.troubles.lock().unwrap_or_else(PoisonError::into_inner);
         if !troubles.contains(&trouble) {
             troubles.push(trouble);
@@ -313,7 +386,45 @@ impl Colony {
     /// Whether the calling process is a forked child of the one that made this colony.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
-        self.generation != fork::generation()
+        self.crew.policy().is_forked()
+    }
+}
+
+impl Drop for Colony {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            // As in `forget_thread`.
+            std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner)).into_iter().for_each(std::mem::forget);
+            self.watchdog.forget_thread();
+        }
+    }
+}
+
+/// Waits for the end of these threads, but not for the calling one's.
+fn join(threads: Vec<JoinHandle<()>>) {
+    let own = thread::current().id();
+    let others = threads.into_iter().filter(|thread| thread.thread().id() != own);
+    others.for_each(|thread| thread.join().expect("a bee catches the panics of what it runs"));
+}
+
+/// A bee's thread, from before it is made until all that it does has ended.
+struct Inside(Arc<Colony>);
+
+impl Inside {
+    fn new(colony: &Arc<Colony>) -> Self {
+        // Relaxed: whoever calls this is inside.
+        colony.inside.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(colony))
+    }
+
+    fn colony(&self) -> &Colony {
+        &self.0
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        self.0.leave();
     }
 }
 

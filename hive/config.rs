@@ -71,6 +71,19 @@ impl Builder {
     }
 
     /// The number of members that the hive may grow to: from 1 to 65,535. Default: 1,024, or `bees` by default where that is more.
+    ///
+    /// With 1 the queen runs all regions alone. Such a hive, too, hires a bee when there are tasks that she cannot run:
+    /// what is [spawned](Hive::spawn), and the joins, scopes and [`install`](Hive::install)s of threads that find her
+    /// place taken. That bee is no member: it takes part in no region, counts neither in [`Hive::bees`] nor in this
+    /// limit, gets no [`broadcast`](Hive::broadcast), and lies parked while there are no such tasks.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(1).max_bees(1).build()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// hive.spawn(move || sender.send(6 * 7).unwrap());
+    /// assert_eq!((receiver.recv(), hive.bees()), (Ok(42), 1));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
     pub fn max_bees(mut self, max_bees: usize) -> Self {
         self.max_bees = Some(max_bees);
         self
@@ -128,7 +141,7 @@ impl Builder {
     /// Whether to bind the thread that calls [`build`](Self::build), too: to the place of member 0, until the hive is
     /// dropped. Default: false; the queen is the caller's thread, and is left alone.
     ///
-    /// The thread gets its mask back when the hive is dropped on it. Dropped on another thread, the hive leaves it bound.
+    /// The thread gets its mask back when the hive is dropped on it. Dropped on another thread, the hive leaves it bound. In the destructor of a thread-local the thread may stay unbound.
     pub fn pin_queen(mut self, pin_queen: bool) -> Self {
         self.pin_queen = pin_queen;
         self
@@ -193,7 +206,7 @@ impl Builder {
     }
 
     /// What gets the panic of a task that nobody waits for ([`Hive::spawn`], [`Hive::spawn_on`]), and of the other handlers. If it panics itself, the process
-    /// ends. Default: the process ends, after the panic hook's message.
+    /// ends, as it does if the handler drops a payload whose drop panics. Default: the process ends, after the panic hook's message.
     ///
     /// ```
     /// use std::sync::{Mutex, mpsc};
@@ -210,13 +223,45 @@ impl Builder {
         self
     }
 
-    /// What each bee calls with its number when its thread begins, before it runs anything else.
+    /// What each bee calls with its number when its thread begins, before it takes part in anything.
+    ///
+    /// The handler runs as the bee, and may use any hive as a task may, its own, too: there a region is a team of one,
+    /// joins and scopes use the bee's queues, so that it may run tasks of others in them, and [`Hive::broadcast`]
+    /// panics. (Hives are reached through a static or a [`Weak`](std::sync::Weak) that is filled when they are built:
+    /// building, [`Hive::resize`] and [`Hive::spawn`] do not wait for handlers.) A region that the bee is to take part
+    /// in does wait for it, and so does a task that only this bee may run; the handler must not wait for such a one in
+    /// turn.
+    ///
+    /// ```
+    /// use std::sync::{Arc, OnceLock, Weak};
+    ///
+    /// let place = Arc::new(OnceLock::<Weak<hive::Hive>>::new());
+    /// let (found, (sender, receiver)) = (place.clone(), std::sync::mpsc::channel());
+    /// let sender = std::sync::Mutex::new(sender);
+    /// let hive = Arc::new(hive::Hive::builder().bees(2).start_handler(move |bee| {
+    ///     let Some(hive) = found.wait().upgrade() else { return };
+    ///     let counts = hive.spmd_map(2, |member| member.count());
+    ///     sender.lock().unwrap().send((bee, counts)).unwrap();
+    /// }).build()?);
+    /// place.set(Arc::downgrade(&hive)).expect("set once");
+    /// assert_eq!(receiver.recv(), Ok((1, vec![1])));
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the bee lives on.
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Handler::new(handler));
         self
     }
 
     /// What each bee calls with its number when its thread is about to end, after all else.
+    ///
+    /// The handler runs as the bee, as the [`start_handler`](Self::start_handler) does. Its own hive is being dropped
+    /// by then, and cannot be reached any more; other hives may be used as in a task.
+    ///
+    /// # Panics
+    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the bee ends all the same.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.exit = Some(Handler::new(handler));
         self
@@ -238,6 +283,10 @@ impl Builder {
     }
 
     /// The size of the bees' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
+    ///
+    /// That is for what closures have on the stack, not for what they capture: what a task captures lies on the heap, and what a region's body does stays with the caller, however large. A result is
+    /// copied once on the stack of the bee that returns it, and the two halves of a [`join`](crate::join()) with their results several times: box those that are a tenth of the stack or more. A thread
+    /// that calls needs room for some copies of what its closure captures, too, in a build without optimisation.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self

@@ -1,11 +1,13 @@
 //! The hive of the process, and the functions that use it.
 
 use std::ops::Range;
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use crate::error::{ResizeError, SpmdError};
+use crate::fork;
 use crate::hive::Hive;
 use crate::loops::{Loop, Schedule};
+use crate::process::{ProcessCell, ProcessLock};
 use crate::reductions::{Level, Reduction, Scan};
 use crate::region::Bee;
 use crate::stats::Stats;
@@ -21,18 +23,20 @@ use crate::tasks::Scope;
 /// println!("{}", hive::global().report());
 /// ```
 pub fn global() -> &'static Hive {
-    static GLOBAL: OnceLock<Hive> = OnceLock::new();
+    static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
     GLOBAL.get().unwrap_or_else(|| {
-        let _building = lock();
-        GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
+        let _building = building().lock().unwrap_or_else(PoisonError::into_inner);
+        GLOBAL.get_or_make(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
     })
 }
 
-/// Held while the global hive is built. (A `OnceLock` that another thread was filling when this process was forked would never be
-/// full; `fork.rs` waits for this lock.)
-pub(crate) fn lock() -> MutexGuard<'static, ()> {
-    static BUILDING: Mutex<()> = Mutex::new(());
-    BUILDING.lock().unwrap_or_else(PoisonError::into_inner)
+/// Held while the global hive is built. A forked child has one of its own: building takes long, so whoever forks does not wait for it, and the child may find its parent's held by nobody.
+fn building() -> &'static Mutex<()> {
+    static BUILDING: ProcessLock<Option<(u32, &'static Mutex<()>)>> = ProcessLock::new(None);
+    BUILDING.with(|building| {
+        let own = building.filter(|(generation, _)| *generation == fork::generation());
+        building.insert(own.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
+    })
 }
 
 #[cold]

@@ -1,4 +1,4 @@
-//! Where members run and where memory is; and for those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs
+//! Where members run and where memory is; what may be called where; and for those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs
 //! what the pages show.)
 
 #[doc = include_str!("../docs/from-openmp.md")]
@@ -46,3 +46,12 @@ pub mod memory {}
 /// # What this page names
 /// [`Hives`](crate::Hives), [`HivesBuilder`](crate::HivesBuilder), [`HivesBee`](crate::HivesBee), [`Hive`](crate::Hive), [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`Bee`](crate::Bee), [`PlaceUnit`](crate::PlaceUnit).
 pub mod several_hives {}
+
+#[doc = include_str!("../docs/composition.md")]
+///
+/// # What this page names
+/// [`spmd`](crate::spmd), [`par_for`](crate::par_for), [`par_reduce`](crate::par_reduce), [`install`](crate::install), [`join`](crate::join()), [`scope`](crate::scope()),
+/// [`spawn`](crate::spawn()), [`spawn_on`](crate::spawn_on), [`broadcast`](crate::broadcast()), [`resize`](crate::resize), [`settle`](crate::settle), [`hot`](crate::hot),
+/// [`yield_now`](crate::yield_now), [`current`](crate::current), [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::barrier`](crate::Bee::barrier),
+/// [`Bee::ordered`](crate::Bee::ordered), [`Loop`](crate::Loop), [`PerBee`](crate::PerBee), [`Parts`](crate::Parts).
+pub mod composition {}

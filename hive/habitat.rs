@@ -1,8 +1,9 @@
 //! The machine that a hive finds itself on: its CPUs, the process's mask and quota, and what could not be read.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use crate::pin;
+use crate::process::ProcessLock;
 use crate::topology::{self, CpuMask, Machine, Quota};
 
 /// What a hive knows of its surroundings. It is read when the hive is built.
@@ -15,17 +16,10 @@ pub(crate) struct Habitat {
 }
 
 /// The machine as it was last read, for the mask that it was read with: reading takes milliseconds, and it hardly changes.
-static LAST: Mutex<Option<Reading>> = Mutex::new(None);
-
-/// The lock on that.
-pub(crate) type Lock = MutexGuard<'static, Option<Reading>>;
-
-pub(crate) fn lock() -> Lock {
-    LAST.lock().unwrap_or_else(PoisonError::into_inner)
-}
+static LAST: ProcessLock<Option<Reading>> = ProcessLock::new(None);
 
 #[derive(Clone)]
-pub(crate) struct Reading {
+struct Reading {
     mask: Option<CpuMask>,
     machine: Arc<Machine>,
     warnings: Vec<String>,
@@ -47,12 +41,11 @@ impl Habitat {
 
 fn machine() -> Reading {
     let mask = pin::original_mask().ok();
-    let mut last = lock();
-    match &*last {
-        Some(reading) if reading.mask == mask => reading.clone(),
-        _ => {
-            let (machine, warnings) = pin::read_machine();
-            last.insert(Reading { mask, machine: Arc::new(machine), warnings }).clone()
-        }
-    }
+    let last = LAST.with(|last| last.clone());
+    last.filter(|reading| reading.mask == mask).unwrap_or_else(|| {
+        let (machine, warnings) = pin::read_machine();
+        let reading = Reading { mask, machine: Arc::new(machine), warnings };
+        LAST.with(|last| *last = Some(reading.clone()));
+        reading
+    })
 }

@@ -10,13 +10,14 @@ use crate::colony::Colony;
 use crate::config::Builder;
 use crate::environment::Environment;
 use crate::error::{BuildError, BuildProblem, ResizeError, SpmdError};
-use crate::fork;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
+use crate::process;
 use crate::region::{Bee, Body};
 use crate::report::Report;
 use crate::results;
 use crate::stats::Stats;
+use crate::tasks::is_large;
 use crate::topology::Place;
 use crate::trace::Tracer;
 
@@ -31,15 +32,30 @@ use crate::trace::Tracer;
 /// are awake in the process than it has CPUs, nobody polls.
 ///
 /// # Signals
-/// Bees block all signals except those of faults, so handlers run on the program's own threads. A thread spawned from a bee
-/// inherits this.
+/// Bees block all signals, so handlers run on the program's own threads; but for those of faults, and SIGPROF and SIGVTALRM, by which profilers interrupt whoever uses CPU time: these stay as
+/// the thread has them that makes the bee. A thread spawned from a bee inherits this.
+///
+/// A signal handler must call nothing of hive: not one function is made for that, and most take a lock which the interrupted thread may have.
 ///
 /// # Fork
 /// A child made by `fork` has none of the bees. Each region of a hive from before the fork is an error there; the child may build a hive of its
-/// own.
+/// own. One that is forked inside a region or a task may do that, too, and must leave from there, by `exec` or `_exit`: where it comes back or waits for other members it is
+/// aborted. Other threads must not be starting or ending threads while one forks, which the standard library does not bear. What a child may do, and why, is in
+/// `docs/fork.md`.
+///
+/// # The end of a thread
+/// Everything works in the destructor of a thread-local and in an `atexit` handler, too, on any thread, whatever has become of hive's own thread-locals by then. Only
+/// [`pin_queen`](Builder::pin_queen) may bind nobody there.
 ///
 /// # Drop
-/// Dropping a hive ends its bees and waits for their threads. It cannot happen while a region runs, which borrows the hive.
+/// Dropping a hive ends its bees, after what is queued for them, and waits for their threads. It cannot happen while a
+/// region runs, which borrows the hive.
+///
+/// Dropped on a bee of its own, it waits for the others (not if it hosts rayon, whose jobs these may be waiting for).
+/// Dropped on a bee of another hive for which this one's bees may be waiting, directly or over further hives, it does
+/// not wait, since nobody could go on: two hives, each dropped by a task of the other, both end. The bees then run what
+/// is queued and end by themselves, and the last of them writes the [timeline](Builder::trace). What hive cannot see is
+/// a wait by other means, such as a channel or a thread that a task joins.
 pub struct Hive {
     pub(crate) colony: Arc<Colony>,
     /// What the building thread is bound by, with `pin_queen(true)`.
@@ -69,7 +85,7 @@ impl Hive {
     }
 
     pub(crate) fn build(builder: &Builder) -> Result<Self, BuildError> {
-        fork::watch();
+        process::fill_libraries();
         let mut habitat = Habitat::survey();
         let environment = Environment::read();
         let config = builder.resolve(&environment, habitat.usable_cpus())?;
@@ -103,7 +119,7 @@ impl Hive {
         let place = self.colony.housing.of(0).filter(|_| self.colony.config.pin_queen);
         if let Some(place) = place {
             match Bond::tie(place) {
-                Ok(bond) => self._bond = Some(bond),
+                Ok(bond) => self._bond = bond,
                 Err(error) => self.colony.report_trouble(format!("the queen is not bound: {error}")),
             }
         }
@@ -116,8 +132,9 @@ impl Hive {
     /// if it has more, the others stay as they are: a change of team size costs nothing.
     ///
     /// A region started inside a region, a task or a join of the same hive runs at once as a team of one ([`Bee::count`] is 1); in the body of
-    /// [`install`](Self::install) or of a [`scope`](Self::scope) in the queen's place it is a real team. Inside a region of another
-    /// hive it is a real team if this hive is free, and a team of one if it is busy. So no nesting of hives can deadlock. From outside,
+    /// [`install`](Self::install) or of a [`scope`](Self::scope) in the queen's place it is a real team. Inside a region or a task of another
+    /// hive it is a real team if this hive is free, and a team of one if it is busy: if another region is on, or one of the bees is in
+    /// the middle of a task. So nesting hives in one another does not deadlock. From outside,
     /// a second queen waits for her turn; turns go in order of arrival. (A region's body must therefore not wait for
     /// a thread that waits for its turn on the same hive.)
     ///
@@ -136,12 +153,32 @@ impl Hive {
     /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child; [`try_spmd`](Self::try_spmd)
     /// returns these as errors. And with the panic of the lowest member whose `body` panicked: the others are let go from
     /// their barriers, all are waited for, and the hive is as good as before.
+    ///
+    /// It returns only if each member's `body` has. One may catch its own panic, though others have been let go from their barriers because of it: then the region panics by itself, with
+    /// a message that says who was cut short. What a member is let go with is meant for its own region; caught there and resumed in another region or a task, it is a panic like any
+    /// other, and says what has happened.
     #[inline]
     #[track_caller]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) {
-        if let Err(error) = self.colony.spmd(n, &mut Body(body)) {
+        if is_large(&body) { self.spmd_boxed(n, body) } else { self.spmd_inline(n, body) }
+    }
+
+    /// What is refused panics while `body` is there, so that the panic of its drop does not take the place of the reason.
+    #[inline]
+    #[track_caller]
+    fn spmd_inline<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) {
+        let mut body = Body::new(body);
+        if let Err(error) = self.colony.spmd(n, &mut body) {
             no_region(n, &error);
         }
+    }
+
+    /// For a body that is so large that each move of it counts: without optimisation it lies in each frame on its way.
+    #[cold]
+    #[track_caller]
+    fn spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) {
+        let body = Box::new(body);
+        self.spmd_inline(n, move |bee: &Bee<'_>| body(bee));
     }
 
     /// As [`spmd`](Self::spmd), with an error where that panics because no region can start.
@@ -158,10 +195,17 @@ impl Hive {
     /// run at all.
     ///
     /// # Panics
-    /// With the panic of the lowest member whose `body` panicked.
+    /// With the panic of the lowest member whose `body` panicked; see [`spmd`](Self::spmd).
     #[inline]
     pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) -> Result<(), SpmdError> {
-        self.colony.spmd(n, &mut Body(body))
+        if is_large(&body) { self.try_spmd_boxed(n, body) } else { self.colony.spmd(n, &mut Body::new(body)) }
+    }
+
+    /// As [`spmd_boxed`](Self::spmd_boxed).
+    #[cold]
+    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, n: usize, body: F) -> Result<(), SpmdError> {
+        let body = Box::new(body);
+        self.colony.spmd(n, &mut Body::new(move |bee: &Bee<'_>| body(bee)))
     }
 
     /// Runs a region and returns what `body` returned, in order of the members.
@@ -175,7 +219,7 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd). Results that the other members have returned by then are dropped.
+    /// As [`spmd`](Self::spmd). Results that the other members have returned by then are dropped, and if that panics, too, nobody hears of it.
     #[track_caller]
     #[expect(unsafe_code, reason = "each member writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, n: usize, body: F) -> Vec<R> {
@@ -210,7 +254,8 @@ impl Hive {
     }
 
     /// Returns when no surplus bee is on a core, that is, when [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0: the cores are then
-    /// free for others. Inside a region of this hive it returns at once.
+    /// free for others. Inside a region of this hive it returns at once. Inside a region or a task of any hive it does not wait for
+    /// surplus bees that are in the middle of a task or a region themselves: they may be waiting for the caller, or be the caller.
     pub fn settle(&self) {
         self.colony.settle();
     }

@@ -1,6 +1,6 @@
 //! Which place each member of a hive has, and the claim on it that keeps other hives of the process away.
 
-use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::config::Config;
@@ -19,8 +19,8 @@ pub(crate) struct Housing {
     pub(crate) warning: Option<String>,
     /// CPUs that other hives leave alone.
     claim: Mutex<Claim>,
-    /// Members that could not have their place.
-    homeless: Mutex<BTreeSet<usize>>,
+    /// Whether a member, by its number, could not have its place. No lock: a forked child may ask for places, too.
+    homeless: Box<[AtomicBool]>,
 }
 
 impl Housing {
@@ -34,12 +34,15 @@ impl Housing {
         });
         let (binding, places, warning) = found?;
         let by_default = config.binding.is_none();
-        Ok(Self { binding, by_default, places, warning, claim: Mutex::new(claim), homeless: Mutex::default() })
+        // A hive that is its queen alone may have a bee for tasks, too.
+        let homeless = (0..config.max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
+        Ok(Self { binding, by_default, places, warning, claim: Mutex::new(claim), homeless })
     }
 
     /// The place of a member; none: it is not bound. By default a member is bound only where it is alone.
     pub(crate) fn of(&self, member: usize) -> Option<&Place> {
-        let is_homeless = self.homeless.lock().unwrap_or_else(PoisonError::into_inner).contains(&member);
+        // Relaxed: nothing else is read on the strength of it.
+        let is_homeless = self.homeless.get(member).is_some_and(|homeless| homeless.load(Ordering::Relaxed));
         if is_homeless { None } else { self.planned(member) }
     }
 
@@ -82,7 +85,8 @@ impl Housing {
 
     /// Notes that a member is not bound to the place that was meant for it.
     pub(crate) fn move_out(&self, member: usize) {
-        self.homeless.lock().unwrap_or_else(PoisonError::into_inner).insert(member);
+        // Relaxed: as above.
+        self.homeless[member].store(true, Ordering::Relaxed);
     }
 }
 

@@ -42,6 +42,7 @@
 //! How a region starts, how its members meet, how the hive is resized while it runs, how members without work sleep, how they share out loops and show one another values is described, and proved, in `protocols`
 //! (the pages in `docs/` of the repository).
 
+mod abort;
 #[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]
 pub mod adapters;
 mod asymmetric_fence;
@@ -69,8 +70,10 @@ mod loops;
 mod memory;
 mod pin;
 mod posts;
+mod process;
 #[cfg(doc)]
 pub mod protocols;
+mod quiet;
 mod reductions;
 mod region;
 mod rehearsal;
@@ -90,6 +93,7 @@ mod thread_token;
 mod topology;
 mod trace;
 mod wait;
+mod waits;
 mod watchdog;
 
 pub use build_info::{BuildInfo, build_info};

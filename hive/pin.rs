@@ -6,13 +6,15 @@
 use std::cell::RefCell;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use crate::topology::affinity::{self, CallError};
 use crate::topology::{self, CpuMask, Machine, Place};
 
 thread_local! {
-    /// What hive has done to this thread; `None`: it is not bound by hive.
-    static BOUND: RefCell<Option<Bound>> = const { RefCell::new(None) };
+    /// What hive has done to this thread; `None`: it is not bound by hive. Without a destructor, so that it is there for as long as the thread is, in the
+    /// destructors of others, too. The last guard empties it.
+    static BOUND: RefCell<ManuallyDrop<Option<Bound>>> = const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
 #[derive(Clone)]
@@ -92,8 +94,8 @@ fn rebind(mask: &CpuMask, place: Option<Place>) -> Result<Rebound, PinError> {
     let previous = current_mask().map_err(|error| PinError { cpus: mask.clone(), error })?;
     set(mask)?;
     let original = remembered().unwrap_or_else(|| previous.clone());
-    let bound = BOUND.replace(Some(Bound { original, place }));
-    Ok(Rebound(Some(Before { mask: previous, bound, not_send: PhantomData })))
+    let bound = BOUND.replace(ManuallyDrop::new(Some(Bound { original, place })));
+    Ok(Rebound(Some(Before { mask: previous, bound: ManuallyDrop::into_inner(bound), not_send: PhantomData })))
 }
 
 fn set(mask: &CpuMask) -> Result<(), PinError> {
@@ -120,8 +122,7 @@ impl Drop for Rebound {
         let Some(before) = self.0.take() else { return };
         // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
         let _ = affinity::set(&before.mask);
-        // The thread may be ending, and what it remembers gone before this guard.
-        let _ = BOUND.try_with(|bound| bound.replace(before.bound));
+        drop(ManuallyDrop::into_inner(BOUND.replace(ManuallyDrop::new(before.bound))));
     }
 }
 

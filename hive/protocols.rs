@@ -15,8 +15,14 @@ pub mod resize {}
 #[doc = include_str!("../docs/sleep.md")]
 pub mod sleep {}
 
+#[doc = include_str!("../docs/waits.md")]
+pub mod waits {}
+
 #[doc = include_str!("../docs/loops.md")]
 pub mod loops {}
 
 #[doc = include_str!("../docs/collectives.md")]
 pub mod collectives {}
+
+#[doc = include_str!("../docs/fork.md")]
+pub mod fork {}

@@ -6,16 +6,24 @@ use std::ops::Range;
 use crate::crew::{Member, Part};
 use crate::frame;
 use crate::pin;
+use crate::quiet::Quiet;
 use crate::split;
 use crate::topology::Place;
 
-/// A region's body, as the crew runs it.
-pub(crate) struct Body<F>(pub(crate) F);
+/// A region's body, as the crew runs it. Dropped quietly when the region panics.
+pub(crate) struct Body<F>(Quiet<F>);
+
+impl<F: Fn(&Bee<'_>) + Sync> Body<F> {
+    #[inline(always)]
+    pub(crate) fn new(body: F) -> Self {
+        Self(Quiet::new(body))
+    }
+}
 
 impl<F: Fn(&Bee<'_>) + Sync> Part for Body<F> {
     #[inline]
     fn run(&self, member: &Member<'_>) {
-        frame::within(member, || (self.0)(&Bee { member }));
+        frame::within(member, || (*self.0)(&Bee { member }));
     }
 }
 
@@ -74,7 +82,14 @@ impl Bee<'_> {
     /// # Panics
     /// If another member's part has ended without coming to this barrier: that would otherwise be a wait for ever. When another
     /// member has panicked, the barrier ends this part by unwinding, without a report of its own; what that member did before is visible to
-    /// the destructors that run then.
+    /// the destructors that run then. Who catches either may go on in its body, but passes no barrier of this region any more.
+    ///
+    /// # In destructors
+    /// In a destructor that runs because this part is being unwound it can do neither, since two panics at once end the process: it returns at once, without having met the others. So do all other
+    /// calls that wait for the team: where they return something, it is of this member alone. The region does not return then, whoever catches what: see [`Hive::spmd`](crate::Hive::spmd).
+    ///
+    /// In a region that a destructor runs, barriers unwind as anywhere else: the part ends in that destructor. Only in a destructor that runs because such a part of the queen is being unwound they
+    /// cannot know, and abort.
     #[inline]
     #[track_caller]
     pub fn barrier(&self) {

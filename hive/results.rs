@@ -7,16 +7,24 @@
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::ptr;
 
-/// The results of the region that `run` runs, in order of the members, for a team of up to `members`: up to the first member that has none.
+use crate::quiet::Quiet;
+
+/// The results of the region that `run` runs, in order of the members, for a team of up to `members`: one a member; none if no region has run.
 ///
 /// If `run` panics, they are dropped.
 pub(crate) fn collect<R>(members: usize, run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
     if members <= FEW && size_of::<R>() <= SMALL {
-        fill(&mut [const { MaybeUninit::uninit() }; FEW][..members], run)
+        collect_few(members, run)
     } else {
         fill(&mut Box::new_uninit_slice(members), run)
     }
+}
+
+/// Apart: where results are large, these would be on the stack that is not used.
+fn collect_few<R>(members: usize, run: impl FnOnce(Inbox<'_, R>)) -> Vec<R> {
+    fill(&mut [const { MaybeUninit::uninit() }; FEW][..members], run)
 }
 
 /// So many results of so many bytes lie on the caller's stack.
@@ -27,10 +35,7 @@ fn fill<R>(slots: &mut [MaybeUninit<Slot<R>>], run: impl FnOnce(Inbox<'_, R>)) -
     let mut results = Results { slots };
     let inbox = results.inbox();
     run(inbox);
-    let written = results.written();
-    let mut taken = Vec::with_capacity(written.len());
-    taken.extend(written.iter_mut().map_while(|slot| slot.result.take()));
-    taken
+    results.take()
 }
 
 /// One result a member.
@@ -41,10 +46,11 @@ struct Results<'s, R> {
 /// Not written before its member's part begins, but for the first.
 #[repr(align(128))]
 struct Slot<R> {
-    /// None until there is one.
-    result: Option<R>,
-    /// The team of the region that has put it here. In the first: 0, if none has run.
+    /// The team of the region that has put its result here. In the first: 0, if none has run.
     team: usize,
+    /// Whether there is a result.
+    is_full: bool,
+    result: MaybeUninit<R>,
 }
 
 /// What the members share of it. One word, so that it leaves room in the signal's line for what the region's body has captured.
@@ -56,10 +62,27 @@ pub(crate) struct Inbox<'r, R> {
 // SAFETY: a slot is touched by one member only, as `put_with` asks for; and results may change threads.
 unsafe impl<R: Send> Sync for Inbox<'_, R> {}
 
+impl<R> Slot<R> {
+    /// Makes an empty slot, without one on the stack: results may be large.
+    fn empty(slot: &mut MaybeUninit<Self>, of_team: usize) -> &mut Self {
+        let place = slot.as_mut_ptr();
+        // SAFETY: it is there to be written to.
+        let team = unsafe { &raw mut (*place).team };
+        // SAFETY: as above.
+        let is_full = unsafe { &raw mut (*place).is_full };
+        // SAFETY: as above.
+        unsafe { team.write(of_team) };
+        // SAFETY: as above.
+        unsafe { is_full.write(false) };
+        // SAFETY: what else is in it needs no value.
+        unsafe { slot.assume_init_mut() }
+    }
+}
+
 impl<R> Results<'_, R> {
     fn inbox(&mut self) -> Inbox<'_, R> {
         if let Some(first) = self.slots.first_mut() {
-            first.write(Slot { result: None, team: 0 });
+            Slot::empty(first, 0);
         }
         Inbox { first: self.slots.as_mut_ptr(), slots: PhantomData }
     }
@@ -71,12 +94,32 @@ impl<R> Results<'_, R> {
         // SAFETY: a region has ended in which as many members ran `put_with`, which begins by writing the slot.
         unsafe { self.slots[..team].assume_init_mut() }
     }
+
+    /// The results, moved from where they were put to where they stay.
+    fn take(&mut self) -> Vec<R> {
+        let written = self.written();
+        let mut taken = Vec::with_capacity(written.len());
+        for slot in written {
+            assert!(slot.is_full, "a region returns when all parts are done");
+            let place = &mut taken.spare_capacity_mut()[0];
+            // SAFETY: one result from one place to another, in different allocations.
+            unsafe { ptr::copy_nonoverlapping(&raw const slot.result, place, 1) };
+            slot.is_full = false;
+            // SAFETY: that is the one more; there is room for all.
+            unsafe { taken.set_len(taken.len() + 1) };
+        }
+        taken
+    }
 }
 
 impl<R> Drop for Results<'_, R> {
     fn drop(&mut self) {
         // What has not been taken, because a member panicked.
-        self.written().iter_mut().for_each(|slot| drop(slot.result.take()));
+        for slot in self.written().iter_mut().filter(|slot| slot.is_full) {
+            slot.is_full = false;
+            // SAFETY: it is there, and nobody else sees it.
+            drop(Quiet::new(unsafe { slot.result.assume_init_read() }));
+        }
     }
 }
 
@@ -89,8 +132,10 @@ impl<R> Inbox<'_, R> {
     pub(crate) unsafe fn put_with(&self, member: usize, team: usize, make: impl FnOnce() -> R) {
         // SAFETY: the caller's promise: there is a slot of that number, and nobody else uses it.
         let slot = unsafe { &mut *self.first.wrapping_add(member) };
-        let slot = slot.write(Slot { result: None, team });
-        slot.result = Some(make());
+        let slot = Slot::empty(slot, team);
+        // SAFETY: the slot's own place. (`MaybeUninit::write` would have copies on the stack.)
+        unsafe { ptr::write(slot.result.as_mut_ptr(), make()) };
+        slot.is_full = true;
     }
 }
 

@@ -1,8 +1,21 @@
-//! Bees handle no signals: they are for the program's own threads. (POSIX signals, not hive's start signal.)
+//! Bees handle no signals but a profiler's: they are for the program's own threads. (POSIX signals, not hive's start signal.)
 
-/// Runs `spawn` with all asynchronous signals blocked, so that a thread made by it starts that way, and restores the mask.
-///
-/// Faults (SIGSEGV and the like) stay as they are: blocking them would only rob the process of its report.
+/// What goes on being handled on bees, if it is handled on the thread that makes them: faults, because blocking them would only rob the process of its report; and the timers of CPU time
+/// (ITIMER_PROF and ITIMER_VIRTUAL), by which a profiler interrupts whoever is running.
+#[cfg(unix)]
+const LEFT_ALONE: [libc::c_int; 9] = [
+    libc::SIGSEGV,
+    libc::SIGBUS,
+    libc::SIGFPE,
+    libc::SIGILL,
+    libc::SIGTRAP,
+    libc::SIGSYS,
+    libc::SIGABRT,
+    libc::SIGPROF,
+    libc::SIGVTALRM,
+];
+
+/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and restores the mask.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> R {
@@ -19,13 +32,13 @@ pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> R {
     let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: `sigfillset` initialises the set.
     unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
-    for fault in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGSYS, libc::SIGABRT] {
+    for signal in LEFT_ALONE {
         // SAFETY: the set is initialised, and the number is a signal's.
-        unsafe { libc::sigdelset(blocked.as_mut_ptr(), fault) };
+        unsafe { libc::sigdelset(blocked.as_mut_ptr(), signal) };
     }
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: both sets are valid for this call, which initialises the second.
-    let status = unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, blocked.as_ptr(), before.as_mut_ptr()) };
+    let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr()) };
     assert_eq!(status, 0, "pthread_sigmask: {}", std::io::Error::from_raw_os_error(status));
     // SAFETY: the call above initialised it.
     let _restore = Restore(unsafe { before.assume_init() });

@@ -4,15 +4,20 @@
 //! so whatever `crew/` needs from outside comes through here.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Condvar, Mutex, MutexGuard};
+pub(crate) use std::sync::{Condvar, MutexGuard};
+pub(crate) use std::thread::panicking as is_unwinding;
 
-use std::sync::{PoisonError, atomic};
+use std::sync::{LockResult, PoisonError, TryLockError, atomic};
+use std::thread;
 use std::time::Duration;
 
 use crate::asymmetric_fence;
+use crate::fork;
 
+pub(crate) use crate::abort::abort_saying;
 pub(crate) use crate::asymmetric_fence::{heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::doing::{Activity, Doing, Note};
+pub(crate) use crate::frame::is_in_region;
 pub(crate) use crate::hold::Hold;
 pub(crate) use crate::posts::Posts;
 pub(crate) use crate::semaphore::Semaphore;
@@ -38,6 +43,46 @@ pub(crate) fn takes_to_reserve() -> u32 {
     if asymmetric_fence::are_available() { 1_000 } else { u32::MAX }
 }
 
+/// `std`'s mutex, which nobody waits for in vain: in a forked child, a thread of the parent's may have it.
+pub(crate) struct Mutex<T> {
+    generation: u32,
+    mutex: std::sync::Mutex<T>,
+}
+
+impl<T> Mutex<T> {
+    pub(crate) fn new(value: T) -> Self {
+        Self { generation: fork::generation(), mutex: std::sync::Mutex::new(value) }
+    }
+
+    pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
+        if self.generation == fork::generation() { self.mutex.lock() } else { self.lock_in_child() }
+    }
+
+    /// Threads of the child's own give it back soon.
+    #[cold]
+    fn lock_in_child(&self) -> LockResult<MutexGuard<'_, T>> {
+        const TRIES: u32 = 1_000;
+        for _ in 0..TRIES {
+            match self.mutex.try_lock() {
+                Ok(guard) => return Ok(guard),
+                Err(TryLockError::Poisoned(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(1)),
+            }
+        }
+        fork::end_stray_child()
+    }
+
+    pub(crate) fn into_inner(self) -> LockResult<T> {
+        self.mutex.into_inner()
+    }
+}
+
+impl<T: Default> Default for Mutex<T> {
+    fn default() -> Self {
+        Self::new(T::default())
+    }
+}
+
 /// Waits for `condition`, and not for ever: a millisecond. For a waiter that may have been missed, and then must look again by itself.
 pub(crate) fn wait_a_while<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>) -> MutexGuard<'m, T> {
     let waited = condition.wait_timeout(guard, Duration::from_millis(1));
@@ -61,5 +106,38 @@ impl<T> UnsafeCell<T> {
     #[inline(always)]
     pub(crate) fn with_mut<R>(&self, access: impl FnOnce(*mut T) -> R) -> R {
         access(self.0.get())
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// The wait status of a forked child that takes the lock and ends.
+    #[expect(unsafe_code, reason = "forks")]
+    fn of_a_child_that_takes(mutex: &Mutex<u32>) -> libc::c_int {
+        // Forks are seen from here on.
+        fork::undivided(|| ());
+        // SAFETY: the child takes the lock and ends.
+        let child = unsafe { libc::fork() };
+        if child == 0 {
+            let is_seven = mutex.lock().is_ok_and(|value| *value == 7);
+            // SAFETY: ends the process.
+            unsafe { libc::_exit(i32::from(!is_seven)) };
+        }
+        let mut status = 0;
+        // SAFETY: waits for the child made above.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        status
+    }
+
+    #[test]
+    fn a_child_takes_a_lock_that_nobody_has_and_waits_for_no_other() {
+        let mutex = Mutex::new(7);
+        assert_eq!(of_a_child_that_takes(&mutex), 0);
+        let held = mutex.lock().unwrap();
+        assert_eq!(of_a_child_that_takes(&mutex), libc::SIGABRT, "ended by a signal");
+        drop(held);
+        assert_eq!(*mutex.lock().unwrap(), 7);
     }
 }

@@ -1,10 +1,13 @@
 //! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
 
+use std::cell::Cell;
 use std::hint::spin_loop;
+use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use crate::fork;
 use crate::pin;
 use crate::topology::CpuMask;
 
@@ -21,12 +24,29 @@ const POLLS_PER_GLANCE: u32 = 8;
 /// Polls with a `sched_yield` between them, before sleeping: a thread that was only waiting for this core gets it.
 const YIELDS: u32 = 16;
 
-/// Bees of all hives that are on a core, or want to be. Changed when a bee goes to sleep and when it comes back only.
+/// Bees of all hives that are on a core, or want to be: the threads that are `Presence::OnCore`. Changed when a bee goes to sleep and when it comes back only.
 static AWAKE_BEES: AtomicUsize = AtomicUsize::new(0);
 
-/// Forgets the bees of the parent process.
+/// Whether a thread is counted in `AWAKE_BEES`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Presence {
+    /// It is no bee. A queen is not counted, wherever she waits.
+    NoBee,
+    /// It is.
+    OnCore,
+    /// It is a bee, and has counted itself off while it sleeps.
+    OffCore,
+}
+
+thread_local! {
+    /// Of the calling thread.
+    static PRESENCE: Cell<Presence> = const { Cell::new(Presence::NoBee) };
+}
+
+/// Forgets the bees of the parent process. The calling thread, a forked child's only one, may have been one of them.
 #[cfg(unix)]
 pub(crate) fn forget_bees() {
+    PRESENCE.set(Presence::NoBee);
     // Relaxed: a forked child has one thread.
     AWAKE_BEES.store(0, Ordering::Relaxed);
 }
@@ -51,6 +71,8 @@ pub(crate) fn one_poll_at_a_time() {
 /// What a hive's members do while they wait.
 #[derive(Debug)]
 pub(crate) struct WaitPolicy {
+    /// The process whose threads wait for each other: see `fork.rs`.
+    generation: u32,
     spin: Duration,
     /// How often sleepers look for something to do by themselves.
     poll: Option<Duration>,
@@ -67,7 +89,22 @@ impl WaitPolicy {
     /// Members poll for `spin` and sleep afterwards, and look for something to do every `poll` then; on `cpus` CPUs, as far as this process may use them.
     /// Bees are bound to `bees_cpus`.
     pub(crate) fn new(spin: Duration, poll: Option<Duration>, cpus: usize, bees_cpus: CpuMask) -> Self {
-        Self { spin, poll, cpus, bees_cpus, hot_sections: AtomicU32::new(0), relaxations: AtomicU32::new(0) }
+        let (generation, never) = (fork::generation(), || AtomicU32::new(0));
+        Self { generation, spin, poll, cpus, bees_cpus, hot_sections: never(), relaxations: never() }
+    }
+
+    /// Whether the calling process is a forked child of the one whose threads wait for each other.
+    #[inline(always)]
+    pub(crate) fn is_forked(&self) -> bool {
+        self.generation != fork::generation()
+    }
+
+    /// Call where a thread has something of others' to do, or waits for them: in a forked child, where nobody is whom it could wait for, this is the end.
+    #[inline(always)]
+    pub(crate) fn assert_at_home(&self) {
+        if self.is_forked() {
+            fork::end_stray_child();
+        }
     }
 
     pub(crate) fn poll(&self) -> Option<Duration> {
@@ -134,15 +171,15 @@ impl WaitPolicy {
         yield_now();
     }
 
-    /// Marks the calling bee as gone from its core while `sleep` runs.
+    /// Marks the calling thread, if it is a bee, as gone from its core while `sleep` runs.
     pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
-        let _off = Counted::down();
+        let _off = Change::of(Presence::OnCore, Presence::OffCore);
         sleep()
     }
 
-    /// Counts the calling bee among those awake for as long as the guard lives.
+    /// Counts the calling thread, which becomes a bee, among those awake for as long as the guard lives.
     pub(crate) fn on_core(&self) -> impl Drop + use<> {
-        Counted::up()
+        Change::of(Presence::NoBee, Presence::OnCore)
     }
 
     /// Whether more threads want a core than there are: the bees awake and the queen. Then a spinning waiter keeps off
@@ -150,37 +187,45 @@ impl WaitPolicy {
     #[inline(always)]
     fn crowded(&self) -> bool {
         // Relaxed: a hint; nothing is read on the strength of it.
-        AWAKE_BEES.load(Ordering::Relaxed) + 1 > self.cpus
+        AWAKE_BEES.load(Ordering::Relaxed) >= self.cpus
     }
 }
 
-/// A change of `AWAKE_BEES` by one, undone on drop.
-struct Counted {
-    up: bool,
+/// A change of the calling thread's presence, undone on drop. Stays on that thread.
+struct Change {
+    /// None: the thread was something else, and still is.
+    made: Option<(Presence, Presence)>,
+    _on_its_thread: PhantomData<*const ()>,
 }
 
-impl Counted {
-    fn up() -> Self {
-        // Relaxed: a hint, see `crowded`.
-        AWAKE_BEES.fetch_add(1, Ordering::Relaxed);
-        Self { up: true }
-    }
-
-    fn down() -> Self {
-        // Relaxed: a hint, see `crowded`.
-        AWAKE_BEES.fetch_sub(1, Ordering::Relaxed);
-        Self { up: false }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        // Relaxed: a hint, see `crowded`.
-        if self.up {
-            AWAKE_BEES.fetch_sub(1, Ordering::Relaxed);
-        } else {
-            AWAKE_BEES.fetch_add(1, Ordering::Relaxed);
+impl Change {
+    fn of(from: Presence, to: Presence) -> Self {
+        let made = PRESENCE.get() == from;
+        if made {
+            move_to(to);
         }
+        Self { made: made.then_some((from, to)), _on_its_thread: PhantomData }
+    }
+}
+
+impl Drop for Change {
+    fn drop(&mut self) {
+        // A forked child may have forgotten that the thread was a bee.
+        if let Some((from, _)) = self.made.filter(|&(_, to)| PRESENCE.get() == to) {
+            move_to(from);
+        }
+    }
+}
+
+/// Makes the calling thread's presence another one, and keeps the count.
+fn move_to(presence: Presence) {
+    let before = PRESENCE.replace(presence);
+    // Relaxed, both: a hint, see `crowded`.
+    if presence == Presence::OnCore {
+        AWAKE_BEES.fetch_add(1, Ordering::Relaxed);
+    } else if before == Presence::OnCore {
+        let awake = AWAKE_BEES.fetch_sub(1, Ordering::Relaxed);
+        debug_assert!(awake > 0, "a bee leaves its core, and none was counted on one");
     }
 }
 
@@ -220,6 +265,7 @@ impl Patience<'_> {
         }
         // Wraps back to the start of this phase, so that an endless spin does not overflow.
         self.polls = HOT_POLLS;
+        self.policy.assert_at_home();
         // Relaxed: a hint, looked at again soon.
         if self.spin == Duration::MAX || self.policy.hot_sections.load(Ordering::Relaxed) > 0 {
             self.deadline = None;
@@ -261,6 +307,7 @@ impl Patience<'_> {
     }
 
     fn yield_core(&mut self) -> bool {
+        self.policy.assert_at_home();
         self.yields += 1;
         yield_now();
         self.yields <= YIELDS
@@ -292,5 +339,23 @@ mod tests {
         let policy = WaitPolicy::new(Duration::MAX, None, 0, CpuMask::new());
         let mut patience = policy.patience();
         assert!((0..=YIELDS).any(|_| !patience.poll_again()));
+    }
+
+    /// On a thread of its own: what the other tests' threads are is nothing to it.
+    #[test]
+    fn only_a_bee_is_counted_off_and_on() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let presence = |policy: &WaitPolicy| policy.off_core(|| PRESENCE.get());
+        std::thread::spawn(move || {
+            assert_eq!((presence(&policy), PRESENCE.get()), (Presence::NoBee, Presence::NoBee));
+            let bee = policy.on_core();
+            assert_eq!((presence(&policy), PRESENCE.get()), (Presence::OffCore, Presence::OnCore));
+            assert_eq!(policy.off_core(|| presence(&policy)), Presence::OffCore, "once is enough");
+            assert!(AWAKE_BEES.load(Ordering::Relaxed) > 0);
+            drop(bee);
+            assert_eq!(PRESENCE.get(), Presence::NoBee);
+        })
+        .join()
+        .unwrap();
     }
 }

@@ -45,6 +45,11 @@ impl Watchdog {
         Ok(())
     }
 
+    /// In a forked child: the thread is the parent's, and its number may be that of another by now, which the end of the handle would let go.
+    pub(crate) fn forget_thread(&mut self) {
+        std::mem::forget(self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take());
+    }
+
     /// Ends the watch.
     pub(crate) fn end(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };

@@ -24,11 +24,14 @@
 use std::mem;
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::panicking;
 
 use paralight::iter::{Accumulator, ExactSizeAccumulator, GenericThreadPool, SourceCleanup};
 
 use super::shares::Shares;
+use crate::crew::quietly;
 use crate::hive::Hive;
+use crate::quiet::Quiet;
 
 // SAFETY: both pipelines pass on what `Input` hands out: indices of its length, each either to be processed or to be cleaned up.
 unsafe impl GenericThreadPool for &Hive {
@@ -57,7 +60,7 @@ unsafe impl GenericThreadPool for &Hive {
             }
             finalize(accumulator)
         });
-        outputs.into_iter().reduce(reduce).unwrap_or_else(|| unreachable!("a region has a member"))
+        outputs.into_iter().map(Quiet::into_inner).reduce(reduce).unwrap_or_else(|| unreachable!("a region has a member"))
     }
 
     fn iter_pipeline<Output, Accum: Send>(
@@ -68,7 +71,7 @@ unsafe impl GenericThreadPool for &Hive {
         cleanup: &(impl SourceCleanup + Sync),
     ) -> Output {
         let outputs = run(self, input_len, cleanup, |items| accum.accumulate(items));
-        reduce.accumulate_exact(outputs.into_iter())
+        reduce.accumulate_exact(outputs.into_iter().map(Quiet::into_inner))
     }
 }
 
@@ -78,10 +81,10 @@ fn run<R: Send, C: SourceCleanup + Sync>(
     input_len: usize,
     cleanup: &C,
     part: impl Fn(Items<'_, C>) -> R + Sync,
-) -> Vec<R> {
+) -> Vec<Quiet<R>> {
     let members = hive.bees().min(input_len).max(1);
     let input = Input { shares: Shares::new(input_len, members), members, cleanup };
-    hive.spmd_map(members, |bee| part(Items { input: &input, member: bee.id(), piece: 0..0 }))
+    hive.spmd_map(members, |bee| Quiet::new(part(Items { input: &input, member: bee.id(), piece: 0..0 })))
 }
 
 /// A pipeline's input. Dropped, it cleans up what no member has taken: of a region that was not to be, or that had one member because it was nested.
@@ -92,11 +95,12 @@ struct Input<'c, C: SourceCleanup> {
 }
 
 impl<C: SourceCleanup> Input<'_, C> {
-    /// Has items cleaned up that have been taken and will not be processed.
+    /// Has items cleaned up that have been taken and will not be processed; quietly if a panic goes on.
     fn skip(&self, items: Range<usize>) {
         if C::NEEDS_CLEANUP && !items.is_empty() {
             // SAFETY: who takes indices from the shares has them for itself, and they are below the input's length.
-            unsafe { self.cleanup.cleanup_item_range(items) };
+            let clean_up = || unsafe { self.cleanup.cleanup_item_range(items) };
+            if panicking() { quietly(clean_up) } else { clean_up() }
         }
     }
 

@@ -21,7 +21,8 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type; and if `op` itself waits for the other members.
+    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type; and if `op` itself waits for the other members. In a destructor
+    /// [that must not panic](Self::barrier) it is `value` instead.
     #[inline]
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {

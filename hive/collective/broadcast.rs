@@ -3,7 +3,8 @@
 use crate::region::Bee;
 
 impl Bee<'_> {
-    /// What `make` returns on member `root`, for all members. The others do not call it.
+    /// What `make` returns on member `root`, for all members. The others do not call it, but for a destructor [that must not panic](Self::barrier) and in which the value of the
+    /// root does not come.
     ///
     /// All members must call this, with the same `root` and type. It is a barrier as well. What is larger than a few words is better made by
     /// [`single`](Self::single) in a place that all can see.
@@ -21,13 +22,11 @@ impl Bee<'_> {
     #[track_caller]
     pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         assert!(root < self.count(), "there is no member {root} in a team of {}", self.count());
-        let is_root = root == self.id();
-        let mut made = is_root.then(make);
+        let (made, make) = if root == self.id() { (Some(make()), None) } else { (None, Some(make)) };
         let shown = self.member.show(made.as_slice());
-        match shown {
-            Some(shown) => shown.value(root as u32, 0),
-            // A team of one, or a barrier that another member's panic has broken.
-            None => made.take().unwrap_or_else(|| super::broken()),
-        }
+        let of_root = || shown.and_then(|shown| shown.value(root as u32, 0));
+        // By itself in a destructor that gets nothing from the root.
+        let by_itself = || make.map(|make| make()).unwrap_or_else(|| unreachable!("the root has made it"));
+        made.or_else(of_root).unwrap_or_else(by_itself)
     }
 }

@@ -62,7 +62,8 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If `index` is none of the `turns`. When another member has panicked, it ends this part by unwinding, as a barrier does.
+    /// If `index` is none of the `turns`. When another member has panicked, it ends this part by unwinding, as a barrier does; in a destructor [that must not](Self::barrier) it runs `work` out of
+    /// turn.
     #[inline]
     #[track_caller]
     pub fn ordered<R>(&self, turns: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {

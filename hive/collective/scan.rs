@@ -39,9 +39,8 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     pub fn scan_exclusive<T: Copy + Send + 'static>(&self, first: T, value: T, op: impl Fn(T, T) -> T) -> T {
-        match self.member.show(&[value]) {
-            Some(shown) => (0..self.member.id()).fold(first, |sum, id| op(sum, shown.value(id, 0))),
-            None => first,
-        }
+        let shown = self.member.show(&[value]);
+        let before = shown.and_then(|shown| (0..self.member.id()).try_fold(first, |sum, id| Some(op(sum, shown.value(id, 0)?))));
+        before.unwrap_or(first)
     }
 }

@@ -9,7 +9,7 @@ use super::lead::{Lead, Section};
 use super::signal::{Order, Signal, StartWord};
 use super::slot::{Slot, State};
 use super::task::Task;
-use super::{Crew, Member};
+use super::{AbortOnUnwind, Crew, Member};
 use crate::sync::{Activity, Count, Hold};
 
 /// The life of a bee: member `id` of the crew, on a thread of its own.
@@ -57,8 +57,7 @@ impl<'h, 'c> Life<'h, 'c> {
 
     /// Lives until dismissed.
     pub(crate) fn live(mut self) {
-        // Bees are hired parked.
-        self.hand.lie_parked();
+        self.hand.rise();
         let mut patience = self.crew.policy().patience();
         loop {
             if let Some(word) = self.called() {
@@ -124,12 +123,14 @@ impl<'h, 'c> Life<'h, 'c> {
             self.perform(order, &member);
             return crew.arrive(&own, &member);
         }
+        let intact = AbortOnUnwind::new("between the start of a group and its end");
         let led = self.lead.open(crew, team);
         let late = crew.start_led(word, order, self.group, &led);
         let member = member.leading(&led);
         self.perform(order, &member);
         crew.close(&mut self.lead, &member, late);
         crew.arrive(&own, &member);
+        intact.disarm();
     }
 
     #[inline(always)]
@@ -150,18 +151,23 @@ impl<'h, 'c> Life<'h, 'c> {
         if !is_hot {
             self.hand.search();
         }
-        self.hand.find()
+        self.hand.next_task(self.seen)
     }
 
     /// Does what a state other than AWAKE asks for. Break: the bee is dismissed.
     #[cold]
     fn follow_state(&mut self) -> ControlFlow<()> {
+        // As in `Hand::find`; and in a forked child nobody would call the bee to get up again.
+        self.crew.policy().assert_at_home();
         match self.slot.state() {
+            // Step: notified
             State::Notified => self.slot.wake_up(),
+            // Step: surplus
             State::Surplus => match self.last_task() {
                 Some(task) => self.hand.run(task),
                 None => self.hand.park(|| self.is_called()),
             },
+            // Step: dismissed
             State::Dismissed => {
                 self.finish_tasks();
                 return ControlFlow::Break(());
@@ -173,18 +179,16 @@ impl<'h, 'c> Life<'h, 'c> {
         ControlFlow::Continue(())
     }
 
-    /// What a surplus bee still has to do: what only it may, and anything at all where it is the only one.
+    /// What a surplus bee that is in no task still has to do.
     fn last_task(&self) -> Option<Task> {
-        if !self.crew.sleep.has_tasks() {
-            return None;
-        }
-        let mail = self.slot.desk.take_mail();
-        mail.or_else(|| if self.crew.bees() == 1 { self.hand.find() } else { None })
+        let may_look = self.crew.sleep.has_tasks() && self.hand.look_for_tasks(self.seen);
+        if may_look { self.hand.last_task().or_else(|| self.hand.stop_looking()) } else { None }
     }
 
     /// Runs what is still queued when the hive ends.
     fn finish_tasks(&self) {
         if self.crew.sleep.has_tasks() {
+            // Step: find
             while let Some(task) = self.hand.find() {
                 self.hand.run(task);
             }
@@ -193,7 +197,12 @@ impl<'h, 'c> Life<'h, 'c> {
 
     /// Gives up the core until a region or a task needs this bee.
     fn sleep(&self) -> Option<Task> {
-        self.hand.go_to_sleep(|| self.is_called())
+        if !self.hand.look_for_tasks(self.seen) {
+            // The region is about to start.
+            self.crew.policy().give_way();
+            return None;
+        }
+        self.hand.go_to_sleep(|| self.is_called()).or_else(|| self.hand.stop_looking())
     }
 
     /// The last look before sleeping: at everything from outside that this bee would have to wake for and that comes neither through its

@@ -16,7 +16,7 @@ pub(crate) struct Shown<'m, T> {
 
 impl Member<'_> {
     /// Shows `values` to the others, and waits for what they show at the same barrier. None where there is nobody else to see it: the team is this member alone,
-    /// or the barrier is broken and this is a destructor that runs because of that.
+    /// or the barrier is broken and this is a destructor that must not panic.
     ///
     /// # Panics
     /// As [`Member::barrier`].
@@ -39,6 +39,7 @@ impl Member<'_> {
     }
 }
 
+/// Where what is wanted is not there, these panic, or return None if this is a destructor that must not.
 impl<T: Copy + 'static> Shown<'_, T> {
     /// The number of values that member `id` has shown.
     ///
@@ -46,12 +47,24 @@ impl<T: Copy + 'static> Shown<'_, T> {
     /// If it came to the barrier for something else.
     #[inline]
     #[track_caller]
-    pub(crate) fn count(&self, id: u32) -> usize {
-        self.assert_fresh();
+    pub(crate) fn count(&self, id: u32) -> Option<usize> {
         let member = self.member;
+        // The pages may be laid out anew as soon as this member comes to its next barrier.
+        if member.passed() != self.round + 1 || member.is_astray() {
+            member.complain(format_args!("an operation on values of all members must not wait for the members itself"));
+            return None;
+        }
         // SAFETY: the members are of one team; this one has passed the barrier and come to none since.
         let count = unsafe { member.crew().slot(id).pages.count::<T>(member.region(), self.round) };
-        count.unwrap_or_else(|| mismatch(self.round, id, member.id()))
+        if count.is_none() {
+            member.complain(format_args!(
+                "member {id} came to barrier number {} for something else than member {}: all members of a team must call the same operations, with the same \
+                 types, in the same order",
+                self.round + 1,
+                member.id(),
+            ));
+        }
+        count
     }
 
     /// Value number `index` of member `id`.
@@ -60,11 +73,14 @@ impl<T: Copy + 'static> Shown<'_, T> {
     /// As `count`, and if there are no more than `index`.
     #[inline]
     #[track_caller]
-    pub(crate) fn value(&self, id: u32, index: usize) -> T {
-        let count = self.count(id);
-        assert!(index < count, "value {index} of the {count} that member {id} has shown");
+    pub(crate) fn value(&self, id: u32, index: usize) -> Option<T> {
+        let count = self.count(id)?;
+        if index >= count {
+            self.member.complain(format_args!("value {index} of the {count} that member {id} has shown"));
+            return None;
+        }
         // SAFETY: as in `count`, and `index` is below it.
-        unsafe { self.member.crew().slot(id).pages.read(self.round, count, index) }
+        Some(unsafe { self.member.crew().slot(id).pages.read(self.round, count, index) })
     }
 
     /// The first value of each of the first `members`, in order, combined.
@@ -74,26 +90,7 @@ impl<T: Copy + 'static> Shown<'_, T> {
     #[inline]
     #[track_caller]
     pub(crate) fn combine(&self, members: u32, op: impl Fn(T, T) -> T) -> Option<T> {
-        (0..members).map(|id| self.value(id, 0)).reduce(op)
+        let first = self.value(0, 0)?;
+        (1..members).try_fold(first, |combined, id| Some(op(combined, self.value(id, 0)?)))
     }
-
-    /// The pages may be laid out anew as soon as this member comes to its next barrier.
-    #[inline(always)]
-    #[track_caller]
-    fn assert_fresh(&self) {
-        assert!(
-            self.member.passed() == self.round + 1 && !self.member.is_astray(),
-            "an operation on values of all members must not wait for the members itself"
-        );
-    }
-}
-
-#[cold]
-#[track_caller]
-fn mismatch(round: u64, other: u32, own: u32) -> ! {
-    panic!(
-        "member {other} came to barrier number {} for something else than member {own}: all members of a team must call the same \
-         operations, with the same types, in the same order",
-        round + 1,
-    )
 }

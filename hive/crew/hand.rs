@@ -5,11 +5,15 @@ use std::cell::Cell;
 use super::kept::Kept;
 use super::latch::Latch;
 use super::neighbours::Distance;
+use super::nested::Phase;
 use super::sleep::Reason;
 use super::slot::{Slot, State};
 use super::task::Task;
 use super::{Crew, Turned};
 use crate::sync::{Count, Event, Worker};
+
+/// So often a look for work begins elsewhere than in the member's own queue.
+const LOOKS_AT_HOME: u32 = 64;
 
 /// A member that runs tasks, on its own thread.
 pub(crate) struct Hand<'c> {
@@ -18,12 +22,19 @@ pub(crate) struct Hand<'c> {
     /// None only while this is dropped.
     own: Option<Worker<Task>>,
     kept: Kept,
+    /// How often it has looked for work.
+    looks: Cell<u32>,
     /// Whether it is counted among those without work.
     is_counted: Cell<bool>,
     /// Whether it was woken and has had nothing to do since.
     is_woken: Cell<bool>,
+    /// Whether it has left the bed that a bee is hired in. Before that, whoever has called it has posted the bed in
+    /// vain.
+    has_risen: Cell<bool>,
     /// Tasks, and joins whose second half it keeps, that it is in the middle of.
     depth: Cell<u32>,
+    /// Whether it is not idle, as a bee: it looks for tasks, or is in the middle of one.
+    is_looking: Cell<bool>,
     /// The turn, while its thread is in the queen's place for the sake of tasks and has not lent it to a region.
     turn: Cell<Option<Turned<'c>>>,
 }
@@ -31,14 +42,18 @@ pub(crate) struct Hand<'c> {
 impl<'c> Hand<'c> {
     /// Member `id` of the crew, which is nowhere else.
     pub(crate) fn new(crew: &'c Crew, id: u32) -> Self {
+        crew.hired.has_come(id);
         Self {
             crew,
             id,
             own: Some(crew.slot(id).desk.sit_down()),
             kept: Kept::new(),
+            looks: Cell::new(0),
             is_counted: Cell::new(false),
             is_woken: Cell::new(false),
+            has_risen: Cell::new(id == 0),
             depth: Cell::new(0),
+            is_looking: Cell::new(false),
             turn: Cell::new(None),
         }
     }
@@ -77,6 +92,11 @@ impl<'c> Hand<'c> {
         self.depth.set(self.depth.get() - 1);
     }
 
+    /// Whether others may be waiting for what the member is in the middle of.
+    pub(crate) fn is_waited_for(&self) -> bool {
+        self.id > 0 || self.depth.get() > 0
+    }
+
     #[inline(always)]
     fn own(&self) -> &Worker<Task> {
         self.own.as_ref().expect("a hand in use")
@@ -97,20 +117,25 @@ impl<'c> Hand<'c> {
     /// Queues a task that any member may run.
     pub(crate) fn push(&self, task: Task) {
         // A queen alone runs it herself, or leaves it to a bee when she goes.
-        if self.id > 0 || self.crew.bees() > 1 {
-            self.crew.post(self.id, || self.own().push(task));
-        } else {
+        if self.is_alone() {
             self.own().push(task);
+        } else {
+            self.crew.post(self.id, || self.own().push(task));
         }
     }
 
-    /// Whether as many tasks are kept as may be.
-    #[inline(always)]
-    pub(crate) fn has_kept_enough(&self) -> bool {
-        self.kept.is_full()
+    /// Whether it is the queen, without a bee that is not surplus.
+    fn is_alone(&self) -> bool {
+        self.id == 0 && self.crew.bees() == 1
     }
 
-    /// Keeps a task until somebody asks for work. Returns what `take_back` needs.
+    /// Whether one more task can be kept. It can where fewer are kept than may be; else the oldest are shared if somebody has nothing to do.
+    #[inline(always)]
+    pub(crate) fn has_room(&self) -> bool {
+        !self.kept.is_full() || self.share()
+    }
+
+    /// Keeps a task until somebody has nothing to do. Returns what `take_back` needs.
     #[inline(always)]
     pub(crate) fn keep(&self, task: Task) -> usize {
         self.kept.put(task)
@@ -122,22 +147,31 @@ impl<'c> Hand<'c> {
         self.kept.take_back(number)
     }
 
-    /// Shares the oldest task kept if somebody has nothing to do.
+    /// Shares tasks that are kept with those who have nothing to do. Says whether any.
     #[inline(always)]
-    pub(crate) fn share(&self) {
-        if self.crew.sleep.is_anybody_inactive() && !self.kept.is_empty() {
-            self.share_oldest();
-        }
+    pub(crate) fn share(&self) -> bool {
+        self.crew.sleep.is_anybody_inactive() && self.share_with(self.crew.sleep.inactive())
     }
 
+    /// The same, and at least one: bees that have only just ended something do not count among those who have nothing to do, and look around.
+    pub(crate) fn share_at_once(&self) -> bool {
+        self.share_with(self.crew.sleep.inactive().max(1))
+    }
+
+    /// Sees that as many tasks as there are `idle` members lie in its queue, as far as there are any: the oldest, which are the largest in a recursion.
     #[cold]
-    fn share_oldest(&self) {
-        // One at a time: who takes it looks for more when it is done.
-        if self.own().is_empty()
-            && let Some(task) = self.kept.take_oldest()
-        {
-            self.push(task);
+    fn share_with(&self, idle: u32) -> bool {
+        if self.is_alone() {
+            return false;
         }
+        let _under_way = self.crew.posting();
+        let wanted = (idle as usize).saturating_sub(self.own().len());
+        let oldest = (0..wanted).map_while(|_| self.kept.take_oldest());
+        let shared = oldest.map(|task| self.own().push(task)).count();
+        if shared > 0 {
+            self.crew.tell_of(shared as u32, self.id);
+        }
+        shared > 0
     }
 
     /// Gives what is still queued here to whoever has time. For a member that goes away.
@@ -149,20 +183,61 @@ impl<'c> Hand<'c> {
 
     /// A task to run: its own, by mail, from outside, or another member's.
     pub(super) fn find(&self) -> Option<Task> {
+        // A forked child has the tasks that its parent had, and is not to run them.
+        self.crew.policy().assert_at_home();
+        let looks = self.looks.get().wrapping_add(1);
+        self.looks.set(looks);
+        // Step: elsewhere
+        if looks.is_multiple_of(LOOKS_AT_HOME)
+            && let Some(task) = self.find_elsewhere(looks / LOOKS_AT_HOME)
+        {
+            return Some(task);
+        }
+        // Step: told
         let told = if self.is_counted.get() { self.crew.sleep.told(self.id) } else { None };
-        let at_home = || self.own().pop().or_else(|| self.slot().desk.take_mail());
+        // Step: own
+        // Step: mail
+        let at_home = || self.own().pop().or_else(|| self.take_mail());
+        // Step: where told
         let where_told = || match told {
             Some(Reason::WorkAt(other)) => self.steal_from(other),
             Some(Reason::Mail) | None => None,
         };
-        let from_outside = || self.take_some(|own| self.crew.inbox.take_some(own));
-        at_home().or_else(where_told).or_else(from_outside).or_else(|| self.steal())
+        // Step: inbox
+        at_home().or_else(where_told).or_else(|| self.take_from_outside()).or_else(|| self.steal(told))
     }
 
-    fn steal(&self) -> Option<Task> {
+    /// A task from where a look that begins at home may never get to: one that spawns itself again for ever is always found before. The `turn` says where to begin,
+    /// because what is found first here may come again for ever, too.
+    #[cold]
+    fn find_elsewhere(&self, turn: u32) -> Option<Task> {
+        let places = [Self::take_mail, Self::take_from_outside, Self::take_own_oldest, Self::steal_anywhere];
+        (0..places.len()).find_map(|place| places[(turn as usize + place) % places.len()](self))
+    }
+
+    fn take_mail(&self) -> Option<Task> {
+        self.slot().desk.take_mail()
+    }
+
+    fn take_own_oldest(&self) -> Option<Task> {
+        self.slot().desk.steal()
+    }
+
+    fn take_from_outside(&self) -> Option<Task> {
+        self.take_some(|own| self.crew.inbox.take_some(own))
+    }
+
+    /// Looks into the others' queues, having looked at home and where it was told to.
+    fn steal(&self, told: Option<Reason>) -> Option<Task> {
         if self.is_counted.get() {
-            self.crew.sleep.steal(self.id);
+            // Step: steal
+            self.crew.sleep.steal(self.id, told);
         }
+        // Step: others
+        self.steal_anywhere()
+    }
+
+    fn steal_anywhere(&self) -> Option<Task> {
         self.crew.others(self.id).find_map(|(slot, distance)| self.steal_at(slot, distance))
     }
 
@@ -197,6 +272,39 @@ impl<'c> Hand<'c> {
         Some(task)
     }
 
+    /// A task for a bee that is in none, if there is something that looks like one.
+    pub(super) fn next_task(&self, seen: u64) -> Option<Task> {
+        let is_there_one = self.crew.has_mail(self.slot()) || self.crew.is_work_queued();
+        let found = if is_there_one && self.look_for_tasks(seen) { self.find() } else { None };
+        found.or_else(|| self.stop_looking())
+    }
+
+    /// Has a bee that is in no task, and has seen the regions up to `seen`, begin to look for tasks. Says no if it may not: it has
+    /// to come to a region first. See `nested.rs`.
+    pub(super) fn look_for_tasks(&self, seen: u64) -> bool {
+        if !self.is_looking.get() {
+            self.is_looking.set(self.crew.begins_to_look(self.slot(), seen));
+        }
+        self.is_looking.get()
+    }
+
+    /// Runs what a bee does before its first region, as if it were a task: who must not wait for a task does not wait for this.
+    pub(crate) fn while_busy(&self, work: impl FnOnce()) {
+        self.slot().phase.set(Phase::InTask);
+        self.enter();
+        work();
+        self.leave();
+        self.slot().phase.set(Phase::Idle);
+    }
+
+    /// A bee that is in no task has found none. For others this does nothing.
+    pub(super) fn stop_looking<T>(&self) -> Option<T> {
+        if self.depth.get() == 0 && self.is_looking.replace(false) {
+            self.slot().phase.set(Phase::Idle);
+        }
+        None
+    }
+
     /// Runs a task, if there is one. Says whether.
     pub(crate) fn run_one(&self) -> bool {
         self.find().map(|task| self.run(task)).is_some()
@@ -205,9 +313,15 @@ impl<'c> Hand<'c> {
     pub(super) fn run(&self, task: Task) {
         self.work();
         self.slot().tally.add(Count::Tasks);
+        self.slot().phase.set(Phase::InTask);
         self.enter();
         self.crew.note_task(self.id, || task.run());
         self.leave();
+        // A child that was forked in it goes no further.
+        self.crew.policy().assert_at_home();
+        if self.depth.get() == 0 {
+            self.slot().phase.set(Phase::Looking);
+        }
     }
 
     /// Notes that the member has something to do.
@@ -225,7 +339,9 @@ impl<'c> Hand<'c> {
         self.is_woken.set(false);
         self.slot().tally.set_searching(false);
         self.crew.log(self.id, || Event::Found);
+        // Step: find
         if self.crew.sleep.find(self.id) {
+            // Step: pass on
             self.crew.pass_on(self.id);
         }
     }
@@ -236,6 +352,7 @@ impl<'c> Hand<'c> {
         if self.crew.sleep.has_tasks() && !self.is_counted.replace(true) {
             self.slot().tally.set_searching(true);
             self.crew.log(self.id, || Event::Search);
+            // Step: search
             self.crew.sleep.search(self.id);
         }
     }
@@ -269,27 +386,43 @@ impl<'c> Hand<'c> {
             log.write(Event::Found);
             // Who parked it has counted it off.
             self.is_counted.set(false);
+            // Step: unpark
             self.crew.sleep.unpark(self.id);
         }
     }
 
     /// Runs tasks until `latch` is set; sleeps when there are none.
     pub(crate) fn work_until(&self, latch: &Latch) {
-        while !latch.is_set() {
+        self.work_until_found(latch, |_| false);
+    }
+
+    /// The same for the latch of a task that was kept and has been shared. If nobody has taken that, it is found in the member's own queue, and is its own again: says
+    /// whether it is.
+    pub(crate) fn take_back_or_work(&self, shared: &Task, latch: &Latch) -> bool {
+        self.work_until_found(latch, |task| task.is(shared))
+    }
+
+    fn work_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
+        let mut is_found = false;
+        while !latch.is_set() && !is_found {
             match self.find().or_else(|| self.wait(latch)) {
+                Some(task) if is_sought(&task) => is_found = true,
                 Some(task) => self.run(task),
                 None => break,
             }
         }
         self.work();
+        is_found
     }
 
     /// Waits until there is a task, or `latch` is set.
     #[cold]
     fn wait(&self, latch: &Latch) -> Option<Task> {
         let mut patience = self.crew.policy().patience();
-        // At once: others share their joins with those who are known to have nothing to do.
-        self.search();
+        if self.slot().state() != State::Surplus {
+            // At once: others share their joins with those who are known to have nothing to do.
+            self.search();
+        }
         while !latch.is_set() {
             let found = if patience.poll_again() { self.find() } else { self.rest(|| latch.is_set()) };
             if found.is_some() {
@@ -299,25 +432,55 @@ impl<'c> Hand<'c> {
         None
     }
 
+    /// Lies in the bed that a bee is hired in, until it is called for the first time. Nothing for one that has been
+    /// called.
+    ///
+    /// A bee is hired parked, and has its start handler to run before it lies there. Meanwhile it may be called and so
+    /// come to other states, and owes its bed a wait for the post of that; it must not go to bed again before.
+    pub(super) fn rise(&self) {
+        if !self.has_risen.replace(true) {
+            self.work();
+            self.lie_parked();
+        }
+    }
+
     /// Goes to bed in the middle of something, until there is something to do or `is_called`. Returns a task that is found on the way.
     fn rest(&self, is_called: impl Fn() -> bool) -> Option<Task> {
+        if !self.has_risen.get() {
+            // Whoever does what it waits for calls it, as it is parked; or has done so.
+            self.rise();
+            return None;
+        }
         match self.slot().state() {
-            // A surplus bee gives up its core here as elsewhere, and is called for what it waits for.
-            State::Surplus => {
+            // A surplus bee gives up its core here as elsewhere, and is called for what it waits for and for what only it may run.
+            // Step: surplus
+            State::Surplus => self.last_task().or_else(|| {
                 self.park(is_called);
                 None
-            }
+            }),
             // Others are about to end what it waits for.
+            // Step: dismissed
             State::Dismissed => {
                 self.crew.policy().give_way();
-                None
+                self.find()
             }
             _ => {
+                // Step: sleep
                 let found = self.go_to_sleep(is_called);
                 self.slot().wake_up();
                 found
             }
         }
+    }
+
+    /// What a surplus member still has to do: what only it may, and anything at all where it is the only one.
+    pub(super) fn last_task(&self) -> Option<Task> {
+        if !self.crew.sleep.has_tasks() {
+            return None;
+        }
+        // Step: mail
+        // Step: only one
+        self.take_mail().or_else(|| if self.crew.bees() == 1 { self.find() } else { None })
     }
 }
 

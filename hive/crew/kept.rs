@@ -20,8 +20,7 @@ impl Kept {
         Self { tasks: Default::default(), end: Cell::new(0), start: Cell::new(0) }
     }
 
-    #[inline(always)]
-    pub(super) fn is_empty(&self) -> bool {
+    fn is_empty(&self) -> bool {
         self.start.get() == self.end.get()
     }
 

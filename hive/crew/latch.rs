@@ -29,10 +29,13 @@ impl Crew {
     pub(crate) unsafe fn set_latch(&self, latch: *const Latch, owner: u32) {
         let _under_way = self.posting();
         // Release: pairs with the Acquire in `is_set`.
+        // Step: set
         // SAFETY: it is not set yet, so it lives.
         unsafe { &*latch }.set.store(true, Ordering::Release);
         // Pairs with the fences in `go_to_sleep` and `park`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: call
         self.call(owner);
     }
 }

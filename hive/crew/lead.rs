@@ -148,6 +148,7 @@ impl Crew {
         };
         match wait() {
             End::Deserter => {
+                self.policy().assert_at_home();
                 self.perform(member, || {
                     panic!(
                         "the part of member {} of {} has ended, and another member waits at barrier number {}, which it will not come to; all members must \

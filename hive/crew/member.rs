@@ -1,12 +1,13 @@
 //! What a member knows of the region that it runs a part of.
 
 use std::cell::Cell;
+use std::fmt;
 
 use super::Crew;
 use super::lead::{Led, Section};
 use super::muster::{Account, Base, Broken};
-use super::panics;
-use crate::sync::{Event, one_poll_at_a_time};
+use super::panics::{self, Undone};
+use crate::sync::{Event, is_unwinding, one_poll_at_a_time};
 
 /// Looks at a condition between two looks at all else.
 const LOOKS: u32 = 8;
@@ -136,11 +137,19 @@ impl<'c> Member<'c> {
         }
     }
 
+    /// In a forked child, which has none of the other members: the calling one will wait for them in vain at the end of its region, also for those who have come to it already. So a child that
+    /// comes back there does not depend on how far they were.
+    pub(crate) fn forget_others(&self) {
+        if self.team > 1 {
+            [&self.own].into_iter().chain(self.led.iter()).for_each(|section| section.muster.forget_others());
+        }
+    }
+
     /// Waits for the whole team.
     ///
     /// # Panics
     /// If a member's body has returned without coming to this barrier. Unwinds, as a part of another member's panic, if that has
-    /// panicked; in a destructor that runs because of it, returns instead.
+    /// panicked. Where it [may not unwind](Self::may_unwind), returns instead.
     #[inline]
     #[track_caller]
     pub(crate) fn barrier(&self) {
@@ -155,7 +164,7 @@ impl<'c> Member<'c> {
     /// Waits for `condition`, which another member of the team brings about inside its part.
     ///
     /// # Panics
-    /// Unwinds, as a part of another member's panic, if that has panicked; in a destructor that runs because of it, returns instead.
+    /// Unwinds, as a part of another member's panic, if that has panicked. Where it [may not unwind](Self::may_unwind), returns instead.
     #[inline]
     pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         if condition() {
@@ -189,16 +198,17 @@ impl<'c> Member<'c> {
     #[cold]
     #[track_caller]
     fn leave_barrier(&self, broken: Broken) {
+        self.crew.policy().assert_at_home();
         if broken == Broken::Deserted {
             // At once: the body may catch the panic below, and the counts are uneven from here on.
             self.crew.poison(self.region);
         }
         self.is_astray.set(true);
-        if std::thread::panicking() {
-            return;
+        if !self.may_unwind() {
+            return self.crew.panics.note(self.id, Undone::Meeting);
         }
         match broken {
-            Broken::Poisoned => panics::release(),
+            Broken::Poisoned => panics::release(self.region_key()),
             Broken::Deserted => panic!(
                 "member {} of {} waits at its barrier number {}, which another member will not come to: its part of the \
                  region has ended; all members must call barrier() equally often",
@@ -207,5 +217,27 @@ impl<'c> Member<'c> {
                 self.passed.get() + 1,
             ),
         }
+    }
+
+    /// Whether its part may be unwound from where it is. Not where a destructor runs because the part is being unwound already: two panics at once end the process.
+    ///
+    /// The queen's may in a region that was begun by such a destructor, of some other unwinding; and there a destructor that runs because the part is being unwound as well
+    /// cannot be told from the part itself.
+    pub(super) fn may_unwind(&self) -> bool {
+        let has_begun_so = || self.id == 0 && self.crew.panics.has_begun_amid_unwinding(self.region);
+        !is_unwinding() || has_begun_so()
+    }
+
+    /// Complains by a panic. Where it [may not unwind](Self::may_unwind), sees instead that its region does not end as if nothing had been, and returns.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn complain(&self, complaint: fmt::Arguments<'_>) {
+        // A team of one does not wait, and there is nobody to tell at its end.
+        if self.team == 1 || self.may_unwind() {
+            panic!("{complaint}");
+        }
+        self.is_astray.set(true);
+        self.crew.panics.note(self.id, Undone::Meeting);
+        self.poison();
     }
 }

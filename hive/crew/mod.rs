@@ -2,15 +2,18 @@
 //!
 //! Nothing here knows of threads, places or clocks: all that is shared comes through [`crate::sync`], so that the models
 //! under `tests/models/` run these very files. The protocols, step by step and with their proofs, are in `docs/`:
-//! `start.md`, `turn.md`, `muster.md`, `resize.md`, `sleep.md`, `collectives.md`.
+//! `start.md`, `turn.md`, `muster.md`, `resize.md`, `sleep.md`, `waits.md`, `collectives.md`.
 
+mod abort_on_unwind;
 mod attendance;
+mod awaited;
 mod bee;
 mod berth;
 mod charge;
 mod exchange;
 mod group;
 mod hand;
+mod hired;
 mod job;
 mod kept;
 mod latch;
@@ -18,6 +21,7 @@ mod lead;
 mod member;
 mod muster;
 mod neighbours;
+mod nested;
 mod pages;
 mod panics;
 mod poison;
@@ -36,13 +40,18 @@ mod task;
 mod turn;
 mod untucked;
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 
+pub(crate) use abort_on_unwind::AbortOnUnwind;
 use attendance::Attendance;
+pub(crate) use awaited::{Awaited, NOBODY, is_circle};
 pub(crate) use bee::Life;
 use crossbeam_utils::CachePadded;
+pub(crate) use exchange::Shown;
 use group::Group;
 pub(crate) use hand::Hand;
+use hired::Hired;
 pub(crate) use job::Part;
 pub(crate) use latch::Latch;
 pub(crate) use lead::Lead;
@@ -51,8 +60,9 @@ pub(crate) use member::Member;
 use muster::Muster;
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
+use nested::Announced;
 use panics::Panics;
-pub(crate) use panics::{Payload, drop_quietly, go_on, quietly};
+pub(crate) use panics::{Payload, as_heard_outside, drop_quietly, go_on, quietly, rethrow};
 use poison::Poison;
 use queues::Inbox;
 use resize::Roster;
@@ -83,6 +93,8 @@ pub(crate) struct Crew {
     inbox: Inbox,
     untucked: Untucked,
     roster: Mutex<Roster>,
+    announced: Announced,
+    hired: Hired,
     panics: Panics,
     poison: Poison,
     single: Single,
@@ -134,6 +146,8 @@ impl Crew {
             inbox: Inbox::new(),
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
+            announced: Announced::new(),
+            hired: Hired::new(),
             panics: Panics::new(),
             poison: Poison::new(),
             single: Single::new(),
@@ -175,8 +189,7 @@ impl Crew {
     /// Surplus bees that are still on a core. Whoever is about to change a bee's state counts it first, and may lose the change to somebody else: so for a moment there
     /// may seem to be more than there are bees.
     pub(crate) fn untucked(&self) -> u32 {
-        let bees = self.all_slots().count() as u32 - 1;
-        self.untucked.count().min(bees)
+        self.untucked.count().min(self.hired.count())
     }
 
     pub(crate) fn policy(&self) -> &WaitPolicy {
@@ -200,9 +213,9 @@ impl Crew {
         self.post_to(id, task);
     }
 
-    /// Whether there is a member `id`, be it parked.
+    /// Whether there is a bee `id`, be it parked.
     pub(crate) fn is_hired(&self, id: usize) -> bool {
-        self.settled.slots.get(id).is_some_and(|slot| slot.get().is_some())
+        (1..=self.hired.count() as usize).contains(&id)
     }
 
     /// Whether there is a bee, be it parked.
@@ -240,9 +253,9 @@ impl Crew {
         self.settled.slots[id as usize].get().unwrap_or_else(|| unreachable!("member {id} was never hired"))
     }
 
-    /// The members hired so far. Hiring goes by id, so the first gap is the end.
+    /// The members hired so far.
     fn all_slots(&self) -> impl Iterator<Item = &Slot> {
-        self.settled.slots.iter().map_while(|slot| slot.get().map(|slot| &**slot))
+        (0..=self.hired.count()).map(|id| self.slot(id))
     }
 
     /// What the members hired so far have done.
@@ -257,15 +270,14 @@ impl Crew {
 
     /// The other members hired so far, the nearest to `member` first.
     fn others(&self, member: u32) -> impl Iterator<Item = (&Slot, Distance)> {
-        let neighbours = &self.settled.neighbours;
-        let hired = |id: u32| self.settled.slots[id as usize].get().map(|slot| &**slot);
-        let near = neighbours.of(member).filter_map(move |(id, distance)| Some((hired(id)?, distance)));
-        let first = neighbours.first_stranger();
-        let strangers = (first..self.settled.slots.len() as u32).map_while(hired);
-        near.chain(strangers.filter(move |slot| slot.id != member).map(|slot| (slot, Distance::Far)))
+        let (neighbours, hired) = (&self.settled.neighbours, self.hired.count());
+        let near = neighbours.of(member).filter(move |&(id, _)| id <= hired);
+        let strangers = neighbours.first_stranger()..=hired;
+        let far = strangers.filter(move |&id| id != member).map(|id| (id, Distance::Far));
+        near.chain(far).map(|(id, distance)| (self.slot(id), distance))
     }
 
-    /// The members of a group, as far as they have been hired.
+    /// The members of a group, as far as they have slots: all of a team do.
     fn slots_of(&self, group: u32) -> impl Iterator<Item = &Slot> {
         let members = self.settled.shape.members(group);
         members.iter().map_while(|&id| self.settled.slots[id as usize].get().map(|slot| &**slot))
@@ -274,7 +286,15 @@ impl Crew {
     /// Runs a member's part. A panic in it is kept, and lets the others go from their barriers.
     #[inline(always)]
     fn perform(&self, member: &Member<'_>, part: impl FnOnce()) {
-        if !self.panics.catch(member.id(), part) {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(part)) {
+            self.end_part(member, payload);
+        }
+    }
+
+    /// Ends the part of `member` with a panic.
+    #[cold]
+    fn end_part(&self, member: &Member<'_>, payload: Payload) {
+        if self.panics.keep(member.id(), member.region_key(), payload) {
             self.poison(member.region());
         }
     }

@@ -369,6 +369,13 @@ impl Muster {
         self.word.swap(word.0, Ordering::Relaxed);
         Base(word)
     }
+
+    /// In a forked child: nobody comes to the end of the region any more, and one of those who have has not.
+    pub(crate) fn forget_others(&self) {
+        // Relaxed, both: the child has one thread.
+        let word = self.word.load(Ordering::Relaxed);
+        self.word.store(word.wrapping_sub(Word::LEFT), Ordering::Relaxed);
+    }
 }
 
 #[cfg(test)]

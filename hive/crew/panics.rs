@@ -1,69 +1,145 @@
-//! What becomes of a panic in a member: kept until the team is done, then the one of the lowest member goes on in the caller.
+//! What becomes of a panic in a member: kept until the team is done, then the one of the lowest member goes on in the caller. And what becomes of a region in which
+//! nobody's was kept although somebody's part has not come to its end.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::sync::Mutex;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_in_region, is_unwinding};
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// The payload with which a member leaves a poisoned barrier. Not a panic of its own.
-struct Released;
+/// The payload with which a member leaves a barrier of a poisoned region. In that very region it is not a panic of the member's own; anywhere else, where somebody has
+/// caught and resumed it, it is one like any other.
+struct Released {
+    /// The region's key.
+    region: u64,
+}
 
-/// Unwinds the calling member out of a region that another member's panic has ended. The panic hook is not called.
-pub(crate) fn release() -> ! {
-    resume_unwind(Box::new(Released))
+/// Unwinds the calling member out of the region of this key, which another member's panic has ended. The panic hook is not called.
+pub(super) fn release(region: u64) -> ! {
+    resume_unwind(Box::new(Released { region }))
+}
+
+/// What a member of a poisoned region has left undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Undone {
+    /// Its part, which it left at a barrier.
+    Part,
+    /// What it came for to a barrier or to what others share with it, and went on without, because it could not unwind from there.
+    Meeting,
 }
 
 /// The panics of a region's members.
-pub(crate) struct Panics {
+pub(super) struct Panics {
+    kept: Mutex<Kept>,
+    /// The epoch of the last region that a thread began while it was unwinding, in a destructor that is. Only the queen of a region wants to know.
+    begun_amid_unwinding: AtomicU64,
+}
+
+#[derive(Default)]
+struct Kept {
     /// The lowest member's so far, with its id.
-    lowest: Mutex<Option<(u32, Payload)>>,
+    panic: Option<(u32, Payload)>,
+    /// What some member has left undone, if any has.
+    undone: Option<(u32, Undone)>,
 }
 
 impl Panics {
-    pub(crate) fn new() -> Self {
-        Self { lowest: Mutex::new(None) }
+    pub(super) fn new() -> Self {
+        Self { kept: Mutex::new(Kept::default()), begun_amid_unwinding: AtomicU64::new(u64::MAX) }
     }
 
-    /// Runs `part`, member `id`'s. Says whether it ended without a panic of its own; keeps the payload if not.
-    #[inline]
-    pub(crate) fn catch(&self, id: u32, part: impl FnOnce()) -> bool {
-        match catch_unwind(AssertUnwindSafe(part)) {
-            Ok(()) => true,
-            Err(payload) => self.keep(id, payload),
+    /// Begins `region`, on the queen's thread.
+    #[inline(always)]
+    pub(super) fn begin(&self, region: u64) {
+        if is_unwinding() {
+            // Relaxed: who asks for this region is on the thread that has stored it, if any has.
+            self.begun_amid_unwinding.store(region, Ordering::Relaxed);
         }
     }
 
+    /// Whether the calling thread, the queen's, was unwinding already when `region` began.
+    pub(super) fn has_begun_amid_unwinding(&self, region: u64) -> bool {
+        // Relaxed: as above.
+        self.begun_amid_unwinding.load(Ordering::Relaxed) == region
+    }
+
+    /// Keeps what the part of member `id`, in the region of this key, has ended with. Says whether that is a panic of its own.
     #[cold]
-    fn keep(&self, id: u32, payload: Payload) -> bool {
-        if payload.is::<Released>() {
-            return true;
+    pub(super) fn keep(&self, id: u32, region: u64, payload: Payload) -> bool {
+        if payload.downcast_ref().is_some_and(|released: &Released| released.region == region) {
+            self.note(id, Undone::Part);
+            return false;
         }
-        let mut lowest = self.lowest.lock().expect("no code that can panic runs under this lock");
-        let spare = match &*lowest {
-            Some((kept, _)) if *kept <= id => Some(payload),
-            _ => lowest.replace((id, payload)).map(|(_, other)| other),
+        let mut kept = self.kept();
+        let spare = match &kept.panic {
+            Some((lowest, _)) if *lowest <= id => Some(payload),
+            _ => kept.panic.replace((id, payload)).map(|(_, other)| other),
         };
-        drop(lowest);
+        drop(kept);
         spare.into_iter().for_each(drop_quietly);
-        false
+        true
     }
 
-    /// Goes on with the panic that was kept, if there is one.
+    /// Notes what member `id` of a poisoned region leaves undone.
     #[cold]
-    pub(crate) fn resume(&self) {
-        let lowest = self.lowest.lock().expect("no code that can panic runs under this lock").take();
-        if let Some((_, payload)) = lowest {
-            resume_unwind(payload);
+    pub(super) fn note(&self, id: u32, undone: Undone) {
+        self.kept().undone.get_or_insert((id, undone));
+    }
+
+    /// Ends a poisoned region of `team`, all of whom have left. Returns only if all have come to the end of their parts, and have left nothing undone.
+    ///
+    /// # Panics
+    /// With the panic that was kept, if there is one; else because of what was left undone.
+    #[cold]
+    pub(super) fn end(&self, team: u32) {
+        let Kept { panic, undone } = std::mem::take(&mut *self.kept());
+        if let Some((_, payload)) = panic {
+            rethrow(payload);
         }
+        match undone {
+            Some((id, Undone::Part)) => panic!(
+                "the part of member {id} of {team} was cut short at a barrier that a panic had broken, and whoever panicked has caught that panic: the region \
+                 cannot return as if all parts had come to their end"
+            ),
+            Some((id, Undone::Meeting)) => panic!(
+                "member {id} of {team} has gone on without having met the others, in a destructor that could not unwind from there, and whoever panicked has caught \
+                 that panic: the region cannot return as if they had met"
+            ),
+            None => {}
+        }
+    }
+
+    fn kept(&self) -> MutexGuard<'_, Kept> {
+        self.kept.lock().expect("no code that can panic runs under this lock")
+    }
+}
+
+/// Goes on with a panic that was caught, in who has called hive.
+#[cold]
+pub(crate) fn rethrow(panic: Payload) -> ! {
+    resume_unwind(told(panic, is_in_region))
+}
+
+/// A panic as those hear of it who are in no region.
+pub(crate) fn as_heard_outside(panic: Payload) -> Payload {
+    told(panic, |_| false)
+}
+
+/// A panic as it is for those who are in the regions for whose keys `is_in` holds: to others a release says nothing.
+fn told(panic: Payload, is_in: impl FnOnce(u64) -> bool) -> Payload {
+    match panic.downcast_ref() {
+        Some(&Released { region }) if !is_in(region) => Box::new(String::from(
+            "a member of a region was let go from its barrier, because another one had panicked, by a panic that somebody caught and resumed outside of that region",
+        )),
+        _ => panic,
     }
 }
 
 /// Goes on with a panic, because of which nobody will see `value`.
 pub(crate) fn go_on<T>(panic: Payload, value: T) -> ! {
     quietly(|| drop(value));
-    resume_unwind(panic)
+    rethrow(panic)
 }
 
 /// Does something for its effects while a panic goes on. A panic of its own is not heard of.
@@ -91,27 +167,60 @@ pub(crate) fn drop_quietly(mut payload: Payload) {
 mod tests {
     use super::*;
 
-    fn kept(panics: &Panics) -> Option<&'static str> {
-        let payload = catch_unwind(AssertUnwindSafe(|| panics.resume())).err()?;
-        payload.downcast_ref::<&'static str>().copied()
+    /// A region of three members, who have ended as `keep` has it, ends.
+    fn ended(keep: impl FnOnce(&Panics)) -> Result<(), String> {
+        let panics = Panics::new();
+        keep(&panics);
+        let said = |payload: Payload| match payload.downcast::<String>() {
+            Ok(said) => *said,
+            Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
+        };
+        let ended = catch_unwind(AssertUnwindSafe(|| panics.end(3))).map_err(said);
+        assert!(catch_unwind(AssertUnwindSafe(|| panics.end(3))).is_ok(), "the next region has nothing of it");
+        ended
+    }
+
+    const REGION: u64 = 17;
+
+    fn caught(work: impl FnOnce()) -> Payload {
+        catch_unwind(AssertUnwindSafe(work)).expect_err("a panic")
     }
 
     #[test]
     fn the_lowest_member_s_panic_is_kept() {
-        let panics = Panics::new();
-        assert!(panics.catch(0, || ()));
-        assert!(!panics.catch(2, || resume_unwind(Box::new("two"))));
-        assert!(!panics.catch(1, || resume_unwind(Box::new("one"))));
-        assert!(!panics.catch(3, || resume_unwind(Box::new("three"))));
-        assert_eq!(kept(&panics), Some("one"));
-        assert_eq!(kept(&panics), None);
+        let ended = ended(|panics| {
+            for (id, name) in [(2, "two"), (1, "one"), (3, "three")] {
+                assert!(panics.keep(id, REGION, Box::new(name)));
+            }
+        });
+        assert_eq!(ended, Err("one".to_owned()));
+        assert_eq!(self::ended(|_| ()), Ok(()));
     }
 
     #[test]
-    fn who_leaves_a_poisoned_barrier_has_not_panicked() {
-        let panics = Panics::new();
-        assert!(panics.catch(1, || release()));
-        assert_eq!(kept(&panics), None);
+    fn who_is_let_go_has_not_panicked_and_has_not_come_to_the_end() {
+        let let_go = |panics: &Panics| assert!(!panics.keep(1, REGION, caught(|| release(REGION))));
+        let said = ended(let_go).expect_err("its part is not done");
+        assert!(said.contains("member 1 of 3 was cut short"), "{said}");
+        let panicked = ended(|panics| {
+            let_go(panics);
+            panics.keep(2, REGION, Box::new("two"));
+        });
+        assert_eq!(panicked, Err("two".to_owned()), "what has happened goes before what came of it");
+    }
+
+    #[test]
+    fn a_barrier_that_was_not_met_at_is_told_of() {
+        let said = ended(|panics| panics.note(2, Undone::Meeting)).expect_err("they have not met");
+        assert!(said.contains("member 2 of 3 has gone on without"), "{said}");
+    }
+
+    #[test]
+    fn a_release_from_another_region_is_a_panic_and_told_as_such() {
+        let said = ended(|panics| assert!(panics.keep(1, REGION, caught(|| release(REGION + 1))))).expect_err("a panic");
+        assert!(said.contains("resumed outside of that region"), "{said}");
+        let kept = told(caught(|| release(REGION)), |region| region == REGION);
+        assert!(kept.is::<Released>(), "who is in the region is let go by it");
     }
 
     #[test]
@@ -122,9 +231,10 @@ mod tests {
                 resume_unwind(Box::new(Bomb));
             }
         }
-        let panics = Panics::new();
-        panics.catch(1, || resume_unwind(Box::new("first")));
-        panics.catch(2, || resume_unwind(Box::new(Bomb)));
-        assert_eq!(kept(&panics), Some("first"));
+        let ended = ended(|panics| {
+            panics.keep(1, REGION, Box::new("first"));
+            panics.keep(2, REGION, Box::new(Bomb));
+        });
+        assert_eq!(ended, Err("first".to_owned()));
     }
 }

@@ -8,14 +8,14 @@ use super::muster::End;
 use super::signal::{Order, StartWord};
 use super::slot::{Slot, State};
 use super::turn::Guard;
-use super::{Crew, Member};
+use super::{AbortOnUnwind, Crew, Member};
 use crate::sync::{Activity, CALLS_BY_ONE, Count, Event, Ordering, fence};
 
 impl Crew {
     /// Runs `part` once on each of the first `team` members, the calling thread as member 0, and returns when all are done.
     ///
     /// # Panics
-    /// With the panic of the lowest member that panicked.
+    /// With the panic of the lowest member that panicked; see `Panics::end`.
     #[inline]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
     pub(crate) fn region<P: Part>(&self, turn: &mut Guard<'_, Lead>, team: u32, part: &mut P) {
@@ -25,6 +25,7 @@ impl Crew {
         if own.size < team {
             return self.wide_region(turn, team, Job::of::<&P>(), ptr::from_ref(part).cast());
         }
+        let intact = AbortOnUnwind::new("between the start of a region and its end");
         let berth = &signal.berth;
         // SAFETY: what other regions laid there they took back before their queens gave the turn on; this one does when all bees have left.
         let lying = unsafe { berth.lay_down(part) };
@@ -33,6 +34,7 @@ impl Crew {
         unsafe { signal.publish(word, Order { job: Job::of::<P>(), base: own.base }) };
         let late = self.call_if_late(team, [&own]);
         let queen = Member::new(self, 0, team, word.epoch(), own);
+        self.panics.begin(word.epoch());
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         // SAFETY: it lies there until the end of the region.
@@ -42,8 +44,9 @@ impl Crew {
         drop(lying);
         self.conclude(turn, &queen, &own, end);
         self.note(0, || Activity::Left);
+        intact.disarm();
         if end == End::Poisoned {
-            self.panics.resume();
+            self.panics.end(team);
         }
     }
 
@@ -52,6 +55,7 @@ impl Crew {
     #[inline(never)]
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
     fn wide_region(&self, turn: &mut Guard<'_, Lead>, team: u32, job: Job, part: *const ()) {
+        let intact = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let mut led = turn.open(self, team);
         let own = led.take_widest().unwrap_or_else(|| unreachable!("a team of {team} in no group"));
         let word = self.root().look().next(team);
@@ -65,6 +69,7 @@ impl Crew {
         }
         let late = self.call_if_late(team, sections);
         let queen = Member::new(self, 0, team, word.epoch(), own).leading(&led);
+        self.panics.begin(word.epoch());
         self.slot(0).tally.add(Count::Regions);
         self.note(0, || Activity::Part(0));
         // SAFETY: the job is for the reference that lies in the berth, until the end of the region.
@@ -77,8 +82,9 @@ impl Crew {
             self.conclude(turn, &queen, group, end);
         }
         self.note(0, || Activity::Left);
+        intact.disarm();
         if is_poisoned {
-            self.panics.resume();
+            self.panics.end(team);
         }
     }
 
@@ -92,7 +98,13 @@ impl Crew {
     /// Passes the region of `word`, which calls a bee, on to the groups that this one heads. Says whether anybody had to be called.
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
     pub(super) fn start_led(&self, word: StartWord, order: Order, from: u32, led: &Led<'_>) -> bool {
-        // SAFETY: in a team of several groups all berths but those of groups that are no part of it point to the part.
+        if led.is_empty() {
+            // The team may all be in one group, and then no pointer lies there but the part itself, of which there may
+            // be no byte.
+            return false;
+        }
+        // SAFETY: a bee that leads somebody is in a team of several groups, in which all berths but those of groups
+        // that are no part of it point to the part.
         let part = unsafe { self.group(from).signal().berth.pointer() };
         for group in led.iter() {
             let signal = self.group(group.group).signal();
@@ -110,7 +122,9 @@ impl Crew {
     fn call_if_late<'s, 'c: 's>(&'c self, team: u32, groups: impl IntoIterator<Item = &'s Section<'c>>) -> bool {
         // Every bee that went to bed without having seen the word is seen below. Pairs with the fences in `Hand::go_to_sleep`
         // and `Hand::park`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: attendance
         let late = !self.attendance.read().all_up(team);
         if late {
             groups.into_iter().for_each(|section| self.call_up(section));
@@ -173,9 +187,11 @@ impl Crew {
         let slot = self.slot(id);
         loop {
             let called = match slot.state() {
+                // Step: asleep
                 State::Asleep => self.wake(slot, State::Asleep, State::Notified),
                 State::Parked => {
                     self.untucked.add();
+                    // Step: parked
                     let won = self.wake(slot, State::Parked, State::Surplus);
                     if !won {
                         self.untucked.remove();

@@ -3,16 +3,17 @@
 //! Resizes change only the bees' states, never the start word, so they need no turn: they work while a region runs, and wait
 //! neither for it nor for a bee. The roster's lock keeps one from another.
 
+use std::ops::Deref;
+use std::sync::PoisonError;
+
 use super::Crew;
 use super::sight::Notes;
 use super::slot::{Slot, State};
 use crate::sync::{Count, Event, Log, MOST_ENTRIES, Mutex, Ordering, fence};
 
-/// Who has been hired. Its lock is held by whoever resizes.
+/// Its lock is held by whoever resizes.
 #[derive(Default)]
 pub(crate) struct Roster {
-    /// Bees that have a thread; the queen is not among them.
-    hired: u32,
     /// The sizes that the hive has had, in one that is traced.
     log: Log,
 }
@@ -24,8 +25,8 @@ impl Crew {
     /// # Errors
     /// With what `hire` returns. The size is then as before, and those hired so far are parked.
     pub(crate) fn resize<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        let mut roster = lock(&self.roster);
-        self.hire_up_to(&mut roster, bees, hire)?;
+        let roster = lock(&self.roster);
+        self.hire_up_to(&roster, bees, hire)?;
         let before = self.attendance.read().bees();
         // The queen takes the size she reads for a promise that the bees below it are up. So bees come up before the size
         // grows, and go to bed after it has shrunk.
@@ -38,8 +39,8 @@ impl Crew {
 
     /// As `resize`, but leaves a hive that is large enough as it is.
     pub(crate) fn grow_to<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        let mut roster = lock(&self.roster);
-        self.hire_up_to(&mut roster, bees, hire)?;
+        let roster = lock(&self.roster);
+        self.hire_up_to(&roster, bees, hire)?;
         let before = self.attendance.read().bees();
         (before..bees).for_each(|id| self.bring_back(id));
         self.attendance.resize(bees.max(before));
@@ -51,17 +52,17 @@ impl Crew {
 
     /// Hires, parked, the bees that a hive of `bees` members needs, and changes nothing else.
     pub(crate) fn hire<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        self.hire_up_to(&mut lock(&self.roster), bees, hire)
+        self.hire_up_to(&lock(&self.roster), bees, hire)
     }
 
-    fn hire_up_to<E>(&self, roster: &mut Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        while roster.hired + 1 < bees {
-            let id = roster.hired + 1;
+    fn hire_up_to<E>(&self, _held: &Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
+        (self.hired.count() + 1..bees).try_for_each(|id| {
+            // There already if the system made no thread for it the last time.
             self.settled.slots[id as usize].get_or_init(|| self.furnish(id));
             hire(id, self.group(self.settled.shape.listens(id)).signal().look().epoch())?;
-            roster.hired = id;
-        }
-        Ok(())
+            self.hired.has_come(id);
+            Ok(())
+        })
     }
 
     /// The slot of a bee that is being hired.
@@ -92,6 +93,7 @@ impl Crew {
             let laid_off = match slot.state() {
                 up @ (State::Awake | State::Notified) => {
                     self.untucked.add();
+                    // Step: up
                     let won = slot.change(up, State::Surplus);
                     if !won {
                         self.untucked.remove();
@@ -100,14 +102,19 @@ impl Crew {
                 }
                 State::Asleep => {
                     let _under_way = self.posting();
+                    // Step: asleep
                     let won = slot.change(State::Asleep, State::Parked);
                     if won {
+                        // Step: attendance
                         self.attendance.is_up();
+                        // Step: park
                         self.sleep.park(id);
                         slot.log.mark();
                         slot.tally.add_for(Count::Parks);
                         // Pairs with the fence in `tell_of`.
+                        // Step: fence
                         fence(Ordering::SeqCst);
+                        // Step: hand on
                         self.hand_on(id);
                     }
                     won
@@ -128,6 +135,7 @@ impl Crew {
         loop {
             let back = match slot.state() {
                 State::Surplus => {
+                    // Step: surplus
                     let won = slot.change(State::Surplus, State::Awake);
                     if won {
                         self.untucked.remove();
@@ -135,6 +143,7 @@ impl Crew {
                     }
                     won
                 }
+                // Step: parked
                 State::Parked => self.wake(slot, State::Parked, State::Notified),
                 State::Awake | State::Notified | State::Asleep => true,
                 State::Dismissed => unreachable!("bee {id} is brought back after the hive's end"),
@@ -149,11 +158,14 @@ impl Crew {
     pub(super) fn wake(&self, slot: &Slot, from: State, next: State) -> bool {
         debug_assert!(from.is_abed(), "a bee is not woken from {from:?}");
         let _under_way = self.posting();
+        // Step: state
         let won = slot.change(from, next);
         if won {
             if from == State::Asleep {
+                // Step: count up
                 self.count_up(slot);
             }
+            // Step: bed
             slot.post_bed(from);
         }
         won
@@ -164,11 +176,25 @@ impl Crew {
         self.untucked.settle(self.policy());
     }
 
+    /// Waits until no surplus bee is on a core but those that are in the middle of a task, or may be in a region. `is_between`: no
+    /// region is on.
+    pub(crate) fn settle_idle(&self, is_between: bool) {
+        let may_be_in_region = |slot: &Slot| !is_between && slot.id < self.root().look().team();
+        let is_busy = |slot: &&Slot| slot.state() == State::Surplus && (slot.is_in_task() || may_be_in_region(slot));
+        let mut patience = self.policy().patience();
+        while self.untucked() as usize > self.all_slots().skip(1).filter(is_busy).count() {
+            if !patience.poll_again() {
+                self.policy().give_way();
+            }
+        }
+    }
+
     /// Ends all bees. Call when no region runs and none will start.
     pub(crate) fn dismiss_all(&self) {
-        let roster = lock(&self.roster);
-        for id in 1..=roster.hired {
+        let _roster = lock(&self.roster);
+        for id in 1..=self.hired.count() {
             let slot = self.slot(id);
+            // Step: dismiss
             let state = slot.dismiss();
             match state {
                 State::Asleep => self.count_up(slot),
@@ -182,6 +208,36 @@ impl Crew {
     }
 }
 
-fn lock(roster: &Mutex<Roster>) -> impl std::ops::DerefMut<Target = Roster> + '_ {
-    roster.lock().unwrap_or_else(|_| unreachable!("hiring returns its errors and does not panic"))
+/// Where hiring has panicked, all who were hired before it are counted, and nothing else had begun.
+fn lock(roster: &Mutex<Roster>) -> impl Deref<Target = Roster> + '_ {
+    roster.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::crew::{BarrierShape, Neighbours, Shape, Sleep, Stage};
+    use crate::topology::CpuMask;
+    use crate::wait::WaitPolicy;
+
+    #[test]
+    fn a_panic_while_a_bee_is_hired_leaves_the_roster_as_it_was() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let shape = Shape::new(BarrierShape::Flat, &[], 4);
+        let crew = Crew::new(4, policy, Stage::new(1), Sleep::jec(), Neighbours::new(&[]), shape);
+        let hired = catch_unwind(AssertUnwindSafe(|| {
+            crew.resize(4, |id, _| if id < 2 { Ok::<(), ()>(()) } else { panic!("as expected") })
+        }));
+        assert!(hired.is_err());
+        assert_eq!(crew.bees(), 1);
+        let mut again = Vec::new();
+        let resized = crew.resize(4, |id, _| {
+            again.push(id);
+            Ok::<(), ()>(())
+        });
+        assert_eq!((resized, crew.bees(), again), (Ok(()), 4, vec![2, 3]));
+    }
 }

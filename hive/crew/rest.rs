@@ -18,35 +18,50 @@ impl Hand<'_> {
     #[cold]
     pub(super) fn go_to_sleep(&self, is_called: impl Fn() -> bool) -> Option<Task> {
         let (crew, slot) = (self.crew(), self.slot());
+        // Step: search
         self.search();
+        // Step: announce
         let Some(announced) = crew.sleep.announce(self.id()) else {
             crew.policy().give_way();
-            return None;
+            // Step: not now
+            return self.find();
         };
-        if let Some(task) = self.find() {
+        // Step: look again
+        if let Some(task) = self.find().or_else(|| self.stop_looking()) {
             return Some(task);
         }
+        // Step: fall asleep
         if !crew.sleep.fall_asleep(announced) {
             return None;
         }
+        // Step: attendance
         crew.attendance.falls_asleep();
+        // Step: asleep
         if !slot.change(State::Awake, State::Asleep) {
+            // Step: not awake
             crew.count_up(slot);
             return None;
         }
         // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
         // Pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: confirm
+        // Step: last look
         if !crew.sleep.confirm(self.id(), announced) || self.is_wanted(&is_called) {
+            // Step: awake
             if slot.change(State::Asleep, State::Awake) {
+                // Step: count up
                 crew.count_up(slot);
                 return None;
             }
             // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and who called it may have looked
             // before there was a sleeper to see: the bee calls itself, and takes the post below. Others see to what anybody may do.
             if is_called() || crew.has_mail(slot) {
+                // Step: call itself
                 crew.call(self.id());
             } else {
+                // Step: hand on
                 crew.hand_on(self.id());
             }
         }
@@ -60,20 +75,27 @@ impl Hand<'_> {
     #[cold]
     pub(super) fn park(&self, is_called: impl Fn() -> bool) {
         let (crew, slot) = (self.crew(), self.slot());
+        // Step: work
         self.work();
         let under_way = crew.posting();
+        // Step: parked
         if !slot.change(State::Surplus, State::Parked) {
             return;
         }
         // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: last look
         let is_needed = is_called() || crew.has_mail(slot) || (crew.bees() == 1 && crew.is_work_queued());
+        // Step: surplus
         if is_needed && slot.change(State::Parked, State::Surplus) {
             // Still counted as not yet tucked in.
             return;
         }
+        // Step: tucked in
         crew.untucked.remove();
         slot.tally.add_for(Count::Parks);
+        // Step: hand on
         crew.hand_on(self.id());
         drop(under_way);
         self.lie_parked();
@@ -134,7 +156,9 @@ impl Hand<'_> {
 impl Crew {
     /// Counts up a member that has left ASLEEP. Whoever won that change calls this.
     pub(super) fn count_up(&self, slot: &Slot) {
+        // Step: attendance
         self.attendance.is_up();
+        // Step: rise
         self.sleep.rise(slot.id);
     }
 
@@ -148,11 +172,14 @@ impl Crew {
     /// Tells others of `jobs` new tasks that anybody may run.
     pub(super) fn tell_of(&self, jobs: u32, from: u32) {
         // Pairs with the fences in `go_to_sleep` and `park`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: post
         let wanted = self.sleep.post(jobs);
         if wanted > 0 {
             self.tell_some(wanted, from);
         }
+        // Step: lone queen
         if self.attendance.read().bees() == 1 {
             self.call_anybody();
         }
@@ -161,10 +188,14 @@ impl Crew {
     /// Puts a task where only bee `id` finds it, and makes sure that it looks.
     pub(super) fn post_to(&self, id: u32, task: Task) {
         let _under_way = self.posting();
+        // Step: mailbox
         self.slot(id).desk.post(task);
         // Pairs with the fences in `go_to_sleep` and `park`.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: tell
         self.sleep.tell(id, Reason::Mail);
+        // Step: call
         self.call(id);
     }
 
@@ -177,8 +208,10 @@ impl Crew {
 
     /// Tells a member of work in the queue of `from`. Says whether it will look.
     fn tell(&self, slot: &Slot, from: u32) -> bool {
+        // Step: tell
         match self.sleep.tell(slot.id, Reason::WorkAt(from)) {
             Told::Heard => true,
+            // Step: wake
             Told::ToBeWoken => slot.state() == State::Asleep && self.wake(slot, State::Asleep, State::Notified),
             Told::Busy => false,
         }
@@ -196,6 +229,7 @@ impl Crew {
     pub(super) fn hand_on(&self, from: u32) {
         if self.is_work_queued() {
             let _under_way = self.posting();
+            // Step: tell
             self.tell_of(1, from);
         }
     }
@@ -204,11 +238,13 @@ impl Crew {
     #[cold]
     pub(super) fn pass_on(&self, from: u32) {
         // Pairs with the one in `tell_of`: either that counts this member no longer, or the task is seen here.
+        // Step: fence
         fence(Ordering::SeqCst);
+        // Step: hand on
         self.hand_on(from);
     }
 
-    fn has_mail(&self, slot: &Slot) -> bool {
+    pub(super) fn has_mail(&self, slot: &Slot) -> bool {
         self.sleep.has_tasks() && slot.desk.has_mail()
     }
 

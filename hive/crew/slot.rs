@@ -20,6 +20,7 @@
 use crossbeam_utils::CachePadded;
 
 use super::charge::Charge;
+use super::nested::PhaseWord;
 use super::pages::Pages;
 use super::queues::Desk;
 use crate::sync::{AtomicBool, AtomicU32, Doing, Event, Log, Ordering, Semaphore, Tally};
@@ -88,6 +89,8 @@ pub(crate) struct Slot {
     was_asleep: AtomicBool,
     /// Whom it has to call when it has been woken.
     pub(super) charge: Charge,
+    /// What the bee does about tasks.
+    pub(super) phase: PhaseWord,
     /// Where its tasks wait.
     pub(super) desk: Desk,
     /// What it shows the others.
@@ -109,6 +112,7 @@ impl Slot {
             bed: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
             charge: Charge::new(),
+            phase: PhaseWord::new(),
             desk: Desk::new(),
             pages: Pages::new(),
             tally: CachePadded::default(),
@@ -163,6 +167,7 @@ impl Slot {
     pub(crate) fn wake_up(&self) {
         if self.state() == State::Notified {
             // If this fails, somebody has just made the bee surplus.
+            // Step: awake
             self.change(State::Notified, State::Awake);
         }
     }

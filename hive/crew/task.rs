@@ -2,6 +2,10 @@
 
 #![allow(unsafe_code)]
 
+use std::ptr;
+
+use super::AbortOnUnwind;
+
 /// What can be run as a task, once.
 pub(crate) trait Run {
     /// Runs it, keeps any panic to itself, and says so to whoever waits. It may be gone when this returns.
@@ -36,9 +40,16 @@ impl Task {
         Self { this: this.cast(), run: run::<T> }
     }
 
+    /// Whether this is that task. Both are still to be run.
+    pub(crate) fn is(&self, that: &Self) -> bool {
+        ptr::eq(self.this, that.this)
+    }
+
     /// Runs the task. Takes it, because a task is run once.
     pub(crate) fn run(self) {
+        let intact = AbortOnUnwind::new("in a task");
         // SAFETY: promised to `new`; queues hand out each task once.
         unsafe { (self.run)(self.this) }
+        intact.disarm();
     }
 }

@@ -153,7 +153,7 @@ impl HivesBee<'_> {
         }
         let own = passing(self.local.member, || self.local.reduce(value, &op));
         self.local.broadcast_from(0, || {
-            // None, on member 0: a panic has broken the meeting, and the value is for nobody.
+            // None: a panic has broken the meeting, and the value is for nobody else.
             let Some(own) = own.flatten() else { return value };
             self.team.among_leaders(self.local.member, |leader| leader.all_reduce(own, op)).unwrap_or(own)
         })

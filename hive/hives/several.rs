@@ -11,6 +11,7 @@ use super::report;
 use super::team::{Team, is_nested};
 use crate::error::{BuildError, SpmdError};
 use crate::hive::{Hive, no_region};
+use crate::quiet::Quiet;
 use crate::report::Report;
 use crate::topology::PlaceUnit;
 
@@ -121,7 +122,7 @@ impl Hives {
     /// # Panics
     /// As [`spmd`](Self::spmd), if `body` panics.
     pub fn try_spmd<F: Fn(&HivesBee<'_>) + Sync>(&self, body: F) -> Result<(), SpmdError> {
-        Team::of(self).run(&body)
+        Team::of(self).run(&*Quiet::new(body))
     }
 
     /// Runs a region over all hives and returns what `body` returned, in order of the members.
@@ -137,8 +138,8 @@ impl Hives {
     /// As [`spmd`](Self::spmd). Results that the other members have returned by then are dropped.
     #[track_caller]
     pub fn spmd_map<R: Send, F: Fn(&HivesBee<'_>) -> R + Sync>(&self, body: F) -> Vec<R> {
-        let team = Team::of(self);
-        let results: Vec<_> = (0..team.count()).map(|_| Mutex::new(None)).collect();
+        let (team, body) = (Team::of(self), Quiet::new(body));
+        let results: Vec<_> = (0..team.count()).map(|_| Quiet::new(Mutex::new(None))).collect();
         let run = team.run(&|bee: &HivesBee<'_>| {
             let result = body(bee);
             *results[bee.id()].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
@@ -146,7 +147,7 @@ impl Hives {
         if let Err(error) = run {
             no_region(team.count(), &error);
         }
-        let taken = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
+        let taken = results.into_iter().map(|result| result.into_inner().into_inner().unwrap_or_else(PoisonError::into_inner));
         taken.map(|result| result.unwrap_or_else(|| unreachable!("every member has returned"))).collect()
     }
 
@@ -167,6 +168,7 @@ impl Hives {
     /// With the panic of the lowest hive whose `work` panicked, after all have ended; and in a forked child.
     #[track_caller]
     pub fn on_each<R: Send>(&self, work: impl Fn(usize, &Hive) -> R + Sync) -> Vec<R> {
+        let work = Quiet::new(work);
         if is_nested() {
             return self.iter().enumerate().map(|(number, hive)| work(number, hive)).collect();
         }

@@ -7,7 +7,6 @@ use crate::crew::Member;
 use crate::error::SpmdError;
 use crate::frame;
 use crate::region::{Bee, Body};
-use crate::tasks;
 
 /// The team of such a region.
 pub(super) struct Team<'h> {
@@ -54,7 +53,7 @@ impl<'h> Team<'h> {
     fn lead<F: Fn(&HivesBee<'_>) + Sync>(&self, hive: usize, body: &F) {
         let colony = &self.hives[hive].colony;
         let size = self.firsts[hive + 1] - self.firsts[hive];
-        let mut part = Body(|local: &Bee<'_>| body(&HivesBee { team: self, hive, local }));
+        let mut part = Body::new(|local: &Bee<'_>| body(&HivesBee { team: self, hive, local }));
         if size == 1 {
             return colony.alone(&part);
         }
@@ -96,5 +95,5 @@ pub(super) fn passing<R>(member: &Member<'_>, meet: impl FnOnce() -> R) -> Optio
 
 /// Whether the calling thread is inside a region or a task, and may not wait for a team.
 pub(super) fn is_nested() -> bool {
-    frame::inside_any() || tasks::is_anywhere()
+    frame::is_inside_any()
 }

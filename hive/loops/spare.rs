@@ -18,19 +18,21 @@ pub(super) struct Spare {
 
 /// A board for a team of `team`, and the round to run on it.
 pub(super) fn take(kind: Kind, team: u32) -> (Box<Board>, u16) {
-    let spare = with(kind, Cell::take).filter(|spare| spare.board.members() == team as usize);
+    let spare = with(kind, Cell::take).flatten().filter(|spare| spare.board.members() == team as usize);
     let Spare { board, round } = spare.unwrap_or_else(|| Spare { board: Box::new(Board::new(team)), round: 0 });
     (board, round.wrapping_add(1))
 }
 
-/// Keeps a board whose team has been through `round`.
+/// Keeps a board whose team has been through `round`. A thread that is ending keeps none.
 pub(super) fn keep(kind: Kind, board: Box<Board>, round: u16) {
     with(kind, |spare| spare.set(Some(Spare { board, round })));
 }
 
-fn with<R>(kind: Kind, use_it: impl FnOnce(&Cell<Option<Spare>>) -> R) -> R {
-    match kind {
-        Kind::Shares => SPARE_SHARES.with(use_it),
-        Kind::Queue => SPARE_QUEUE.with(use_it),
-    }
+/// None: the thread is ending, and what it had is gone already.
+fn with<R>(kind: Kind, use_it: impl FnOnce(&Cell<Option<Spare>>) -> R) -> Option<R> {
+    let kept = match kind {
+        Kind::Shares => &SPARE_SHARES,
+        Kind::Queue => &SPARE_QUEUE,
+    };
+    kept.try_with(use_it).ok()
 }

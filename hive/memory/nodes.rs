@@ -46,34 +46,36 @@ pub(super) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: Policy) 
 #[cfg(feature = "hwloc")]
 mod source {
     use std::mem::MaybeUninit;
-    use std::sync::LazyLock;
 
-    use hwlocality::Topology;
     use hwlocality::bitmap::BitmapIndex;
     use hwlocality::memory::binding::{MemoryBindingFlags, MemoryBindingPolicy};
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
     use super::Policy;
-    use crate::topology;
+    use crate::process::ProcessCell;
+    use crate::topology::{self, ReadTopology};
 
     /// The machine, for as long as the process runs: binding needs it.
-    static TOPOLOGY: LazyLock<Result<Topology, String>> =
-        LazyLock::new(|| Topology::new().map_err(|error| format!("hwloc could not read the machine: {error}")));
+    fn machine() -> Result<&'static ReadTopology, &'static String> {
+        static TOPOLOGY: ProcessCell<Result<ReadTopology, String>> = ProcessCell::new();
+        let read = || ReadTopology::new().map_err(|error| format!("hwloc could not read the machine: {error}"));
+        TOPOLOGY.get_or_make(read).as_ref()
+    }
 
     pub(super) fn all() -> Vec<usize> {
-        let nodes = TOPOLOGY.as_ref().map(|topology| topology.allowed_nodeset().iter_set().map(usize::from).collect());
+        let nodes = machine().map(|topology| topology.allowed_nodeset().iter_set().map(usize::from).collect());
         nodes.unwrap_or_default()
     }
 
     pub(super) fn local_to(cpu: usize) -> Option<usize> {
-        let topology = TOPOLOGY.as_ref().ok()?;
+        let topology = machine().ok()?;
         let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
         topology::nearest_node(&nodes, cpu)?.os_index()
     }
 
     pub(super) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: Policy) -> Result<(), String> {
-        let topology = TOPOLOGY.as_ref()?;
+        let topology = machine()?;
         if !topology.is_this_system() {
             return Err("hwloc describes another machine".to_owned());
         }

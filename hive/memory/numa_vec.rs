@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::plan::Plan;
 use super::system::{LEAST_PAGE, Mapping};
+use crate::quiet::Quiet;
 
 /// A vector whose pages are on the NUMA nodes where they were asked for: see [`Hive::alloc`](crate::Hive::alloc), which makes it. It begins at a page, cannot grow, and is given back to the
 /// system when it is dropped.
@@ -170,9 +171,9 @@ impl<T> Drop for Blank<T> {
     fn drop(&mut self) {
         for member in 0..self.plan.members() {
             let range = self.elements_of(member);
-            let elements = slice_from_raw_parts_mut(self.start().wrapping_add(range.start), range.len());
-            // SAFETY: they have been written, and the region in which they were is over.
-            unsafe { elements.drop_in_place() };
+            let first = self.start().wrapping_add(range.start).cast::<Quiet<T>>();
+            // SAFETY: they have been written, and the region in which they were is over; a `Quiet` is what is in it.
+            unsafe { slice_from_raw_parts_mut(first, range.len()).drop_in_place() };
         }
     }
 }

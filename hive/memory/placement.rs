@@ -8,6 +8,7 @@ use super::numa_vec::{Blank, NumaVec};
 use super::plan::Plan;
 use super::system::{move_pages, page_size};
 use crate::hive::Hive;
+use crate::quiet::Quiet;
 use crate::topology::Unit;
 
 /// On which NUMA nodes the pages of a [`NumaVec`] are to be. What to take when is in `docs/memory.md`.
@@ -55,13 +56,14 @@ impl Hive {
             Placement::LikeLoop(plan) => plan.clone(),
             _ => self.plan(len),
         };
+        let init = Quiet::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
         let mut blank = Blank::new(&plan);
         if let Err(why) = self.place::<T>(blank.memory(), placement) {
             self.warn(format!("memory is where it was touched first, and not as {} has it: {why}", placement.name()));
         }
         self.spmd(plan.members(), |bee| {
-            (bee.id()..plan.members()).step_by(bee.count()).for_each(|member| blank.fill(member, &init));
+            (bee.id()..plan.members()).step_by(bee.count()).for_each(|member| blank.fill(member, &*init));
         });
         blank.finish()
     }

@@ -6,6 +6,7 @@ use super::level::Level;
 use super::level::sealed::Cut;
 use super::reduction::Reduction;
 use super::tree::{self, Node, Nodes};
+use crate::crew::Shown;
 use crate::loops::Schedule;
 use crate::region::Bee;
 use crate::split;
@@ -55,11 +56,20 @@ impl Bee<'_> {
     /// The nodes of all members joined along the tree, by each member.
     #[track_caller]
     fn join_nodes<T: Copy + Send + 'static>(&self, own: Nodes<T>, op: &impl Fn(T, T) -> T) -> Option<T> {
-        let Some(shown) = self.member.show::<Node<T>>(own.as_slice()) else { return own.combine(op) };
-        let mut all = Nodes::new();
-        for id in 0..self.member.team() {
-            (0..shown.count(id)).for_each(|index| all.push(shown.value(id, index), op));
-        }
-        all.combine(op)
+        let shown = self.member.show::<Node<T>>(own.as_slice());
+        let all = shown.and_then(|shown| all_nodes(&shown, self.member.team(), op));
+        all.unwrap_or(own).combine(op)
     }
+}
+
+/// The nodes of a whole team.
+#[track_caller]
+fn all_nodes<T: Copy + 'static>(shown: &Shown<'_, Node<T>>, team: u32, op: &impl Fn(T, T) -> T) -> Option<Nodes<T>> {
+    let mut all = Nodes::new();
+    for id in 0..team {
+        for index in 0..shown.count(id)? {
+            all.push(shown.value(id, index)?, op);
+        }
+    }
+    Some(all)
 }

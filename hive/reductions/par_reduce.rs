@@ -8,6 +8,7 @@ use super::reduction::Reduction;
 use super::tree::{self, Nodes};
 use crate::hive::Hive;
 use crate::loops::{Loop, Schedule, Sum};
+use crate::quiet::Quiet;
 use crate::region::Bee;
 use crate::split;
 
@@ -39,21 +40,21 @@ impl Hive {
     {
         let members = range.len().clamp(1, self.bees());
         // Closures move what they capture, so that all of it lies in one piece: each piece is a transfer to the bees.
-        let op = &reduction.op;
+        let (op, map) = (&reduction.op, Quiet::new(map));
         let result = match reduction.cut(&range, schedule, members) {
             Cut::Team => {
-                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
-                parts.into_iter().flatten().reduce(op)
+                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &*map));
+                combine(parts, op)
             }
             Cut::AsItComes => {
                 let sum_of = move |shared: &Loop, bee: &Bee<'_>| {
-                    let mut sum = Sum { sum: None, map: &map, op };
+                    let mut sum = Sum { sum: None, map: &*map, op };
                     shared.run(bee.member, &mut sum);
                     sum.sum
                 };
                 let parts =
                     Loop::new(range, schedule).in_region(members, |shared, team| self.spmd_map(team, |bee| sum_of(shared, bee)));
-                parts.into_iter().flatten().reduce(op)
+                combine(parts, op)
             }
             Cut::Blocks(blocks) => {
                 // The schedule's chunks are counted in indices.
@@ -73,6 +74,11 @@ impl Hive {
     }
 }
 
-fn part<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<T> {
-    (!range.is_empty()).then(|| map(range))
+fn part<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<Quiet<T>> {
+    (!range.is_empty()).then(|| Quiet::new(map(range)))
+}
+
+/// The members' results combined, in their order. Those that are left when `op` panics are dropped quietly.
+pub(super) fn combine<T>(parts: Vec<Option<Quiet<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
+    parts.into_iter().flatten().map(Quiet::into_inner).reduce(op)
 }

@@ -4,11 +4,13 @@ use std::ops::Range;
 
 use super::level::Level;
 use super::level::sealed::Cut;
+use super::par_reduce::combine;
 use super::reduction::Reduction;
 use super::tree::{self, Nodes};
 use crate::hive::Hive;
 use crate::loops::Schedule;
 use crate::memory::Plan;
+use crate::quiet::Quiet;
 use crate::split;
 
 impl Hive {
@@ -36,7 +38,7 @@ impl Hive {
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let (op, all) = (&reduction.op, 0..plan.len());
+        let (op, map, all) = (&reduction.op, Quiet::new(map), 0..plan.len());
         let result = match reduction.cut(&all, Schedule::Static, plan.members()) {
             Cut::Blocks(blocks) => {
                 let parts = self.spmd_map(plan.members(), |bee| {
@@ -48,8 +50,10 @@ impl Hive {
                 tree::combine_all(parts.into_iter(), op)
             }
             Cut::Team | Cut::AsItComes => {
-                let parts = self.spmd_map(plan.members(), |bee| plan.ranges_for(bee.id(), bee.count()).map(&map).reduce(op));
-                parts.into_iter().flatten().reduce(op)
+                let add = |sum: Quiet<T>, value: Quiet<T>| Quiet::new(op(sum.into_inner(), value.into_inner()));
+                let value = |range| Quiet::new(map(range));
+                let parts = self.spmd_map(plan.members(), |bee| plan.ranges_for(bee.id(), bee.count()).map(value).reduce(add));
+                combine(parts, op)
             }
         };
         result.unwrap_or_else(|| reduction.neutral.clone())

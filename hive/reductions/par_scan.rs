@@ -72,8 +72,8 @@ const SUMS: usize = 16;
 /// The sum of all blocks of the members before this one, each with `sums` of its own.
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
     let shown = bee.member.show(sums)?;
-    let of = |id| (0..shown.count(id)).map(move |index| (id, index));
-    (0..bee.member.id()).flat_map(of).map(|(id, index)| shown.value(id, index)).reduce(op)
+    let of = |id| (0..shown.count(id).unwrap_or(0)).map(move |index| (id, index));
+    (0..bee.member.id()).flat_map(of).filter_map(|(id, index)| shown.value(id, index)).reduce(op)
 }
 
 /// Replaces the elements of a block by their prefix sums, `before` being that of all before the block.

@@ -2,9 +2,12 @@
 //!
 //! Works like a counter in binary: a node joins the one to its left as soon as that is as large, and stands where a larger one may begin.
 
+use std::mem::needs_drop;
 use std::ops::Range;
 
 use smallvec::SmallVec;
+
+use crate::quiet::Quiet;
 
 /// A node: the combined value of the blocks from `first` on, 2^`level` of them.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,12 +50,28 @@ impl<T> Nodes<T> {
     }
 
     /// All of these, which cover blocks from the first to the last, as one value. The rest at the right, which fills no whole tree, is joined from the right. None: there are no blocks.
-    pub(super) fn combine(self, op: &impl Fn(T, T) -> T) -> Option<T> {
-        self.0.into_iter().rev().map(|node| node.value).reduce(|right, left| op(left, right))
+    pub(super) fn combine(mut self, op: &impl Fn(T, T) -> T) -> Option<T> {
+        let mut right = self.0.pop()?.value;
+        while let Some(left) = self.0.pop() {
+            right = op(left.value, right);
+        }
+        Some(right)
     }
 
     pub(super) fn as_slice(&self) -> &[Node<T>] {
         &self.0
+    }
+}
+
+impl<T> Drop for Nodes<T> {
+    #[inline]
+    fn drop(&mut self) {
+        // Those that are left when a user's closure has panicked.
+        while needs_drop::<T>()
+            && let Some(node) = self.0.pop()
+        {
+            drop(Quiet::new(node));
+        }
     }
 }
 
@@ -63,10 +82,11 @@ pub(super) fn collect<T>(nodes: &mut Nodes<T>, blocks: Range<usize>, op: &impl F
 
 /// Joins nodes of several members, which together cover all blocks, in whatever order.
 pub(super) fn combine_all<T>(nodes: impl Iterator<Item = Nodes<T>>, op: &impl Fn(T, T) -> T) -> Option<T> {
-    let mut all: SmallVec<[Node<T>; 2 * NODES]> = nodes.flat_map(|nodes| nodes.0).collect();
+    let nodes = nodes.flat_map(|mut nodes| std::mem::take(&mut nodes.0));
+    let mut all: SmallVec<[Quiet<Node<T>>; 2 * NODES]> = nodes.map(Quiet::new).collect();
     all.sort_unstable_by_key(|node| node.first);
     let mut joined = Nodes::new();
-    all.into_iter().for_each(|node| joined.push(node, op));
+    all.into_iter().for_each(|node| joined.push(node.into_inner(), op));
     joined.combine(op)
 }
 

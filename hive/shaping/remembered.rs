@@ -1,20 +1,19 @@
 //! What has been measured is kept for the process, and in a file for later ones: `shape-HASH` in the directory that `HIVE_CACHE` names, by default `hive`
 //! in the user's directory for such. `HIVE_CACHE=off`: no files. A file that cannot be read or written is as good as none.
 
-use std::collections::HashMap;
-use std::collections::hash_map::Entry;
+use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use super::Times;
 use crate::crew::BarrierShape;
+use crate::process::ProcessLock;
 
 /// By machine and places.
-static OF_PROCESS: Mutex<Option<HashMap<u64, Times>>> = Mutex::new(None);
+static OF_PROCESS: ProcessLock<BTreeMap<u64, Times>> = ProcessLock::new(BTreeMap::new());
 
 /// The place for the measurements on one machine with the same members' places.
 pub(super) struct Remembered {
@@ -30,13 +29,16 @@ impl Remembered {
 
     /// The times of all of `shapes`, if they are known.
     pub(super) fn times(&self, shapes: &[BarrierShape]) -> Option<Times> {
-        let mut known = OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner);
-        let times = match known.get_or_insert_default().entry(self.key) {
-            Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(unknown) => unknown.insert(self.read()?),
+        let known = OF_PROCESS.with(|known| known.get(&self.key).cloned());
+        let times = match known {
+            Some(times) => times,
+            None => {
+                let times = self.read()?;
+                OF_PROCESS.with(|known| known.entry(self.key).or_insert(times).clone())
+            }
         };
         let is_known = |shape: &BarrierShape| times.iter().any(|(known, _)| known == shape);
-        shapes.iter().all(is_known).then(|| times.clone())
+        shapes.iter().all(is_known).then_some(times)
     }
 
     fn read(&self) -> Option<Times> {
@@ -44,7 +46,7 @@ impl Remembered {
     }
 
     pub(super) fn keep(&self, times: &Times) {
-        OF_PROCESS.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default().insert(self.key, times.clone());
+        OF_PROCESS.with(|known| known.insert(self.key, times.clone()));
         if let Some(file) = &self.file {
             // Without it the next process measures again.
             let _ = write(file, &format(times));

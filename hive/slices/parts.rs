@@ -168,7 +168,8 @@ impl<'d, T> Parts<'d, T> {
     /// The calling member's own part, the one of its number, to write to.
     ///
     /// # Panics
-    /// If the team has more members than there are parts, if the part is with somebody else, or has been read in this phase.
+    /// If the team has more members than there are parts, if the part is with somebody else, or has been read in this phase. In a destructor [that must not panic](Bee::barrier), where
+    /// barriers do not meet and phases do not end, what cannot be had is empty instead.
     #[inline]
     #[track_caller]
     pub fn take(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
@@ -205,7 +206,7 @@ impl<'d, T> Parts<'d, T> {
     /// Part number `part`, a neighbour's or the own, to read.
     ///
     /// # Panics
-    /// If there is no such part, if it is being written to, or has been written to in this phase.
+    /// If there is no such part, if it is being written to, or has been written to in this phase. In a destructor as [`take`](Self::take).
     #[inline]
     #[track_caller]
     pub fn read(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
@@ -215,7 +216,7 @@ impl<'d, T> Parts<'d, T> {
         PartRef { part, _loan: loan }
     }
 
-    /// Lends part number `part` as `how` says: its indices, until the loan is dropped.
+    /// Lends part number `part` as `how` says: its indices, until the loan is dropped. None of them where it cannot be had, and this is a destructor that must not panic.
     #[inline]
     #[track_caller]
     fn lend(
@@ -227,8 +228,11 @@ impl<'d, T> Parts<'d, T> {
         let range = self.range(part);
         let loan = self.loans.of(part);
         match how(loan, Phase::of(bee)) {
-            Ok(()) => (range, Lent(loan)),
-            Err(refused) => refuse(refused, part, bee),
+            Ok(()) => (range, Lent(Some(loan))),
+            Err(refused) => {
+                refuse(refused, part, bee);
+                (0..0, Lent(None))
+            }
         }
     }
 }
@@ -246,7 +250,7 @@ pub(super) fn count_rows(len: usize, width: usize) -> usize {
 
 #[cold]
 #[track_caller]
-fn refuse(refused: Refused, part: usize, bee: &Bee<'_>) -> ! {
+fn refuse(refused: Refused, part: usize, bee: &Bee<'_>) {
     let why = match refused {
         Refused::Written => "it is being written to",
         Refused::Read => "it is being read",
@@ -256,7 +260,7 @@ fn refuse(refused: Refused, part: usize, bee: &Bee<'_>) -> ! {
         Refused::ReadThisPhase => "it has been read since the last barrier: there has to be one between reading and writing",
         Refused::TooMany => "too many read it at once",
     };
-    panic!("member {} cannot have part {part}: {why}", bee.id())
+    bee.member.complain(format_args!("member {} cannot have part {part}: {why}", bee.id()));
 }
 
 impl<T> fmt::Debug for Parts<'_, T> {
@@ -287,13 +291,15 @@ impl Loans {
     }
 }
 
-/// Gives a part back when it is dropped.
-struct Lent<'p>(&'p Loan);
+/// Gives a part back when it is dropped, if there is one.
+struct Lent<'p>(Option<&'p Loan>);
 
 impl Drop for Lent<'_> {
     #[inline]
     fn drop(&mut self) {
-        self.0.give_back();
+        if let Some(loan) = self.0 {
+            loan.give_back();
+        }
     }
 }
 

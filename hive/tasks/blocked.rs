@@ -3,21 +3,23 @@
 #![allow(unsafe_code)]
 
 use std::ops::RangeInclusive;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, PoisonError};
 
 use super::first_panic::FirstPanic;
 use super::heap_job::HeapJob;
-use crate::crew::Task;
+use crate::crew::{AbortOnUnwind, Task, rethrow};
+use crate::sync::{Condvar, Mutex};
 
 /// Has `work` run as a task that `queue` queues, and returns when it is done.
 pub(super) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + Send) -> R {
     let mut result = None;
     let desk = Desk::new(1);
-    let job = || desk.run(|| result = Some(work()));
+    let intact = intact();
     // SAFETY: what the job borrows lives until it has run, because this thread waits for that below.
-    queue(unsafe { HeapJob::task(job) });
+    queue(unsafe { desk.task(|| result = Some(work())) });
     desk.wait();
+    intact.disarm();
     desk.close();
     result.unwrap_or_else(|| unreachable!("it has ended without a panic"))
 }
@@ -25,18 +27,27 @@ pub(super) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
 /// Has `work` run once for each of some members, as a task that `queue` queues for it, and returns when all are done.
 pub(super) fn run_each(members: RangeInclusive<u32>, queue: impl Fn(u32, Task), work: impl Fn(u32) + Sync) {
     let desk = Desk::new(members.clone().count());
-    let (at, work) = (&desk, &work);
+    let work = &work;
+    let intact = intact();
     for member in members {
-        let job = move || at.run(|| work(member));
         // SAFETY: as above.
-        queue(member, unsafe { HeapJob::task(job) });
+        queue(member, unsafe { desk.task(move || work(member)) });
     }
     desk.wait();
+    intact.disarm();
     desk.close();
 }
 
-/// Where the thread waits for its tasks.
-struct Desk {
+/// While tasks borrow from the thread that waits for them.
+fn intact() -> AbortOnUnwind {
+    AbortOnUnwind::new("in a thread that waits for its tasks")
+}
+
+/// Where the thread waits for its tasks. Shared with them, so that none is the one who may touch it last.
+#[derive(Clone)]
+struct Desk(Arc<Shared>);
+
+struct Shared {
     /// Those that have not ended.
     open: Mutex<usize>,
     done: Condvar,
@@ -45,26 +56,39 @@ struct Desk {
 
 impl Desk {
     fn new(tasks: usize) -> Self {
-        Self { open: Mutex::new(tasks), done: Condvar::new(), panic: FirstPanic::default() }
+        Self(Arc::new(Shared { open: Mutex::new(tasks), done: Condvar::new(), panic: FirstPanic::default() }))
     }
 
-    /// Runs a task, and says that it has ended.
-    fn run(&self, work: impl FnOnce()) {
+    /// One of the tasks.
+    ///
+    /// # Safety
+    /// What `work` borrows lives until `wait` has returned.
+    unsafe fn task(&self, work: impl FnOnce() + Send) -> Task {
+        let [run, end] = [self.clone(), self.clone()];
+        // SAFETY: the caller's promise; nothing of `work` is left when the task is counted off.
+        unsafe { HeapJob::task(move || run.run(work), move || end.end()) }
+    }
+
+    /// Runs a task's work.
+    fn run(self, work: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            self.panic.keep(panic);
+            self.0.panic.keep(panic);
         }
-        // Under the lock to the end: the desk goes as soon as the other thread has it.
-        let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+    }
+
+    /// Counts a task off.
+    fn end(self) {
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
         *open -= 1;
         if *open == 0 {
-            self.done.notify_one();
+            self.0.done.notify_one();
         }
     }
 
     /// Waits until all have ended.
     fn wait(&self) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        drop(self.done.wait_while(open, |open| *open > 0).unwrap_or_else(PoisonError::into_inner));
+        let open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.0.done.wait_while(open, |open| *open > 0).unwrap_or_else(PoisonError::into_inner));
     }
 
     /// Ends, all tasks having ended.
@@ -72,8 +96,8 @@ impl Desk {
     /// # Panics
     /// With the first panic.
     fn close(self) {
-        if let Some(panic) = self.panic.into_inner() {
-            resume_unwind(panic);
+        if let Some(panic) = self.0.panic.take() {
+            rethrow(panic);
         }
     }
 }

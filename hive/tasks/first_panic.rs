@@ -1,8 +1,9 @@
 //! Of several tasks that panic the first counts.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::PoisonError;
 
 use crate::crew::{Payload, drop_quietly};
+use crate::sync::Mutex;
 
 /// The first panic of those who share this.
 #[derive(Default)]
@@ -18,6 +19,11 @@ impl FirstPanic {
             drop(first);
             drop_quietly(panic);
         }
+    }
+
+    /// The panic that was kept, if there is one, taken out.
+    pub(super) fn take(&self) -> Option<Payload> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     pub(super) fn into_inner(self) -> Option<Payload> {

@@ -1,23 +1,29 @@
 //! What a program calls to run tasks on a hive.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use super::heap_job::HeapJob;
+use super::heap_job::{HeapJob, is_large};
 use super::pointer::Pointer;
 use super::scope::{Scope, scope};
 use super::{blocked, current, join, place};
 use crate::crew::Task;
 use crate::frame;
 use crate::hive::Hive;
+use crate::quiet::Quiet;
+use crate::results;
 
 impl Hive {
     /// Runs two closures, perhaps at the same time, and returns what both return.
     ///
-    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. Recursion is
-    /// what this is made for: a join that nobody helps with costs a few nanoseconds.
+    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. It is offered as soon as somebody
+    /// is idle, and by a thread from outside in any case; so two long closures run at the same time where there is somebody to help. Recursion is what this is made
+    /// for: a join that nobody helps with costs a few nanoseconds.
     ///
-    /// A thread from outside whose place is taken, because a region or another thread's tasks are on, waits while a bee runs both;
-    /// inside a region or a task of another hive it runs one after the other instead, so that no two hives wait for each other.
+    /// That both run at the same time is not promised: everybody else may be busy. A bee counts as busy for some microseconds after it has ended something.
+    ///
+    /// A thread from outside whose place is taken, because a region or another thread's tasks are on, waits while a bee
+    /// runs both, hired if there is none; inside a region or a task of another hive it runs one after the other
+    /// instead, so that no two hives wait for each other.
     ///
     /// ```
     /// fn sum(data: &[u64]) -> u64 {
@@ -35,7 +41,8 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If one of the closures does, with that panic, after the other has ended. If both do, with that of `a`.
+    /// If one of the closures does, with that panic, after the other has ended. If both do, with that of `a`. And if a
+    /// bee is to run them, there is none, and the system makes no thread for one: neither has run then.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -44,14 +51,14 @@ impl Hive {
         RA: Send,
         RB: Send,
     {
-        current::with(&self.colony.crew, |hand| match hand {
+        frame::with_innermost_hand(&self.colony.crew, |hand| match hand {
             Some(hand) => join::join(hand, a, b),
-            None => self.join_from_outside(a, b),
+            None => self.join_from_elsewhere(a, b),
         })
     }
 
     #[cold]
-    fn join_from_outside<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    fn join_from_elsewhere<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
         B: FnOnce() -> RB + Send,
@@ -59,14 +66,15 @@ impl Hive {
         RB: Send,
     {
         place::run(&self.colony, |hand| match hand {
-            Some(hand) => join::join(hand, a, b),
+            Some(hand) => join::join_from_outside(hand, a, b),
             None => join::in_order(a, b),
         })
     }
 
     /// Runs `body`, which may spawn tasks that borrow from outside, and returns when it and all tasks have ended.
     ///
-    /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does, while it waits.
+    /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does,
+    /// hired if there is none, while it waits.
     ///
     /// ```
     /// let mut halves = [1, 2];
@@ -79,28 +87,40 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `body` or a task does, with that panic, after all have ended. That of `body` goes before, then the first.
+    /// If `body` or a task does, with that panic, after all have ended. That of `body` goes before, then the first. And
+    /// if a bee is to run `body`, there is none, and the system makes no thread for one.
     pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
         place::run(&self.colony, |hand| scope(hand, body))
     }
 
-    /// Runs `work` as a member of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at once, and returns what it returns: on the calling
-    /// thread, if that is a bee or can take the queen's place; else on a bee, while it waits. In the queen's place a region that `work` starts is a real one, too.
+    /// Runs `work` as a member of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at
+    /// once, and returns what it returns: on the calling thread, if that is a bee or can take the queen's place; else
+    /// on a bee, hired if there is none, while it waits. In the queen's place a region that `work` starts is a real
+    /// one, too.
     ///
     /// ```
     /// assert_eq!(hive::install(|| hive::join(|| 1, || 2)), (1, 2));
     /// ```
     ///
     /// # Panics
-    /// If `work` does, with that panic.
+    /// If `work` does, with that panic. And if a bee is to run it, there is none, and the system makes no thread for
+    /// one.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
+        if is_large(&work) {
+            self.run_installed(Box::new(work) as Box<dyn FnOnce() -> R + Send + '_>)
+        } else {
+            self.run_installed(work)
+        }
+    }
+
+    fn run_installed<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         place::run(&self.colony, |_| work())
     }
 
     /// Queues a task that some bee runs at some time. Nobody waits for it, but dropping the hive does.
     ///
     /// Spawned by a member, it goes to that member's own queue, where others may steal it. In a hive that is the queen alone one bee is called for it, hired if need be,
-    /// and parks again.
+    /// and parks again; also where the hive [may have no other member](crate::Builder::max_bees).
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -109,15 +129,21 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If the hive has no bee and the system makes no more threads, or in a forked child. A panic of the task goes to the
-    /// [`panic_handler`](crate::Builder::panic_handler).
+    /// If the hive has no bee and the system makes no thread for one, or in a forked child; nothing is queued then, and
+    /// the next `spawn` tries again. A panic of the task goes to the [`panic_handler`](crate::Builder::panic_handler).
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
+        if is_large(&task) { self.queue(Box::new(task) as Box<dyn FnOnce() + Send>) } else { self.queue(task) }
+    }
+
+    fn queue(&self, task: impl FnOnce() + Send + 'static) {
+        let task = Quiet::new(task);
         self.colony.have_a_bee();
         let crew = &self.colony.crew;
-        let task = self.detached(task);
-        current::with(crew, |hand| match hand {
-            Some(hand) => hand.push(task),
-            None => crew.inject(task),
+        let task = self.detached(task.into_inner());
+        frame::with_hand(crew, |hand| match hand {
+            Some(hand) if hand.id() > 0 || crew.bees() > 1 => hand.push(task),
+            // A queen alone may be about to wait for something else, so a bee is called.
+            _ => crew.inject(task),
         });
     }
 
@@ -135,10 +161,14 @@ impl Hive {
     /// If there is no such bee: 0 is the queen, who is not always there, and those from [`bees`](Self::bees) on may not have been hired yet. As
     /// [`spawn`](Self::spawn) otherwise.
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
-        let crew = &self.colony.crew;
+        if is_large(&task) { self.queue_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>) } else { self.queue_on(bee, task) }
+    }
+
+    fn queue_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
+        let (crew, task) = (&self.colony.crew, Quiet::new(task));
         self.colony.assert_has_threads();
         assert!(bee > 0 && crew.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
-        let task = self.detached(task);
+        let task = self.detached(task.into_inner());
         crew.send(bee as u32, task);
     }
 
@@ -155,24 +185,32 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee, or by a member of a region, of whatever hive: the bee
-    /// that it waits for may be waiting for its caller, at a barrier. There, [`spawn_on`](Self::spawn_on) each bee.
+    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee or by a member of a region, of whatever hive, or in a task or a
+    /// join of another hive: the bee that it waits for may be waiting for its caller. There, [`spawn_on`](Self::spawn_on) each bee.
+    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+        let work = Quiet::new(work);
         self.colony.assert_has_threads();
+        let crew = &self.colony.crew;
         assert!(
-            !current::is_bee() && !frame::is_in_a_team(),
+            !frame::is_bee() && !frame::is_waited_for_elsewhere(crew),
             "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; spawn_on each bee instead"
         );
-        let crew = &self.colony.crew;
-        let results: Vec<_> = (1..self.bees()).map(|_| Mutex::new(None)).collect();
-        let put = |bee: u32| *results[bee as usize - 1].lock().unwrap_or_else(PoisonError::into_inner) = Some(work(bee as usize));
-        let bees = 1..=results.len() as u32;
-        current::with(crew, |hand| match hand {
-            Some(_) => scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)))),
-            None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
-        });
-        let results = results.into_iter().map(|result| result.into_inner().unwrap_or_else(PoisonError::into_inner));
-        results.map(|result| result.unwrap_or_else(|| unreachable!("every bee has run it"))).collect()
+        let count = self.bees() - 1;
+        results::collect(count, |inbox| {
+            let put = |bee: u32| {
+                let bee = bee as usize;
+                // SAFETY: each bee runs this once, and the calling thread waits for all of them below.
+                unsafe { inbox.put_with(bee - 1, count, || work(bee)) };
+            };
+            let (bees, put) = (1..=count as u32, &put);
+            frame::with_hand(crew, |hand| match hand {
+                Some(here) => current::within(here, || {
+                    scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee))));
+                }),
+                None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
+            });
+        })
     }
 
     /// A task that nobody waits for.
@@ -185,6 +223,6 @@ impl Hive {
             colony.config.handlers.watch(task);
         };
         // SAFETY: the task borrows nothing that ends.
-        unsafe { HeapJob::task(work) }
+        unsafe { HeapJob::task(work, || ()) }
     }
 }

@@ -1,15 +1,16 @@
 //! Two closures, perhaps at once.
 //!
-//! The second one is kept where only this member sees it, and is shared when somebody has nothing to do: the oldest first, which is the largest in a recursion. As
-//! long as enough are kept, further joins just call their closures: a join that nobody helps with costs little more than the calls. The idea of
-//! not sharing what nobody asks for is that of lazy task creation; chili has it with a heartbeat in place of the counts.
+//! The second one is kept where only this member sees it. Each join that begins looks whether somebody has nothing to do, and then shares as many of those kept as there
+//! are such members: the oldest first, which are the largest in a recursion. As long as enough are kept, further joins just call their closures: a join that nobody helps
+//! with costs little more than the calls. The idea of not sharing what nobody asks for is that of lazy task creation; chili has it with a heartbeat in place of the counts.
 
 #![allow(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::stack_job::StackJob;
-use crate::crew::{Hand, go_on, quietly};
+use crate::crew::{AbortOnUnwind, Hand, go_on, quietly};
+use crate::quiet::Quiet;
 
 /// Runs both, at least one of them on the calling thread.
 #[inline]
@@ -19,14 +20,24 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    hand.share();
     // Not in one function: deep in a recursion, all that the other way needs would be in each frame.
-    if hand.has_kept_enough() { in_order(a, b) } else { keeping(hand, a, b) }
+    if hand.has_room() { keeping(hand, a, b, |hand| hand.share()) } else { in_order(a, b) }
 }
 
-/// Keeps the second to be shared while the first runs.
+/// The same for a thread that has only just become a member. Bees that have just ended something count among the idle a moment later, when nothing may be left but to
+/// wait for the first closure: so the second is there for them at once.
+pub(super) fn join_from_outside<A, B, RA, RB>(hand: &Hand<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    if hand.has_room() || hand.share_at_once() { keeping(hand, a, b, |hand| hand.share_at_once()) } else { in_order(a, b) }
+}
+
+/// Keeps the second, or shares it, while the first runs.
 #[inline(never)]
-fn keeping<A, B, RA, RB>(hand: &Hand<'_>, a: A, b: B) -> (RA, RB)
+fn keeping<A, B, RA, RB>(hand: &Hand<'_>, a: A, b: B, share: impl FnOnce(&Hand<'_>) -> bool) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -34,16 +45,21 @@ where
 {
     let job = StackJob::new(hand, b);
     // SAFETY: the job stays here, in no closure either, until it is taken back or its latch is set, both below, also when `a` panics.
-    let number = hand.keep(unsafe { job.task() });
+    let task = unsafe { job.task() };
+    let number = hand.keep(task);
+    share(hand);
+    let intact = AbortOnUnwind::new("in a join");
     hand.enter();
     let a = catch_unwind(AssertUnwindSafe(a));
-    let b = if hand.take_back(number) {
+    let b = if hand.take_back(number) || hand.take_back_or_work(&task, job.latch()) {
+        // The first has taken its time, and so may the second.
+        hand.share();
         catch_unwind(AssertUnwindSafe(job.into_work()))
     } else {
-        hand.work_until(job.latch());
         job.into_result()
     };
     hand.leave();
+    intact.disarm();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => go_on(panic, other),
@@ -65,7 +81,8 @@ pub(super) fn in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B)
         }
     }
     let mut second = Second(Some(b));
-    let a = a();
+    let a = Quiet::new(a());
     let b = second.0.take().unwrap_or_else(|| unreachable!("taken once"));
-    (a, b())
+    let b = b();
+    (a.into_inner(), b)
 }

@@ -11,7 +11,8 @@ mod pointer;
 mod scope;
 mod stack_job;
 
+pub(crate) use current::within;
 pub use current::{current, yield_now};
-pub(crate) use current::{is_anywhere, within};
+pub(crate) use heap_job::is_large;
 pub(crate) use place::with_turn;
 pub use scope::Scope;

@@ -8,11 +8,11 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::current;
 use super::first_panic::FirstPanic;
-use super::heap_job::HeapJob;
+use super::heap_job::{HeapJob, is_large};
 use super::pointer::Pointer;
-use crate::crew::{Crew, Hand, Latch, Task, go_on};
+use crate::crew::{AbortOnUnwind, Crew, Hand, Latch, Task, go_on};
+use crate::frame;
 
 /// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::Hive::scope).
 pub struct Scope<'scope> {
@@ -47,11 +47,14 @@ pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope
         panic: FirstPanic::default(),
         borrows: PhantomData,
     };
+    let intact = AbortOnUnwind::new("in a scope");
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    scope.end(BODY - scope.spawned.take());
+    // SAFETY: the body has ended, and what it has spawned is counted from here on.
+    unsafe { Scope::end(&raw const scope, BODY - scope.spawned.take()) };
     if let Some(hand) = hand {
         hand.work_until(&scope.latch);
     }
+    intact.disarm();
     match (result, scope.panic.into_inner()) {
         (Ok(result), None) => result,
         // The body's own goes before: it was what the caller wrote first.
@@ -65,8 +68,12 @@ impl<'scope> Scope<'scope> {
     ///
     /// If it panics, the scope ends with that panic when all tasks have ended; of several the first counts.
     pub fn spawn(&self, task: impl FnOnce(&Self) + Send + 'scope) {
+        if is_large(&task) { self.queue(Box::new(task) as Box<dyn FnOnce(&Self) + Send + 'scope>) } else { self.queue(task) }
+    }
+
+    fn queue(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         let Some(crew) = self.crew() else { return self.run(task) };
-        current::with(crew, |hand| {
+        frame::with_hand(crew, |hand| {
             self.count(hand);
             let task = self.prepare(task);
             match hand {
@@ -101,15 +108,13 @@ impl<'scope> Scope<'scope> {
     }
 
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        let scope = Pointer(std::ptr::from_ref(self));
-        let work = move || {
-            // SAFETY: the scope waits for this task, which is counted until `end`.
-            let scope = unsafe { scope.get() };
-            scope.run(task);
-            scope.end(1);
-        };
+        let [scope, ended] = [Pointer(std::ptr::from_ref(self)); 2];
+        // SAFETY: the scope waits for this task, which is counted until it has ended.
+        let work = move || unsafe { scope.get() }.run(task);
+        // SAFETY: as above.
+        let end = move || unsafe { Self::end(ended.raw(), 1) };
         // SAFETY: what the task borrows outlives the scope, which waits for it.
-        unsafe { HeapJob::task(work) }
+        unsafe { HeapJob::task(work, end) }
     }
 
     fn run(&self, task: impl FnOnce(&Self)) {
@@ -118,15 +123,22 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// So many of what is counted have ended.
-    fn end(&self, count: usize) {
-        let (crew, owner, latch) = (self.crew, self.owner, &raw const self.latch);
+    /// So many of what is counted in a scope have ended.
+    ///
+    /// Takes its address: as soon as they are counted off, others may end the scope, while this still runs.
+    ///
+    /// # Safety
+    /// They are counted, each once.
+    unsafe fn end(scope: *const Self, count: usize) {
+        // SAFETY: the scope waits for what is counted.
+        let scope = unsafe { &*scope };
+        let (crew, owner, latch) = (scope.crew, scope.owner, &raw const scope.latch);
         // AcqRel: who ends last has seen what all others did, and hands it on by the latch.
-        let is_last = self.open.fetch_sub(count, Ordering::AcqRel) == count;
+        let is_last = scope.open.fetch_sub(count, Ordering::AcqRel) == count;
         if let Some(crew) = crew.filter(|_| is_last) {
             // SAFETY: the crew outlives its members, of which the calling thread is one.
             let crew = unsafe { &*crew };
-            // SAFETY: this is the last; the scope is not touched from here on.
+            // SAFETY: this is the last, so the scope waits for the latch; it is not touched from here on.
             unsafe { crew.set_latch(latch, owner) };
         }
     }

@@ -160,14 +160,15 @@ mod linux {
 #[cfg(all(not(any(target_os = "linux", target_os = "android")), feature = "hwloc"))]
 mod elsewhere {
     use std::io;
-    use std::sync::OnceLock;
 
     use hwlocality::Topology;
     use hwlocality::cpu::binding::CpuBindingFlags;
     use hwlocality::cpu::cpuset::CpuSet;
 
+    use super::super::hwloc::ReadTopology;
     use super::super::mask::CpuMask;
     use super::CallError;
+    use crate::process::ProcessCell;
 
     /// Not to be had portably.
     pub(crate) fn current_cpu() -> Option<usize> {
@@ -193,8 +194,8 @@ mod elsewhere {
 
     /// Binding needs a topology; this one lives as long as the process.
     fn topology(call: &'static str) -> Result<&'static Topology, CallError> {
-        static TOPOLOGY: OnceLock<Option<Topology>> = OnceLock::new();
-        let topology = TOPOLOGY.get_or_init(|| Topology::new().ok()).as_ref();
+        static TOPOLOGY: ProcessCell<Option<ReadTopology>> = ProcessCell::new();
+        let topology = TOPOLOGY.get_or_make(|| ReadTopology::new().ok()).as_deref();
         topology.ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
     }
 }

@@ -1,30 +1,31 @@
 //! Which CPUs the living hives of this process are pinned to.
 
 use std::collections::BTreeMap;
-use std::process;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::mask::CpuMask;
+use crate::fork;
+use crate::process::ProcessLock;
 
 /// The CPUs that living hives of this process are pinned to, so that two of them do not choose the same ones by default.
-static CLAIMS: Mutex<Claims> = Mutex::new(Claims { process: 0, hives: BTreeMap::new() });
+static CLAIMS: ProcessLock<Claims> = ProcessLock::new(Claims { generation: 0, hives: BTreeMap::new() });
 
 struct Claims {
     /// A child after fork has the parent's claims in its memory, and none of its hives.
-    process: u32,
+    generation: u32,
     /// How many hives have claimed a CPU: lists may overlap.
     hives: BTreeMap<usize, usize>,
 }
 
 impl Claims {
-    fn lock() -> MutexGuard<'static, Claims> {
-        // Nothing that can panic runs between two changes that belong together.
-        let mut claims = CLAIMS.lock().unwrap_or_else(PoisonError::into_inner);
-        let process = process::id();
-        if claims.process != process {
-            *claims = Claims { process, hives: BTreeMap::new() };
-        }
-        claims
+    /// Calls `use_them` with this process's. Nothing that can panic runs between two changes that belong together.
+    fn with<R>(use_them: impl FnOnce(&mut Self) -> R) -> R {
+        CLAIMS.with(|claims| {
+            let generation = fork::generation();
+            if claims.generation != generation {
+                *claims = Self { generation, hives: BTreeMap::new() };
+            }
+            use_them(claims)
+        })
     }
 
     fn taken(&self) -> CpuMask {
@@ -47,28 +48,20 @@ impl Claims {
     }
 }
 
-/// The lock on the claims, for a thread that is about to fork.
-pub(crate) struct ClaimsLock {
-    _claims: MutexGuard<'static, Claims>,
-}
-
-pub(crate) fn lock_claims() -> ClaimsLock {
-    ClaimsLock { _claims: Claims::lock() }
-}
-
 /// Claims CPUs for a hive. `choose` gets what other hives have, and says what this one takes; no other hive chooses meanwhile.
 pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-    let mut claims = Claims::lock();
-    let (cpus, chosen) = choose(&claims.taken());
-    claims.add(&cpus);
-    (Claim { process: claims.process, cpus }, chosen)
+    Claims::with(|claims| {
+        let (cpus, chosen) = choose(&claims.taken());
+        claims.add(&cpus);
+        (Claim { generation: claims.generation, cpus }, chosen)
+    })
 }
 
 /// What a hive has claimed; dropping it gives the CPUs back.
 #[must_use = "the CPUs are given back when this is dropped"]
 #[derive(Debug)]
 pub(crate) struct Claim {
-    process: u32,
+    generation: u32,
     cpus: CpuMask,
 }
 
@@ -76,22 +69,24 @@ impl Claim {
     /// Claims more CPUs, for members that the hive has grown by: those that no other hive has. Says which of the CPUs asked for
     /// the hive has now.
     pub(crate) fn extend(&mut self, cpus: &CpuMask) -> CpuMask {
-        let mut claims = Claims::lock();
-        if claims.process == self.process {
-            let free = cpus.difference(&claims.taken());
-            claims.add(&free);
-            self.cpus = self.cpus.union(&free);
-        }
+        Claims::with(|claims| {
+            if claims.generation == self.generation {
+                let free = cpus.difference(&claims.taken());
+                claims.add(&free);
+                self.cpus = self.cpus.union(&free);
+            }
+        });
         cpus.intersection(&self.cpus)
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        let mut claims = Claims::lock();
-        if claims.process == self.process {
-            claims.release(&self.cpus);
-        }
+        Claims::with(|claims| {
+            if claims.generation == self.generation {
+                claims.release(&self.cpus);
+            }
+        });
     }
 }
 
@@ -105,7 +100,7 @@ mod tests {
     }
 
     fn taken(among: &CpuMask) -> CpuMask {
-        Claims::lock().taken().intersection(among)
+        Claims::with(|claims| claims.taken()).intersection(among)
     }
 
     #[test]
@@ -139,7 +134,7 @@ mod tests {
         let all = mask("42000-42009");
         let (_own, ()) = claim(|_| (mask("42000"), ()));
         // As a guard looks that a child got by fork.
-        let mut inherited = Claim { process: 0, cpus: mask("42000") };
+        let mut inherited = Claim { generation: u32::MAX, cpus: mask("42000") };
         assert_eq!(inherited.extend(&mask("42001")), CpuMask::new());
         drop(inherited);
         assert_eq!(taken(&all), mask("42000"));

@@ -1,22 +1,53 @@
 //! The machine as hwloc sees it.
 
 use std::env;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 
 use hwlocality::Topology;
 use hwlocality::bitmap::BitmapRef;
 use hwlocality::cpu::cpuset::CpuSet;
+use hwlocality::errors::RawHwlocError;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
 use super::machine::{Machine, RawCpu, Source};
 use super::mask::CpuMask;
+use crate::fork;
+
+/// hwloc's description of the machine. hwloc has a lock for the whole process where one begins and where it ends, so no thread forks meanwhile.
+pub(crate) struct ReadTopology(ManuallyDrop<Topology>);
+
+impl ReadTopology {
+    pub(crate) fn new() -> Result<Self, RawHwlocError> {
+        let builder = fork::undivided(Topology::builder);
+        // Files are read here, and no lock is held.
+        Ok(Self(ManuallyDrop::new(builder.build()?)))
+    }
+}
+
+impl Deref for ReadTopology {
+    type Target = Topology;
+
+    fn deref(&self) -> &Topology {
+        &self.0
+    }
+}
+
+#[expect(unsafe_code, reason = "drops what is dropped by hand")]
+impl Drop for ReadTopology {
+    fn drop(&mut self) {
+        // SAFETY: this is the end of it.
+        fork::undivided(|| unsafe { ManuallyDrop::drop(&mut self.0) });
+    }
+}
 
 /// The variables by which a user makes hwloc describe another machine.
 const DESCRIPTIONS: [&str; 2] = ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC"];
 
 /// The machine within the allowed CPUs, and warnings; or why there is none.
 pub(super) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
-    let topology = Topology::new().map_err(|error| format!("hwloc could not read the machine{}: {error}", described()))?;
+    let topology = ReadTopology::new().map_err(|error| format!("hwloc could not read the machine{}: {error}", described()))?;
     let mut warnings = Vec::new();
     let foreign = !topology.is_this_system();
     if foreign {

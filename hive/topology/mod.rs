@@ -21,10 +21,8 @@ mod quota;
 
 pub(crate) use binding::{Asked, Binding, Contradiction};
 pub(crate) use claims::{Claim, claim};
-#[cfg(unix)]
-pub(crate) use claims::{ClaimsLock, lock_claims};
 #[cfg(feature = "hwloc")]
-pub(crate) use hwloc::nearest_node;
+pub(crate) use hwloc::{ReadTopology, nearest_node};
 pub(crate) use listed::Sharing;
 #[cfg(test)]
 pub(crate) use machine::RawCpu;

@@ -4,37 +4,34 @@ use std::collections::BTreeSet;
 use std::io::{Write, stderr};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf, absolute};
-use std::sync::{Mutex, MutexGuard, Once, PoisonError, Weak};
+use std::sync::Weak;
 
 use super::log::now;
 use crate::colony::Colony;
+use crate::process::ProcessLock;
 
-static FILES: Mutex<Files> = Mutex::new(Files { names: BTreeSet::new(), hives: Vec::new() });
+static FILES: ProcessLock<Files> = ProcessLock::new(Files { names: BTreeSet::new(), hives: Vec::new(), is_awaited: false });
 
 /// What is kept of traced hives.
-pub(crate) struct Files {
+struct Files {
     /// Taken, for good: a second hive must not write over what the first has left.
     names: BTreeSet<PathBuf>,
     hives: Vec<Weak<Colony>>,
-}
-
-/// The lock on that.
-pub(crate) type Lock = MutexGuard<'static, Files>;
-
-pub(crate) fn lock() -> Lock {
-    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Whether the end of the process has a handler that has those write.
+    is_awaited: bool,
 }
 
 /// The name of a file for one hive. It stays the same when the process changes its directory.
 pub(super) fn claim(wanted: &Path) -> PathBuf {
     let wanted = absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
-    let names = &mut lock().names;
-    // The clock begins under the lock, and not while another thread forks.
-    now();
-    let free = (1..).map(|number| numbered(&wanted, number)).find(|name| !names.contains(name));
-    let free = free.unwrap_or_else(|| unreachable!("numbers do not end"));
-    names.insert(free.clone());
-    free
+    FILES.with(|Files { names, .. }| {
+        // The clock begins here, and not while another thread forks.
+        now();
+        let free = (1..).map(|number| numbered(&wanted, number)).find(|name| !names.contains(name));
+        let free = free.unwrap_or_else(|| unreachable!("numbers do not end"));
+        names.insert(free.clone());
+        free
+    })
 }
 
 /// The name that the hive of this number gets, from 1, of those that want the same.
@@ -53,24 +50,23 @@ pub(super) fn write_at_exit(colony: Weak<Colony>) {
     extern "C" fn write_all() {
         // Unwinding must not leave a C function; the message of the panic has been printed.
         let _ = catch_unwind(|| {
-            let hives = std::mem::take(&mut lock().hives);
+            let hives = FILES.with(|files| std::mem::take(&mut files.hives));
             hives.iter().filter_map(Weak::upgrade).for_each(|colony| colony.finish_trace());
         });
     }
 
-    static REGISTERED: Once = Once::new();
-    let hives = &mut lock().hives;
-    REGISTERED.call_once(|| {
+    let status = FILES.with(|files| {
+        files.hives.retain(|hive| hive.strong_count() > 0);
+        files.hives.push(colony);
         #[expect(unsafe_code, reason = "atexit takes a C function")]
         // SAFETY: the function does not unwind, and needs nothing that ends before it is called.
-        let status = unsafe { libc::atexit(write_all) };
-        if status != 0 {
-            // Not `eprintln`, which panics where nobody listens.
-            let _ = writeln!(stderr(), "hive: no room for another exit handler; only hives that are dropped write their traces");
-        }
+        let register = || unsafe { libc::atexit(write_all) };
+        if std::mem::replace(&mut files.is_awaited, true) { 0 } else { register() }
     });
-    hives.retain(|hive| hive.strong_count() > 0);
-    hives.push(colony);
+    if status != 0 {
+        // Not `eprintln`, which panics where nobody listens.
+        let _ = writeln!(stderr(), "hive: no room for another exit handler; only hives that are dropped write their traces");
+    }
 }
 
 #[cfg(test)]

@@ -111,6 +111,7 @@ impl Log {
 /// Nanoseconds since the first log of the process was asked, by the system's monotonic clock: the same on all CPUs, steady, and safe to ask. (The
 /// processor's own counter would take half as long, and would have to be compared with this one on each machine.)
 pub(crate) fn now() -> u64 {
+    // In hives it has been filled by `files.rs`, while no thread forked.
     static START: OnceLock<Instant> = OnceLock::new();
     START.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }

@@ -6,7 +6,6 @@ mod files;
 mod log;
 
 pub(crate) use event::Event;
-pub(crate) use files::{Lock, lock};
 pub(crate) use log::{Log, MOST as MOST_ENTRIES};
 
 use std::fs::File;

@@ -61,8 +61,11 @@ fn live(index: usize) {
 
 /// Gives up the calling thread's share in `pool`, if it has one.
 pub(super) fn give_up_share(pool: &Arc<ThreadPool>) {
-    let share = SHARE.take();
-    if !share.as_ref().is_some_and(|share| Arc::ptr_eq(share, pool)) {
-        SHARE.set(share);
-    }
+    // A thread that is ending has none any more.
+    let _ = SHARE.try_with(|kept| {
+        let share = kept.take();
+        if !share.as_ref().is_some_and(|share| Arc::ptr_eq(share, pool)) {
+            kept.set(share);
+        }
+    });
 }

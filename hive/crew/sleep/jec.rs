@@ -16,41 +16,48 @@ impl Jec {
 
 impl Protocol for Jec {
     fn search(&self, _me: u32) {
+        // Step: inactive
         self.counters.add_inactive();
     }
 
     /// The last who searches looks whether more has been posted than it takes: those who posted took its search for enough, and nobody else is left to
     /// find out.
     fn find(&self, _me: u32) -> bool {
+        // Step: inactive
         let left = self.counters.remove_inactive();
         left.sleeping() > 0 && left.searching() == 0
     }
 
     /// Makes the count of events even, and remembers it as it is then: were it what it was before, the member would take its own step for an event.
     fn announce(&self, _me: u32) -> Option<Announced> {
+        // Step: event
         Some(Announced(self.counters.count_event(false).events()))
     }
 
     fn fall_asleep(&self, announced: Announced) -> bool {
+        // Step: sleeping
         self.counters.add_sleeper(announced.0)
     }
 
     fn rise(&self, _member: u32) {
+        // Step: sleeping
         self.counters.remove_sleeper();
     }
 
     fn park(&self, _member: u32) {
+        // Step: inactive, sleeping
         self.counters.remove_inactive_sleeper();
     }
 
     /// None are to be told while there are enough who search.
     fn post(&self, jobs: u32) -> u32 {
+        // Step: event
         let now = self.counters.count_event(true);
         jobs.saturating_sub(now.searching()).min(now.sleeping())
     }
 
     #[inline(always)]
-    fn is_anybody_inactive(&self) -> bool {
-        self.counters.read().inactive() > 0
+    fn inactive(&self) -> u32 {
+        self.counters.read().inactive()
     }
 }

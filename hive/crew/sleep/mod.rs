@@ -42,8 +42,8 @@ trait Protocol {
     /// `me` has nothing to do, and searches.
     fn search(&self, me: u32);
 
-    /// It has looked in vain where it is at home, and is about to look into the others' queues.
-    fn steal(&self, _me: u32) {}
+    /// It has looked in vain where it is at home and where it was `told` to, and is about to look into the others' queues.
+    fn steal(&self, _me: u32, _told: Option<Reason>) {}
 
     /// It has work, or goes away. Whether somebody may have relied on it for more work than it has taken.
     fn find(&self, me: u32) -> bool;
@@ -78,13 +78,13 @@ trait Protocol {
         Told::ToBeWoken
     }
 
-    /// What `me` has been told, once.
+    /// What `me` has been told. It stays so until `steal` or `find`: who finds something else meanwhile passes it on.
     fn told(&self, _me: u32) -> Option<Reason> {
         None
     }
 
-    /// Whether somebody would like to have work, asleep or not. A hint.
-    fn is_anybody_inactive(&self) -> bool;
+    /// How many would like to have work, asleep or not. A hint.
+    fn inactive(&self) -> u32;
 }
 
 /// The protocol of a crew.
@@ -139,8 +139,8 @@ impl Sleep {
         each!(&self.0, protocol => protocol.search(me), ());
     }
 
-    pub(super) fn steal(&self, me: u32) {
-        each!(&self.0, protocol => protocol.steal(me), ());
+    pub(super) fn steal(&self, me: u32, told: Option<Reason>) {
+        each!(&self.0, protocol => protocol.steal(me, told), ());
     }
 
     pub(super) fn find(&self, me: u32) -> bool {
@@ -184,7 +184,12 @@ impl Sleep {
     }
 
     #[inline(always)]
+    pub(super) fn inactive(&self) -> u32 {
+        each!(&self.0, protocol => protocol.inactive(), 0)
+    }
+
+    #[inline(always)]
     pub(super) fn is_anybody_inactive(&self) -> bool {
-        each!(&self.0, protocol => protocol.is_anybody_inactive(), false)
+        self.inactive() > 0
     }
 }

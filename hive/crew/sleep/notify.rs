@@ -8,7 +8,8 @@
 //!     │ └────────┘ │ mail           │ │ mail, work        │ mail, work: and woken
 //!     │ has work   └────────────┐   │ └───┐   ┌───────────┘
 //!     │                         ▼   │     ▼   ▼
-//!     └─────────────────────── NOTIFIED, and why ──► IDLE: looks there first
+//!     └─────────────────────── NOTIFIED, and why ──► found something: WORKING
+//!                                                    nothing at home or there: STEALING
 //! ```
 //!
 //! A member that has not got round to counting itself among the searching is WORKING still: whatever it is told of it finds by itself.
@@ -37,6 +38,14 @@ fn is_open(word: u32) -> bool {
     matches!(word, STEALING | SLEEPING)
 }
 
+/// The word of one who has been told.
+fn notified(reason: Reason) -> u32 {
+    match reason {
+        Reason::Mail => NOTIFIED_OF_MAIL,
+        Reason::WorkAt(other) => NOTIFIED_OF_WORK + other,
+    }
+}
+
 impl Notify {
     pub(super) fn new(members: u32) -> Self {
         let words = (0..members).map(|_| CachePadded::new(AtomicU32::new(WORKING))).collect();
@@ -59,6 +68,7 @@ impl Notify {
         // Relaxed: the fences of whoever posts and whoever sleeps order what must not be missed.
         let before = self.words[me as usize].swap(to, Ordering::Relaxed);
         if is_open(before) {
+            // Step: count off
             self.count_off();
         }
         before
@@ -66,6 +76,7 @@ impl Notify {
 
     fn count_off(&self) {
         // Relaxed: a count; whoever reads a stale one finds out by the words.
+        // Step: open
         let before = self.open.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "one fewer open than none");
     }
@@ -73,15 +84,21 @@ impl Notify {
 
 impl Protocol for Notify {
     fn search(&self, me: u32) {
+        // Step: idle
         self.change(me, WORKING, IDLE);
     }
 
-    fn steal(&self, me: u32) {
-        if self.word(me) == IDLE {
+    /// What it was told of is not there any more. What it has been told since stays.
+    fn steal(&self, me: u32, told: Option<Reason>) {
+        let looked = told.map_or(IDLE, notified);
+        if self.word(me) == looked {
             // Before the change, so that the count is never too low.
             // Relaxed: as in `count_off`.
+            // Step: open
             self.open.fetch_add(1, Ordering::Relaxed);
-            if !self.change(me, IDLE, STEALING) {
+            // Step: stealing
+            if !self.change(me, looked, STEALING) {
+                // Step: count off
                 self.count_off();
             }
         }
@@ -90,47 +107,52 @@ impl Protocol for Notify {
     /// Whoever told it may have meant other work than what it has found; and others may have told it nothing because it had been told already.
     fn find(&self, me: u32) -> bool {
         // Only a member itself leaves WORKING.
-        self.close(me, WORKING) != IDLE && self.is_anybody_inactive()
+        // Step: close
+        // Step: anybody open
+        self.close(me, WORKING) != IDLE && self.inactive() > 0
     }
 
     fn announce(&self, me: u32) -> Option<Announced> {
-        self.steal(me);
+        // Step: steal
+        self.steal(me, None);
         Some(Announced(STEALING))
     }
 
     /// Fails if it has been told something.
     fn confirm(&self, me: u32, _announced: Announced) -> bool {
+        // Step: sleeping
         self.change(me, STEALING, SLEEPING)
     }
 
     /// If it was told, it still has to hear of it.
     fn rise(&self, member: u32) {
+        // Step: stealing
         self.change(member, SLEEPING, STEALING);
     }
 
     /// Not `park`: the one who parks may come to it late, when the member is up again and in other states.
     fn unpark(&self, me: u32) {
+        // Step: close
         self.close(me, WORKING);
     }
 
     /// One for each job, as long as there are some to tell.
     fn post(&self, jobs: u32) -> u32 {
         // Relaxed: the fence before this orders it.
+        // Step: open
         jobs.min(self.open.load(Ordering::Relaxed))
     }
 
     fn tell(&self, member: u32, reason: Reason) -> Told {
-        let notified = match reason {
-            Reason::Mail => NOTIFIED_OF_MAIL,
-            Reason::WorkAt(other) => NOTIFIED_OF_WORK + other,
-        };
         loop {
             let word = self.word(member);
             if !(is_open(word) || (word == IDLE && reason == Reason::Mail)) {
                 return Told::Busy;
             }
-            if self.change(member, word, notified) {
+            // Step: notified
+            if self.change(member, word, notified(reason)) {
                 if is_open(word) {
+                    // Step: count off
                     self.count_off();
                 }
                 return if word == SLEEPING { Told::ToBeWoken } else { Told::Heard };
@@ -138,22 +160,20 @@ impl Protocol for Notify {
         }
     }
 
+    /// Nobody else changes the word of one who has been told.
     fn told(&self, me: u32) -> Option<Reason> {
-        let word = self.word(me);
-        let reason = match word {
-            WORKING | IDLE | STEALING | SLEEPING => return None,
-            NOTIFIED_OF_MAIL => Reason::Mail,
-            _ => Reason::WorkAt(word - NOTIFIED_OF_WORK),
-        };
-        // Nobody else changes the word of one who has been told.
-        self.change(me, word, IDLE);
-        Some(reason)
+        // Step: look
+        match self.word(me) {
+            WORKING | IDLE | STEALING | SLEEPING => None,
+            NOTIFIED_OF_MAIL => Some(Reason::Mail),
+            word => Some(Reason::WorkAt(word - NOTIFIED_OF_WORK)),
+        }
     }
 
     #[inline(always)]
-    fn is_anybody_inactive(&self) -> bool {
+    fn inactive(&self) -> u32 {
         // Relaxed: a hint.
-        self.open.load(Ordering::Relaxed) > 0
+        self.open.load(Ordering::Relaxed)
     }
 }
 
@@ -164,7 +184,7 @@ mod tests {
     /// A member that has looked everywhere.
     fn stealing(notify: &Notify, member: u32) {
         notify.search(member);
-        notify.steal(member);
+        notify.steal(member, None);
     }
 
     #[test]
@@ -176,7 +196,27 @@ mod tests {
         assert_eq!(notify.tell(2, Reason::WorkAt(0)), Told::Busy);
         assert_eq!(notify.tell(1, Reason::WorkAt(0)), Told::Heard);
         assert_eq!((notify.tell(1, Reason::WorkAt(0)), notify.post(1)), (Told::Busy, 0));
-        assert_eq!((notify.told(1), notify.told(1)), (Some(Reason::WorkAt(0)), None));
+        assert_eq!(notify.told(1), Some(Reason::WorkAt(0)));
+    }
+
+    #[test]
+    fn what_one_was_told_stays_until_it_has_looked_there() {
+        let notify = Notify::new(3);
+        stealing(&notify, 1);
+        notify.tell(1, Reason::WorkAt(2));
+        notify.steal(1, None);
+        assert_eq!((notify.told(1), notify.inactive()), (Some(Reason::WorkAt(2)), 0), "it has not looked there");
+        notify.steal(1, Some(Reason::WorkAt(2)));
+        assert_eq!((notify.told(1), notify.inactive()), (None, 1), "and now it has");
+    }
+
+    #[test]
+    fn who_was_told_and_finds_something_else_is_to_pass_it_on() {
+        let notify = Notify::new(3);
+        stealing(&notify, 1);
+        stealing(&notify, 2);
+        notify.tell(1, Reason::WorkAt(0));
+        assert!(notify.find(1));
     }
 
     #[test]
@@ -186,9 +226,11 @@ mod tests {
         let announced = notify.announce(1).unwrap();
         notify.tell(1, Reason::WorkAt(0));
         assert!(!notify.confirm(1, announced));
-        assert_eq!(notify.told(1), Some(Reason::WorkAt(0)));
+        let told = notify.told(1);
+        assert_eq!(told, Some(Reason::WorkAt(0)));
+        notify.steal(1, told);
         let announced = notify.announce(1).unwrap();
-        assert!(notify.confirm(1, announced));
+        assert!(notify.confirm(1, announced), "it has looked there");
         assert_eq!(notify.tell(1, Reason::WorkAt(0)), Told::ToBeWoken);
     }
 
@@ -208,7 +250,7 @@ mod tests {
         stealing(&notify, 2);
         assert!(notify.find(1), "another one searches");
         assert!(!notify.find(2));
-        assert!(!notify.is_anybody_inactive());
+        assert_eq!(notify.inactive(), 0);
         assert_eq!(notify.tell(1, Reason::Mail), Told::Busy);
     }
 }

@@ -30,6 +30,7 @@ impl Tickle {
         // Relaxed, all: the sleepy member's own step, or that of who has parked it, and whoever reads a stale word tries once more or swaps a word in vain.
         if self.word.load(Ordering::Relaxed) & !ASLEEP == sleepy {
             let cheer_up = |word: u32| (word & !ASLEEP == sleepy).then_some(word & ASLEEP);
+            // Step: not sleepy
             let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, cheer_up);
         }
     }
@@ -43,6 +44,7 @@ impl Protocol for Tickle {
 
     /// Nobody relies on one who searches: a post wakes all sleepers.
     fn find(&self, me: u32) -> bool {
+        // Step: cheer up
         self.park(me);
         false
     }
@@ -52,6 +54,7 @@ impl Protocol for Tickle {
         let sleepy = Self::sleepy(me);
         let become_sleepy = |word: u32| (word & !ASLEEP == 0 || word & !ASLEEP == sleepy).then_some(word & ASLEEP | sleepy);
         // Relaxed: the fences of whoever posts and whoever sleeps order what must not be missed.
+        // Step: sleepy
         self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, become_sleepy).ok()?;
         Some(Announced(sleepy))
     }
@@ -60,6 +63,7 @@ impl Protocol for Tickle {
     fn confirm(&self, _me: u32, announced: Announced) -> bool {
         let join_sleepers = |word: u32| (word & !ASLEEP == announced.0).then_some(ASLEEP);
         // Relaxed: as above.
+        // Step: asleep
         self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, join_sleepers).is_ok()
     }
 
@@ -67,19 +71,22 @@ impl Protocol for Tickle {
         // Relaxed: as above.
         let before = self.inactive.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "one fewer inactive than none");
+        // Step: cheer up
         self.cheer_up(member);
     }
 
     /// Nobody is sleepy any more, and all who sleep are to be woken.
     fn post(&self, _jobs: u32) -> u32 {
         // Relaxed, both: the fence before this orders them. The look spares a busy time the swap.
+        // Step: look
+        // Step: tickle
         if self.word.load(Ordering::Relaxed) != 0 && self.word.swap(0, Ordering::Relaxed) & ASLEEP != 0 { u32::MAX } else { 0 }
     }
 
     #[inline(always)]
-    fn is_anybody_inactive(&self) -> bool {
+    fn inactive(&self) -> u32 {
         // Relaxed: a hint.
-        self.inactive.load(Ordering::Relaxed) > 0
+        self.inactive.load(Ordering::Relaxed)
     }
 }
 
