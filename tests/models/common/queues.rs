@@ -104,6 +104,10 @@ impl<T> Worker<T> {
         self.0.pop(VecDeque::pop_back)
     }
 
+    pub(crate) fn len(&self) -> usize {
+        self.0.len.load(Ordering::Acquire) as usize
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

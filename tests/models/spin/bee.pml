@@ -1,50 +1,87 @@
 /*
- * A bee's life, the same for every protocol. The protocol supplies
+ * A bee's life, the same for every protocol. The protocol supplies, by the names that they have in `sleep/mod.rs`,
  *
- *   start_searching    the bee has nothing left to run
- *   stop_searching     it has found something, or goes away; `needed`: somebody else may have relied on it
- *   announce           it may fall asleep soon, and searches once more; or it may not, now, and goes on at `search`
- *   count_asleep       it counts itself asleep; or something has been posted, and it goes on at `announce`
- *   confirm            it is ASLEEP; `needed`: something has been posted meanwhile
- *   rise               for whoever takes a bee out of ASLEEP: counts it off
- *   park               the same for the resizer, who parks it
- *   tell               for whoever has published a job for anybody: wakes somebody for it if need be
+ *   search        the bee has nothing left to run
+ *   told          `is_told`: it has been told of work in another's queue
+ *   steal         it has looked in vain where it is at home and where it was told to
+ *   find          it has found something, or goes away; `needed`: somebody else may have relied on it
+ *   announce      it may fall asleep soon, and searches once more; `won`: or it may not, now
+ *   fall_asleep   `won`: it counts itself asleep; or something has been posted
+ *   confirm       it is ASLEEP; `won`: nothing has been posted meanwhile
+ *   rise          for whoever takes a bee out of ASLEEP: counts it off
+ *   park          the same for the resizer, who parks it
+ *   unpark        it was parked where it lay, and is up
+ *   post          for whoever has published a job for anybody; `needed`: somebody is to be told, WHOM_TO_TELL: everybody
+ *   tell_of_work  tells a bee of it: `won`: it will look; `needed`: it is to be woken
+ *   tell_of_mail  tells it of what only it may run
  */
 
-/* One look, which takes what it finds. Taking is a read-modify-write. */
+/* For use in a step that looks, and takes what it finds. Taking is a read-modify-write. */
 inline look(place)
 {
-    d_step {
-        if
-        :: found == NOWHERE && queue[place] > 0 ->
-            drain(me);
-            queue[place]--;
-            found = place;
-            printf("bee %d takes from place %d\n", me, place)
-        :: else
-        fi
-    }
+    if
+    :: found == NOWHERE && queue[place] > 0 ->
+        drain(me);
+        queue[place]--;
+        found = place;
+        printf("bee %d takes from place %d\n", me, place)
+    :: else
+    fi
 }
 
-inline search_own()
+inline search_counted()
 {
-#if REGIONS > 0
-    look(START(me));
+    /* Step: search: search */
+    search();
+    counted = true
+}
+
+/* A look for a job, wherever it is. */
+inline find_job()
+{
+#ifdef SOMETIMES_ELSEWHERE
+    if
+    :: true
+    :: d_step { look(DEQUE(OTHER(me))) }
+    :: d_step { look(INJECTOR) }
+    /* Step: find: elsewhere */
+    :: d_step { look(MAILBOX(me)) }
+    fi;
 #endif
-#if BOUND > 0
-    look(MAILBOX(me));
+    if
+    /* Step: find: told */
+    :: counted && found == NOWHERE -> told()
+    :: else
+    fi;
+#if SPAWNED + BOUND > 0
+    d_step {
+        /* Step: find: own */
+        drain(me); look(DEQUE(me)); /* a pop has a fence */
+        /* Step: find: mail */
+        look(MAILBOX(me))
+    }
+#endif
+#if SPAWNED > 0
+    if
+    /* Step: find: where told */
+    :: is_told -> d_step { look(DEQUE(OTHER(me))) }
+    :: else
+    fi;
+#endif
+    /* Step: find: inbox */
+    d_step { look(INJECTOR) }
+    if
+    :: counted && found == NOWHERE ->
+        /* Step: steal: steal */
+        steal()
+    :: else
+    fi;
+    is_told = false;
+#if SPAWNED > 0
+    /* Step: steal: others */
+    d_step { look(DEQUE(OTHER(me))) }
 #endif
     skip
-}
-
-inline search_all()
-{
-#if SPAWNED > 0
-    fence(me); /* a pop has one */
-    look(DEQUE(me));
-    look(DEQUE(OTHER(me)));
-#endif
-    look(INJECTOR)
 }
 
 /* The bee has something to do, or goes away. Posters relied on it as long as it was searching: it looks whether anything is left for others. */
@@ -52,15 +89,22 @@ inline work()
 {
     if
     :: counted ->
-        stop_searching();
         counted = false;
+        /* Step: stop_searching: find */
+        find();
 #ifdef NO_WAKE_WHEN_LEAVING
         needed = false;
 #endif
         if
-        :: needed -> hand_on(me)
+        /* Step: stop_searching: pass on */
+        :: needed -> needed = false;
+            /* Step: pass_on: fence */
+            fence(me);
+            /* Step: pass_on: hand on */
+            hand_on(me)
         :: else
-        fi
+        fi;
+        forget()
     :: else
     fi
 }
@@ -68,17 +112,26 @@ inline work()
 #ifdef LATCH
 bit waits[BEES]; /* whether the bee is in the middle of a job that waits for the latch */
 #define WAITS waits[me]
+#define WAITING (waits[0] + waits[1])
 #define IS_SET (queue[WAITED_FOR] > 0)
+#ifdef LATCH_BY_MAIL
+#define SETS_LATCH(place) (place == MAILBOX(CALLED))
+#else
+#define SETS_LATCH(place) (place == DEQUE(0) || place == DEQUE(1))
+#endif
 
 inline set_latch()
 {
+    /* Step: set_latch: set */
     d_step { BUFFER_IS_FREE(me) -> publish(me, WAITED_FOR) }
+    /* Step: set_latch: fence */
     POSTER_FENCE(me);
     if
     :: waits[OTHER(me)] ->
 #ifdef LATCH_FORGETS_PARKED
         rouse(me, OTHER(me))
 #else
+        /* Step: set_latch: call */
         call(me, OTHER(me))
 #endif
     :: else
@@ -86,54 +139,61 @@ inline set_latch()
 }
 #else
 #define WAITS false
+#define WAITING 0
 #define IS_SET false
 #endif
 
 inline run_found()
 {
     if
+#ifdef LATCH_BY_MAIL
+    :: d_step { found == INJECTOR -> WAITS = true; found = NOWHERE } goto top
+#else
     :: d_step { found == INJECTOR && to_spawn > 0 && BUFFER_IS_FREE(me) -> to_spawn--; publish(me, DEQUE(me)) }
-        POSTER_FENCE(me);
-        new_job(me);
+        tell_of(me);
+        forget();
 #ifdef LATCH
-        WAITS = true;
-        found = NOWHERE;
-        goto follow
+        d_step { WAITS = true; found = NOWHERE }
+        goto top
+#endif
 #endif
     :: else
     fi;
     if
-    :: d_step { found == long_one -> long_one = NOWHERE }
-        left == 1
+    :: d_step { IS_LONG(found) && ! is_long_one_run -> is_long_one_run = true }
+        left == 1 + WAITING
     :: else
     fi;
 #ifdef LATCH
     if
-    :: found == DEQUE(0) || found == DEQUE(1) -> set_latch()
+    :: SETS_LATCH(found) -> set_latch()
     :: else
     fi;
 #endif
     d_step { left--; found = NOWHERE; printf("bee %d has run it\n", me) }
 }
 
-/* What the bee must be up for. */
-#ifdef LAST_LOOK_WITHOUT_LATCH
-#define MUST_BE_UP (IS_CALLED(me) || queue[CLOSING] > 0)
+/* What the bee must be up for: its mail, and what it is called for. */
+#if BOUND > 0
+#define HAS_MAIL (queue[MAILBOX(me)] > 0)
 #else
-#define MUST_BE_UP (IS_CALLED(me) || queue[CLOSING] > 0 || (WAITS && IS_SET))
+#define HAS_MAIL false
+#endif
+#ifdef LAST_LOOK_WITHOUT_LATCH
+#define IS_CALLED (! WAITS && queue[START(me)] > 0)
+#else
+#define IS_CALLED (WAITS -> IS_SET : queue[START(me)] > 0)
 #endif
 
 /* The last look before bed. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
 #if defined(LAST_LOOK_WITHOUT_QUEUES)
-#define LAST_LOOK MUST_BE_UP
+#define LAST_LOOK (IS_CALLED || HAS_MAIL)
 #elif defined(LAST_LOOK_WITHOUT_DEQUES)
-#define LAST_LOOK (MUST_BE_UP || queue[INJECTOR] > 0)
+#define LAST_LOOK (IS_CALLED || HAS_MAIL || queue[INJECTOR] > 0)
 #elif defined(LAST_LOOK_WITHOUT_CALLS)
-#define LAST_LOOK (QUEUED || queue[CLOSING] > 0)
-#elif defined(LAST_LOOK_WITHOUT_CLOSING)
-#define LAST_LOOK (QUEUED || IS_CALLED(me))
+#define LAST_LOOK QUEUED
 #else
-#define LAST_LOOK (MUST_BE_UP || QUEUED)
+#define LAST_LOOK (IS_CALLED || HAS_MAIL || QUEUED)
 #endif
 
 proctype Bee(byte me)
@@ -141,138 +201,242 @@ proctype Bee(byte me)
     NOTES;
     byte found;      /* where the search has found something */
     mtype permit;
-    bit announced;   /* whether the search that is on follows an announcement */
     bit counted;     /* whether the bee is counted among those without work, and nobody else will count it off */
+    bit is_told;     /* notify: whether it has been told of work in another's queue */
     byte remembered; /* jec: the jobs event counter after the announcement */
 
 #ifdef ONE_BEE
     if
-    :: me == 1 -> goto rest
+    :: me == 1 -> goto in_bed
     :: else
     fi;
 #endif
 
-idle:
+/* Between any two things that it does. In the middle of a job that waits, it looks at the latch and at nothing else from outside. */
+top:
+    forget();
     if
-    :: counted
-    :: else -> start_searching(); counted = true
+#ifdef LATCH
+    :: WAITS && IS_SET -> work(); d_step { WAITS = false; left--; printf("bee %d has waited\n", me) } goto top
+    :: WAITS && ! IS_SET
+#endif
+    :: ! WAITS ->
+#if REGIONS > 0
+        d_step { look(START(me)) }
+        if
+        :: found != NOWHERE -> work(); run_found(); goto top
+        :: else
+        fi;
+#endif
+        if
+        :: state[me] != AWAKE -> goto follow_state
+        :: else
+        fi
+    fi;
+    if
+    :: ! WAITS && ! counted -> search_counted()
+    :: else
+    fi;
+    find_job();
+    if
+    :: found != NOWHERE -> work(); run_found(); goto top
+    :: else
     fi;
 
-search:
-    forget();
+/* Its patience is over. In the middle of a job that waits it does not go back to the top, where it searches, before the latch is set. */
+rest:
 #ifdef LATCH
     if
-    :: WAITS && IS_SET -> announced = false; work(); d_step { WAITS = false; left--; printf("bee %d has waited\n", me) } goto follow
+    :: WAITS && IS_SET -> goto top
+    /* Step: rest: surplus */
+    :: WAITS && ! IS_SET && state[me] == SURPLUS -> goto surplus
+    /* Step: rest: dismissed */
+    :: WAITS && ! IS_SET && state[me] == DISMISSED -> goto top
+    /* Step: rest: sleep */
     :: else
     fi;
 #endif
-    search_own();
-    search_all();
+
     if
-    :: found != NOWHERE -> announced = false; work(); run_found(); goto follow
-    :: (state[me] != AWAKE && ! WAITS) || queue[CLOSING] > 0 -> announced = false; goto follow
+    :: counted
+    /* Step: go_to_sleep: search */
+    :: else -> search_counted()
+    fi;
+    /* Step: go_to_sleep: announce */
+    announce();
+    if
+    :: won -> won = false
+    :: else ->
+        /* Step: go_to_sleep: not now */
+        find_job();
+        if
+        :: found != NOWHERE -> work(); run_found(); goto top
+        :: else -> goto wake_up
+        fi
+    fi;
+    /* Step: go_to_sleep: look again */
+    find_job();
+    if
+    :: found != NOWHERE -> work(); run_found(); goto top
     :: else
     fi;
-    if
-    :: announced -> announced = false
-    :: else ->
-again:
-        announce();
-        announced = true;
-        goto search
-    fi;
-
 #ifdef LAST_LOOK_FIRST
     if
-    :: LAST_LOOK -> goto again
+    :: LAST_LOOK -> goto wake_up
     :: else
     fi;
 #endif
-    count_asleep();
-    d_step { drain(me); abed++; printf("abed %d\n", abed) }
-    change(me, me, AWAKE, ASLEEP); /* a read-modify-write, so on x86 it is the sleeper's fence */
+    /* Step: go_to_sleep: fall asleep */
+    fall_asleep();
     if
-    :: won
-    :: else -> count_up(me); goto follow
+    :: won -> won = false
+    :: else -> goto wake_up
     fi;
+    /* Step: go_to_sleep: attendance */
+    d_step { drain(me); abed++; printf("abed %d\n", abed) }
+    /* Step: go_to_sleep: asleep */
+    change(me, me, AWAKE, ASLEEP);
+    if
+    :: won -> won = false
+    /* Step: go_to_sleep: not awake */
+    :: else -> count_up(me, me); goto wake_up
+    fi;
+#ifdef COUNTED_UNDER_A_LOCK
 asleep:
+#endif
+    /* Step: go_to_sleep: fence */
+    fence(me); /* on x86 the swap before it is one */
+    /* Step: go_to_sleep: confirm */
     confirm();
     if
-    :: needed -> needed = false
+    :: ! won
 #ifndef LAST_LOOK_FIRST
-    :: ! needed && LAST_LOOK
+    /* Step: go_to_sleep: last look */
+    :: won && LAST_LOOK
 #endif
-    :: else -> goto rest
+    :: else -> goto in_bed
     fi;
+    /* Step: go_to_sleep: awake */
     change(me, me, ASLEEP, AWAKE);
     if
-    :: won -> count_up(me); goto idle
+    :: won ->
+        /* Step: go_to_sleep: count up */
+        count_up(me, me); goto wake_up
     :: else
     fi;
     /*
      * Somebody else has ended this sleep: a post is on its way. Or a resizer has parked the bee where it lies, and no post is; and
      * who has looked before there was a sleeper has not called it.
      */
+    if
 #ifndef PARKED_SLEEPER_DOES_NOT_CALL_ITSELF
-    if
-    :: MUST_BE_UP -> call(me, me)
-    :: else
-    fi;
+    /* Step: go_to_sleep: call itself */
+    :: IS_CALLED || HAS_MAIL -> call(me, me)
 #endif
-    goto rest;
+#ifdef PARKED_SLEEPER_DOES_NOT_HAND_ON
+    :: else
+#else
+    /* Step: go_to_sleep: hand on */
+    :: else -> hand_on(me)
+#endif
+    fi;
+    goto in_bed;
 
+/* What a surplus bee does, in the middle of a job that waits, too. */
 surplus:
-    work();
     forget();
-    search_own();
     if
-    :: members == 0 -> search_all()
+#ifdef SURPLUS_WAITER_DOES_NOT_LOOK
+    :: WAITS
+#endif
+    /* Step: last_task: mail */
+    :: else -> d_step { look(MAILBOX(me)) }
+    fi;
+    if
+    /* Step: last_task: only one */
+    :: members == 0 && found == NOWHERE -> find_job()
     :: else
     fi;
     if
-    :: found != NOWHERE -> run_found(); goto follow
-    :: else -> change(me, me, SURPLUS, PARKED)
+    :: found != NOWHERE -> work(); run_found(); goto top
+    :: else
     fi;
+    /* Step: park: work */
+    work();
+    /* Step: park: parked */
+    change(me, me, SURPLUS, PARKED);
     if
-    :: won
-    :: else -> goto follow
+    :: won -> won = false
+    :: else -> goto wake_up
     fi;
+    /* Step: park: fence */
+    fence(me); /* on x86 the swap before it is one */
 #ifndef PARKING_BEE_DOES_NOT_LOOK
     if
-    :: MUST_BE_UP || (members == 0 && QUEUED) ->
+    /* Step: park: last look */
+    :: IS_CALLED || HAS_MAIL || (members == 0 && QUEUED) ->
+        /* Step: park: surplus */
         change(me, me, PARKED, SURPLUS);
         if
-        :: won -> goto follow
+        :: won -> goto wake_up
         :: else
         fi
     :: else
     fi;
 #endif
+    /* Step: park: tucked in */
     d_step { drain(me); assert(untucked > 0); untucked-- }
 #ifndef PARKING_BEE_DOES_NOT_HAND_ON
+    /* Step: park: hand on */
     hand_on(me);
 #endif
+    skip;
 
-rest:
+in_bed:
     forget();
     remembered = 0;
 end_in_bed:
     atomic { bed[me] != 0 -> permit = bed[me]; bed[me] = 0; printf("bee %d gets up\n", me) }
 #ifndef WOKEN_BEE_TRUSTS_ITS_COUNT
     /* Woken from ASLEEP, it is still counted. Parked, it is not, even if it was parked in its sleep. */
-    counted = (permit == ASLEEP);
+    if
+    :: permit == PARKED && counted ->
+        counted = false;
+        /* Step: get_up: unpark */
+        unpark()
+    :: else
+    fi;
 #endif
     permit = 0;
 
-follow:
+wake_up:
     if
-    :: queue[CLOSING] > 0 || state[me] == DISMISSED
-    :: else ->
-        if
-        :: state[me] == NOTIFIED -> change(me, me, NOTIFIED, AWAKE); goto follow
-        :: state[me] == SURPLUS && ! WAITS -> goto surplus
-        :: else -> goto idle
-        fi
+    :: state[me] == NOTIFIED ->
+        /* Step: wake_up: awake */
+        change(me, me, NOTIFIED, AWAKE)
+    :: else
+    fi;
+    forget();
+    if
+    :: WAITS -> goto rest
+    :: else -> goto top
+    fi;
+
+follow_state:
+    if
+    /* Step: follow_state: notified */
+    :: state[me] == NOTIFIED -> goto wake_up
+    /* Step: follow_state: surplus */
+    :: state[me] == SURPLUS -> goto surplus
+    /* Step: follow_state: dismissed */
+    :: state[me] == DISMISSED
+    :: else -> goto top
+    fi;
+    /* Step: finish_tasks: find */
+    find_job();
+    if
+    :: found != NOWHERE -> work(); run_found(); goto top
+    :: else
     fi;
     work();
     forget();

@@ -9,14 +9,18 @@
  *   REGIONS=1    a region, whose start word calls bee CALLED
  *   SPAWNED=n    jobs that a bee pushes into its own deque while it runs one from the injector
  *   LATCH        the job that has spawned one waits for it: its bee works, and sleeps, until the latch is set
+ *   LATCH_BY_MAIL  a job from the injector waits for the one in the mailbox, which may be that of its own bee
  *   OUTSIDERS=n  threads that publish all these, in any order; one if nothing is said
- *   FROM_START   the jobs from outside are in the injector before anything else happens, and there is no outsider
- *   LONG_JOB     the first job from the injector lasts until everything else has been run
+ *   FROM_START   the jobs for the injector are there before anything else happens
+ *   LONG_JOB     the first job from the injector lasts until everything else has been run, but for a job that waits
+ *   LONG_BOUND   the same of the first job from the mailbox
+ *   LONG_SPAWNED the same of the job that was spawned
  *   LONG_PART    the same of the region's part
  *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more
  *   ONE_BEE      bee 0 is the only member: the other has been hired, and is parked from the start
  *   DISMISS      in the end each bee's state becomes DISMISSED
- *   CLOSE        in the end one word says so instead, and who is in bed is woken to read it
+ *
+ * "Step" and a name stands above what has that name in the source, too: README.md.
  *
  * The long ones ask for more than that no job is lost: no bee may sleep while one lies in a queue, however long the others are busy.
  */
@@ -26,6 +30,9 @@
 /* The bee that regions and bound jobs call, and that a resizer lays off first. */
 #define CALLED 1
 
+#ifdef LATCH_BY_MAIL
+#define LATCH
+#endif
 #ifndef INJECTED
 #define INJECTED 0
 #endif
@@ -44,19 +51,17 @@
 
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
 
-/* Where something may be published. The start word, the latch and the word that the hive closes are counted like queues. */
+/* Where something may be published. The start word and the latch are counted like queues. */
 #define NOWHERE 0
 #define INJECTOR 1
-#define CLOSING 2
-#define MAILBOX(bee) (3 + bee)
-#define DEQUE(bee) (3 + BEES + bee)
-#define START(bee) (3 + 2 * BEES + bee)
-#define WAITED_FOR (3 + 3 * BEES)
-byte queue[4 + 3 * BEES];
+#define MAILBOX(bee) (2 + bee)
+#define DEQUE(bee) (2 + BEES + bee)
+#define START(bee) (2 + 2 * BEES + bee)
+#define WAITED_FOR (2 + 3 * BEES)
+byte queue[3 + 3 * BEES];
 
-/* What any member may run, and what only this bee sees to. */
+/* What any member may run. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
-#define IS_CALLED(bee) (queue[START(bee)] > 0 || queue[MAILBOX(bee)] > 0)
 
 /* The threads: the bees, the outsiders, and one that resizes or ends the hive. */
 #define STAFF (BEES + OUTSIDERS)
@@ -165,7 +170,7 @@ inline change(thread, bee, from, to)
     }
 }
 
-inline post(bee, ended)
+inline post_bed(bee, ended)
 {
     d_step {
         printf("bee %d is posted\n", bee);
@@ -175,10 +180,12 @@ inline post(bee, ended)
 }
 
 /* Counts off a bee that has left ASLEEP for an upright state: for whoever won that swap. */
-inline count_up(thread)
+inline count_up(thread, bee)
 {
+    /* Step: count_up: attendance */
     d_step { drain(thread); assert(abed > 0); abed--; printf("abed %d\n", abed) }
-    rise(thread)
+    /* Step: count_up: rise */
+    rise(thread, bee)
 }
 
 /*
@@ -188,11 +195,11 @@ inline count_up(thread)
 inline get_up(thread, bee)
 {
 #ifdef POST_BEFORE_COUNTING
-    post(bee, ASLEEP);
-    count_up(thread)
+    post_bed(bee, ASLEEP);
+    count_up(thread, bee)
 #else
-    count_up(thread);
-    post(bee, ASLEEP)
+    count_up(thread, bee);
+    post_bed(bee, ASLEEP)
 #endif
 }
 
@@ -211,27 +218,42 @@ inline rouse(thread, bee)
     :: else
     fi;
 #else
+    /* Step: wake: state */
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
+    /* Step: wake: count up */
+    /* Step: wake: bed */
     :: won -> get_up(thread, bee)
     :: else
     fi
 }
 
-/* Wakes one of those asleep, or all. */
-inline wake(thread, everybody)
+/*
+ * Tells one of the bees of a job for anybody, or all of them: one that is up and will look, or one that sleeps and is woken. The nearest is the one that may be
+ * CALLED for something else, and laid off.
+ */
+inline tell_some(thread, everybody)
 {
-    b = 0;
+    b = BEES;
     do
-    :: b < BEES ->
-        rouse(thread, b);
+    :: b > 0 ->
+        b--;
+        /* Step: tell: tell */
+        tell_of_work(thread, b); /* `won`: it will look; `needed`: it is to be woken, if it is asleep */
+        if
+        :: needed -> needed = false;
+            /* Step: tell: wake */
+            rouse(thread, b)
+        :: else
+        fi;
         if
         :: won && ! everybody -> break
-        :: else -> b++
+        :: else
         fi
     :: else -> break
-    od
+    od;
+    won = false; b = 0
 }
 
 /* Makes sure that a bee comes, for something that no other can do. From PARKED it comes as a surplus bee. */
@@ -243,14 +265,16 @@ inline call(thread, bee)
         assert(was != DISMISSED);
 #endif
         if
+        /* Step: call: asleep */
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
+        /* Step: call: parked */
         :: was == PARKED -> become(thread, bee, SURPLUS); untucked++
         :: else /* up, or posted already; and before it goes to bed it looks; dismissed, it runs what is left, or who ends the hive does */
         fi
     }
     if
     :: was == ASLEEP -> get_up(thread, bee)
-    :: was == PARKED -> post(bee, PARKED)
+    :: was == PARKED -> post_bed(bee, PARKED)
     :: else
     fi
 }
@@ -261,31 +285,54 @@ byte gone; /* bees that have ended */
 byte left = INJECTED + BOUND + REGIONS + SPAWNED;
 byte to_spawn = SPAWNED;
 #if defined(LONG_JOB)
-byte long_one = INJECTOR;
+#define IS_LONG(place) (place == INJECTOR)
+#elif defined(LONG_BOUND)
+#define IS_LONG(place) (place == MAILBOX(CALLED))
+#elif defined(LONG_SPAWNED)
+#define IS_LONG(place) (place == DEQUE(0) || place == DEQUE(1))
 #elif defined(LONG_PART)
-byte long_one = START(CALLED);
+#define IS_LONG(place) (place == START(CALLED))
 #else
-byte long_one = NOWHERE;
+#define IS_LONG(place) false
 #endif
+bit is_long_one_run; /* only the first is long */
 
-/* Tells the others of a job that any of them may run. It follows the poster's fence. If the whole hive is parked, a bee is called for the job's sake. */
-inline new_job(thread)
+/* Tells the others of a job that any of them may run. If the whole hive is parked, a bee is called for the job's sake. */
+inline tell_of(thread)
 {
-    tell(thread);
+    /* Step: tell_of: fence */
+    POSTER_FENCE(thread);
+    /* Step: tell_of: post */
+    post(thread);
     if
+    :: needed -> needed = false; tell_some(thread, WHOM_TO_TELL)
+    :: else
+    fi;
+    if
+    /* Step: tell_of: lone queen */
     :: members == 0 && QUEUED -> call(thread, 0)
     :: else
     fi
 }
 
-/*
- * For whoever takes a bee away from the queues: others may have relied on it. It follows a swap of the bee's state or of the count, so on x86 it
- * needs no fence of its own; elsewhere it does.
- */
+inline post_to(thread, bee)
+{
+    /* The caller has put a job into the bee's mailbox, in the step before this. */
+    /* Step: post_to: mailbox */
+    /* Step: post_to: fence */
+    POSTER_FENCE(thread);
+    /* Step: post_to: tell */
+    tell_of_mail(thread, bee);
+    /* Step: post_to: call */
+    call(thread, bee)
+}
+
+/* For whoever takes a bee away from the queues: others may have relied on it. */
 inline hand_on(thread)
 {
     if
-    :: QUEUED -> new_job(thread)
+    /* Step: hand_on: tell */
+    :: QUEUED -> tell_of(thread)
     :: else
     fi
 }

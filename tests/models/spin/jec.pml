@@ -1,10 +1,12 @@
 /*
- * The jobs event counter (after Rayon's): one word of three numbers.
+ * The jobs event counter (after Rayon's): one word of three numbers. The steps of `sleep/jec.rs`.
  *
  * A bee that gets sleepy turns the counter from odd to even, and remembers it. A poster turns it from even to odd. A bee may count itself
  * asleep only while the counter is as it remembers. The last look goes over the deques as well: a bee is counted before its state is ASLEEP, and a
  * poster in between finds nobody to wake.
  */
+/* Of a job for anybody: one bee, or everybody. */
+#define WHOM_TO_TELL false
 #include "common.pml"
 
 /* The counter goes from 0 to EVENTS - 1 and round again. */
@@ -39,8 +41,9 @@ inline check()
 }
 
 /* An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
-inline tell(thread)
+inline post(thread)
 {
+    /* Step: post: event */
     d_step {
         if
         :: events % 2 == 0 -> drain(thread); events = (events + 1) % EVENTS
@@ -53,30 +56,55 @@ inline tell(thread)
         untold[1] = true
 #endif
     }
-    if
-    :: needed -> wake(thread, false)
-    :: else
-    fi
 }
 
-inline rise(thread)
+inline tell_of_work(thread, bee)
 {
+    d_step { won = false; needed = true }
+}
+
+inline tell_of_mail(thread, bee)
+{
+    skip
+}
+
+inline told()
+{
+    skip
+}
+
+inline steal()
+{
+    skip
+}
+
+inline rise(thread, bee)
+{
+    /* Step: rise: sleeping */
     d_step { drain(thread); sleeping--; check() }
 }
 
 inline park(thread, bee)
 {
+    /* Step: park: inactive, sleeping */
     d_step { drain(thread); sleeping--; inactive--; check() }
 }
 
-inline start_searching()
+inline unpark()
 {
+    skip
+}
+
+inline search()
+{
+    /* Step: search: inactive */
     d_step { drain(me); inactive++; check() }
 }
 
 /* Nobody is told as long as somebody else searches: that one finds what is left, or looks in its turn. */
-inline stop_searching()
+inline find()
 {
+    /* Step: find: inactive */
     d_step { drain(me); inactive--; needed = NOBODY_SEARCHES; check() }
 }
 
@@ -88,6 +116,7 @@ inline stop_searching()
 
 inline announce()
 {
+    /* Step: announce: event */
     d_step {
         if
         :: COUNTER_IS_TURNED -> drain(me); events = (events + 1) % EVENTS
@@ -95,17 +124,20 @@ inline announce()
         fi;
         check();
         remembered = events;
+        won = true;
 #ifdef COUNTER_MUST_TELL
         untold[me] = false
 #endif
     }
 }
 
-inline count_asleep()
+inline fall_asleep()
 {
     atomic {
+        won = (events == remembered);
         if
-        :: events == remembered ->
+        :: won ->
+            /* Step: fall_asleep: sleeping */
             d_step { drain(me); sleeping++; check() }
 #ifdef COUNTER_MUST_TELL
             assert(! untold[me]);
@@ -116,17 +148,17 @@ inline count_asleep()
             change(me, me, AWAKE, ASLEEP);
             if
             :: won -> goto asleep
-            :: else -> d_step { abed--; sleeping--; check() } goto follow
+            :: else -> d_step { abed--; sleeping--; check() } goto wake_up
             fi
 #endif
-        :: else -> goto again
+        :: else
         fi
     }
 }
 
 inline confirm()
 {
-    skip
+    won = true
 }
 
 #include "bee.pml"

@@ -1,138 +1,220 @@
 /*
- * Single bees are notified (after Mercury's engines). Beside its state each bee has a word: whether it is STEALING, that is, searching for the last time
- * before it sleeps, and whether it was HINTED then.
+ * Single bees are notified (after Mercury's engines). The steps of `sleep/notify.rs`.
  *
- * Who posts a job for anybody hints it to one bee that is STEALING, by a swap of that word; if none is, it wakes one that is ASLEEP. A bee becomes
- * ASLEEP first, and then changes its word from STEALING to QUIET, unless it has been hinted. Mercury's IDLE is for what only one engine may run; here
- * that goes through the mailbox and the state.
+ * Beside its state each bee has a word. Who posts a job for anybody tells one bee that is STEALING or SLEEPING, that is, open to be told something, by a
+ * swap of that word, and wakes it if it sleeps. A bee becomes ASLEEP first, and then changes its word from STEALING to SLEEPING, unless it has been told
+ * something. What it was told stays until it has looked there, or has found something else, and passes it on.
  */
+/* Of a job for anybody: one bee, or everybody. */
+#define WHOM_TO_TELL false
 #include "common.pml"
-mtype = { QUIET, STEALING, HINTED };
-mtype word[BEES] = QUIET;
 
-byte inactive; /* bees that search or sleep */
+/* NOTIFIED_OF_WORK: of work anywhere. Who is told looks into the other's queue first, where it may be, and into the injector. */
+mtype = { WORKING, IDLE, STEALING, SLEEPING, NOTIFIED_OF_MAIL, NOTIFIED_OF_WORK };
+mtype word[BEES] = WORKING;
 
-#define COUNTS_ARE(sleepers) (inactive == sleepers)
+/* Bees whose word is STEALING or SLEEPING. Never too few: counted before the word changes, and counted off after it has. */
+byte open;
 
-/* What the hint says, whose queue to look in first, makes no difference here: the bee looks in all. */
-inline hint(thread, bee)
+#define IS_OPEN(word) (word == STEALING || word == SLEEPING)
+
+#define OPEN_WORDS (IS_OPEN(word[0]) + IS_OPEN(word[1]))
+#define COUNTS_ARE(sleepers) (open == OPEN_WORDS && (state[0] != ASLEEP || word[0] == SLEEPING) && (state[1] != ASLEEP || word[1] == SLEEPING))
+
+inline count_off(thread)
 {
-#ifdef HINT_GIVES_UP
-    needed = (word[bee] != STEALING);
-    if
-    :: ! needed ->
-        d_step {
-            if
-            :: word[bee] == STEALING -> drain(thread); word[bee] = HINTED
-            :: else
-            fi
-        }
-    :: else
-    fi
-#else
+    /* Step: count_off: open */
+    d_step { drain(thread); assert(open > 0); open--; printf("open %d\n", open) }
+}
+
+/* For use in a step that is a read-modify-write of the word. */
+inline write_word(thread, bee, to)
+{
+    drain(thread);
+    printf("bee %d: %e -> %e, by thread %d\n", bee, word[bee], to, thread);
+    word[bee] = to
+}
+
+inline search()
+{
+    /* Step: search: idle */
+    d_step { write_word(me, me, IDLE) }
+}
+
+inline told()
+{
+    /* Step: told: look */
+#ifdef TOLD_IS_FORGOTTEN
     d_step {
-        needed = (word[bee] != STEALING);
+        is_told = (word[me] == NOTIFIED_OF_WORK);
         if
-        :: ! needed -> drain(thread); word[bee] = HINTED; printf("bee %d: HINTED, by thread %d\n", bee, thread)
+        :: word[me] == NOTIFIED_OF_WORK || word[me] == NOTIFIED_OF_MAIL -> write_word(me, me, IDLE)
         :: else
         fi
     }
+#else
+    d_step { is_told = (word[me] == NOTIFIED_OF_WORK); was = (word[me] == NOTIFIED_OF_MAIL || is_told -> word[me] : IDLE) }
 #endif
 }
 
-inline tell(thread)
+/* `was`: what it had been told, or IDLE. What it has been told since stays. */
+#ifdef TOLD_IS_FORGOTTEN
+#define WAS IDLE
+#else
+#define WAS was
+#endif
+inline steal()
 {
     if
-    :: inactive > 0 ->
-        hint(thread, 0);
+    /* Step: steal: open */
+    :: d_step { word[me] == WAS -> drain(me); open++; printf("open %d\n", open) }
+        /* Step: steal: stealing */
+        d_step {
+            won = (word[me] == WAS);
+            if
+            :: won -> write_word(me, me, STEALING)
+            :: else
+            fi
+        }
         if
-        :: needed -> hint(thread, 1)
-        :: else
-        fi;
-        if
-        :: needed -> wake(thread, false)
-        :: else
+        :: won
+        /* Step: steal: count off */
+        :: else -> count_off(me)
         fi
+    :: else
+    fi;
+    was = 0
+}
+
+/* Whatever the word was, it is WORKING now. */
+inline close_word()
+{
+    d_step { was = word[me]; write_word(me, me, WORKING) }
+    if
+    /* Step: close: count off */
+    :: IS_OPEN(was) -> count_off(me)
     :: else
     fi
 }
 
-inline count_inactive_off(thread)
+/* It may have been told of something, and have found something else: so it looks whether anything is left. */
+inline find()
 {
-    d_step { drain(thread); assert(inactive > 0); inactive--; needed = (inactive > 0); printf("inactive %d\n", inactive) }
+    /* Step: find: close */
+    close_word();
+    /* Step: find: anybody open */
+    d_step { needed = (was != IDLE && open > 0); was = 0 }
 }
 
-inline rise(thread)
+inline unpark()
 {
-    skip
+    /* Step: unpark: close */
+    close_word();
+    was = 0
 }
 
-/* A bee that is ASLEEP may still be called STEALING, and nobody must rely on that when it is parked. */
-inline park(thread, bee)
-{
-#ifndef PARKED_SLEEPER_STAYS_STEALING
-    d_step { drain(thread); word[bee] = QUIET }
-#endif
-    count_inactive_off(thread)
-}
-
-inline start_searching()
-{
-    d_step { drain(me); inactive++; printf("inactive %d\n", inactive) }
-}
-
-/* It may have been hinted, and have found something else: so it looks whether anything is left, whoever else searches. */
-inline stop_searching()
-{
-    d_step { drain(me); word[me] = QUIET; printf("bee %d: QUIET\n", me) }
-    count_inactive_off(me)
-}
-
-/* A hint that this overwrites is used up by the search that follows. */
 inline announce()
 {
-    d_step { drain(me); word[me] = STEALING; printf("bee %d: STEALING\n", me) }
+    was = IDLE;
+    /* Step: announce: steal */
+    steal();
+    won = true
 }
 
-inline turn_stealing_into_quiet()
+inline turn_stealing_into_sleeping()
 {
     d_step {
-#ifdef HINT_IS_OVERWRITTEN
-        needed = false;
-#else
-        needed = (word[me] != STEALING);
-#endif
-        drain(me);
-        word[me] = QUIET;
-        printf("bee %d: QUIET\n", me)
+        won = (word[me] == STEALING);
+        if
+        :: won -> write_word(me, me, SLEEPING)
+        :: else
+        fi
     }
 }
 
 #ifdef WORD_BEFORE_STATE
-inline count_asleep()
+inline fall_asleep()
 {
-    turn_stealing_into_quiet();
+    turn_stealing_into_sleeping()
+}
+
+inline confirm()
+{
+    won = true
+}
+#else
+inline fall_asleep()
+{
+    won = true
+}
+
+inline confirm()
+{
+    /* Step: confirm: sleeping */
+    turn_stealing_into_sleeping()
+}
+#endif
+
+/* If it was told, it still has to hear of it. */
+inline rise(thread, bee)
+{
+    /* Step: rise: stealing */
+    d_step {
+        if
+        :: word[bee] == SLEEPING -> write_word(thread, bee, STEALING)
+        :: else
+        fi
+    }
+}
+
+/* Who parks a sleeper may come to it late, when that is up again. */
+inline park(thread, bee)
+{
+    skip
+}
+
+inline post(thread)
+{
+    /* Step: post: open */
+    needed = (open > 0)
+}
+
+inline tell(thread, bee, may_be_told, reason)
+{
+    d_step {
+        was = word[bee];
+        won = (may_be_told);
+        if
+        /* Step: tell: notified */
+        :: won -> write_word(thread, bee, reason)
+        :: else
+        fi
+    }
     if
-    :: needed -> needed = false; goto again
+    /* Step: tell: count off */
+    :: won && IS_OPEN(was) -> count_off(thread)
     :: else
     fi
 }
 
-inline confirm()
+inline tell_of_work(thread, bee)
 {
-    skip
-}
-#else
-inline count_asleep()
-{
-    skip
+    tell(thread, bee, IS_OPEN(was), NOTIFIED_OF_WORK);
+    d_step {
+        needed = (won && was == SLEEPING);
+        if
+        :: needed -> won = false
+        :: else
+        fi;
+        was = 0
+    }
 }
 
-inline confirm()
+inline tell_of_mail(thread, bee)
 {
-    turn_stealing_into_quiet()
+    tell(thread, bee, (IS_OPEN(was) || was == IDLE), NOTIFIED_OF_MAIL);
+    d_step { won = false; was = 0 }
 }
-#endif
 
 #include "bee.pml"
 #include "scene.pml"

@@ -22,20 +22,20 @@ proctype Outsider(byte me)
     NOTES;
     do
     :: d_step { to_inject > 0 && BUFFER_IS_FREE(me) -> to_inject--; publish(me, INJECTOR) }
-        POSTER_FENCE(me);
-        new_job(me);
+        tell_of(me);
         forget()
     :: d_step { to_bind > 0 && BUFFER_IS_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
-        POSTER_FENCE(me);
 #ifdef BOUND_JOB_IS_TOLD_TO_ANYBODY
-        new_job(me);
+        tell_of(me);
 #else
-        call(me, CALLED);
+        post_to(me, CALLED);
 #endif
         forget()
     :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
+        /* Step: call_if_late: fence */
         POSTER_FENCE(me);
         if
+        /* Step: call_if_late: attendance */
         :: SOMEBODY_SLEEPS || members <= CALLED -> call(me, CALLED)
         :: else
         fi;
@@ -52,16 +52,23 @@ inline lay_off(bee)
     d_step {
         was = state[bee];
         if
+        /* Step: lay_off: up */
         :: was == AWAKE || was == NOTIFIED -> become(STAFF, bee, SURPLUS); untucked++
+        /* Step: lay_off: asleep */
         :: was == ASLEEP -> become(STAFF, bee, PARKED)
         :: else
         fi
     }
     if
     :: was == ASLEEP ->
+        /* Step: lay_off: attendance */
         d_step { assert(abed > 0); abed--; printf("abed %d\n", abed) }
+        /* Step: lay_off: park */
         park(STAFF, bee);
 #ifndef RESIZER_DOES_NOT_LOOK
+        /* Step: lay_off: fence */
+        fence(STAFF);
+        /* Step: lay_off: hand on */
         hand_on(STAFF);
 #endif
         skip
@@ -75,13 +82,15 @@ inline bring_back(bee)
     d_step {
         was = state[bee];
         if
+        /* Step: bring_back: surplus */
         :: was == SURPLUS -> become(STAFF, bee, AWAKE); untucked--
+        /* Step: bring_back: parked */
         :: was == PARKED -> become(STAFF, bee, NOTIFIED)
         :: else
         fi
     }
     if
-    :: was == PARKED -> post(bee, PARKED)
+    :: was == PARKED -> post_bed(bee, PARKED)
     :: else
     fi
 }
@@ -119,8 +128,8 @@ proctype Resizer()
 }
 #endif
 
-/* The end, when nobody publishes or resizes any more. What is queued may stay there; the bees must not. */
-#if defined(DISMISS)
+/* The end, when nobody publishes or resizes any more. */
+#ifdef DISMISS
 proctype Ender()
 {
     NOTES;
@@ -130,6 +139,7 @@ proctype Ender()
     :: bee < BEES ->
         d_step {
             was = state[bee];
+            /* Step: dismiss_all: dismiss */
             become(STAFF, bee, DISMISSED);
             if
             :: was == SURPLUS -> untucked--
@@ -138,23 +148,10 @@ proctype Ender()
         }
         if
         :: was == ASLEEP -> get_up(STAFF, bee)
-        :: was == PARKED -> post(bee, PARKED)
+        :: was == PARKED -> post_bed(bee, PARKED)
         :: else
         fi;
         bee++
-    :: else -> break
-    od
-}
-#elif defined(CLOSE)
-proctype Ender()
-{
-    NOTES;
-    byte bee;
-    at_work == 0;
-    d_step { publish(STAFF, CLOSING) }
-    POSTER_FENCE(STAFF);
-    do
-    :: bee < BEES -> call(STAFF, bee); bee++
     :: else -> break
     od
 }
@@ -173,7 +170,8 @@ init {
         run Bee(1);
 #ifdef FROM_START
         queue[INJECTOR] = INJECTED;
-#else
+#endif
+#if !defined(FROM_START) || BOUND + REGIONS > 0
         at_work = OUTSIDERS;
         run Outsider(BEES);
 #if OUTSIDERS > 1
@@ -184,15 +182,16 @@ init {
         at_work++;
         run Resizer();
 #endif
-#if defined(DISMISS) || defined(CLOSE)
+#ifdef DISMISS
         run Ender()
 #endif
     }
     /* Nobody can go on, and no store is in a buffer. */
     timeout ->
         assert(bed[0] == 0 && bed[1] == 0);
-#if defined(DISMISS) || defined(CLOSE)
+#ifdef DISMISS
         assert(gone == BEES);
+        assert(left == 0);
         assert(abed == 0 && untucked == 0);
         assert(COUNTS_ARE(0))
 #else
@@ -206,7 +205,7 @@ init {
 
 /* Not only does nobody get stuck: it does come to that, if each thread that could go on does so in the end. */
 #ifdef LIVENESS
-#if defined(DISMISS) || defined(CLOSE)
+#ifdef DISMISS
 ltl comes_to_rest { <>[] (gone == BEES) }
 #else
 ltl comes_to_rest { <>[] (left == 0 && IS_ABED(0) && IS_ABED(1)) }

@@ -1,9 +1,11 @@
 /*
- * The tickle (after Rayon's first protocol): one word says which bee is sleepy, and whether any sleeps.
+ * The tickle (after Rayon's first protocol): one word says which bee is sleepy, and whether any sleeps. The steps of `sleep/tickle.rs`.
  *
  * Only one bee at a time gets sleepy. It becomes ASLEEP first, and then changes the word from "I am sleepy" to "somebody sleeps". Who posts and finds the
  * word other than 0 makes it 0, and wakes every sleeper if there was one.
  */
+/* Of a job for anybody: one bee, or everybody. */
+#define WHOM_TO_TELL true
 #include "common.pml"
 
 byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
@@ -20,46 +22,55 @@ byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
 /* At rest, the bit stands for every sleeper. */
 #define COUNTS_ARE(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
 
-inline tell(thread)
+inline post(thread)
 {
+    /* Step: post: look */
     if
     :: word != 0 ->
+        /* Step: post: tickle */
         d_step {
             drain(thread);
             needed = (word % 2 == SOMEBODY_ASLEEP);
             word = 0;
             printf("thread %d tickles\n", thread)
         }
-        if
-        :: needed -> wake(thread, true)
-        :: else
-        fi
     :: else
     fi
 }
 
-inline rise(thread)
+inline tell_of_work(thread, bee)
+{
+    d_step { won = false; needed = true }
+}
+
+inline tell_of_mail(thread, bee)
 {
     skip
 }
 
-inline park(thread, bee)
+inline told()
 {
     skip
 }
 
-inline start_searching()
+inline steal()
 {
     skip
 }
 
-/* Somebody else may be the sleepy one now. Nobody relied on this bee more than on others: who posts wakes everybody. */
-inline stop_searching()
+inline rise(thread, bee)
+{
+    skip
+}
+
+/* A bee that was sleepy is so no longer: others may have their turn. */
+inline cheer_up(thread, bee)
 {
 #ifndef SLEEPY_FOR_EVER
+    /* Step: cheer_up: not sleepy */
     d_step {
         if
-        :: IS_SLEEPY(me) -> drain(me); word = word - SLEEPY(me); printf("bee %d is sleepy no more\n", me)
+        :: IS_SLEEPY(bee) -> drain(thread); word = word - SLEEPY(bee); printf("bee %d is sleepy no more\n", bee)
         :: else
         fi
     }
@@ -67,8 +78,32 @@ inline stop_searching()
     skip
 }
 
+inline park(thread, bee)
+{
+    /* Step: park: cheer up */
+    cheer_up(thread, bee)
+}
+
+inline unpark()
+{
+    skip
+}
+
+inline search()
+{
+    skip
+}
+
+/* Nobody relied on this bee more than on others: who posts wakes everybody. */
+inline find()
+{
+    /* Step: find: cheer up */
+    cheer_up(me, me)
+}
+
 inline announce()
 {
+    /* Step: announce: sleepy */
     d_step {
         won = NOBODY_IS_SLEEPY || IS_SLEEPY(me);
         if
@@ -76,45 +111,38 @@ inline announce()
         :: else
         fi
     }
-    if
-    :: won
-    :: else -> goto search
-    fi
 }
 
 inline turn_sleepy_into_asleep()
 {
     d_step {
-        needed = ! IS_SLEEPY(me);
+        won = IS_SLEEPY(me);
         if
-        :: needed
-        :: else -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
+        :: won -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
+        :: else
         fi
     }
 }
 
 #ifdef WORD_BEFORE_STATE
-inline count_asleep()
+inline fall_asleep()
 {
-    turn_sleepy_into_asleep();
-    if
-    :: needed -> needed = false; goto again
-    :: else
-    fi
+    turn_sleepy_into_asleep()
 }
 
 inline confirm()
 {
-    skip
+    won = true
 }
 #else
-inline count_asleep()
+inline fall_asleep()
 {
-    skip
+    won = true
 }
 
 inline confirm()
 {
+    /* Step: confirm: asleep */
     turn_sleepy_into_asleep()
 }
 #endif

@@ -72,6 +72,11 @@ impl Hive {
         Self { crew: Arc::new(crew), hands: Rc::default() }
     }
 
+    /// Of the queen alone, who may have a bee for tasks.
+    pub(crate) fn alone_with_tasks(max_bees: u32, sleep: Sleep) -> Self {
+        Self::with(max_bees, SLEEPY, sleep)
+    }
+
     /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
     pub(crate) fn staffed(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
         Self::rising(hired, bees, policy).up(hired)
@@ -94,6 +99,11 @@ impl Hive {
     /// As `staffed`, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         Self::with(hired, policy, sleep).raise(hired, bees).up(hired)
+    }
+
+    /// As `with_tasks`, of `bees` members, with room for `max_bees`.
+    pub(crate) fn with_room(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        Self::with(max_bees, policy, sleep).raise(bees, bees).up(bees)
     }
 
     /// As `with_tasks`, with `bees` members who poll, and the last bee is the queen's nearest.
@@ -132,11 +142,16 @@ impl Hive {
     }
 
     fn begin(&self, id: u32, epoch: u64) {
+        self.begin_with(id, epoch, |_| ());
+    }
+
+    fn begin_with(&self, id: u32, epoch: u64, start_handler: impl FnOnce(&Hand<'_>) + 'static) {
         let crew = Arc::clone(&self.crew);
         let place = self.hand_of(id);
         thread::spawn(move || {
             let hand = Hand::new(&crew, id);
             place.0.set(ptr::from_ref(&hand).cast());
+            start_handler(&hand);
             Life::new(&hand, epoch).live();
         });
     }
@@ -157,6 +172,22 @@ impl Hive {
 
     pub(crate) fn resize(&self, bees: u32) {
         self.crew.resize(bees, |id, epoch| self.hire(id, epoch)).unwrap_or_else(|never| match never {});
+    }
+
+    /// Hires parked bees, each with a start handler, so that the hive has those of a hive of `bees` members.
+    pub(crate) fn hire_with(&self, bees: u32, start_handler: impl Fn(&Hand<'_>) + Clone + 'static) {
+        let hired = self.crew.hire(bees, |id, epoch| {
+            self.begin_with(id, epoch, start_handler.clone());
+            Ok::<(), Infallible>(())
+        });
+        hired.unwrap_or_else(|never| match never {});
+    }
+
+    /// Has the bee that tasks need, as the library does.
+    pub(crate) fn have_a_bee(&self) {
+        if !self.crew.has_bee() {
+            self.hire_with(2, |_| ());
+        }
     }
 
     pub(crate) fn grow_to(&self, bees: u32) {
@@ -182,6 +213,15 @@ impl Hive {
             self.grow_to(team);
         }
         catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &mut Body(body))))
+    }
+
+    /// Runs a region if it need not wait for any task, as the library does for a thread that others may be waiting for. No other
+    /// region is on.
+    pub(crate) fn nested_region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) {
+        let mut turn = self.crew.take_turn();
+        if self.crew.announce_region(&turn, team) {
+            self.crew.region(&mut turn, team, &mut Body(body));
+        }
     }
 
     /// Ends the bees, in one order of steps.

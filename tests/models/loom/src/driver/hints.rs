@@ -4,11 +4,12 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 30] = [
+const HINTS: [(&str, &[&str]); 31] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
     ("board.rs", &["loop_regions"]),
     ("single.rs", &["first"]),
+    ("nested.rs", &["task_nested_start"]),
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
     ("bee.rs:fence#2", &["shrink", "grow"]),

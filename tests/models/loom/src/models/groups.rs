@@ -1,6 +1,6 @@
 //! Teams of several groups: a start that is passed on, barriers that are gathered, ends that are waited for on the way.
 
-use super::panics::Act::{Leave, Meet, Throw};
+use super::panics::Act::{Catch, Leave, Meet, Throw};
 use super::{Model, barrier, panics, start};
 use crate::hive::{HOT, Hive, SLEEPY};
 use crate::rounds::Rounds;
@@ -47,6 +47,12 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::up_to(2, "relay_desert_queen", "the queen leaves a barrier out", || {
         panics::act(Hive::on_nodes(RELAY, SLEEPY), &[Leave, Meet, Meet])
+    }),
+    Model::up_to(2, "relay_caught", "the bee at the far end leaves a barrier out, and the others catch what ends theirs", || {
+        panics::act(Hive::on_nodes(RELAY, SLEEPY), &[Catch, Catch, Leave])
+    }),
+    Model::up_to(2, "relay_cut_short", "the same, and the one who passes on does not", || {
+        panics::act(Hive::on_nodes(RELAY, SLEEPY), &[Catch, Meet, Leave])
     }),
     Model::up_to(1, "relay_resize", "the group at the far end is laid off between regions and comes back", || resize(&[3, 2, 3])),
     Model::up_to(2, "split_hot", "the queen starts two groups", || start::regions(Hive::on_nodes(SPLIT, HOT), 3, &[3, 2, 3])),

@@ -4,6 +4,7 @@ mod barrier;
 mod end;
 mod exchange;
 mod groups;
+mod hiring;
 mod loops;
 mod panics;
 mod resize;
@@ -12,6 +13,7 @@ mod shares;
 mod start;
 mod tasks;
 mod turn;
+mod waits;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
@@ -53,7 +55,9 @@ pub(crate) fn all() -> Vec<Model> {
         resize::MODELS,
         settle::MODELS,
         end::MODELS,
+        hiring::MODELS,
         turn::MODELS,
+        waits::MODELS,
         tasks::MODELS,
         exchange::MODELS,
         shares::MODELS,

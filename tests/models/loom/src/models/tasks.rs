@@ -6,10 +6,10 @@ use super::Model;
 use crate::crew::{Hand, Latch, Sleep};
 use crate::data::Datum;
 use crate::errand::Errand;
-use crate::hive::{Helper, Hive, SLEEPY};
+use crate::hive::{HOT, Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
 use crate::stage;
-use crate::sync::{AtomicBool, Ordering, Semaphore, fence};
+use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence};
 
 /// Makes a crew's protocol.
 type Protocol = fn() -> Sleep;
@@ -34,7 +34,14 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::up_to(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
     Model::up_to(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
+    Model::up_to(2, "task_mail_waiting", "a surplus bee that waits in a task gets another that only it may run", || {
+        mail_waiting(JEC)
+    }),
     Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
+    Model::up_to(3, "task_nested_start", "a region that must not wait for a task starts while one comes", || nested_start(JEC, SLEEPY, 2)),
+    Model::up_to(1, "task_nested_start_hot", "the same while the bee polls", || nested_start(JEC, HOT, 2)),
+    Model::up_to(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, SLEEPY, 3)),
+    Model::up_to(1, "task_told", "a bee that is to run a task finds mail first, which waits for that task", || told(JEC)),
     Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
     Model::up_to(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
@@ -45,7 +52,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
     Model::up_to(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
+    Model::up_to(2, "tickle_mail_waiting", "task_mail_waiting, by tickling", || mail_waiting(TICKLE)),
     Model::up_to(2, "tickle_together", "task_together, by tickling", || together(TICKLE)),
+    Model::up_to(1, "tickle_told", "task_told, by tickling", || told(TICKLE)),
     Model::up_to(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
     Model::up_to(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
     Model::up_to(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
@@ -59,7 +68,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
     Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
+    Model::up_to(2, "notify_mail_waiting", "task_mail_waiting, by notifying", || mail_waiting(NOTIFY)),
     Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
+    Model::up_to(1, "notify_told", "task_told, by notifying", || told(NOTIFY)),
 ];
 
 /// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
@@ -165,6 +176,47 @@ fn latch_parked(sleep: Protocol) {
     hive.end();
 }
 
+/// The bee waits in a task, and is surplus; what it waits for is done by its mail.
+fn mail_waiting(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+    let latch = Arc::new(Latch::new());
+    let (waiting, task) = Errand::at(&hive, 1, {
+        let latch = Arc::clone(&latch);
+        move |hand| hand.work_until(&latch)
+    });
+    hive.crew.send(1, task);
+    hive.resize(1);
+    let (mail, task) = Errand::at(&hive, 1, move |hand| set(&latch, hand));
+    hive.crew.send(1, task);
+    mail.wait();
+    waiting.wait();
+    hive.crew.settle();
+    hive.end();
+}
+
+/// Sets a latch of a member, on that member's own thread.
+#[expect(unsafe_code, reason = "sets a latch")]
+fn set(latch: &Arc<Latch>, owner: &Hand<'_>) {
+    // SAFETY: the caller keeps it alive.
+    unsafe { owner.crew().set_latch(Arc::as_ptr(latch), owner.id()) };
+}
+
+/// The bee that is called for its mail is the one that was told of the other task.
+fn told(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+    let ran = Arc::new(Semaphore::new());
+    let (first, task) = Errand::of({
+        let ran = Arc::clone(&ran);
+        move || ran.post()
+    });
+    hive.crew.inject(task);
+    let (second, task) = Errand::of(move || ran.wait());
+    hive.crew.send(1, task);
+    first.wait();
+    second.wait();
+    hive.end();
+}
+
 /// The bee that comes first cannot run both.
 fn together(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
@@ -225,6 +277,23 @@ fn region(sleep: Protocol) {
     Rounds::new(2).region(&hive, 2);
     other.join();
     errand.wait();
+    hive.end();
+}
+
+/// The task waits for the thread that starts the region, as one would whose half of a join that thread runs.
+fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
+    let hive = Hive::with_tasks(bees, bees, policy, sleep());
+    let over = Arc::new(Semaphore::new());
+    let (errand, task) = Errand::of({
+        let over = Arc::clone(&over);
+        move || over.wait()
+    });
+    let other = Helper::spawn(&hive, move |hive| hive.crew.inject(task));
+    hive.nested_region(bees, |_| ());
+    over.post();
+    other.join();
+    errand.wait();
+    hive.region(bees, |_| ());
     hive.end();
 }
 

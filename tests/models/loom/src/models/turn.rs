@@ -5,7 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Model;
+use crate::crew::{Hand, Latch, Sleep, Turned};
 use crate::data::Datum;
+use crate::errand::Errand;
 use crate::hive::{Helper, Hive, PATIENT, SLEEPY};
 use crate::rounds::Rounds;
 use crate::sync::WaitPolicy;
@@ -17,6 +19,12 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "turn_three", "three queens, of whom two may queue", || in_turns(SLEEPY, 3, 1)),
     Model::up_to(3, "turn_try", "a second queen tries, and a third queues", try_beside_queue),
     Model::up_to(2, "turn_regions", "two queens start regions of one bee", regions),
+    Model::up_to(
+        2,
+        "turn_join",
+        "an outsider joins while the one to whom the turn is reserved starts a region",
+        join_beside_region,
+    ),
 ];
 
 /// `queens` take the turn `times` each, and change what only the holder may.
@@ -77,4 +85,50 @@ fn regions() {
     Rounds::new(2).region(&hive, 2);
     other.join();
     hive.end();
+}
+
+/// The outsider takes the queen's place if it can, and shares a half of its join, or runs it; else it leaves both to the bee.
+fn join_beside_region() {
+    let hive = Hive::with_tasks(2, 2, SLEEPY, Sleep::jec());
+    drop(hive.crew.take_turn());
+    let held = Arc::new(Datum::new(0));
+    let outsider = Helper::spawn(&hive, {
+        let held = Arc::clone(&held);
+        move |hive| match hive.crew.try_take_turn() {
+            Some(turn) => {
+                held.set(held.get() + 1);
+                join_as_queen(hive, turn);
+            }
+            None => {
+                let (both, task) = Errand::new();
+                hive.crew.inject(task);
+                both.wait();
+            }
+        }
+    });
+    hive.region(2, |member| {
+        if member.id() == 0 {
+            held.set(held.get() + 1);
+        }
+    });
+    outsider.join();
+    hive.end();
+}
+
+#[expect(unsafe_code, reason = "sets a latch")]
+fn join_as_queen(hive: &Hive, turn: Turned<'_>) {
+    let hand = Hand::of_queen(&hive.crew, turn);
+    let latch = Arc::new(Latch::new());
+    let (half, task) = Errand::of({
+        let (crew, latch) = (Arc::clone(&hive.crew), Arc::clone(&latch));
+        // SAFETY: this closure keeps it alive.
+        move || unsafe { crew.set_latch(Arc::as_ptr(&latch), 0) }
+    });
+    let number = hand.keep(task);
+    hand.share_at_once();
+    if hand.take_back(number) || hand.take_back_or_work(&task, &latch) {
+        task.run();
+    }
+    half.wait();
+    hand.leave_tasks();
 }

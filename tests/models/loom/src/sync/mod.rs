@@ -23,6 +23,7 @@ mod semaphore;
 #[path = "../../../../../hive/tally.rs"]
 mod tally;
 mod token;
+mod unwinding;
 mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
@@ -38,13 +39,24 @@ pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
+pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
 
-use crate::stage;
+use crate::{stage, verdict};
 
 /// There is one crew in a model.
 pub(crate) fn number_of_crew() -> u64 {
     1
+}
+
+/// No script has one region inside another.
+pub(crate) fn is_in_region(_key: u64) -> bool {
+    false
+}
+
+/// The process would end, with this line.
+pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
+    verdict::fail(&why.to_string())
 }
 
 /// As few as can be.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::stage::{self, Stage};
+use crate::verdict;
 
 /// How long the members of a modelled hive poll before they sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,6 +16,9 @@ pub(crate) enum WaitPolicy {
 
 /// See `stage::give_way`.
 const EXPLORED_POLLS: u32 = 8;
+
+/// Rounds of one wait: each sleeps, finds something or ends the wait, or somebody else has done something meanwhile.
+const TOO_MANY: u32 = 200;
 
 impl WaitPolicy {
     pub(crate) fn patience(&self) -> Patience {
@@ -33,6 +37,9 @@ impl WaitPolicy {
     pub(crate) fn poll(&self) -> Option<Duration> {
         None
     }
+
+    /// In a forked child this ends it; nobody forks here.
+    pub(crate) fn assert_at_home(&self) {}
 
     /// Where the bees need the queen's core. Here each has its own.
     pub(crate) fn step_aside(&self) {}
@@ -68,6 +75,9 @@ impl Patience {
         match self.policy {
             WaitPolicy::Polls(polls) if stage::now() != Stage::Setting => {
                 self.polls += 1;
+                if self.polls > TOO_MANY {
+                    verdict::fail("a wait whose patience is over goes round, and neither finds anything nor sleeps");
+                }
                 self.polls <= polls
             }
             // Until the play begins, bees come up and stay up.

@@ -46,8 +46,8 @@ fn take(step: Step, number: u64, member: &Member<'_>, shared: &Loop) {
             let count = |id: u32| if id % 3 == 0 { 9 } else { 1 };
             let shown = member.show(&values[..count(member.id())]).expect("the barrier is passed");
             for id in 0..member.team() {
-                assert_eq!(shown.count(id), count(id), "values that member {id} has shown");
-                assert_eq!(shown.value(id, count(id) - 1), value(id), "the last value that member {id} has shown");
+                assert_eq!(shown.count(id), Some(count(id)), "values that member {id} has shown");
+                assert_eq!(shown.value(id, count(id) - 1), Some(value(id)), "the last value that member {id} has shown");
                 shuttle::thread::yield_now();
             }
         }

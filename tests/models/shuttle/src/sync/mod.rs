@@ -43,6 +43,22 @@ pub(crate) fn number_of_crew() -> u64 {
     1
 }
 
+/// No scene has one region inside another.
+pub(crate) fn is_in_region(_key: u64) -> bool {
+    false
+}
+
+/// No scene has barriers in destructors. Shuttle's threads share one thread's count of panics.
+pub(crate) fn is_unwinding() -> bool {
+    false
+}
+
+/// The process would end, with this line.
+pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
+    eprintln!("{why}");
+    std::process::abort()
+}
+
 /// As few as can be.
 pub(crate) const CALLS_BY_ONE: usize = 1;
 
