@@ -9,9 +9,9 @@ mod common;
 use std::panic::{panic_any, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::process::in_own_process;
+use common::process::{aborts_in_own_process, in_own_process};
 use common::tasks::{Counted, Payload, assert_all_works, builders, join_apart, whose};
-use common::{hush, panic_of};
+use common::{assert_says, hush, panic_of};
 use hive::Hive;
 
 /// A payload whose drop panics: aborts the process if that happens while unwinding.
@@ -114,4 +114,35 @@ fn a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast() {
             assert_all_works(&hive, 4);
         }
     });
+}
+
+/// The second payload is not dropped before the end: its drop would unwind out of the task, whose memory is gone.
+#[test]
+fn a_panic_handler_that_panics_with_what_panics_when_dropped_aborts() {
+    let output = aborts_in_own_process("a_panic_handler_that_panics_with_what_panics_when_dropped_aborts", || {
+        let hive = Hive::builder().bees(2).panic_handler(|_| panic_any(Bomb)).build().unwrap();
+        hive.spawn(|| panic!("nobody waits for this"));
+        drop(hive);
+    });
+    assert_says(&output, &["nobody waits for this", "hive: the panic_handler has panicked"]);
+}
+
+#[test]
+fn a_panic_handler_that_drops_what_panics_when_dropped_aborts() {
+    let output = aborts_in_own_process("a_panic_handler_that_drops_what_panics_when_dropped_aborts", || {
+        let hive = Hive::builder().bees(2).panic_handler(drop).build().unwrap();
+        hive.spawn(|| panic_any(Bomb));
+        drop(hive);
+    });
+    assert_says(&output, &["hive: the panic_handler has panicked"]);
+}
+
+#[test]
+fn without_a_panic_handler_a_payload_that_panics_when_dropped_aborts() {
+    let output = aborts_in_own_process("without_a_panic_handler_a_payload_that_panics_when_dropped_aborts", || {
+        let hive = Hive::new(2).unwrap();
+        hive.spawn(|| panic_any(Bomb));
+        drop(hive);
+    });
+    assert_says(&output, &["the hive has no panic_handler"]);
 }

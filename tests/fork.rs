@@ -146,6 +146,26 @@ fn a_hive_is_dropped_in_the_child() {
     });
 }
 
+/// The C library gives the stacks of the parent's threads to the child's, and a thread's number is where its stack is.
+#[test]
+fn the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go() {
+    in_own_process("the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go", || {
+        for bees in 1..4 {
+            let watched = Hive::builder().bees(bees).deadlock_watchdog(Some(Duration::from_secs(100))).build().unwrap();
+            assert_works(&watched, bees);
+            fork(move || {
+                let own = Hive::new(4).unwrap();
+                assert_works(&own, 4);
+                drop(watched);
+                assert_works(&own, 4);
+                // Waits for its threads, which it must find.
+                drop(own);
+            })
+            .join();
+        }
+    });
+}
+
 #[test]
 fn the_global_hive_may_be_the_child_s_first() {
     in_own_process("the_global_hive_may_be_the_child_s_first", || {

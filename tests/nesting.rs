@@ -4,7 +4,10 @@
 
 mod common;
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Mutex};
 use std::thread;
 
 use common::{Gate, alone};
@@ -174,6 +177,190 @@ fn a_hive_is_built_used_resized_and_dropped_inside_a_region_of_another() {
             own.resize(1).unwrap();
             own.settle();
             bee.barrier();
+        });
+    }
+}
+
+#[test]
+fn a_bee_is_a_bee_of_its_hive_also_inside_of_another() {
+    let _alone = alone();
+    let (a, b) = (&Hive::new(2).unwrap(), &Hive::new(2).unwrap());
+    for _ in 0..100 {
+        let counts = a.broadcast(|_| b.install(|| a.spmd_map(2, |bee| bee.count())));
+        assert_eq!(counts, [[1]], "bee 1 of a cannot wait for itself");
+    }
+}
+
+#[test]
+fn who_runs_tasks_of_a_hive_does_so_inside_of_another_too() {
+    let _alone = alone();
+    let (a, b) = (&Hive::new(2).unwrap(), &Hive::new(2).unwrap());
+    for _ in 0..100 {
+        let runs = AtomicUsize::new(0);
+        let one = || {
+            runs.fetch_add(1, Ordering::Relaxed);
+        };
+        a.spmd(2, |bee| {
+            if bee.is_queen() {
+                a.join(|| b.install(|| a.join(one, one)), one);
+            }
+        });
+        a.install(|| {
+            a.spmd(2, |_| {
+                b.install(|| a.join(one, one));
+            });
+        });
+        a.install(|| b.scope(|_| a.scope(|scope| scope.spawn(|_| one()))));
+        assert_eq!(runs.into_inner(), 3 + 4 + 1);
+    }
+}
+
+#[test]
+fn in_the_queens_place_a_region_is_a_real_one_inside_of_another_hives_too() {
+    let _alone = alone();
+    let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
+    assert_eq!(a.install(|| b.install(|| a.spmd_map(2, |bee| bee.count()))), [2, 2]);
+    assert_eq!(a.install(|| b.join(|| a.spmd_map(2, |bee| bee.count()), || ()).0), [2, 2]);
+}
+
+#[test]
+fn current_says_what_the_thread_is_inside_of_last() {
+    let _alone = alone();
+    let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
+    let hive_of = |inside: Option<(usize, usize)>| inside.expect("it is inside of a hive").0;
+    a.spmd(1, |_| {
+        let outer = hive_of(hive::current());
+        b.install(|| {
+            assert_ne!(hive_of(hive::current()), outer);
+            a.install(|| assert_eq!(hive_of(hive::current()), outer));
+        });
+    });
+    assert_eq!(hive::current(), None);
+}
+
+#[test]
+fn a_surplus_bee_that_settles_does_not_wait_for_itself() {
+    let _alone = alone();
+    let hive = Arc::new(Hive::new(2).unwrap());
+    let other = Arc::new(Hive::new(2).unwrap());
+    for _ in 0..50 {
+        let (sender, receiver) = channel();
+        let task = {
+            let (hive, other) = (Arc::clone(&hive), Arc::clone(&other));
+            move || {
+                hive.resize(1).unwrap();
+                hive.settle();
+                // Nor does anybody who is waited for by it.
+                other.spmd(2, |_| hive.settle());
+                sender.send(()).unwrap();
+            }
+        };
+        hive.spawn_on(1, task);
+        receiver.recv().unwrap();
+        hive.settle();
+        assert_eq!(hive.bees_not_yet_tucked_in(), 0);
+        hive.resize(2).unwrap();
+    }
+}
+
+#[test]
+fn a_region_does_not_wait_for_a_bee_whose_task_waits_for_its_caller() {
+    let _alone = alone();
+    let (a, b) = (&Hive::new(2).unwrap(), &Hive::new(2).unwrap());
+    for _ in 0..100 {
+        let teams = Mutex::new(Vec::new());
+        let from_b = |bee: &hive::Bee<'_>| {
+            if !bee.is_queen() {
+                teams.lock().unwrap().push(a.spmd_map(2, |bee| bee.count()));
+            }
+        };
+        a.broadcast(|_| b.spmd(2, from_b));
+        assert_eq!(teams.into_inner().unwrap(), [[1]], "bee 1 of a waits for bee 1 of b");
+    }
+}
+
+#[test]
+fn stress_tasks_of_two_hives_that_start_regions_on_the_other() {
+    let _alone = alone();
+    let hives = Arc::new([Hive::new(3).unwrap(), Hive::new(3).unwrap()]);
+    let (sender, receiver) = channel();
+    for round in 0..4_000 {
+        let (hives, sender) = (Arc::clone(&hives), sender.clone());
+        let own = round % 2;
+        let task = {
+            let hives = Arc::clone(&hives);
+            move || {
+                let counts = hives[1 - own].spmd_map(3, |bee| bee.count());
+                assert!(counts == [1] || counts == [3, 3, 3], "{counts:?}");
+                // The hive must not end on one of its own bees.
+                sender.send(hives).unwrap();
+            }
+        };
+        if round % 3 == 0 { hives[own].spawn_on(1, task) } else { hives[own].spawn(task) }
+    }
+    assert_eq!(receiver.iter().take(4_000).count(), 4_000);
+}
+
+#[test]
+fn the_queen_of_a_region_who_yields_runs_what_she_has_spawned() {
+    let _alone = alone();
+    let hive = Hive::new(2).unwrap();
+    for _ in 0..100 {
+        hive.spmd(2, |bee| {
+            if bee.is_queen() {
+                let (sender, receiver) = channel();
+                hive.spawn(move || sender.send(()).unwrap());
+                // The only bee waits for her at the barrier.
+                common::until(|| {
+                    hive::yield_now();
+                    receiver.try_recv().is_ok()
+                });
+            }
+            bee.barrier();
+        });
+    }
+}
+
+#[test]
+fn a_task_spawned_by_a_queen_alone_is_run_while_she_waits_elsewhere() {
+    let _alone = alone();
+    let (a, b) = (Hive::new(1).unwrap(), Hive::new(2).unwrap());
+    for _ in 0..100 {
+        a.install(|| {
+            let done = Arc::new(AtomicUsize::new(0));
+            let says = Arc::clone(&done);
+            a.spawn(move || says.store(1, Ordering::Release));
+            b.spmd(2, |bee| {
+                if !bee.is_queen() {
+                    common::until(|| done.load(Ordering::Acquire) == 1);
+                }
+            });
+        });
+    }
+}
+
+#[test]
+fn what_runs_at_the_end_of_a_bee_does_not_wait_for_who_drops_its_hive() {
+    let _alone = alone();
+    struct Last(Arc<Hive>);
+    impl Drop for Last {
+        fn drop(&mut self) {
+            // Its turn is held by who waits for this thread.
+            assert_eq!(self.0.spmd_map(2, |bee| bee.count()), [1]);
+        }
+    }
+    thread_local! {
+        static LAST: RefCell<Option<Last>> = const { RefCell::new(None) };
+    }
+    let busy = Arc::new(Hive::new(2).unwrap());
+    for _ in 0..50 {
+        let dropped = Mutex::new(Some(Hive::new(2).unwrap()));
+        let last = Arc::clone(&busy);
+        dropped.lock().unwrap().as_ref().unwrap().broadcast(move |_| LAST.set(Some(Last(Arc::clone(&last)))));
+        busy.spmd(2, |bee| {
+            if bee.is_queen() {
+                drop(dropped.lock().unwrap().take());
+            }
         });
     }
 }

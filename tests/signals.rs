@@ -1,4 +1,4 @@
-//! Signals: bees take none, and a storm of them on the other threads breaks nothing.
+//! Signals: bees take none but a profiler's, and a storm of them breaks nothing.
 
 #![cfg(target_os = "linux")]
 
@@ -13,12 +13,14 @@ use common::{Dice, Gate, assert_works, sys, task, until};
 use hive::Hive;
 
 const BLOCKED: [i32; 8] =
-    [libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGHUP, libc::SIGCHLD, libc::SIGPROF];
+    [libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGHUP, libc::SIGCHLD, libc::SIGIO];
 
 const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
+const OF_PROFILERS: [i32; 2] = [libc::SIGPROF, libc::SIGVTALRM];
+
 /// All members' threads but the queen's.
-fn bees(hive: &Hive, n: usize) -> Vec<i32> {
+fn bees_of(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |_| {
         gate.meet(n);
@@ -29,8 +31,8 @@ fn bees(hive: &Hive, n: usize) -> Vec<i32> {
 }
 
 #[test]
-fn bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was() {
-    in_own_process("bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was", || {
+fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_it_was() {
+    in_own_process("bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_it_was", || {
         sys::block(libc::SIGUSR2);
         let own = || task::status(sys::tid(), "SigBlk");
         let before = own();
@@ -47,7 +49,7 @@ fn bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was() {
         });
         assert_eq!(own(), before);
         assert!(task::blocks(sys::tid(), libc::SIGUSR2) && !task::blocks(sys::tid(), libc::SIGUSR1));
-        let bees = bees(&hive, 8);
+        let bees = bees_of(&hive, 8);
         assert_eq!(bees.len(), 7);
         for bee in bees {
             for signal in BLOCKED {
@@ -56,7 +58,54 @@ fn bees_block_all_signals_but_faults_and_their_maker_s_mask_is_as_it_was() {
             for fault in FAULTS {
                 assert!(!task::blocks(bee, fault), "fault {fault} would not be reported");
             }
+            for signal in OF_PROFILERS {
+                assert!(!task::blocks(bee, signal), "a profiler by signal {signal} would not see bees");
+            }
         }
+        // What the maker blocks its bees block.
+        sys::block(libc::SIGPROF);
+        let hive = Hive::new(2).unwrap();
+        let [bee] = bees_of(&hive, 2)[..] else { unreachable!() };
+        assert!(task::blocks(bee, libc::SIGPROF) && !task::blocks(bee, libc::SIGVTALRM));
+    });
+}
+
+/// As a profiler does it: whoever uses CPU time is interrupted where it is.
+#[test]
+fn a_profiler_s_timer_interrupts_bees() {
+    in_own_process("a_profiler_s_timer_interrupts_bees", || {
+        sys::profile(Duration::from_millis(1));
+        let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
+        hive.spmd(2, |bee| {
+            if !bee.is_queen() {
+                let before = sys::profiled();
+                // The queen sleeps meanwhile, so that this is the only thread that uses any.
+                let end = sys::cpu_time() + Duration::from_secs(5);
+                while sys::profiled() < before + 10 && sys::cpu_time() < end {}
+                assert!(sys::profiled() >= before + 10, "the bee has been interrupted {} times", sys::profiled() - before);
+            }
+        });
+    });
+}
+
+#[test]
+fn stress_regions_and_tasks_and_naps_under_a_profiler() {
+    in_own_process("stress_regions_and_tasks_and_naps_under_a_profiler", || {
+        sys::profile(Duration::from_micros(200));
+        for spin in [Duration::ZERO, Duration::from_micros(50)] {
+            for poll in [None, Some(Duration::from_micros(200))] {
+                let hive = Hive::builder().bees(4).spin(spin).poll(poll).build().unwrap();
+                let mut dice = Dice::new(3);
+                for _ in 0..300 {
+                    assert_works(&hive, dice.roll(6));
+                    assert_eq!(common::tasks::fib(&hive, 10), 55);
+                    assert_eq!(hive.broadcast(|bee| bee).len(), hive.bees() - 1);
+                    hive.resize(dice.roll(6)).unwrap();
+                    hive.settle();
+                }
+            }
+        }
+        assert!(sys::profiled_in_all() > 20, "only {} signals came", sys::profiled_in_all());
     });
 }
 

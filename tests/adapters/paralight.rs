@@ -6,14 +6,16 @@
 mod common;
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use hive::Hive;
 use paralight::prelude::*;
 
+use common::process::in_own_process;
 use common::tasks::{Counted, Payload, whose};
-use common::{alone, assert_works, hush, until};
+use common::{alone, assert_says, assert_works, hush, message_of, until};
 
 fn hives() -> impl Iterator<Item = Hive> {
     (1..=5).map(|bees| Hive::new(bees).unwrap())
@@ -185,4 +187,42 @@ fn inside_a_region_and_a_task_of_the_same_hive() {
         assert_eq!(hive.install(sum), 499_500);
         assert_eq!(hive.join(sum, sum), (499_500, 499_500));
     }
+}
+
+/// Were it taken for the end of a member that is let go, the pipeline would return with elements that nobody has made.
+#[test]
+fn what_let_a_member_of_another_region_go_is_a_panic_in_an_item() {
+    in_own_process("what_let_a_member_of_another_region_go_is_a_panic_in_an_item", || {
+        hush("as expected");
+        for hive in hives() {
+            for bad in [0, 500, 999] {
+                let release = Mutex::new(None);
+                let region = || {
+                    let other = Hive::new(2).unwrap();
+                    other.spmd(2, |bee| {
+                        if bee.is_queen() {
+                            std::panic::panic_any(Payload("the other region's"));
+                        }
+                        *release.lock().unwrap() = catch_unwind(AssertUnwindSafe(|| bee.barrier())).err();
+                    });
+                };
+                assert_eq!(whose(region), "the other region's");
+                let item = |number: usize| {
+                    if number == bad {
+                        resume_unwind(release.lock().unwrap().take().unwrap());
+                    }
+                    number.to_string()
+                };
+                let strings = || (0..1_000).into_par_iter().map(item).with_thread_pool(&hive).collect::<Vec<String>>();
+                if hive.bees() == 1 {
+                    // What nobody catches goes through as it is.
+                    assert!(catch_unwind(AssertUnwindSafe(strings)).is_err());
+                    continue;
+                }
+                let message = message_of(|| println!("{:?}", strings()));
+                assert_says(&message, &["resumed outside of that region"]);
+            }
+            assert_works(&hive, hive.bees());
+        }
+    });
 }

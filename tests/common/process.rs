@@ -47,11 +47,19 @@ pub(crate) fn aborts_in_own_process(test: &str, part: impl FnOnce()) -> String {
     output
 }
 
-fn is_the_other() -> bool {
+/// Runs the calling test, `test`, once more, in a process of its own, which has to end by itself; many may be under way at once. Returns what that printed: Ok, if it ended well.
+pub(crate) fn again(test: &str, variables: &[(&str, &str)]) -> Result<String, String> {
+    let (status, output) = run_again(test, variables);
+    if status.success() && output.contains(DONE) { Ok(output) } else { Err(format!("{status}\n{output}")) }
+}
+
+/// Whether this is a process of a test's own.
+pub(crate) fn is_the_other() -> bool {
     env::var_os(MARK).is_some()
 }
 
-fn run_and_exit(part: impl FnOnce()) -> ! {
+/// Runs `part`, and ends the process of a test's own.
+pub(crate) fn run_and_exit(part: impl FnOnce()) -> ! {
     part();
     println!("{DONE}");
     exit(0)
@@ -65,7 +73,7 @@ fn run_again(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     for name in ours {
         command.env_remove(format!("HIVE_{name}"));
     }
-    command.env_remove("RUST_BACKTRACE");
+    command.env_remove("RUST_BACKTRACE").env_remove("RUST_MIN_STACK");
     command.envs(variables.iter().copied());
     command.stdout(input.try_clone().expect("a pipe's end")).stderr(input);
     let mut child = command.spawn().expect("the test program runs");

@@ -2,13 +2,17 @@
 
 #![allow(unsafe_code, reason = "C calls")]
 
-use std::cell::UnsafeCell;
+use std::cell::{Cell, UnsafeCell};
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 use std::time::Duration;
+
+use super::limit;
 
 /// A word that is not atomic, for what threads hand each other over: a race on it is for ThreadSanitizer to see.
 #[derive(Default)]
@@ -57,6 +61,12 @@ pub(crate) fn kill_group(leader: u32) {
     unsafe { libc::kill(-(leader as i32), libc::SIGKILL) };
 }
 
+/// Has the calling process end when the thread that has started it does.
+pub(crate) fn end_with_parent() {
+    // SAFETY: it takes numbers, and sets a mark of the process.
+    check(unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) });
+}
+
 /// Sends SIGALRM to one thread of this process.
 pub(crate) fn alarm(tid: i32) {
     // SAFETY: it only sends a signal, which `ring` has given a handler.
@@ -75,14 +85,59 @@ pub(crate) fn fork(part: impl FnOnce()) -> Forked {
         -1 => panic!("fork: {}", Error::last_os_error()),
         0 => {
             let code = if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 };
-            // SAFETY: ends the process without its exit handlers, which are the parent's.
-            unsafe { libc::_exit(code) }
+            leave(code)
         }
         pid => Forked(pid),
     }
 }
 
+/// Forks. None: this is the child, which goes on from here, and has to end by [`leave`].
+pub(crate) fn fork_here() -> Option<Forked> {
+    // SAFETY: as in `fork`.
+    match unsafe { libc::fork() } {
+        -1 => panic!("fork: {}", Error::last_os_error()),
+        0 => None,
+        pid => Some(Forked(pid)),
+    }
+}
+
+/// Ends the process at once, as a forked child should.
+pub(crate) fn leave(code: i32) -> ! {
+    // SAFETY: ends the process without its exit handlers, which are the parent's.
+    unsafe { libc::_exit(code) }
+}
+
 impl Forked {
+    /// Waits for the child's end, and returns its wait status. None: it hangs, and has been killed.
+    pub(crate) fn outcome(self) -> Option<i32> {
+        self.outcome_within(limit() / 20)
+    }
+
+    /// As [`outcome`](Self::outcome), of a child that sees such outcomes of children of its own.
+    pub(crate) fn outcome_of_parent(self) -> Option<i32> {
+        self.outcome_within(limit() / 10)
+    }
+
+    fn outcome_within(self, limit: Duration) -> Option<i32> {
+        const STEP: Duration = Duration::from_micros(200);
+        let (mut status, mut waited) = (0, Duration::ZERO);
+        // In steps, as elsewhere: a machine that was halted has taken one.
+        while waited < limit {
+            // SAFETY: looks after a child of this process.
+            match unsafe { libc::waitpid(self.0, &raw mut status, libc::WNOHANG) } {
+                0 => thread::sleep(STEP),
+                -1 => panic!("waitpid: {}", Error::last_os_error()),
+                _ => return Some(status),
+            }
+            waited += STEP;
+        }
+        // SAFETY: it only sends a signal, to a child of this process.
+        unsafe { libc::kill(self.0, libc::SIGKILL) };
+        // SAFETY: waits for a child of this process.
+        unsafe { libc::waitpid(self.0, &raw mut status, 0) };
+        None
+    }
+
     /// Waits for the child; it must have ended well.
     #[track_caller]
     pub(crate) fn join(self) {
@@ -140,10 +195,46 @@ pub(crate) fn ring(every: Duration) {
     action.sa_sigaction = on_alarm as *const () as usize;
     // SAFETY: the handler is async-signal-safe: one atomic addition.
     check(unsafe { libc::sigaction(libc::SIGALRM, &raw const action, null_mut()) });
+    set_timer(libc::ITIMER_REAL as _, every);
+}
+
+/// A profiler's signals that have come since [`profile`].
+static PROFILED: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    /// Those that have come to this thread.
+    static PROFILED_HERE: Cell<u64> = const { Cell::new(0) };
+}
+
+pub(crate) fn profiled_in_all() -> u64 {
+    PROFILED.load(Ordering::Relaxed)
+}
+
+/// Those that have come to the calling thread.
+pub(crate) fn profiled() -> u64 {
+    PROFILED_HERE.get()
+}
+
+extern "C" fn on_profile(_: i32) {
+    PROFILED.fetch_add(1, Ordering::Relaxed);
+    PROFILED_HERE.set(PROFILED_HERE.get() + 1);
+}
+
+/// SIGPROF to whichever thread uses CPU time, over and over, as a profiler asks for it, with a handler that lets system calls be interrupted.
+pub(crate) fn profile(every: Duration) {
+    // SAFETY: all zeros: an empty mask and no flags, SA_RESTART not among them.
+    let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
+    action.sa_sigaction = on_profile as *const () as usize;
+    // SAFETY: the handler is async-signal-safe: two additions, one of them to a word of the thread's that needs no making.
+    check(unsafe { libc::sigaction(libc::SIGPROF, &raw const action, null_mut()) });
+    set_timer(libc::ITIMER_PROF as _, every);
+}
+
+fn set_timer(timer: libc::c_int, every: Duration) {
     let interval = libc::timeval { tv_sec: every.as_secs() as libc::time_t, tv_usec: every.subsec_micros() as libc::suseconds_t };
-    let timer = libc::itimerval { it_interval: interval, it_value: interval };
+    let value = libc::itimerval { it_interval: interval, it_value: interval };
     // SAFETY: the structure is valid for this call.
-    check(unsafe { libc::setitimer(libc::ITIMER_REAL, &raw const timer, null_mut()) });
+    check(unsafe { libc::setitimer(timer as _, &raw const value, null_mut()) });
 }
 
 /// Blocks a signal in the calling thread.
@@ -156,3 +247,31 @@ pub(crate) fn block(signal: i32) {
     // SAFETY: the set is initialised.
     check(unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), null_mut()) });
 }
+
+/// Has `work` be called when the process ends.
+pub(crate) fn at_exit(work: fn()) {
+    static WORK: OnceLock<fn()> = OnceLock::new();
+    extern "C" fn call() {
+        WORK.get().expect("it was set")();
+    }
+    WORK.set(work).expect("called once");
+    // SAFETY: the function does not unwind: the process would end.
+    check(unsafe { libc::atexit(call) });
+}
+
+/// Has `work` be called when the calling thread ends, after its thread-locals have gone.
+pub(crate) fn at_thread_s_end(work: fn()) {
+    static WORK: OnceLock<fn()> = OnceLock::new();
+    unsafe extern "C" fn call(_: *mut libc::c_void) {
+        WORK.get().expect("it was set")();
+    }
+    WORK.set(work).expect("called once");
+    let mut key = 0;
+    // SAFETY: writes the key's number; the function does not unwind: the process would end.
+    check(unsafe { libc::pthread_key_create(&raw mut key, Some(call)) });
+    let something: *const u64 = &raw const SOMETHING;
+    // SAFETY: the key is there. Nobody reads what is at the address.
+    check(unsafe { libc::pthread_setspecific(key, something.cast()) });
+}
+
+static SOMETHING: u64 = 0;

@@ -1,0 +1,188 @@
+//! Handlers, and what a case has some other thread do.
+
+use super::super::common::until;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use hive::{Builder, Hive};
+
+use super::book::{Frame, HiveId, Wait};
+use super::fault::Payload;
+use super::pool;
+use super::run::Run;
+use super::step::{Step, go};
+use super::tasks::enter_task;
+
+/// Who hears of the panic of an errand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Heard {
+    ByWaiter,
+    ByPanicHandler,
+}
+
+/// The rest of a nest, to be run once by some other thread.
+pub(crate) struct Errand {
+    rest: Mutex<Option<Rest>>,
+    heard: Heard,
+    result: Mutex<Option<Result<usize, Payload>>>,
+}
+
+struct Rest {
+    run: Arc<Run>,
+    depth: usize,
+    frames: Vec<Frame>,
+}
+
+impl Errand {
+    /// What is inside of a call, to be run by a thread that is inside of `frames`.
+    pub(crate) fn new(step: &Step<'_>, frames: &[Frame], heard: Heard) -> Arc<Self> {
+        Self::of(step.run, step.depth + 1, frames, heard)
+    }
+
+    /// The calls of a case from `depth` on.
+    pub(crate) fn of(run: &Arc<Run>, depth: usize, frames: &[Frame], heard: Heard) -> Arc<Self> {
+        let rest = Rest { run: Arc::clone(run), depth, frames: frames.to_vec() };
+        Arc::new(Self { rest: Mutex::new(Some(rest)), heard, result: Mutex::new(None) })
+    }
+
+    /// Runs it, if nobody has.
+    pub(crate) fn go(&self) {
+        let taken = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some(Rest { run, depth, frames }) = taken else { return };
+        if depth == 0 {
+            // A start handler may come before the hive has grown, for the sake of which its bee was hired.
+            until(|| run.hives[0].bees() >= run.case.sizes[0]);
+        }
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            let _in = run.book.enter(&frames);
+            go(&run, depth)
+        }));
+        match (ended, self.heard) {
+            (Err(payload), Heard::ByPanicHandler) => {
+                self.end(Ok(0));
+                run.unwatched(|| resume_unwind(payload))
+            }
+            (ended, _) => self.end(ended),
+        }
+    }
+
+    fn end(&self, ended: Result<usize, Payload>) {
+        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+    }
+
+    pub(crate) fn is_done(&self) -> bool {
+        self.result.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// How often it has reached the end of the nest. Its panic goes on here, if it is for the waiter.
+    pub(crate) fn result(&self) -> usize {
+        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
+        result.expect("it has been run").unwrap_or_else(|payload| resume_unwind(payload))
+    }
+}
+
+/// What one bee's handler is to do, once known.
+#[derive(Clone)]
+pub(crate) struct Slot {
+    bee: usize,
+    errand: Arc<Mutex<Option<Arc<Errand>>>>,
+}
+
+impl Slot {
+    pub(crate) fn new(bee: usize) -> Self {
+        Self { bee, errand: Arc::default() }
+    }
+
+    pub(crate) fn set(&self, errand: &Arc<Errand>) {
+        *self.errand.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(errand));
+    }
+
+    /// The handler.
+    pub(crate) fn handler(&self) -> impl Fn(usize) + Send + Sync + 'static {
+        let slot = self.clone();
+        move |bee| {
+            let errand = if bee == slot.bee { slot.errand.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+            errand.into_iter().for_each(|errand| errand.go());
+        }
+    }
+}
+
+/// A hive that is built on the way, as large as hive A, and of which nobody else knows.
+pub(crate) struct NewHive {
+    hive: Hive,
+    pub(crate) id: HiveId,
+    /// Its last bee; if it has none, the one that will be hired.
+    pub(crate) last: usize,
+}
+
+impl NewHive {
+    pub(crate) fn last_of(step: &Step<'_>) -> usize {
+        step.run.case.sizes[0].max(2) - 1
+    }
+
+    pub(crate) fn build(step: &Step<'_>, ask: impl FnOnce(Builder) -> Builder) -> Option<Self> {
+        let builder = pool::builder(step.run.case.waiting).bees(step.run.case.sizes[0]);
+        let built = step.call_alone(|| ask(builder).build())?;
+        step.check(built.is_ok(), || format!("no hive: {built:?}"));
+        Some(Self { hive: built.ok()?, id: step.run.book.new_hive(), last: Self::last_of(step) })
+    }
+
+    /// Has the last bee run a task.
+    pub(crate) fn spawn_on_last(&self, task: impl FnOnce() + Send + 'static) {
+        if self.hive.bees() == 1 { self.hive.spawn(task) } else { self.hive.spawn_on(self.last, task) }
+    }
+
+    /// Runs a region of all, and sees to it that the last bee has been hired.
+    ///
+    /// `may_be_busy`: a bee may be in its start handler still, so that a region inside of something may be a team of one.
+    pub(crate) fn use_it(&self, may_be_busy: bool) {
+        let n = self.hive.bees();
+        let ids = self.hive.spmd_map(n, |bee| bee.id());
+        assert!(ids.iter().copied().eq(0..n) || (may_be_busy && ids == [0]), "a region of a new hive, which is free: {ids:?}");
+        self.spawn_on_last(|| ());
+    }
+}
+
+/// A task panics, and the rest is done by the panic handler, which gets it as the payload.
+pub(crate) fn panic_handler(step: &Step<'_>) -> usize {
+    if !step.view().is_served(step.on, step.hive().bees()) {
+        return step.not_called(super::oracle::Circle::Task);
+    }
+    let errand = Errand::new(step, &[], Heard::ByWaiter);
+    let (run, on, in_handler) = (Arc::clone(step.run), step.on, Arc::clone(&errand));
+    let on_panic = pool::OnPanic::new(move || {
+        let _in = enter_task(&run, on);
+        in_handler.go();
+    });
+    let _waits = step.wait(Wait::Polling);
+    step.call_alone(|| step.hive().spawn(|| resume_unwind(Box::new(on_panic))));
+    while !errand.is_done() {
+        hive::yield_now();
+    }
+    errand.result()
+}
+
+/// In the start handler of a new hive: somebody waits for its bee in a region, or to be told of its end.
+pub(crate) fn start_handler(step: &Step<'_>) -> usize {
+    let id = step.run.book.new_hive();
+    let slot = Slot::new(NewHive::last_of(step));
+    let errand = Errand::new(step, &[Frame::Bee(id, NewHive::last_of(step))], Heard::ByPanicHandler);
+    slot.set(&errand);
+    let _waits = step.wait(Wait::Idly);
+    if let Some(new) = NewHive::build(step, |builder| builder.start_handler(slot.handler())) {
+        step.call_alone(|| new.use_it(true));
+        step.call_alone(|| drop(new));
+    }
+    errand.result()
+}
+
+pub(crate) fn exit_handler(step: &Step<'_>) -> usize {
+    let slot = Slot::new(NewHive::last_of(step));
+    let Some(new) = NewHive::build(step, |builder| builder.exit_handler(slot.handler())) else { return 0 };
+    let errand = Errand::new(step, &[Frame::Bee(new.id, new.last)], Heard::ByPanicHandler);
+    slot.set(&errand);
+    let _waits = step.wait(Wait::Idly);
+    step.call_alone(|| new.use_it(false));
+    step.call_alone(|| drop(new));
+    errand.result()
+}

@@ -1,0 +1,136 @@
+//! Has processes run the cases, many in one, and starts another where one hangs or dies.
+
+use std::env;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::super::common::{limit, process, sys, task};
+use super::child::{ENDS, FAILS};
+use super::summary::Summary;
+
+/// Set in the processes that run cases.
+pub(crate) const MARK: &str = "HIVE_COMPOSITIONS_CHILD";
+
+/// The lists of cases, each for processes of its own, are run side by side. No more are begun when `most` have failed.
+pub(crate) fn run(test: &str, lists: Vec<Vec<String>>, most: usize) -> Summary {
+    let lists = Mutex::new(lists.into_iter());
+    let summary = Mutex::new(Summary::default());
+    let next = || lists.lock().unwrap_or_else(PoisonError::into_inner).next();
+    let workers = thread::available_parallelism().map_or(2, |cpus| cpus.get().min(8));
+    thread::scope(|scope| {
+        for _ in 0..workers {
+            scope.spawn(|| {
+                while let Some(list) = next() {
+                    run_list(test, &list, &summary, most);
+                }
+            });
+        }
+    });
+    summary.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn run_list(test: &str, mut cases: &[String], summary: &Mutex<Summary>, most: usize) {
+    while !cases.is_empty() && summary.lock().unwrap_or_else(PoisonError::into_inner).failures.len() < most {
+        let mut worker = Worker::start(test, cases);
+        let ended = worker.follow(cases.len(), |ending| {
+            summary.lock().unwrap_or_else(PoisonError::into_inner).passed(ending);
+        });
+        let said = worker.end();
+        cases = &cases[ended.passed..];
+        if let (Some(how), Some((case, rest))) = (ended.failure, cases.split_first()) {
+            let how = if said.is_empty() { how } else { format!("{how} [{said}]") };
+            summary.lock().unwrap_or_else(PoisonError::into_inner).failed(case.clone(), how);
+            cases = rest;
+        }
+    }
+}
+
+/// How far a process has come with its list: what comes after those that passed failed, if anything did.
+struct Ended {
+    passed: usize,
+    failure: Option<String>,
+}
+
+/// A process that runs cases.
+struct Worker {
+    child: Child,
+    lines: Receiver<String>,
+    said: JoinHandle<String>,
+}
+
+impl Worker {
+    fn start(test: &str, cases: &[String]) -> Self {
+        let mut command = Command::new(env::current_exe().expect("the test program"));
+        command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, "1").process_group(0);
+        for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"] {
+            command.env_remove(format!("HIVE_{name}"));
+        }
+        command.env_remove("RUST_BACKTRACE");
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("the test program runs");
+        let (mut input, names) = (child.stdin.take().expect("piped"), cases.join("\n"));
+        // It ends with the child, at the latest.
+        thread::spawn(move || input.write_all(names.as_bytes()));
+        let (output, errors) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
+        let (sender, lines) = channel();
+        thread::spawn(move || BufReader::new(output).lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let said = thread::spawn(move || last_words(errors));
+        Self { child, lines, said }
+    }
+
+    /// Listens until the process has run `count` cases, fails in one, or is silent for too long.
+    fn follow(&mut self, count: usize, mut passed: impl FnMut(&str)) -> Ended {
+        let mut ended = Ended { passed: 0, failure: None };
+        while ended.passed < count && ended.failure.is_none() {
+            match self.lines.recv_timeout(patience()) {
+                Ok(line) => {
+                    if let Some(ending) = line.strip_prefix(ENDS) {
+                        ended.passed += 1;
+                        passed(ending);
+                    }
+                    ended.failure = line.strip_prefix(FAILS).map(ToOwned::to_owned);
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    process::print_stacks(self.child.id());
+                    let threads = task::list(Some(self.child.id()));
+                    ended.failure =
+                        Some(format!("hangs; its threads: {}", threads.split_whitespace().collect::<Vec<_>>().join(" ")));
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    let status = self.child.wait().expect("it is our child");
+                    ended.failure = Some(format!("dies: {status}"));
+                }
+            }
+        }
+        ended
+    }
+
+    /// Ends the process, if it still runs, and returns what it said last.
+    fn end(mut self) -> String {
+        sys::kill_group(self.child.id());
+        self.child.wait().expect("it was killed");
+        self.said.join().expect("reading does not panic")
+    }
+}
+
+/// How long a process may be silent. A case takes milliseconds.
+fn patience() -> Duration {
+    limit().min(Duration::from_secs(20))
+}
+
+/// The end of what a process writes on standard error, in one line.
+fn last_words(errors: impl Read) -> String {
+    let mut last = Vec::new();
+    for line in BufReader::new(errors).lines().map_while(Result::ok).filter(|line| !line.is_empty()) {
+        last.push(line);
+        if last.len() > 6 {
+            last.remove(0);
+        }
+    }
+    last.join(" | ")
+}

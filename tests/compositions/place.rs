@@ -1,0 +1,105 @@
+//! Brings a case to the place that its outermost call is made from, runs it, and looks after the hives.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+
+use hive::Hive;
+
+use super::super::common::{Gate, assert_works, until};
+use super::book::{Frame, Wait};
+use super::case::{Case, Place};
+use super::handlers::{Errand, Heard, Slot};
+use super::hook;
+use super::pool::{Pool, Pooled, builder};
+use super::run::{Ending, Run, message};
+
+/// Runs a case on the hives of the pool. Err: something was not as it should be.
+pub(crate) fn run(case: &Case, pool: &mut Pool) -> Result<Ending, String> {
+    hook::heard();
+    let hives = pool.of(case);
+    let ended = match case.place {
+        Place::Outside if case.is_mirrored => beside_its_mirror_image(case, hives),
+        Place::Outside => {
+            let run = Run::new(case.clone(), hives);
+            let expected = run.go();
+            close(&[(&run, expected)])
+        }
+        Place::StartHandler => in_start_handler(case, hives),
+    };
+    let heard = hook::heard();
+    match ended {
+        Err(fault) => Err([vec![fault], heard].concat().join("; ")),
+        Ok(_) if !heard.is_empty() => Err(heard.join("; ")),
+        ended => ended,
+    }
+}
+
+/// Two threads run the case, one of them with the hives exchanged.
+fn beside_its_mirror_image(case: &Case, hives: [Pooled; 2]) -> Result<Ending, String> {
+    let one = Run::new(case.clone(), hives.clone());
+    let other = Run::beside(case.mirrored(), hives, Arc::clone(&one.book));
+    let start = Gate::new();
+    let go = |run: &Arc<Run>| {
+        start.meet(2);
+        run.go()
+    };
+    let expected = thread::scope(|scope| {
+        let others = scope.spawn(|| go(&other));
+        (go(&one), others.join().expect("a run keeps its panics to itself"))
+    });
+    close(&[(&one, expected.0), (&other, expected.1)])
+}
+
+/// Waits for the rest of the case; then both hives are as before and work.
+fn close(runs: &[(&Arc<Run>, usize)]) -> Result<Ending, String> {
+    let unheard: usize = runs.iter().map(|(run, _)| run.finish()).sum();
+    until(|| hook::planned_heard() >= unheard);
+    let run = runs[0].0;
+    run.check(hook::planned_heard() == unheard, || "the panic handler has heard of more than was for it".to_owned());
+    let ended: Result<Vec<_>, _> = runs.iter().map(|(run, expected)| run.close(*expected)).collect();
+    let bees = run.hives.each_ref().map(|hive| hive.bees());
+    let worked = catch_unwind(AssertUnwindSafe(|| {
+        for (hive, &size) in run.hives.iter().zip(&run.case.sizes) {
+            // A case with resizes that overlap leaves either; one that panics in the middle, what it had then.
+            hive.resize(size).expect("no more than there were");
+            hive.settle();
+            assert_works(hive, size);
+            assert_tasks_work(hive);
+        }
+    }));
+    let ending = ended?.into_iter().max().expect("there is one");
+    worked.map_err(|panic| format!("a hive does not work afterwards: {}", message(&*panic)))?;
+    if bees != run.case.sizes && !run.is_crowded() && run.case.fault.is_none() {
+        return Err(format!("the hives have {bees:?} members afterwards, not {:?}", run.case.sizes));
+    }
+    Ok(ending)
+}
+
+fn assert_tasks_work(hive: &Hive) {
+    assert_eq!(hive.join(|| 1, || 2), (1, 2), "a join");
+    let done = Arc::new(AtomicUsize::new(0));
+    let task = Arc::clone(&done);
+    hive.spawn(move || _ = task.fetch_add(1, Ordering::Relaxed));
+    until(|| done.load(Ordering::Relaxed) == 1);
+}
+
+/// On a hive A of the case's own: whoever needs its last bee has that hired, which runs the case before anything else.
+fn in_start_handler(case: &Case, [_, b]: [Pooled; 2]) -> Result<Ending, String> {
+    let size = case.sizes[0];
+    let last = size.max(2) - 1;
+    let slot = Slot::new(last);
+    let a = Pooled::build(builder(case.waiting).bees(1).start_handler(slot.handler()));
+    let run = Run::new(case.clone(), [a.clone(), b]);
+    let errand = Errand::of(&run, 0, &[Frame::Bee(0, last)], Heard::ByPanicHandler);
+    slot.set(&errand);
+    if size == 1 {
+        a.hive.spawn(|| ());
+    } else {
+        let _waits = run.book.enter(&[Frame::Turn(0), Frame::Waits(Wait::Idly)]);
+        a.hive.spmd(size, |_| ());
+    }
+    until(|| errand.is_done());
+    close(&[(&run, errand.result())])
+}

@@ -1,0 +1,104 @@
+//! Resizes, and hives that are built and dropped on the way.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use super::super::common::until;
+use super::book::{Frame, HiveId, Wait};
+use super::handlers::{Errand, Heard, NewHive};
+use super::run::Run;
+use super::step::Step;
+
+pub(crate) fn grow(step: &Step<'_>) -> usize {
+    let n = step.hive().bees();
+    resized(step, n, n + 1)
+}
+
+pub(crate) fn shrink(step: &Step<'_>) -> usize {
+    let n = step.hive().bees();
+    resized(step, n, 1)
+}
+
+/// Resizes, does the rest, and resizes back; each time waits until the cores of surplus bees are free.
+fn resized(step: &Step<'_>, before: usize, n: usize) -> usize {
+    let most = before.max(n);
+    if let Err(why) = step.view().settles(step.on, most) {
+        return step.not_called(why);
+    }
+    // In a region it takes effect at the end.
+    let is_put_off = step.view().is_in_a_region_of(step.on);
+    resize(step, n, if is_put_off { before } else { n }, most);
+    let reached = step.rest();
+    resize(step, before, before, most);
+    reached
+}
+
+/// Resizes to `n`, of up to `most`, after which the hive has `expected` members, and waits.
+fn resize(step: &Step<'_>, n: usize, expected: usize, most: usize) {
+    let hive = step.hive();
+    let Some(resized) = step.call_alone(|| hive.resize(n)) else { return };
+    step.check(resized.is_ok(), || format!("resize({n}) is refused: {resized:?}"));
+    let settles = step.view().settles(step.on, most);
+    if settles.is_ok() {
+        let _waits = step.wait(Wait::Idly);
+        step.call_alone(|| hive.settle());
+    }
+    if step.run.is_crowded() {
+        return;
+    }
+    let bees = hive.bees();
+    step.check(bees == expected, || format!("{bees} members, and not {expected}, after resize({n})"));
+    if settles == Ok(true) {
+        let up = hive.bees_not_yet_tucked_in();
+        step.check(up == 0, || format!("{up} surplus bees are up after settle"));
+    }
+}
+
+/// Runs the rest in a task of a new hive.
+fn errand(step: &Step<'_>, hive: HiveId, heard: Heard) -> Arc<Errand> {
+    let last = NewHive::last_of(step);
+    Errand::new(step, &[Frame::Bee(hive, last), Frame::Task(hive)], heard)
+}
+
+fn check_bee(run: &Run, last: usize) {
+    let current = hive::current().map(|(_, bee)| bee);
+    run.check(current == Some(last), || format!("what is for bee {last} of a new hive is run by {current:?}"));
+}
+
+pub(crate) fn drop_new(step: &Step<'_>) -> usize {
+    let Some(new) = NewHive::build(step, |builder| builder) else { return 0 };
+    let errand = errand(step, new.id, Heard::ByPanicHandler);
+    let (task, run, last) = (Arc::clone(&errand), Arc::clone(step.run), new.last);
+    let _waits = step.wait(Wait::Idly);
+    step.call_alone(|| new.use_it(false));
+    new.spawn_on_last(move || {
+        check_bee(&run, last);
+        task.go();
+    });
+    step.call_alone(|| drop(new));
+    errand.result()
+}
+
+pub(crate) fn drop_own(step: &Step<'_>) -> usize {
+    let Some(new) = NewHive::build(step, |builder| builder) else { return 0 };
+    let errand = errand(step, new.id, Heard::ByWaiter);
+    let (task, run, new) = (Arc::clone(&errand), Arc::clone(step.run), Arc::new(new));
+    let (own, is_dropped) = (Arc::clone(&new), Arc::new(AtomicUsize::new(0)));
+    let dropped = Arc::clone(&is_dropped);
+    let _waits = step.wait(Wait::Polling);
+    new.spawn_on_last(move || {
+        check_bee(&run, own.last);
+        task.go();
+        until(|| Arc::strong_count(&own) == 1);
+        let ended = catch_unwind(AssertUnwindSafe(|| drop(own)));
+        run.check(ended.is_ok(), || "dropping the hive on its own bee panics".to_owned());
+        // Release: the hive is gone.
+        dropped.store(1, Ordering::Release);
+    });
+    drop(new);
+    while is_dropped.load(Ordering::Acquire) == 0 {
+        hive::yield_now();
+    }
+    errand.result()
+}

@@ -1,0 +1,316 @@
+//! Tasks: `install`, `join`, `scope`, `spawn`, `spawn_on` and `broadcast`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use super::super::common::sys;
+use super::book::{Entered, Frame, HiveId, Wait};
+use super::fault::{Explosive, First, Parts};
+use super::oracle::{Broadcast, Circle, Member};
+use super::run::Run;
+use super::step::{Step, go};
+
+pub(crate) const NO_BROADCAST: &str = "broadcast is called on a bee or inside a region";
+pub(crate) const NO_SUCH_BEE: &str = "has no such bee";
+
+impl<'r> Step<'r> {
+    /// As whom the thread calls `install` and the like, and into the place that it takes. Err: the call waits for itself.
+    fn member(&self) -> Result<(Member, Entered<'r>), usize> {
+        match self.view().member(self.on, self.hive().bees()) {
+            Member::Never(why) => Err(self.not_called(why)),
+            Member::NewQueen => Ok((Member::NewQueen, self.enter(&[Frame::Place(self.on)]))),
+            member => Ok((member, self.enter(&[]))),
+        }
+    }
+
+    /// Begins the body of an `install`, a `join` or a `scope` that `caller` has called as `member`; as whom it runs is known now.
+    fn begin_body(&self, member: Member, caller: i32) -> (Member, Entered<'r>) {
+        let here = sys::tid();
+        let member = match member {
+            Member::NewQueenOrByABee if here != caller => Member::ByABee,
+            // It has no name of its own here: the others may see it as idle.
+            Member::NewQueenOrByABee => return (Member::Queen, self.enter(&[Frame::Place(self.on)])),
+            member => member,
+        };
+        if member == Member::ByABee {
+            self.check(here != caller, || "the body runs on the caller, whose place is taken".to_owned());
+            return (member, self.enter_task());
+        }
+        self.check(here == caller, || format!("the body of {member:?} runs on another thread"));
+        match member {
+            Member::NewQueenOrNobody if self.is_current(0) => (Member::NewQueen, self.enter(&[Frame::Place(self.on)])),
+            Member::NewQueenOrNobody => (Member::Nobody, self.enter(&[])),
+            Member::NewQueen => {
+                self.run.check_current(self.on, 0);
+                (member, self.enter(&[]))
+            }
+            _ => (member, self.enter(&[])),
+        }
+    }
+
+    /// A task of the hive's, on whichever thread has come to run it.
+    pub(crate) fn enter_task(&self) -> Entered<'r> {
+        enter_task(self.run, self.on)
+    }
+
+    /// The number of the bee of the hive that the calling thread is.
+    pub(crate) fn bee_that_runs_this(&self) -> usize {
+        bee_that_runs_this(self.run, self.on)
+    }
+
+    /// Whether the innermost thing that the thread is inside of is this member of the hive.
+    fn is_current(&self, member: usize) -> bool {
+        hive::current() == Some((self.run.numbers[self.on], member))
+    }
+}
+
+/// The number of the bee of `hive` that the book has for the calling thread.
+fn known_bee(run: &Run, hive: HiveId) -> Option<usize> {
+    run.book.chains().0.iter().find_map(|frame| match *frame {
+        Frame::Bee(of, bee) if of == hive => Some(bee),
+        _ => None,
+    })
+}
+
+fn bee_that_runs_this(run: &Run, hive: HiveId) -> usize {
+    known_bee(run, hive).unwrap_or_else(|| match hive::current() {
+        Some((_, bee)) if bee > 0 => bee,
+        other => {
+            run.fail(format!("what only a bee of hive {hive} could run is run by {other:?}"));
+            1
+        }
+    })
+}
+
+/// A task of `hive`, on whichever thread has come to run it.
+pub(crate) fn enter_task(run: &Run, hive: HiveId) -> Entered<'_> {
+    if run.book.chains().0.is_empty() {
+        let bee = bee_that_runs_this(run, hive);
+        return run.book.enter(&[Frame::Bee(hive, bee), Frame::Task(hive)]);
+    }
+    run.check_current(hive, known_bee(run, hive).unwrap_or(0));
+    run.book.enter(&[Frame::Task(hive)])
+}
+
+pub(crate) fn install(step: &Step<'_>) -> usize {
+    let (member, _place) = match step.member() {
+        Ok(member) => member,
+        Err(reached) => return reached,
+    };
+    let (caller, parts) = (sys::tid(), Parts::default());
+    let _waits = step.wait(Wait::Idly);
+    let work = || {
+        let _in = step.begin_body(member, caller);
+        (step.rest(), "installed", Explosive::of(&step.run.case))
+    };
+    let installed = step.call(&parts, First::Any, || step.hive().install(|| parts.run(0, work)));
+    let Some((reached, result, mut explosive)) = installed else { return 0 };
+    explosive.defuse();
+    step.check(result == "installed", || format!("the result is {result:?}"));
+    reached
+}
+
+/// Both halves count; one of them does the rest.
+pub(crate) fn join(step: &Step<'_>, first_does_the_rest: bool) -> usize {
+    let (member, _place) = match step.member() {
+        Ok(member) => member,
+        Err(reached) => return reached,
+    };
+    let (caller, parts) = (sys::tid(), Parts::default());
+    let _waits = step.wait(wait_of(step, member));
+    let half = |number: usize| {
+        // Of the second half nobody says where it runs.
+        let is_at_home = number == 0 || sys::tid() == caller;
+        let _in = if is_at_home { step.begin_half(member, caller) } else { step.enter_task() };
+        if (number == 0) == first_does_the_rest {
+            return (step.rest(), number, Explosive::of(&step.run.case));
+        }
+        step.beside(number);
+        (0, number, Explosive::of(&step.run.case))
+    };
+    let halves = || step.hive().join(|| parts.run(0, || half(0)), || parts.run(1, || half(1)));
+    let Some((mut first, mut second)) = step.call(&parts, First::Lowest, halves) else { return 0 };
+    first.2.defuse();
+    second.2.defuse();
+    step.check((first.1, second.1) == (0, 1), || format!("the results are those of {} and {}", first.1, second.1));
+    first.0 + second.0
+}
+
+impl<'r> Step<'r> {
+    /// Begins a half of a join on the thread that has called it.
+    fn begin_half(&self, member: Member, caller: i32) -> Entered<'r> {
+        match self.begin_body(member, caller) {
+            (Member::Nobody | Member::ByABee, in_body) => in_body,
+            (_, in_body) => in_body.and(&[Frame::Task(self.on)]),
+        }
+    }
+}
+
+/// How a thread waits for a join or a scope.
+fn wait_of(step: &Step<'_>, member: Member) -> Wait {
+    match member {
+        Member::ByABee | Member::Nobody => Wait::Idly,
+        _ => Wait::Serving(step.on),
+    }
+}
+
+/// The body and two tasks count; the body or the first of the tasks does the rest.
+pub(crate) fn scope(step: &Step<'_>, body_does_the_rest: bool) -> usize {
+    let (member, _place) = match step.member() {
+        Ok(member) => member,
+        Err(reached) => return reached,
+    };
+    let (counted, reached) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let (caller, parts) = (sys::tid(), Parts::default());
+    let _waits = step.wait(wait_of(step, member));
+    let task = |number: usize, member: Member| {
+        counted.fetch_add(1, Ordering::Relaxed);
+        if number == 1 && !body_does_the_rest {
+            // Nobody's tasks are run on the spot, in the body.
+            let _in = (member != Member::Nobody).then(|| step.enter_task());
+            reached.fetch_add(step.rest(), Ordering::Relaxed);
+        } else {
+            step.beside(number);
+        }
+    };
+    let scoped = || {
+        step.hive().scope(|scope| {
+            parts.run(0, || {
+                let (member, _in) = step.begin_body(member, caller);
+                for number in 1..3 {
+                    let (task, parts) = (&task, &parts);
+                    scope.spawn(move |_| parts.run(number, || task(number, member)));
+                }
+                if body_does_the_rest {
+                    reached.fetch_add(step.rest(), Ordering::Relaxed);
+                }
+                ("scoped", Explosive::of(&step.run.case))
+            })
+        })
+    };
+    let result = step.call(&parts, First::Body, scoped);
+    if let Some((result, mut explosive)) = result {
+        explosive.defuse();
+        step.check(result == "scoped", || format!("the result is {result:?}"));
+    }
+    let counted = counted.into_inner();
+    step.check(counted == 2, || format!("{counted} of 2 tasks have run when the scope has ended"));
+    reached.into_inner()
+}
+
+/// What a task that is waited for in a loop tells its spawner.
+#[derive(Default)]
+struct Done {
+    is_done: AtomicBool,
+    reached: AtomicUsize,
+}
+
+/// Says so when it is dropped.
+struct Says(Arc<Done>);
+
+impl Drop for Says {
+    fn drop(&mut self) {
+        // Release: pairs with the Acquire in `wait_for`.
+        self.0.is_done.store(true, Ordering::Release);
+    }
+}
+
+/// Queues the rest by `queue` as a task, and polls until it is done.
+fn wait_for(step: &Step<'_>, queue: impl FnOnce(Box<dyn FnOnce() + Send>)) -> usize {
+    let done = Arc::new(Done::default());
+    let (says, run, depth, on) = (Says(Arc::clone(&done)), Arc::clone(step.run), step.depth, step.on);
+    let _waits = step.wait(Wait::Polling);
+    let task = Box::new(move || {
+        let _in = enter_task(&run, on);
+        says.0.reached.store(run.unwatched(|| go(&run, depth + 1)), Ordering::Relaxed);
+    });
+    if step.call_alone(|| queue(task)).is_some() {
+        while !done.is_done.load(Ordering::Acquire) {
+            hive::yield_now();
+        }
+    }
+    done.reached.load(Ordering::Relaxed)
+}
+
+pub(crate) fn spawn(step: &Step<'_>) -> usize {
+    if !step.view().is_served(step.on, step.hive().bees()) {
+        return step.not_called(Circle::Task);
+    }
+    wait_for(step, |task| step.hive().spawn(task))
+}
+
+pub(crate) fn spawn_on(step: &Step<'_>) -> usize {
+    let n = step.hive().bees();
+    if n == 1 {
+        return no_such_bee(step);
+    }
+    if !step.view().takes_mail(step.on, n - 1) {
+        return step.not_called(Circle::Task);
+    }
+    let hive = Arc::clone(step.hive());
+    let on = step.on;
+    let run = Arc::clone(step.run);
+    wait_for(step, |task| {
+        hive.spawn_on(n - 1, move || {
+            let bee = bee_that_runs_this(&run, on);
+            run.check(bee == n - 1, || format!("what was queued for bee {} is run by bee {bee}", n - 1));
+            task();
+        });
+    })
+}
+
+/// In a hive of one there is no bee, unless some have been hired before.
+fn no_such_bee(step: &Step<'_>) -> usize {
+    let most = step.hive().max_bees();
+    step.call_panics(NO_SUCH_BEE, || step.hive().spawn_on(most, || ()))
+}
+
+/// The rest beside a task that the innermost body waits for.
+pub(crate) fn spawn_ahead(step: &Step<'_>) -> usize {
+    let kept = step.run.promise(step.on);
+    // Release: pairs with the Acquire in `keep_promises`.
+    step.call_alone(|| step.hive().spawn(move || kept.store(true, Ordering::Release)));
+    step.rest()
+}
+
+/// A task that runs at some time, beside the others.
+pub(crate) fn detach(step: &Step<'_>) -> usize {
+    step.run.crowd();
+    let (detached, run, depth, on) = (step.run.detach(), Arc::clone(step.run), step.depth, step.on);
+    step.call_alone(|| {
+        step.hive().spawn(move || {
+            let _in = enter_task(&run, on);
+            detached.has_reached(run.unwatched(|| go(&run, depth + 1)));
+        });
+    });
+    0
+}
+
+/// Every bee counts; the last one does the rest.
+pub(crate) fn broadcast(step: &Step<'_>) -> usize {
+    let n = step.hive().bees();
+    match step.view().broadcast(step.on, n) {
+        Broadcast::Never(why) => return step.not_called(why),
+        Broadcast::Panics => return step.call_panics(NO_BROADCAST, || step.hive().broadcast(|bee| bee)),
+        Broadcast::Runs => {}
+    }
+    let (reached, parts) = (AtomicUsize::new(0), Parts::default());
+    let _waits = step.wait(Wait::Serving(step.on));
+    let part = |bee: usize| {
+        let _in = step.enter_task();
+        step.check(step.is_current(bee), || format!("bee {bee}'s part is run by {:?}", hive::current()));
+        if bee + 1 == n {
+            reached.fetch_add(step.rest(), Ordering::Relaxed);
+        } else {
+            step.beside(bee);
+        }
+        (bee, Explosive::of(&step.run.case))
+    };
+    let broadcast = || step.hive().broadcast(|bee| parts.run(bee, || part(bee)));
+    if let Some(mut results) = step.call(&parts, First::Any, broadcast) {
+        results.iter_mut().for_each(|(_, explosive)| explosive.defuse());
+        let bees: Vec<_> = results.iter().map(|&(bee, _)| bee).collect();
+        step.check(bees.iter().copied().eq(1..n), || format!("the results are those of {bees:?}"));
+    }
+    reached.into_inner()
+}

@@ -1,0 +1,77 @@
+//! Threads of the program's own, their ends and those of bees, and destructors.
+
+use std::cell::RefCell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use hive::{Hive, Schedule};
+
+use super::book::{Frame, Wait};
+use super::handlers::{Errand, Heard, NewHive};
+use super::step::Step;
+
+/// Runs the rest in a destructor while the thread unwinds. A panic of the rest goes on when that is over.
+pub(crate) fn unwinding(step: &Step<'_>) -> usize {
+    struct OnDrop<F: FnMut()>(F);
+    impl<F: FnMut()> Drop for OnDrop<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    let mut result = None;
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        let _on_drop = OnDrop(|| result = Some(catch_unwind(AssertUnwindSafe(|| step.rest()))));
+        resume_unwind(Box::new("as expected"));
+    }));
+    assert!(unwound.is_err(), "it unwinds");
+    result.expect("the destructor has run").unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+pub(crate) fn thread(step: &Step<'_>) -> usize {
+    let _waits = step.wait(Wait::Idly);
+    let ended = thread::scope(|scope| scope.spawn(|| step.rest()).join());
+    ended.unwrap_or_else(|payload| resume_unwind(payload))
+}
+
+/// Runs an errand when its thread ends.
+struct AtEnd(Arc<Errand>);
+
+impl Drop for AtEnd {
+    fn drop(&mut self) {
+        self.0.go();
+    }
+}
+
+thread_local! {
+    static AT_END: RefCell<Option<AtEnd>> = const { RefCell::new(None) };
+}
+
+/// The calling thread runs the errand when it ends, after the destructors of hive's own variables, which are registered later and so run before.
+fn at_end(errand: Arc<Errand>, hive: &Hive) {
+    AT_END.set(Some(AtEnd(errand)));
+    hive.par_for(0..8, Schedule::Dynamic(1), |_, _| ());
+    hive.par_for(0..8, Schedule::Guided(1), |_, _| ());
+    hive.install(|| ());
+}
+
+pub(crate) fn thread_end(step: &Step<'_>) -> usize {
+    let errand = Errand::new(step, &[], Heard::ByWaiter);
+    let last = Arc::clone(&errand);
+    let _waits = step.wait(Wait::Idly);
+    let hive = step.call_alone(|| Hive::new(2));
+    let Some(Ok(hive)) = hive else { return 0 };
+    let ended = thread::spawn(move || at_end(last, &hive)).join();
+    step.check(ended.is_ok(), || "the thread panics at its end".to_owned());
+    errand.result()
+}
+
+pub(crate) fn bee_end(step: &Step<'_>) -> usize {
+    let Some(new) = NewHive::build(step, |builder| builder) else { return 0 };
+    let errand = Errand::new(step, &[Frame::Bee(new.id, new.last)], Heard::ByWaiter);
+    let (last, own) = (Arc::clone(&errand), Hive::new(2).expect("a hive"));
+    let _waits = step.wait(Wait::Idly);
+    new.spawn_on_last(move || at_end(last, &own));
+    step.call_alone(|| drop(new));
+    errand.result()
+}

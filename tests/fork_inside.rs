@@ -1,0 +1,367 @@
+//! A child that is forked inside a region or a task has none of the others there. It may use hives of its own and leave; one that comes back instead, or waits for the others, is told so
+//! and aborted: it never hangs, and runs nothing of what its parent has queued.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::sys::{Forked, fork, fork_here, leave};
+use common::tasks::join_apart;
+use common::{Gate, assert_works, hush, message_of, until};
+use hive::{BarrierShape, Bee, Builder, Hive, Loop, Schedule};
+
+/// What a child does where it was forked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Deed {
+    Returns,
+    Panics,
+    /// Uses the hive, which is an error or is done on the spot, and its own hives, and returns then.
+    UsesHives,
+    Leaves,
+}
+
+const DEEDS: [Deed; 4] = [Deed::Returns, Deed::Panics, Deed::UsesHives, Deed::Leaves];
+
+/// Where somebody forks, once.
+struct Scene {
+    hive: &'static Hive,
+    deed: Deed,
+    is_done: AtomicBool,
+    /// In the parent.
+    child: Mutex<Option<Forked>>,
+}
+
+impl Scene {
+    fn new(hive: Hive, deed: Deed) -> &'static Self {
+        let hive = Box::leak(Box::new(hive));
+        Box::leak(Box::new(Self { hive, deed, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
+    }
+
+    /// Forks, and does `then` in the child.
+    fn fork_and(&self, then: impl FnOnce()) {
+        if self.is_done.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        match fork_here() {
+            None => then(),
+            child => *self.child.lock().unwrap() = child,
+        }
+    }
+
+    /// Forks, and does the deed in the child.
+    fn fork(&self) {
+        self.fork_and(|| match self.deed {
+            Deed::Returns => {}
+            Deed::Panics => panic!("as expected"),
+            Deed::Leaves => leave(0),
+            Deed::UsesHives => {
+                assert!(self.hive.try_spmd(2, |_| ()).is_err() && self.hive.resize(2).is_err());
+                assert_eq!(self.hive.join(|| 1, || 2), (1, 2));
+                assert_eq!(self.hive.install(|| 3), 3);
+                assert_eq!(self.hive.scope(|_| 4), 4);
+                assert!(message_of(|| self.hive.spawn(|| ())).contains("forked"));
+                assert_works(&Hive::new(2).unwrap(), 3);
+            }
+        });
+    }
+
+    /// How the child has ended.
+    fn outcome(&self) -> Outcome {
+        let child = self.child.lock().unwrap().take().expect("somebody has forked");
+        match child.outcome() {
+            None => Outcome::Hung,
+            Some(0) => Outcome::Well,
+            Some(status) if status & 0x7f == libc::SIGABRT => Outcome::Aborted,
+            Some(status) => Outcome::Other(status),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Outcome {
+    Well,
+    Aborted,
+    Hung,
+    Other(i32),
+}
+
+/// Where the fork is, whether a child that comes back is missed there, and how to get there.
+type Place = (&'static str, bool, fn(&'static Scene));
+
+const PLACES: [Place; 13] = [
+    ("the queen in a region", true, |scene| {
+        scene.hive.spmd(3, |bee| {
+            if bee.is_queen() {
+                scene.fork()
+            }
+        })
+    }),
+    ("a bee in a region", true, |scene| {
+        scene.hive.spmd(3, |bee| {
+            if bee.id() == 2 {
+                scene.fork()
+            }
+        })
+    }),
+    ("the queen when the others have come to the end", true, |scene| {
+        let left = Gate::new();
+        scene.hive.spmd(3, |bee| {
+            if bee.is_queen() {
+                left.wait_for(2);
+                thread::sleep(Duration::from_millis(1));
+                scene.fork();
+            }
+            left.come();
+        });
+    }),
+    ("a bee that has been made surplus", true, |scene| {
+        scene.hive.spmd(3, |bee| {
+            if bee.id() == 2 {
+                thread::spawn(|| scene.hive.resize(1).unwrap()).join().unwrap();
+                scene.fork();
+            }
+        });
+    }),
+    ("a region of one", false, |scene| scene.hive.spmd(1, |_| scene.fork())),
+    ("a loop", true, |scene| scene.hive.par_for(0..9, Schedule::Dynamic(1), |_, _| scene.fork())),
+    ("a task", true, |scene| {
+        let (sender, receiver) = channel();
+        scene.hive.spawn(move || {
+            scene.fork();
+            sender.send(()).unwrap();
+        });
+        receiver.recv().unwrap();
+    }),
+    ("a scope", false, |scene| scene.hive.scope(|_| scene.fork())),
+    ("a scope with a task that has not ended", true, |scene| {
+        let free = Gate::new();
+        scene.hive.scope(|scope| {
+            scope.spawn(|_| free.wait_for(1));
+            scene.fork();
+            free.come();
+        });
+    }),
+    ("a scope's task on a bee", true, |scene| {
+        scene.hive.scope(|scope| {
+            scope.spawn(|_| scene.fork());
+            until(|| scene.is_done.load(Ordering::Relaxed));
+        });
+    }),
+    ("the first half of a join whose second has not ended", true, |scene| {
+        let free = Gate::new();
+        let first = || {
+            scene.fork();
+            free.come();
+        };
+        let _ = scene.hive.install(|| join_apart(scene.hive, first, || free.wait_for(1)));
+    }),
+    ("the second half of a join, on a bee", true, |scene| {
+        let _ = scene.hive.install(|| join_apart(scene.hive, || (), || scene.fork()));
+    }),
+    ("install", false, |scene| scene.hive.install(|| scene.fork())),
+];
+
+/// How long members poll.
+fn builders() -> [Builder; 3] {
+    [Duration::ZERO, Duration::from_micros(200), Duration::MAX].map(|spin| Hive::builder().bees(3).spin(spin))
+}
+
+/// Goes to a place and sees what becomes of the child. In a process of its own: the child comes back here, too.
+fn see(builder: Builder, deed: Deed, go: impl FnOnce(&'static Scene)) -> Outcome {
+    const SEEN: [Outcome; 3] = [Outcome::Well, Outcome::Aborted, Outcome::Hung];
+    let process = fork(|| {
+        let own = std::process::id();
+        let scene = Scene::new(builder.build().unwrap(), deed);
+        let went = catch_unwind(AssertUnwindSafe(|| go(scene)));
+        if std::process::id() != own {
+            // The child has come back: fine, if it is not missed.
+            leave(if went.is_ok() == (deed != Deed::Panics) { 0 } else { 9 });
+        }
+        went.expect("the parent goes on");
+        assert_works(scene.hive, 4);
+        let outcome = scene.outcome();
+        leave(SEEN.iter().position(|seen| *seen == outcome).map_or(10, |code| code as i32 + 20));
+    });
+    let status = process.outcome_of_parent().expect("the parent ends");
+    let code = status >> 8;
+    let seen = if status & 0x7f == 0 && code >= 20 { SEEN.get(code as usize - 20).copied() } else { None };
+    seen.unwrap_or(Outcome::Other(status))
+}
+
+const MESSAGE: &str = "this process is a forked child, and was forked inside a region or a task";
+
+/// Runs `part`, which returns the number of children that have been aborted; each of them has said why.
+fn with_messages(test: &str, part: impl FnOnce() -> usize) {
+    let output = in_own_process(test, || {
+        hush("forked");
+        println!("{} aborted", part());
+    });
+    let count = |text: &str| output.matches(text).count();
+    let said: usize = output.lines().find_map(|line| line.strip_suffix(" aborted")?.parse().ok()).expect("a number");
+    assert!(said > 0 && count(MESSAGE) == said, "{} said why:\n{output}", count(MESSAGE));
+}
+
+#[test]
+fn a_child_that_comes_back_is_aborted_where_it_is_missed() {
+    with_messages("a_child_that_comes_back_is_aborted_where_it_is_missed", || {
+        let mut aborted = 0;
+        let mut faults = Vec::new();
+        for (name, is_missed, go) in PLACES {
+            for builder in builders() {
+                for deed in DEEDS {
+                    let expected = if is_missed && deed != Deed::Leaves { Outcome::Aborted } else { Outcome::Well };
+                    let seen = see(builder.clone(), deed, go);
+                    // The panic of a task that nobody waits for has ended the process before.
+                    let is_unheard = name == "a task" && deed == Deed::Panics;
+                    aborted += usize::from(seen == Outcome::Aborted && !is_unheard);
+                    if seen != expected {
+                        faults.push(format!("{name}, {deed:?}, {builder:?}: {seen:?}"));
+                    }
+                }
+            }
+        }
+        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+        aborted
+    });
+}
+
+/// What a member does to wait for the others.
+type Meeting = fn(&Bee<'_>);
+
+/// What members wait for one another at.
+const MEETINGS: [(&str, Meeting); 6] = [
+    ("a barrier", |bee| bee.barrier()),
+    ("a reduction", |bee| assert_eq!(bee.all_reduce(1, |a, b| a + b), 3)),
+    ("a broadcast", |bee| assert_eq!(bee.broadcast_from(1, || 7), 7)),
+    ("what one does", |bee| assert_eq!(bee.single(|| 7), 7)),
+    ("a scan", |bee| assert_eq!(bee.scan_inclusive(1, |a, b| a + b), bee.id() + 1)),
+    ("a loop and a barrier", |bee| {
+        bee.for_each(&Loop::new(0..9, Schedule::Guided(1)), drop);
+        bee.barrier();
+    }),
+];
+
+#[test]
+fn a_child_that_waits_for_the_others_is_aborted() {
+    with_messages("a_child_that_waits_for_the_others_is_aborted", || {
+        let mut aborted = 0;
+        let mut faults = Vec::new();
+        for (name, meet) in MEETINGS {
+            for member in [0, 2] {
+                for builder in builders() {
+                    let seen = see(builder.clone(), Deed::Returns, |scene| {
+                        scene.hive.spmd(3, |bee| {
+                            if bee.id() == member {
+                                scene.fork_and(|| meet(bee));
+                            }
+                        });
+                    });
+                    aborted += usize::from(seen == Outcome::Aborted);
+                    if seen != Outcome::Aborted {
+                        faults.push(format!("{name}, member {member}, {builder:?}: {seen:?}"));
+                    }
+                }
+            }
+        }
+        assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+        aborted
+    });
+}
+
+/// Members that meet in several groups: their heads wait for the others.
+#[test]
+fn a_child_of_a_region_in_groups_is_aborted() {
+    with_messages("a_child_of_a_region_in_groups_is_aborted", || {
+        let members = 40;
+        let builder = Hive::builder().bees(members).barrier(BarrierShape::Cluster);
+        let mut seen = Vec::new();
+        for meets in [false, true] {
+            for member in [0, 1, members / 2, members - 1] {
+                seen.push(see(builder.clone(), Deed::Returns, move |scene| {
+                    scene.hive.spmd(members, |bee| {
+                        if bee.id() == member {
+                            scene.fork_and(|| {
+                                if meets {
+                                    bee.barrier()
+                                }
+                            });
+                        }
+                    });
+                }));
+            }
+        }
+        assert_eq!(seen, [Outcome::Aborted; 8]);
+        8
+    });
+}
+
+/// The polling in a hot section has no end.
+#[test]
+fn a_child_of_a_hot_section_is_aborted() {
+    with_messages("a_child_of_a_hot_section_is_aborted", || {
+        let seen = see(Hive::builder().bees(2), Deed::Returns, |scene| {
+            scene.hive.hot(|| {
+                scene.hive.spmd(2, |bee| {
+                    if bee.is_queen() {
+                        scene.fork()
+                    }
+                })
+            });
+        });
+        assert_eq!(seen, Outcome::Aborted);
+        1
+    });
+}
+
+/// A bee that comes back from its region in a child finds what its parent has queued.
+#[test]
+fn a_child_runs_none_of_its_parent_s_tasks() {
+    with_messages("a_child_runs_none_of_its_parent_s_tasks", || {
+        let own = std::process::id();
+        let seen = see(Hive::builder().bees(2), Deed::Returns, move |scene| {
+            let parent = std::process::id();
+            assert_ne!(parent, own);
+            let free: &'static Gate = Box::leak(Box::default());
+            scene.hive.spmd(2, |bee| {
+                if !bee.is_queen() {
+                    for _ in 0..9 {
+                        scene.hive.spawn(move || if std::process::id() != parent { leave(7) } else { free.come() });
+                    }
+                    scene.fork();
+                }
+            });
+            free.wait_for(9);
+        });
+        assert_eq!(seen, Outcome::Aborted);
+        1
+    });
+}
+
+/// The handlers of a bee's beginning and end.
+#[test]
+fn a_child_of_a_handler_is_aborted() {
+    with_messages("a_child_of_a_handler_is_aborted", || {
+        for ends in [false, true] {
+            let process = fork(move || {
+                let scene = Scene::new(Hive::new(2).unwrap(), Deed::Returns);
+                let handle = move |_| scene.fork();
+                let builder = Hive::builder().bees(3);
+                let builder = if ends { builder.exit_handler(handle) } else { builder.start_handler(handle) };
+                let own = builder.build().unwrap();
+                assert_works(&own, 3);
+                drop(own);
+                assert_eq!(scene.outcome(), Outcome::Aborted);
+            });
+            assert_eq!(process.outcome_of_parent(), Some(0));
+        }
+        2
+    });
+}

@@ -1,0 +1,184 @@
+//! A child has the parent's locks as they were at the fork, and nobody who would give back those that another thread held. Each test forks again and again while other threads are in the middle
+//! of what takes hive's locks or fills what is filled once.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::hint::spin_loop;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use common::process::{in_own_process, in_own_process_with};
+use common::sys::{Forked, fork};
+use common::trace::Room;
+use common::{Dice, assert_says, assert_works, hush, message_of};
+use hive::{Hive, Placement};
+
+/// Many children, of which none may hang or fail.
+#[derive(Default)]
+struct Children {
+    hung: usize,
+    failed: usize,
+    all: usize,
+}
+
+impl Children {
+    fn see(&mut self, child: Forked) {
+        self.count(child.outcome());
+    }
+
+    fn count(&mut self, outcome: Option<i32>) {
+        self.all += 1;
+        match outcome {
+            Some(0) => {}
+            Some(_) => self.failed += 1,
+            None => self.hung += 1,
+        }
+    }
+
+    #[track_caller]
+    fn assert_well(&self) {
+        let Self { hung, failed, all } = self;
+        assert!(hung + failed == 0, "of {all} children {hung} hang and {failed} fail");
+    }
+}
+
+/// Forks while another thread does `first`, which this process has not done before, some time after that has begun; and does `part` in the child. Many times, in processes that are new to it.
+fn while_another_does(first: fn(), part: fn()) {
+    const ROUNDS: usize = 60;
+    let (mut children, mut dice) = (Children::default(), Dice::new(7));
+    for _ in 0..ROUNDS {
+        // From a microsecond to 16 milliseconds, the short ones as often as the long ones.
+        let wait = Duration::from_nanos(500 << dice.roll(15));
+        let process = fork(|| {
+            let begun = AtomicBool::new(false);
+            thread::scope(|scope| {
+                // Once it is there, it starts and ends no threads.
+                scope.spawn(|| {
+                    begun.store(true, Ordering::Release);
+                    first();
+                });
+                poll_until(|| begun.load(Ordering::Acquire));
+                let start = Instant::now();
+                poll_until(|| start.elapsed() >= wait);
+                let mut child = Children::default();
+                child.see(fork(part));
+                child.assert_well();
+            });
+        });
+        children.count(process.outcome_of_parent());
+    }
+    children.assert_well();
+}
+
+fn poll_until(condition: impl Fn() -> bool) {
+    while !condition() {
+        spin_loop();
+    }
+}
+
+#[test]
+fn stress_the_memory_nodes_are_being_read() {
+    let part: fn() = || drop(hive::memory_nodes());
+    in_own_process("stress_the_memory_nodes_are_being_read", || while_another_does(part, part));
+}
+
+#[test]
+fn stress_the_first_hive_is_being_built_used_and_dropped() {
+    in_own_process("stress_the_first_hive_is_being_built_used_and_dropped", || {
+        let first: fn() = || drop(Hive::new(1).unwrap());
+        while_another_does(first, || {
+            drop(Hive::new(1).unwrap());
+            let hive = Hive::new(2).unwrap();
+            assert_works(&hive, 2);
+            assert_eq!(common::tasks::fib(&hive, 12), 144);
+        });
+    });
+}
+
+#[test]
+fn stress_the_global_hive_is_being_built() {
+    let variables = [("HIVE_NUM_BEES", "1")];
+    in_own_process_with("stress_the_global_hive_is_being_built", &variables, || {
+        let first = || hive::spmd(1, |_| ());
+        while_another_does(first, || {
+            // It may have been built, and is then the parent's.
+            let tried = hive::try_spmd(2, |bee| bee.barrier());
+            assert!(tried.map_or_else(|error| error.to_string().contains("forked"), |()| true));
+            assert_works(&Hive::new(2).unwrap(), 2);
+        });
+    });
+}
+
+#[test]
+fn stress_the_first_traces_begin() {
+    let room = Room::new("fork_locks");
+    let file = room.file();
+    let variables = [("HIVE_TRACE", file.to_str().unwrap())];
+    in_own_process_with("stress_the_first_traces_begin", &variables, || {
+        let part: fn() = || {
+            let hive = Hive::new(1).unwrap();
+            assert!(hive.write_trace().is_ok(), "{}", hive.report());
+        };
+        while_another_does(part, part);
+    });
+}
+
+/// What there is of a hive from before goes on being told.
+#[test]
+fn stress_others_look_at_a_hive_and_change_what_it_says() {
+    in_own_process("stress_others_look_at_a_hive_and_change_what_it_says", || {
+        hush("forked");
+        let (hive, over) = (Hive::new(2).unwrap(), AtomicBool::new(false));
+        let mut children = Children::default();
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    while !over.load(Ordering::Relaxed) {
+                        assert_eq!(hive.places().len(), 2);
+                        assert!(hive.report().to_string().contains("members"));
+                        drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i));
+                    }
+                });
+            }
+            for _ in 0..300 {
+                children.see(fork(|| {
+                    assert_eq!(hive.places().len(), 2);
+                    assert!(hive.report().to_string().contains("forked"));
+                    // The child's region cannot start; before that it has a warning.
+                    assert_says(&message_of(|| drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i))), &["forked"]);
+                }));
+            }
+            over.store(true, Ordering::Relaxed);
+        });
+        children.assert_well();
+    });
+}
+
+/// Whoever forks waits for what is short, and holds up nobody.
+#[test]
+fn stress_several_threads_fork_at_once() {
+    in_own_process("stress_several_threads_fork_at_once", || {
+        let parents = Hive::new(2).unwrap();
+        let well = AtomicUsize::new(0);
+        thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(|| {
+                    let mut children = Children::default();
+                    for _ in 0..50 {
+                        drop(Hive::new(1).unwrap());
+                        children.see(fork(|| {
+                            assert!(parents.try_spmd(1, |_| ()).is_err());
+                            drop(Hive::new(1).unwrap());
+                        }));
+                    }
+                    children.assert_well();
+                    well.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        });
+        assert_eq!(well.into_inner(), 3);
+    });
+}
