@@ -70,7 +70,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
     Model::up_to(2, "notify_mail_waiting", "task_mail_waiting, by notifying", || mail_waiting(NOTIFY)),
     Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
-    Model::up_to(1, "notify_told", "task_told, by notifying", || told(NOTIFY)),
+    Model::up_to(2, "notify_told", "task_told, by notifying", || told(NOTIFY)),
 ];
 
 /// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
