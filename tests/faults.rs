@@ -7,13 +7,73 @@
 #[path = "faults/calls.rs"]
 mod calls;
 mod common;
+#[path = "faults/programs.rs"]
+mod programs;
 
+use std::any::Any;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
+use std::time::Duration;
 
 use calls::{Call, Fault};
 use common::process::in_own_process;
-use common::tasks::{assert_all_works, builders};
+use common::tasks::{PROTOCOLS, assert_all_works, builders};
 use common::{assert_says, hush, message_of};
+use hive::{Builder, Hive, Pin};
+use programs::{MOST, PROGRAMS, Program};
+
+/// So many calls of a program are refused, at most: it may make as many as it waits long.
+const ENOUGH: usize = 12;
+
+/// What ended a program: an error's text or a panic's.
+fn said(payload: Box<dyn Any + Send>) -> String {
+    let as_text = payload.downcast::<String>().map(|text| *text);
+    as_text.unwrap_or_else(|payload| payload.downcast_ref::<&str>().map_or("no text".to_owned(), ToString::to_string))
+}
+
+/// Runs `program` while the calls with these numbers are refused. None: there were not as many calls.
+fn run(program: Program, like: &Builder, call: Call, numbers: RangeInclusive<usize>, errno: i32) -> Option<String> {
+    let kept = like.clone().bees(1).max_bees(MOST).build().unwrap();
+    let fault = Fault::new(call, numbers, errno);
+    let ended = catch_unwind(AssertUnwindSafe(|| program(&kept, like)));
+    let has_struck = fault.has_struck();
+    drop(fault);
+    let outcome = match ended {
+        Ok(Ok(())) => String::new(),
+        Ok(Err(error)) => error,
+        Err(payload) => said(payload),
+    };
+    assert_all_works(&kept, MOST);
+    assert_eq!(program(&kept, like), Ok(()), "once more, with the system itself again");
+    drop(kept);
+    has_struck.then_some(outcome)
+}
+
+/// Runs each program once for each call that it makes, with that call refused, and as many as `runs` has, from that one on.
+/// What ends other than well says one of `words`. Returns how many ended well, and how many with these words.
+#[track_caller]
+fn refuse_each(call: Call, errno: i32, runs: [usize; 2], likes: &[Builder], words: &[&str]) -> (usize, usize) {
+    let (mut well, mut otherwise) = (0, 0);
+    for like in likes {
+        for (name, program) in PROGRAMS {
+            for many in runs {
+                for number in 1..=ENOUGH {
+                    let Some(outcome) = run(program, like, call, number..=number.saturating_add(many - 1), errno) else { break };
+                    let is_known = outcome.is_empty() || words.iter().any(|word| outcome.contains(word));
+                    assert!(is_known, "{name}, {call:?} number {number} and {} more refused: {outcome}", many - 1);
+                    if outcome.is_empty() { well += 1 } else { otherwise += 1 }
+                }
+            }
+        }
+    }
+    println!("{call:?}, error {errno}: {well} cases ended well, {otherwise} with an error or a panic that says why");
+    (well, otherwise)
+}
+
+fn pinned_and_not() -> [Builder; 2] {
+    [Hive::builder().pin(Pin::None), Hive::builder()]
+}
 
 #[test]
 fn a_bee_that_could_not_be_made_is_no_bee() {
@@ -39,5 +99,63 @@ fn a_bee_that_could_not_be_made_is_no_bee() {
             assert_eq!(receiver.recv(), Ok(1));
             assert_all_works(&hive, 4);
         }
+    });
+}
+
+/// The one call, and it with all that follow.
+const ONE_OR_ALL: [usize; 2] = [1, usize::MAX];
+
+#[test]
+fn each_thread_in_turn_is_refused() {
+    in_own_process("each_thread_in_turn_is_refused", || {
+        hush("the system made no thread");
+        let words = ["the system made no thread", "os error 11"];
+        let (_, otherwise) = refuse_each(Call::MakeThread, libc::EAGAIN, ONE_OR_ALL, &pinned_and_not(), &words);
+        assert!(otherwise > 0, "some threads cannot be done without");
+    });
+}
+
+#[test]
+fn each_semaphore_in_turn_is_refused() {
+    in_own_process("each_semaphore_in_turn_is_refused", || {
+        hush("semaphore");
+        refuse_each(Call::MakeSemaphore, libc::ENOSPC, ONE_OR_ALL, &pinned_and_not(), &["semaphore"]);
+    });
+}
+
+#[test]
+fn each_wait_in_turn_is_interrupted() {
+    in_own_process("each_wait_in_turn_is_interrupted", || {
+        let likes = PROTOCOLS.map(|sleep| Hive::builder().sleep(sleep).spin(Duration::ZERO));
+        for call in [Call::Wait, Call::WaitFor] {
+            let (_, otherwise) = refuse_each(call, libc::EINTR, [1, 100], &likes, &[]);
+            assert_eq!(otherwise, 0);
+        }
+    });
+}
+
+#[test]
+fn each_change_of_cpus_in_turn_is_refused() {
+    in_own_process("each_change_of_cpus_in_turn_is_refused", || {
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        for errno in [libc::EINVAL, libc::EPERM] {
+            let (well, _) = refuse_each(Call::SetAffinity, errno, ONE_OR_ALL, &likes, &["sched_setaffinity"]);
+            assert!(well > 0);
+        }
+    });
+}
+
+#[test]
+fn each_look_at_the_cpus_in_turn_is_refused() {
+    in_own_process("each_look_at_the_cpus_in_turn_is_refused", || {
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        refuse_each(Call::GetAffinity, libc::EPERM, ONE_OR_ALL, &likes, &["sched_getaffinity"]);
+    });
+}
+
+#[test]
+fn each_change_of_the_signal_mask_in_turn_is_refused() {
+    in_own_process("each_change_of_the_signal_mask_in_turn_is_refused", || {
+        refuse_each(Call::SignalMask, libc::EPERM, ONE_OR_ALL, &pinned_and_not(), &["pthread_sigmask"]);
     });
 }
