@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{Hand, Latch, Sleep};
+use crate::crew::{Hand, Latch, Sleep, Task};
 use crate::errand::Errand;
 use crate::hive::{Helper, Hive, SLEEPY};
 use crate::rounds::Rounds;
@@ -19,6 +19,10 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "handler_grow", "the same, while the hive grows", || handler(|hive| hive.resize(2))),
     Model::up_to(2, "handler_grow_shrink", "the same, while the hive grows and shrinks", || {
         handler(|hive| [2, 1].into_iter().for_each(|bees| hive.resize(bees)));
+    }),
+    Model::up_to(3, "handler_mail", "a start handler waits for mail of its own", || handler_waits_for(|hive, task| hive.crew.send(1, task))),
+    Model::up_to(3, "handler_task", "a start handler waits for a task, which nobody else is there to run", || {
+        handler_waits_for(|hive, task| hive.crew.inject(task));
     }),
     Model::up_to(3, "handler_end", "a start handler waits while the hive ends", handler_end),
 ];
@@ -84,6 +88,22 @@ fn handler(meanwhile: fn(&Hive)) {
     set(&hive, &latch);
     hive.crew.settle();
     Rounds::new(2).region(&hive, 2);
+    hive.end();
+}
+
+/// Bee 1 waits in its start handler for a task that it has to run itself.
+fn handler_waits_for(post: fn(&Hive, Task)) {
+    let hive = Hive::alone_with_tasks(2, Sleep::jec());
+    stage::play();
+    let latch = Arc::new(Latch::new());
+    hire_waiting(&hive, &latch);
+    let (errand, task) = Errand::of({
+        let (hive, latch) = (hive.clone(), Arc::clone(&latch));
+        move || set(&hive, &latch)
+    });
+    post(&hive, task);
+    errand.wait();
+    hive.crew.settle();
     hive.end();
 }
 
