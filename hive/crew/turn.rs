@@ -5,8 +5,11 @@
 //! as Java's were): it takes the turn by a plain store, a light fence and a look whether it is reserved still. Anybody else who
 //! wants the turn ends the reservation first, and pays for the fence on both sides with a heavy one; the owner may earn it again.
 
+use std::collections::VecDeque;
 use std::marker::PhantomData;
+use std::mem;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadToken, UnsafeCell, WaitPolicy, heavy_fence,
@@ -37,7 +40,6 @@ pub(crate) struct Turn<T> {
     owner: AtomicU64,
     held: UnsafeCell<Held<T>>,
     queue: Mutex<Queue>,
-    served: Condvar,
 }
 
 struct Held<T> {
@@ -70,11 +72,28 @@ impl Streak {
     }
 }
 
-/// Those who wait asleep: tickets given out, and those that have been served.
+/// Those who wait asleep.
 #[derive(Default)]
 struct Queue {
-    tickets: u64,
+    /// How many have been served so far.
     served: u64,
+    /// What wakes each of those who have not, in order of arrival.
+    waiting: VecDeque<Arc<Condvar>>,
+    /// Whether the owner has given the turn back and told the first, who has not looked since.
+    is_called: bool,
+}
+
+impl Queue {
+    /// Lines up another. Returns its number: when more than that have been served, it has been.
+    fn line_up(&mut self, bed: &Arc<Condvar>) -> u64 {
+        let number = self.served + self.waiting.len() as u64;
+        self.waiting.push_back(Arc::clone(bed));
+        number
+    }
+
+    fn has_served(&self, number: u64) -> bool {
+        self.served > number
+    }
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
@@ -92,7 +111,6 @@ impl<T> Turn<T> {
             owner: AtomicU64::new(NOBODY),
             held: UnsafeCell::new(Held { value, streak }),
             queue: Mutex::new(Queue::default()),
-            served: Condvar::new(),
         }
     }
 
@@ -192,58 +210,96 @@ impl<T> Turn<T> {
                 return guard;
             }
         }
-        self.take_from_queue()
+        self.take_from_queue(policy)
     }
 
-    fn take_from_queue(&self) -> Guard<'_, T> {
+    fn take_from_queue(&self, policy: &WaitPolicy) -> Guard<'_, T> {
+        let bed = Arc::new(Condvar::new());
         let mut queue = self.lock_queue();
-        let ticket = queue.tickets;
-        queue.tickets += 1;
-        // Relaxed, as the look at it in `Guard::drop`: a holder who misses it is the reason for the second look below.
+        let number = queue.line_up(&bed);
+        // Relaxed, as the look at it in `Guard::drop`: a holder who misses it is the reason for the first one's further looks.
         self.queued.store(true, Ordering::Relaxed);
-        loop {
-            if queue.served > ticket {
-                return Guard::new(self, By::Swap);
-            }
-            // The head of the queue looks whether the turn was given back by the owner, or by somebody who had not seen the queue yet.
-            if queue.served == ticket
-                && let Some(guard) = self.try_take_by_swap()
-            {
-                self.serve_next(&mut queue);
-                return guard;
-            }
-            queue = wait_a_while(&self.served, queue);
+        if queue.waiting.len() == 1 {
+            self.wait_as_first(policy, queue, number, &bed)
+        } else {
+            self.wait_behind(queue, number, &bed)
         }
     }
 
-    /// Gives the turn, taken by a swap, to the head of the queue.
+    /// Waits for the turn as one who has found nobody in the queue. Whoever holds the turn may not have seen the queue, and has then given the turn back without a word: so this waiter
+    /// looks again by itself.
+    fn wait_as_first(&self, policy: &WaitPolicy, mut queue: MutexGuard<'_, Queue>, number: u64, bed: &Condvar) -> Guard<'_, T> {
+        let mut looks = 0;
+        loop {
+            if queue.has_served(number) {
+                return Guard::new(self, By::Swap);
+            }
+            if let Some(guard) = self.try_take_by_swap() {
+                self.serve_first(&mut queue);
+                return guard;
+            }
+            if mem::take(&mut queue.is_called) {
+                // The turn is free, but for somebody who was quicker, or who only looks.
+                looks = 0;
+            }
+            queue = wait_a_while(bed, queue, looks);
+            looks += 1;
+            policy.assert_at_home();
+        }
+    }
+
+    /// Waits for the turn as one who has found others in the queue. Who was the last before it comes to hold the turn, has seen then, under the lock, that there is another, and hands
+    /// the turn over: so this waiter sleeps until it has it.
+    fn wait_behind(&self, mut queue: MutexGuard<'_, Queue>, number: u64, bed: &Condvar) -> Guard<'_, T> {
+        while !queue.has_served(number) {
+            queue = bed.wait(queue).expect("no code that can panic runs under this lock");
+        }
+        Guard::new(self, By::Swap)
+    }
+
+    /// Gives the turn, taken by a swap, to the first in the queue.
     #[cold]
     fn hand_over(&self) {
         let mut queue = self.lock_queue();
         // Who sets the flag is served by a holder before it is taken down, and the holder is here.
-        assert!(queue.served < queue.tickets, "the flag is up, and {} of {} served", queue.served, queue.tickets);
-        self.serve_next(&mut queue);
-        self.served.notify_all();
+        assert!(!queue.waiting.is_empty(), "the flag is up, and all {} have been served", queue.served);
+        let first = self.serve_first(&mut queue);
+        // It finds the lock free when it wakes.
+        drop(queue);
+        wake(first);
     }
 
-    /// Lets the head of the queue see that the owner has given the turn back.
+    /// Lets the first in the queue see that the owner has given the turn back.
     #[cold]
     fn call_queue(&self) {
-        let _queue = self.lock_queue();
-        self.served.notify_all();
+        let mut queue = self.lock_queue();
+        queue.is_called = true;
+        let first = queue.waiting.front().map(Arc::clone);
+        drop(queue);
+        wake(first);
     }
 
-    fn serve_next(&self, queue: &mut Queue) {
+    /// Takes the first out of the queue. Returns what wakes it.
+    fn serve_first(&self, queue: &mut Queue) -> Option<Arc<Condvar>> {
+        let first = queue.waiting.pop_front();
+        debug_assert!(first.is_some(), "{} served, and another one is, who is not there", queue.served);
         queue.served += 1;
-        debug_assert!(queue.served <= queue.tickets, "{} served of {}", queue.served, queue.tickets);
-        if queue.served == queue.tickets {
+        if queue.waiting.is_empty() {
             // Relaxed: who still sees true finds the queue empty, under its lock.
             self.queued.store(false, Ordering::Relaxed);
         }
+        first
     }
 
     fn lock_queue(&self) -> MutexGuard<'_, Queue> {
         self.queue.lock().expect("no code that can panic runs under this lock")
+    }
+}
+
+fn wake(sleeper: Option<Arc<Condvar>>) {
+    if let Some(bed) = sleeper {
+        // Only one thread sleeps there.
+        bed.notify_one();
     }
 }
 
@@ -383,12 +439,64 @@ mod tests {
         std::thread::scope(|scope| {
             let first = turn.take(&policy);
             scope.spawn(|| turn.take(&policy).push("who waited"));
-            while turn.queue.lock().unwrap().tickets == 0 {
+            while turn.queue.lock().unwrap().waiting.is_empty() {
                 std::thread::yield_now();
             }
             drop(first);
             turn.take(&policy).push("who came back");
         });
         assert_eq!(*turn.take(&policy), ["who waited", "who came back"]);
+    }
+
+    /// Has these queue for the turn, which somebody has, one after the other.
+    fn line_up<'s>(
+        scope: &'s std::thread::Scope<'s, '_>,
+        turn: &'s Turn<Vec<usize>>,
+        policy: &'s WaitPolicy,
+        places: std::ops::Range<usize>,
+    ) {
+        for place in places {
+            let before = turn.queue.lock().unwrap().waiting.len();
+            scope.spawn(move || turn.take(policy).push(place));
+            while turn.queue.lock().unwrap().waiting.len() == before {
+                std::thread::yield_now();
+            }
+        }
+    }
+
+    #[test]
+    fn a_queue_is_served_in_order_of_arrival() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let turn = Turn::new(Vec::new());
+        std::thread::scope(|scope| {
+            let holder = turn.take(&policy);
+            line_up(scope, &turn, &policy, 0..20);
+            drop(holder);
+        });
+        assert_eq!(*turn.take(&policy), (0..20).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_queue_behind_an_owner_who_reigns_is_served_in_order_of_arrival() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let turn = Turn::new(Vec::new());
+        if takes_to_reserve() == u32::MAX {
+            return; // No heavy fence here.
+        }
+        (0..=takes_to_reserve()).for_each(|_| drop(turn.take(&policy)));
+        std::thread::scope(|scope| {
+            let reigning = turn.take(&policy);
+            assert!(reigning.by == By::Owning);
+            line_up(scope, &turn, &policy, 0..20);
+            drop(reigning);
+            let mut last = turn.take(&policy);
+            assert!(last.by == By::Swap);
+            last.push(20);
+        });
+        // Whether the owner was quicker than the first of them, who had to wake, is open.
+        let served = turn.try_take().expect("all done").clone();
+        let others: Vec<_> = served.iter().copied().filter(|&place| place < 20).collect();
+        assert_eq!((others, served.len()), ((0..20).collect(), 21));
+        assert!(!turn.queued.load(Ordering::Relaxed));
     }
 }
