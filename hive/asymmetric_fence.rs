@@ -18,6 +18,8 @@ pub(crate) fn light() {
 /// Where `are_available` says no.
 #[cfg(target_os = "linux")]
 pub(crate) fn heavy() {
+    #[cfg(test)]
+    HEAVY.set(HEAVY.get() + 1);
     membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
         .unwrap_or_else(|error| panic!("membarrier, after it was registered: {error}"));
 }
@@ -47,6 +49,17 @@ pub(crate) fn heavy() {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn are_available() -> bool {
     false
+}
+
+#[cfg(test)]
+thread_local! {
+    static HEAVY: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
+}
+
+/// How many heavy fences the calling thread has made.
+#[cfg(test)]
+pub(crate) fn heavy_fences_of_this_thread() -> u64 {
+    HEAVY.get()
 }
 
 #[cfg(all(test, target_os = "linux"))]

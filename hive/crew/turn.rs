@@ -38,23 +38,25 @@ pub(crate) struct Turn<T> {
     queued: AtomicBool,
     /// Set once, by itself when it has swapped `state` to HELD.
     owner: AtomicU64,
-    held: UnsafeCell<Held<T>>,
+    /// Of who holds the turn.
+    value: UnsafeCell<T>,
+    /// Of who has swapped `state` to HELD, be it only to find that the owner reigns.
+    streak: UnsafeCell<Streak>,
     queue: Mutex<Queue>,
-}
-
-struct Held<T> {
-    value: T,
-    streak: Streak,
 }
 
 /// The takes by swap of one thread in a row.
 struct Streak {
     thread: ThreadToken,
     takes: u32,
-    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, so that those who alternate for good pay
-    /// for few.
+    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, whether or not who ended it
+    /// got the turn, so that those who alternate for good pay for few.
     needed: u32,
 }
+
+/// No more takes are ever needed: they take a tenth of a second or longer, of which the end of a reservation is next to
+/// nothing.
+const MOST_NEEDED: u32 = 1 << 20;
 
 impl Streak {
     /// Counts a take by `thread`. Whether it has earned a reservation.
@@ -68,7 +70,7 @@ impl Streak {
 
     fn broken(&mut self) {
         self.takes = 0;
-        self.needed = self.needed.saturating_mul(4);
+        self.needed = self.needed.saturating_mul(4).min(MOST_NEEDED);
     }
 }
 
@@ -97,7 +99,8 @@ impl Queue {
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
-// SAFETY: `held` is reached through the one guard that exists at a time, as in a mutex; `Send` lets it change threads.
+// SAFETY: `value` is reached through the one guard that exists at a time, as in a mutex; `Send` lets it change threads.
+// `streak` is reached by the one thread at a time that has swapped `state`.
 unsafe impl<T: Send> Sync for Turn<T> {}
 
 impl<T> Turn<T> {
@@ -109,7 +112,8 @@ impl<T> Turn<T> {
             reserved: AtomicBool::new(false),
             queued: AtomicBool::new(false),
             owner: AtomicU64::new(NOBODY),
-            held: UnsafeCell::new(Held { value, streak }),
+            value: UnsafeCell::new(value),
+            streak: UnsafeCell::new(streak),
             queue: Mutex::new(Queue::default()),
         }
     }
@@ -151,8 +155,7 @@ impl<T> Turn<T> {
             return None;
         }
         // Relaxed: changed by those who had swapped the state before.
-        let was_reserved = self.reserved.load(Ordering::Relaxed);
-        if was_reserved {
+        if self.reserved.load(Ordering::Relaxed) {
             self.end_reservation();
         }
         // Acquire: pairs with the Release in `give_back_by_owner`; makes the owner's changes visible.
@@ -161,20 +164,27 @@ impl<T> Turn<T> {
             self.state.store(FREE, Ordering::Release);
             return None;
         }
-        let mut guard = Guard::new(self, By::Swap);
-        if was_reserved {
-            guard.held_mut().streak.broken();
-        }
-        Some(guard)
+        Some(Guard::new(self, By::Swap))
     }
 
-    /// Afterwards, an owner who does not reign will not.
+    /// Afterwards, an owner who does not reign will not. For who has swapped the state.
     #[cold]
     fn end_reservation(&self) {
+        // Also if the owner reigns: it has to earn the next one anew.
+        self.with_streak(Streak::broken);
         // Relaxed: the fence orders it.
         self.reserved.store(false, Ordering::Relaxed);
         // Pairs with the light fence in `try_take_as_owner`.
         heavy_fence();
+    }
+
+    /// For who has swapped the state.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "a lock shares what it protects")]
+    fn with_streak<R>(&self, use_it: impl FnOnce(&mut Streak) -> R) -> R {
+        // SAFETY: one thread at a time has swapped `state` to HELD; that it was stored FREE by the last one, or handed over
+        // under the queue's lock, orders their accesses. None of the uses calls this again.
+        self.streak.with_mut(|streak| use_it(unsafe { &mut *streak }))
     }
 
     /// Reserves the turn to the calling thread, which has swapped the state, unless another owns it.
@@ -217,7 +227,7 @@ impl<T> Turn<T> {
         let bed = Arc::new(Condvar::new());
         let mut queue = self.lock_queue();
         let number = queue.line_up(&bed);
-        // Relaxed, as the look at it in `Guard::drop`: a holder who misses it is the reason for the first one's further looks.
+        // Relaxed, as the look at it in `Guard::drop`: a holder who misses it is why the first looks again.
         self.queued.store(true, Ordering::Relaxed);
         if queue.waiting.len() == 1 {
             self.wait_as_first(policy, queue, number, &bed)
@@ -226,8 +236,8 @@ impl<T> Turn<T> {
         }
     }
 
-    /// Waits for the turn as one who has found nobody in the queue. Whoever holds the turn may not have seen the queue, and has then given the turn back without a word: so this waiter
-    /// looks again by itself.
+    /// Waits for the turn as one who has found nobody in the queue. Whoever holds the turn may not have seen the queue,
+    /// and has then given the turn back without a word: so this waiter looks again by itself.
     fn wait_as_first(&self, policy: &WaitPolicy, mut queue: MutexGuard<'_, Queue>, number: u64, bed: &Condvar) -> Guard<'_, T> {
         let mut looks = 0;
         loop {
@@ -248,8 +258,9 @@ impl<T> Turn<T> {
         }
     }
 
-    /// Waits for the turn as one who has found others in the queue. Who was the last before it comes to hold the turn, has seen then, under the lock, that there is another, and hands
-    /// the turn over: so this waiter sleeps until it has it.
+    /// Waits for the turn as one who has found others in the queue. The one before it comes to hold the turn by a swap, and
+    /// has had the lock after `queued` was raised for this one: so it sees the flag and hands over, and this waiter sleeps
+    /// until then. The proof is in `docs/turn.md`.
     fn wait_behind(&self, mut queue: MutexGuard<'_, Queue>, number: u64, bed: &Condvar) -> Guard<'_, T> {
         while !queue.has_served(number) {
             queue = bed.wait(queue).expect("no code that can panic runs under this lock");
@@ -317,24 +328,11 @@ pub(crate) struct Guard<'t, T> {
     _on_its_thread: PhantomData<*const ()>,
 }
 
-#[expect(unsafe_code, reason = "a lock shares what it protects")]
 impl<'t, T> Guard<'t, T> {
     /// Call once for each time that the turn is taken.
     #[inline(always)]
     fn new(turn: &'t Turn<T>, by: By) -> Self {
         Self { turn, by, _on_its_thread: PhantomData }
-    }
-
-    #[inline(always)]
-    fn held(&self) -> &Held<T> {
-        // SAFETY: this guard is the only one, so there are only shared borrows of it, which keep it alive.
-        self.turn.held.with(|held| unsafe { &*held })
-    }
-
-    #[inline(always)]
-    fn held_mut(&mut self) -> &mut Held<T> {
-        // SAFETY: this guard is the only one, and is borrowed mutably.
-        self.turn.held.with_mut(|held| unsafe { &mut *held })
     }
 
     #[inline(always)]
@@ -347,13 +345,13 @@ impl<'t, T> Guard<'t, T> {
         }
     }
 
-    fn give_back_by_swap(&mut self) {
+    fn give_back_by_swap(&self) {
         // Relaxed: as above.
         if self.turn.queued.load(Ordering::Relaxed) {
             return self.turn.hand_over();
         }
         let thread = this_thread();
-        if self.held_mut().streak.count(thread) {
+        if self.turn.with_streak(|streak| streak.count(thread)) {
             self.turn.reserve(thread);
         }
         // Release: pairs with the Acquire in `try_take_by_swap`; publishes this holder's changes.
@@ -361,17 +359,21 @@ impl<'t, T> Guard<'t, T> {
     }
 }
 
+#[expect(unsafe_code, reason = "a lock shares what it protects")]
 impl<T> Deref for Guard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        &self.held().value
+        // SAFETY: this guard is the only one, so there are only shared borrows of it, which keep it alive.
+        self.turn.value.with(|value| unsafe { &*value })
     }
 }
 
+#[expect(unsafe_code, reason = "a lock shares what it protects")]
 impl<T> DerefMut for Guard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        &mut self.held_mut().value
+        // SAFETY: this guard is the only one, and is borrowed mutably.
+        self.turn.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
@@ -390,6 +392,7 @@ mod tests {
     use super::*;
     use std::time::Duration;
 
+    use crate::asymmetric_fence::heavy_fences_of_this_thread;
     use crate::topology::CpuMask;
 
     #[test]
@@ -498,5 +501,44 @@ mod tests {
         let others: Vec<_> = served.iter().copied().filter(|&place| place < 20).collect();
         assert_eq!((others, served.len()), ((0..20).collect(), 21));
         assert!(!turn.queued.load(Ordering::Relaxed));
+    }
+
+    #[test]
+    fn an_owner_who_is_tried_in_vain_again_and_again_costs_few_heavy_fences() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let (turn, needed) = (Turn::new(()), takes_to_reserve());
+        if needed == u32::MAX {
+            return; // No heavy fence here.
+        }
+        (0..=needed).for_each(|_| drop(turn.take(&policy)));
+        let (rounds, step) = (3 * needed, std::sync::Barrier::new(2));
+        let fences = std::thread::scope(|scope| {
+            let outsider = scope.spawn(|| {
+                let before = heavy_fences_of_this_thread();
+                for _ in 0..rounds {
+                    step.wait();
+                    assert!(turn.try_take().is_none(), "the owner has it");
+                    step.wait();
+                }
+                heavy_fences_of_this_thread() - before
+            });
+            for _ in 0..rounds {
+                let turn = turn.take(&policy);
+                step.wait();
+                step.wait();
+                drop(turn);
+            }
+            outsider.join().unwrap()
+        });
+        assert_eq!(fences, 1, "heavy fences in {rounds} rounds, of which the next reservation takes more");
+    }
+
+    #[test]
+    fn a_reservation_that_is_ended_often_is_earned_again_all_the_same() {
+        let mut streak = Streak { thread: 1, takes: 0, needed: 1_000 };
+        (0..100).for_each(|_| streak.broken());
+        assert!((0..=MOST_NEEDED).any(|_| streak.count(1)));
+        streak.broken();
+        assert!(!(0..MOST_NEEDED).any(|_| streak.count(1)));
     }
 }
