@@ -10,7 +10,7 @@ use crate::data::Datum;
 use crate::errand::Errand;
 use crate::hive::{Helper, Hive, PATIENT, SLEEPY};
 use crate::rounds::Rounds;
-use crate::sync::WaitPolicy;
+use crate::sync::{WaitPolicy, heavy_fences, with_takes_to_reserve};
 
 pub(super) const MODELS: &[Model] = &[
     Model::all("turn_two", "two queens take turns, of which one may queue", || in_turns(SLEEPY, 2, 1)),
@@ -18,6 +18,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "turn_again", "two queens take two turns each", || in_turns(SLEEPY, 2, 2)),
     Model::up_to(2, "turn_three", "three queens, of whom two may queue", || in_turns(SLEEPY, 3, 1)),
     Model::up_to(3, "turn_try", "a second queen tries, and a third queues", try_beside_queue),
+    Model::up_to(3, "turn_vain", "the turn is tried for twice while its owner takes it three times", try_in_vain),
     Model::up_to(2, "turn_regions", "two queens start regions of one bee", regions),
     Model::up_to(
         2,
@@ -77,6 +78,20 @@ fn try_beside_queue() {
     trier.join();
     assert_eq!(held.get(), 2 + tried.get(), "turns taken");
     hive.end();
+}
+
+/// Whoever ends a reservation, be it in vain, does so for longer than this script.
+fn try_in_vain() {
+    with_takes_to_reserve(1, || {
+        let hive = Hive::staffed(1, 1, SLEEPY);
+        (0..2).for_each(|_| drop(hive.crew.take_turn()));
+        let before = heavy_fences();
+        let outsider = Helper::spawn(&hive, |hive| (0..2).for_each(|_| drop(hive.crew.try_take_turn())));
+        (0..3).for_each(|_| drop(hive.crew.take_turn()));
+        outsider.join();
+        assert!(heavy_fences() - before <= 1, "the owner has earned a reservation anew in three takes");
+        hive.end();
+    });
 }
 
 fn regions() {

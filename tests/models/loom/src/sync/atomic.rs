@@ -1,6 +1,6 @@
 //! Loom's atomics and fence, each operation of which looks whether it is the one to break.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -230,10 +230,21 @@ pub(crate) fn light_fence() {
     pair_fence(Location::caller());
 }
 
+thread_local! {
+    /// Heavy fences in this process. Loom's threads are all on one of the system's.
+    static HEAVY_FENCES: Cell<u64> = const { Cell::new(0) };
+}
+
 /// The heavy fence of a pair.
 #[track_caller]
 pub(crate) fn heavy_fence() {
+    HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     pair_fence(Location::caller());
+}
+
+/// How many there have been, in all executions.
+pub(crate) fn heavy_fences() -> u64 {
+    HEAVY_FENCES.get()
 }
 
 fn pair_fence(location: &Location<'_>) {

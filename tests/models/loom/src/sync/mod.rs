@@ -28,7 +28,7 @@ mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, light_fence, with_states};
+pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
 pub(crate) use doing::{Activity, Doing, Note};
 pub(crate) use event::Event;
 pub(crate) use log::{Log, MOST as MOST_ENTRIES};
@@ -38,7 +38,7 @@ pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use tally::{Count, Tally};
-pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread};
+pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread, with_takes_to_reserve};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
 

@@ -21,7 +21,19 @@ pub(crate) fn this_thread() -> ThreadToken {
     TOKEN.with(|token| *token)
 }
 
-/// The turn is reserved to the first that has had it.
+thread_local! {
+    /// What `takes_to_reserve` says; of loom's threads together, as above.
+    static TAKES: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The turn is reserved to the first that has had it, unless a script wants more.
 pub(crate) fn takes_to_reserve() -> u32 {
-    0
+    TAKES.get()
+}
+
+/// Has `takes_to_reserve` say `takes` while `script` runs.
+pub(crate) fn with_takes_to_reserve(takes: u32, script: impl FnOnce()) {
+    TAKES.set(takes);
+    script();
+    TAKES.set(0);
 }
