@@ -4,7 +4,13 @@
 //! For a thread that does a thing all the time and another that seldom needs to know: of two threads that each write, fence and
 //! read what the other writes, at least one sees the other's write, if one fence is light and the other heavy.
 
+#[cfg(target_os = "linux")]
+mod refused;
+
 use std::sync::atomic::{Ordering, compiler_fence};
+
+#[cfg(target_os = "linux")]
+pub(crate) use refused::KernelThread;
 
 /// The cheap side.
 #[inline(always)]
@@ -12,23 +18,29 @@ pub(crate) fn light() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The dear side: some 20 us, and an interrupt on each core that runs a thread of this process.
-///
-/// # Panics
-/// Where `are_available` says no.
+/// The dear side, against the light fences of `other`: some 20 us, and an interrupt on each core that runs a thread of this
+/// process. Only where `are_available` has said yes. If the kernel refuses it all the same, it takes far longer, and
+/// `are_available` says no from then on.
 #[cfg(target_os = "linux")]
-pub(crate) fn heavy() {
+pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
     HEAVY.set(HEAVY.get() + 1);
-    membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED)
-        .unwrap_or_else(|error| panic!("membarrier, after it was registered: {error}"));
+    if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_err() {
+        refused::fence_against(other);
+    }
 }
 
 /// Whether the pair can be had. The first call of a process registers it, which takes milliseconds where threads are running already.
 #[cfg(target_os = "linux")]
 pub(crate) fn are_available() -> bool {
     // Not remembered: a second registration costs a system call and no more.
-    membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
+    are_still_available() && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
+}
+
+/// Whether the pair, once had, can still be had as far as is known.
+#[cfg(target_os = "linux")]
+pub(crate) fn are_still_available() -> bool {
+    !refused::is_refused()
 }
 
 #[cfg(target_os = "linux")]
@@ -42,8 +54,27 @@ fn membarrier(command: libc::c_int) -> std::io::Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn heavy() {
+pub(crate) fn heavy(_: KernelThread) {
     unreachable!("there is no heavy fence on this system");
+}
+
+/// Nobody asks for it.
+#[cfg(not(target_os = "linux"))]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct KernelThread;
+
+#[cfg(not(target_os = "linux"))]
+impl KernelThread {
+    pub(crate) const NONE: Self = Self;
+
+    pub(crate) fn current() -> Self {
+        Self
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn are_still_available() -> bool {
+    false
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -67,14 +98,23 @@ mod tests {
     use super::*;
     use std::sync::Barrier;
     use std::sync::atomic::AtomicU64;
+    use std::sync::mpsc::channel;
 
     #[test]
     fn of_two_writers_one_sees_the_other() {
-        if !are_available() {
-            return;
+        if are_available() {
+            assert_one_sees_the_other(5_000, heavy);
         }
+    }
+
+    #[test]
+    fn of_two_writers_one_sees_the_other_by_visits_too() {
+        assert_one_sees_the_other(300, |other| assert!(refused::visit_cpus_of(other)));
+    }
+
+    fn assert_one_sees_the_other(rounds: u64, heavy: impl Fn(KernelThread)) {
         let (light_side, heavy_side, round) = (AtomicU64::new(0), AtomicU64::new(0), Barrier::new(2));
-        let missed = |own: &AtomicU64, other: &AtomicU64, fence: fn(), turn: u64| {
+        let missed = |own: &AtomicU64, other: &AtomicU64, fence: &dyn Fn(), turn: u64| {
             round.wait();
             own.store(turn, Ordering::Relaxed);
             fence();
@@ -83,8 +123,15 @@ mod tests {
             missed
         };
         std::thread::scope(|scope| {
-            let other = scope.spawn(|| (1..=5_000).map(|turn| missed(&light_side, &heavy_side, light, turn)).collect::<Vec<_>>());
-            let this: Vec<_> = (1..=5_000).map(|turn| missed(&heavy_side, &light_side, heavy, turn)).collect();
+            let (sender, receiver) = channel();
+            let other = scope.spawn(|| {
+                // Moved here, so that it is gone if this panics.
+                let sender = sender;
+                sender.send(KernelThread::current()).unwrap();
+                (1..=rounds).map(|turn| missed(&light_side, &heavy_side, &light, turn)).collect::<Vec<_>>()
+            });
+            let thread = receiver.recv().unwrap();
+            let this: Vec<_> = (1..=rounds).map(|turn| missed(&heavy_side, &light_side, &|| heavy(thread), turn)).collect();
             let both = this.iter().zip(other.join().unwrap()).filter(|(this, other)| **this && *other);
             assert_eq!(both.count(), 0, "rounds in which neither saw the other");
         });

@@ -15,7 +15,7 @@ use crate::asymmetric_fence;
 use crate::fork;
 
 pub(crate) use crate::abort::abort_saying;
-pub(crate) use crate::asymmetric_fence::{heavy as heavy_fence, light as light_fence};
+pub(crate) use crate::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::doing::{Activity, Doing, Note};
 pub(crate) use crate::frame::is_in_region;
 pub(crate) use crate::hold::Hold;
@@ -41,6 +41,11 @@ pub(crate) fn number_of_crew() -> u64 {
 /// many regions take.
 pub(crate) fn takes_to_reserve() -> u32 {
     if asymmetric_fence::are_available() { 1_000 } else { u32::MAX }
+}
+
+/// Whether a reservation can be ended as cheaply as when `takes_to_reserve` was asked.
+pub(crate) fn can_still_reserve() -> bool {
+    asymmetric_fence::are_still_available()
 }
 
 /// `std`'s mutex, which nobody waits for in vain: in a forked child, a thread of the parent's may have it.

@@ -12,8 +12,8 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, ThreadToken, UnsafeCell, WaitPolicy, heavy_fence,
-    light_fence, takes_to_reserve, this_thread, wait_a_while,
+    AtomicBool, AtomicU32, AtomicU64, Condvar, KernelThread, Mutex, MutexGuard, Ordering, ThreadToken, UnsafeCell, WaitPolicy,
+    can_still_reserve, heavy_fence, light_fence, takes_to_reserve, this_thread, wait_a_while,
 };
 
 /// Nobody has taken the turn by a swap.
@@ -52,6 +52,8 @@ struct Streak {
     /// Takes for which the turn is reserved to it. More each time that a reservation has ended, whether or not who ended it
     /// got the turn, so that those who alternate for good pay for few.
     needed: u32,
+    /// Whom the turn was reserved to, for the heavy fence that ends it.
+    reserved_to: KernelThread,
 }
 
 /// No more takes are ever needed: they take a tenth of a second or longer, of which the end of a reservation is next to
@@ -68,9 +70,11 @@ impl Streak {
         self.takes > self.needed
     }
 
-    fn broken(&mut self) {
+    /// Ends a reservation, and says to whom it was.
+    fn broken(&mut self) -> KernelThread {
         self.takes = 0;
         self.needed = self.needed.saturating_mul(4).min(MOST_NEEDED);
+        self.reserved_to
     }
 }
 
@@ -105,7 +109,7 @@ unsafe impl<T: Send> Sync for Turn<T> {}
 
 impl<T> Turn<T> {
     pub(crate) fn new(value: T) -> Self {
-        let streak = Streak { thread: NOBODY, takes: 0, needed: takes_to_reserve() };
+        let streak = Streak { thread: NOBODY, takes: 0, needed: takes_to_reserve(), reserved_to: KernelThread::NONE };
         Self {
             state: AtomicU32::new(FREE),
             reigns: AtomicBool::new(false),
@@ -171,11 +175,11 @@ impl<T> Turn<T> {
     #[cold]
     fn end_reservation(&self) {
         // Also if the owner reigns: it has to earn the next one anew.
-        self.with_streak(Streak::broken);
+        let owner = self.with_streak(Streak::broken);
         // Relaxed: the fence orders it.
         self.reserved.store(false, Ordering::Relaxed);
         // Pairs with the light fence in `try_take_as_owner`.
-        heavy_fence();
+        heavy_fence(owner);
     }
 
     /// For who has swapped the state.
@@ -190,11 +194,15 @@ impl<T> Turn<T> {
     /// Reserves the turn to the calling thread, which has swapped the state, unless another owns it.
     #[cold]
     fn reserve(&self, thread: ThreadToken) {
+        if !can_still_reserve() {
+            return self.with_streak(|streak| streak.needed = u32::MAX);
+        }
         // Relaxed, all three: written by who has swapped the state; the Release that gives it back publishes them to whoever swaps it next.
         if self.owner.load(Ordering::Relaxed) == NOBODY {
             self.owner.store(thread, Ordering::Relaxed);
         }
         if self.owner.load(Ordering::Relaxed) == thread {
+            self.with_streak(|streak| streak.reserved_to = KernelThread::current());
             self.reserved.store(true, Ordering::Relaxed);
         }
     }
@@ -535,8 +543,8 @@ mod tests {
 
     #[test]
     fn a_reservation_that_is_ended_often_is_earned_again_all_the_same() {
-        let mut streak = Streak { thread: 1, takes: 0, needed: 1_000 };
-        (0..100).for_each(|_| streak.broken());
+        let mut streak = Streak { thread: 1, takes: 0, needed: 1_000, reserved_to: KernelThread::NONE };
+        (0..100).for_each(|_| _ = streak.broken());
         assert!((0..=MOST_NEEDED).any(|_| streak.count(1)));
         streak.broken();
         assert!(!(0..MOST_NEEDED).any(|_| streak.count(1)));

@@ -275,3 +275,31 @@ pub(crate) fn at_thread_s_end(work: fn()) {
 }
 
 static SOMETHING: u64 = 0;
+
+/// From now on these system calls fail with EPERM, for all threads of this process or for the calling one only.
+#[cfg(target_os = "linux")]
+pub(crate) fn forbid(calls: &[libc::c_long], all_threads: bool) {
+    let step = |code: u32, jump: u8, value: u32| libc::sock_filter { code: code as u16, jt: jump, jf: 0, k: value };
+    let steps = calls.len() as u8;
+    // What is filtered begins with the call's number. One that is equal jumps over the others and what lets the rest pass.
+    let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
+    let compare = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
+    program.extend((1..).zip(calls).map(|(place, &call): (u8, _)| step(compare, steps - place + 1, call as u32)));
+    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
+    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let (yes, nothing) = (1_u64, 0_u64);
+    // SAFETY: it takes numbers, and sets a mark of the thread.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, nothing, nothing, nothing) });
+    let flags = if all_threads { libc::SECCOMP_FILTER_FLAG_TSYNC } else { 0 };
+    // SAFETY: the program is as long as said, and valid for this call.
+    check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) } as i32);
+}
+
+/// Whether the kernel takes a heavy fence of the calling thread, whose process has registered for it.
+#[cfg(target_os = "linux")]
+pub(crate) fn has_membarrier() -> bool {
+    let (flags, cpu) = (0_u32, 0_i32);
+    // SAFETY: the call touches no memory of the caller's.
+    unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED, flags, cpu) == 0 }
+}

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use loom::sync::atomic as loom_atomic;
 
-use super::Ordering;
+use super::{KernelThread, Ordering};
 use crate::mutation::{self, Change};
 
 /// Leaves of `order` what a load of its own can have.
@@ -237,7 +237,7 @@ thread_local! {
 
 /// The heavy fence of a pair.
 #[track_caller]
-pub(crate) fn heavy_fence() {
+pub(crate) fn heavy_fence(_: KernelThread) {
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     pair_fence(Location::caller());
 }

@@ -38,7 +38,7 @@ pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use tally::{Count, Tally};
-pub(crate) use token::{ThreadToken, takes_to_reserve, this_thread, with_takes_to_reserve};
+pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread, with_takes_to_reserve};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
 

@@ -37,3 +37,20 @@ pub(crate) fn with_takes_to_reserve(takes: u32, script: impl FnOnce()) {
     script();
     TAKES.set(0);
 }
+
+/// There is no kernel here.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelThread;
+
+impl KernelThread {
+    pub(crate) const NONE: Self = Self;
+
+    pub(crate) fn current() -> Self {
+        Self
+    }
+}
+
+/// Heavy fences are never refused here.
+pub(crate) fn can_still_reserve() -> bool {
+    true
+}

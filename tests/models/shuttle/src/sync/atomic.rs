@@ -4,7 +4,7 @@ use std::ops::Deref;
 
 use shuttle::sync::atomic as shuttle_atomic;
 
-use super::Ordering;
+use super::{KernelThread, Ordering};
 
 macro_rules! boxed {
     ($name:ident, $value:ty) => {
@@ -35,7 +35,7 @@ pub(crate) fn fence(_: Ordering) {}
 
 pub(crate) fn light_fence() {}
 
-pub(crate) fn heavy_fence() {}
+pub(crate) fn heavy_fence(_: KernelThread) {}
 
 /// The cell behind the interface that the protocol files use. Races are for loom to find.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);

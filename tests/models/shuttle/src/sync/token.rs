@@ -11,3 +11,20 @@ pub(crate) fn this_thread() -> ThreadToken {
 pub(crate) fn takes_to_reserve() -> u32 {
     1
 }
+
+/// There is no kernel here.
+#[derive(Clone, Copy)]
+pub(crate) struct KernelThread;
+
+impl KernelThread {
+    pub(crate) const NONE: Self = Self;
+
+    pub(crate) fn current() -> Self {
+        Self
+    }
+}
+
+/// Heavy fences are never refused here.
+pub(crate) fn can_still_reserve() -> bool {
+    true
+}
