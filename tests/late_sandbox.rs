@@ -13,7 +13,7 @@ use common::{Gate, tasks};
 use hive::Hive;
 
 /// More than a thread needs for the turn to be reserved to it.
-const MANY: u64 = 3_000;
+const MANY: u64 = 1_200;
 
 /// Regions of one of two queens who hand the turn to each other.
 const SOME: u64 = 50;
@@ -88,7 +88,7 @@ fn go_on_without(calls: &[libc::c_long], hives: usize) {
 
 #[test]
 fn two_queens_go_on_when_membarrier_is_forbidden() {
-    in_own_process("two_queens_go_on_when_membarrier_is_forbidden", || go_on_without(&[libc::SYS_membarrier], 5));
+    in_own_process("two_queens_go_on_when_membarrier_is_forbidden", || go_on_without(&[libc::SYS_membarrier], 3));
 }
 
 /// Elsewhere the process is aborted, with a line that says what to do.
@@ -96,7 +96,7 @@ fn two_queens_go_on_when_membarrier_is_forbidden() {
 #[test]
 fn two_queens_go_on_when_affinity_is_forbidden_as_well() {
     in_own_process("two_queens_go_on_when_affinity_is_forbidden_as_well", || {
-        go_on_without(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], 3);
+        go_on_without(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], 2);
     });
 }
 
@@ -104,7 +104,7 @@ fn two_queens_go_on_when_affinity_is_forbidden_as_well() {
 fn two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them() {
     in_own_process("two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them", || {
         if can_be_forbidden() {
-            for (hive, count) in reserved(3) {
+            for (hive, count) in reserved(2) {
                 two_queens(&hive, &count, || sys::forbid(&[libc::SYS_membarrier], false));
             }
         }
@@ -115,7 +115,7 @@ fn two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them() {
 fn a_queen_goes_on_after_one_who_has_ended() {
     in_own_process("a_queen_goes_on_after_one_who_has_ended", || {
         if can_be_forbidden() {
-            let hives = thread::spawn(|| reserved(3)).join().unwrap();
+            let hives = thread::spawn(|| reserved(2)).join().unwrap();
             sys::forbid(&[libc::SYS_membarrier], true);
             hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
         }
@@ -127,7 +127,7 @@ fn a_queen_goes_on_after_one_who_has_ended() {
 fn an_outsider_s_join_goes_on() {
     in_own_process("an_outsider_s_join_goes_on", || {
         if can_be_forbidden() {
-            let hives = reserved(3);
+            let hives = reserved(2);
             sys::forbid(&[libc::SYS_membarrier], true);
             for (hive, _) in &hives {
                 let joined = hive.spmd_map(2, |bee| {
