@@ -4,6 +4,8 @@ use std::fmt;
 use std::io::Write;
 use std::process::abort;
 
+use crate::say::say;
+
 /// Ends the process, with one line on standard error.
 ///
 /// Nothing here panics, allocates, or waits for a lock that another thread may hold.
@@ -14,18 +16,8 @@ pub(crate) fn abort_saying(why: fmt::Arguments<'_>) -> ! {
     // What does not fit is left out.
     let _ = writeln!(rest, "hive: {why}; the process is aborted");
     let left = rest.len();
-    say(&line[..line.len() - left]);
+    // A letter of several bytes that is cut at the end is left out, too.
+    let line = &line[..line.len() - left];
+    say(line.utf8_chunks().next().map_or("", |chunk| chunk.valid()));
     abort()
-}
-
-#[cfg(unix)]
-fn say(line: &[u8]) {
-    #[expect(unsafe_code, reason = "the standard library's handle has a lock")]
-    // SAFETY: the bytes are there, and so many.
-    let _ = unsafe { libc::write(libc::STDERR_FILENO, line.as_ptr().cast(), line.len()) };
-}
-
-#[cfg(not(unix))]
-fn say(line: &[u8]) {
-    let _ = std::io::stderr().write_all(line);
 }

@@ -6,6 +6,8 @@ use std::sync::atomic::{AtomicU32, Ordering};
 #[cfg(unix)]
 pub(crate) use handlers::undivided;
 
+use crate::say::say;
+
 /// Forks between this process and the first that used hive, or a few more.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
@@ -24,16 +26,6 @@ pub(crate) fn end_stray_child() -> ! {
          was doing; these threads are its parent's. Such a child must leave by exec or _exit; hives of its own it may use before that. It is aborted\n",
     );
     abort()
-}
-
-/// Writes to standard error past the standard library's lock on that, which a thread of the parent's may have.
-#[cfg(unix)]
-fn say(text: &str) {
-    #[expect(unsafe_code, reason = "std locks whatever it writes to")]
-    // SAFETY: the bytes are there. What is not written is not heard.
-    unsafe {
-        libc::write(libc::STDERR_FILENO, text.as_ptr().cast(), text.len())
-    };
 }
 
 #[cfg(unix)]
@@ -111,10 +103,4 @@ mod handlers {
 #[cfg(not(unix))]
 pub(crate) fn undivided<R>(work: impl FnOnce() -> R) -> R {
     work()
-}
-
-#[cfg(not(unix))]
-fn say(text: &str) {
-    use std::io::{Write, stderr};
-    let _ = stderr().write_all(text.as_bytes());
 }

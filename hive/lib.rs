@@ -79,6 +79,7 @@ mod region;
 mod rehearsal;
 mod report;
 mod results;
+mod say;
 mod seats;
 mod semaphore;
 mod shaping;

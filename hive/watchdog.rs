@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use crate::colony::Colony;
 use crate::crew::{Seen, Sight};
 use crate::doing::{Activity, Note};
+use crate::say::say;
 use crate::signal_mask;
 
 /// How often it looks, as a part of what it waits for.
@@ -55,7 +56,8 @@ impl Watchdog {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         *self.leash.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.leash.pulled.notify_all();
-        thread.join().expect("the watchdog does not panic");
+        // If it has panicked, that has been told, and is no reason for the end of a hive to fail.
+        let _ = thread.join();
     }
 }
 
@@ -69,7 +71,7 @@ impl Leash {
             if let Some(colony) = watched.upgrade()
                 && let Some(report) = watch.look(&colony.crew.sight(), Instant::now())
             {
-                eprint!("{}: {report}", colony.config.thread_name);
+                say(&format!("{}: {report}", colony.config.thread_name));
             }
         }
     }

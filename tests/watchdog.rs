@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{alone, assert_says, until};
+use common::{alone, assert_says, assert_works, sys, until};
 use hive::Hive;
 
 const LIMIT: Duration = Duration::from_millis(20);
@@ -60,6 +60,24 @@ fn a_hive_that_has_nothing_to_do_is_not_reported() {
     // A region that gets on is one that others may keep from a core for as long as this.
     let after = output.lines().filter(|line| line.contains("has not got on")).count();
     assert!(after < 10, "{output}");
+}
+
+/// What is said to a closed pipe is lost, and that is all.
+#[test]
+fn a_hive_whose_standard_error_nobody_reads_goes_on_and_ends() {
+    in_own_process("a_hive_whose_standard_error_nobody_reads_goes_on_and_ends", || {
+        sys::say_errors_to_nobody();
+        let hive = watched(2);
+        for _ in 0..2 {
+            hive.spmd(2, |bee| {
+                if bee.id() == 1 {
+                    std::thread::sleep(5 * LIMIT);
+                }
+            });
+        }
+        assert_works(&hive, 2);
+        drop(hive);
+    });
 }
 
 #[test]

@@ -1,7 +1,6 @@
 //! Which files the traced hives of the process write, and that those do which are there when it ends.
 
 use std::collections::BTreeSet;
-use std::io::{Write, stderr};
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf, absolute};
 use std::sync::Weak;
@@ -9,6 +8,7 @@ use std::sync::Weak;
 use super::log::now;
 use crate::colony::Colony;
 use crate::process::ProcessLock;
+use crate::say::say;
 
 static FILES: ProcessLock<Files> = ProcessLock::new(Files { names: BTreeSet::new(), hives: Vec::new(), is_awaited: false });
 
@@ -64,8 +64,7 @@ pub(super) fn write_at_exit(colony: Weak<Colony>) {
         if std::mem::replace(&mut files.is_awaited, true) { 0 } else { register() }
     });
     if status != 0 {
-        // Not `eprintln`, which panics where nobody listens.
-        let _ = writeln!(stderr(), "hive: no room for another exit handler; only hives that are dropped write their traces");
+        say("hive: no room for another exit handler; only hives that are dropped write their traces\n");
     }
 }
 

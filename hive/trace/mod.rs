@@ -16,6 +16,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::build_info;
 use crate::colony::Colony;
 use crate::doing::Activity;
+use crate::say::say;
 use file::About;
 
 /// What writes one hive's timeline.
@@ -75,8 +76,7 @@ impl Colony {
             && let Err(error) = tracer.write(self)
         {
             let (name, file) = (&self.config.thread_name, tracer.path().display());
-            // Not `eprintln`, which panics where nobody listens.
-            let _ = writeln!(io::stderr(), "{name}: the trace {file} cannot be written: {error}");
+            say(&format!("{name}: the trace {file} cannot be written: {error}\n"));
         }
     }
 }

@@ -5,6 +5,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
+use std::os::fd::AsRawFd;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::null_mut;
 use std::sync::OnceLock;
@@ -161,6 +162,14 @@ pub(crate) fn bind(cpus: &[usize]) {
     }
     // SAFETY: the set is valid for this call, 0 is the calling thread.
     check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) });
+}
+
+/// From now on standard error is a pipe whose reader has gone.
+pub(crate) fn say_errors_to_nobody() {
+    let (_, writer) = std::io::pipe().expect("a pipe");
+    // SAFETY: it takes numbers; both are open.
+    let status = unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) };
+    assert_eq!(status, libc::STDERR_FILENO, "{}", Error::last_os_error());
 }
 
 /// From now on no huge pages come by themselves: one is on one node as a whole, and whether there is one depends on the address.
