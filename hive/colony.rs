@@ -8,12 +8,13 @@ use std::thread::{self, JoinHandle};
 
 use crate::config::{Config, SleepProtocol};
 use crate::crew::{AbortOnUnwind, Crew, Hand, Life, Member, Part, Shape, Sleep, Turned};
-use crate::error::{HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
+use crate::error::{HireCause, HireError, ResizeError, ResizeProblem, SpmdError, SpmdProblem};
 use crate::frame;
 use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::pin::{self, PinError};
 use crate::rehearsal;
+use crate::room::Room;
 use crate::seats::Seats;
 use crate::semaphore::Semaphore;
 use crate::shaping::Shaping;
@@ -253,7 +254,12 @@ impl Colony {
     fn hiring<R>(self: &Arc<Self>, wanted: u32, change: impl FnOnce(&mut Hire<'_>) -> R) -> R {
         let begun = LazyCell::new(|| Arc::new(Semaphore::new()));
         let mut hired = 0;
+        // For all of them, before the first one is made, and until they live.
+        let mut room = None;
         let changed = change(&mut |member, epoch| {
+            if room.is_none() {
+                room = Some(room_for(member, wanted)?);
+            }
             self.hire(member, epoch, wanted, Arc::clone(&begun))?;
             hired += 1;
             Ok(())
@@ -274,7 +280,7 @@ impl Colony {
         let _unpinned = pin::unpin();
         let life = self.seats.seated(member, move || inside.colony().live(member, epoch, place.as_ref(), &begun));
         let spawned = signal_mask::with_signals_blocked(|| thread.spawn(life));
-        let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause })?;
+        let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause: HireCause::System(cause) })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())
     }
@@ -398,6 +404,12 @@ impl Drop for Colony {
             self.watchdog.forget_thread();
         }
     }
+}
+
+/// Room for the threads of the bees from `member` on, of a hive that is to have `wanted` members.
+fn room_for(member: u32, wanted: u32) -> Result<Room, HireError> {
+    let room = Room::take(u64::from(wanted.saturating_sub(member)));
+    room.map_err(|shortage| HireError { member, wanted: wanted as usize, cause: HireCause::Room(shortage) })
 }
 
 /// Waits for the end of these threads, but not for the calling one's.

@@ -8,6 +8,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use crate::crew::{BarrierShape, MAX_TEAM};
+use crate::time_in_words;
 use crate::topology::{Asked, Pin, PlaceList, ProcBind, Shrink};
 
 /// The variables that are set and can be read.
@@ -73,7 +74,7 @@ fn parse_spin(text: &str) -> Result<Duration, String> {
     match text {
         "inf" | "infinite" => Ok(Duration::MAX),
         "0" => Ok(Duration::ZERO),
-        _ => humantime::parse_duration(text)
+        _ => time_in_words::parse(text)
             .map_err(|error| format!("expected a time with its unit, such as 200us or 1ms, or 0, or inf ({error})")),
     }
 }
@@ -131,6 +132,7 @@ mod tests {
             ("HIVE_SHRINK", "most", "compact, spread or keep_nodes"),
             ("HIVE_SPIN", "200", "with its unit"),
             ("HIVE_SPIN", "", "with its unit"),
+            ("HIVE_SPIN", "1ns 18446744073709551615s 999999999ns", "longer than"),
             ("HIVE_BARRIER", "round", "flat, cluster, node or auto"),
             ("HIVE_TRACE", "", "name of a file"),
         ] {

@@ -4,6 +4,7 @@ use std::error::Error;
 use std::fmt;
 use std::io;
 
+use crate::room::Shortage;
 use crate::topology::Contradiction;
 
 /// Why a region did not start. Nothing has run.
@@ -141,28 +142,43 @@ impl Error for BuildError {
     }
 }
 
-/// The system would not make a thread.
+/// A hive does not get its threads.
 #[derive(Debug)]
 pub(crate) struct HireError {
+    /// The one that was to be made next.
     pub(crate) member: u32,
     pub(crate) wanted: usize,
-    pub(crate) cause: io::Error,
+    pub(crate) cause: HireCause,
+}
+
+#[derive(Debug)]
+pub(crate) enum HireCause {
+    /// The system would not make this one.
+    System(io::Error),
+    /// There is no room for all of them, so that none was made.
+    Room(Shortage),
 }
 
 impl HireError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        Some(&self.cause)
+        match &self.cause {
+            HireCause::System(cause) => Some(cause),
+            HireCause::Room(_) => None,
+        }
     }
 }
 
 impl fmt::Display for HireError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "the system made no thread for member {} of {}: {}; ask for fewer members or a smaller stack_size, or raise \
-             the limits on threads (ulimit -u, the cgroup's pids.max) and memory",
-            self.member, self.wanted, self.cause
-        )
+        let Self { member, wanted, cause } = self;
+        match cause {
+            HireCause::System(cause) => write!(
+                f,
+                "the system made no thread for member {member} of {wanted}: {cause}; ask for fewer members or a smaller stack_size, or \
+                 raise the limits on threads (ulimit -u, the cgroup's pids.max) and memory"
+            ),
+            HireCause::Room(shortage) => write!(f, "{wanted} members were asked for: {shortage}"),
+        }
     }
 }
 

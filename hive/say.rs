@@ -51,7 +51,10 @@ mod tests {
             let is_for_users = path.ends_with("examples");
             if path.is_dir() && !is_for_users {
                 look_through(&path, found);
-            } else if path.extension().is_some_and(|extension| extension == "rs") && !path.ends_with("say.rs") && !is_a_test(&path) {
+            } else if path.extension().is_some_and(|extension| extension == "rs")
+                && !path.ends_with("say.rs")
+                && !is_a_test(&path)
+            {
                 let text = fs::read_to_string(&path).unwrap();
                 let library = text.split("#[cfg(test)]").next().unwrap_or_default();
                 found.extend(suspects(library).map(|line| format!("{}: {line}", path.display())));

@@ -8,6 +8,7 @@ use std::error::Error;
 use std::fs;
 use std::hint::black_box;
 use std::thread;
+use std::time::Duration;
 
 use common::process::in_own_process_with;
 use common::{alone, assert_says, assert_works, message_of, sys, task};
@@ -148,6 +149,60 @@ fn a_hive_that_cannot_grow_keeps_its_size_and_works() {
         // There is room again.
         assert_works(&builder().bees(4).build().unwrap(), 4);
     });
+}
+
+/// What the kernel allows of memory mappings, and how many the process has.
+fn mappings() -> (usize, usize) {
+    let most = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
+    (most, fs::read_to_string("/proc/self/maps").unwrap().lines().count())
+}
+
+/// A thread that is made where there are no mappings left for the stack of its signal handlers ends the process.
+#[test]
+fn threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_for_are_made() {
+    let test = "threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_for_are_made";
+    in_own_process_with(test, ONE_ARENA, || {
+        const LEFT: usize = 1_000;
+        let (most, used) = mappings();
+        if most > 1 << 20 {
+            println!("skipped: {most} mappings take too long to make");
+            return;
+        }
+        sys::make_mappings(most - used - LEFT);
+        let error = Hive::new(LEFT).unwrap_err().to_string();
+        assert_says(&error, &["1000 members", "999 more threads", "vm.max_map_count", &most.to_string(), "fewer members"]);
+        let (_, rest) = error.split_once("room for ").unwrap();
+        let room: usize = rest.split_once(':').unwrap().0.parse().unwrap();
+        assert!((50..LEFT).contains(&room), "{error}");
+        let hive = Hive::builder().bees(room / 2).spin(Duration::ZERO).build().unwrap();
+        assert_works(&hive, room / 2);
+        let refused = hive.try_spmd(LEFT, |_| unreachable!("it cannot start")).unwrap_err().to_string();
+        assert_says(&refused, &["1000 members", "vm.max_map_count"]);
+        assert_says(&hive.resize(LEFT).unwrap_err().to_string(), &["vm.max_map_count"]);
+        // As many as it said, the queen beside them.
+        assert_works(&hive, room + 1);
+        drop(hive);
+        assert_works(&Hive::new(2).unwrap(), 2);
+    });
+}
+
+/// As a variable in the environment may ask for by mistake.
+#[test]
+fn a_global_hive_of_far_too_many_starts_alone() {
+    let (most, _) = mappings();
+    // A thread takes two mappings or more.
+    let asked = most / 2;
+    if asked > 65_535 {
+        println!("skipped: there is room for as many threads as a hive may have");
+        return;
+    }
+    let variables = [("HIVE_NUM_BEES", &*asked.to_string())];
+    let report = in_own_process_with("a_global_hive_of_far_too_many_starts_alone", &variables, || {
+        assert_eq!(hive::global().bees(), 1);
+        println!("{}", hive::global().report());
+        assert_works(hive::global(), 3);
+    });
+    assert_says(&report, &["queen alone", &format!("{asked} members were asked for"), "there is room for"]);
 }
 
 #[test]

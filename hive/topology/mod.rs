@@ -34,6 +34,8 @@ pub use places::Place;
 pub(crate) use places::{PlaceError, Places, default_pin};
 pub use policy::{ParsePinError, ParsePolicyError, Pin};
 pub use proc_bind::ProcBind;
+#[cfg(target_os = "linux")]
+pub(crate) use quota::group_directories;
 pub(crate) use quota::{Quota, cpu_quota, usable_cpus};
 
 /// The machine within the allowed CPUs (`None`: the system does not tell, so all of them), and what was not as it should be.

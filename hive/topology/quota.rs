@@ -35,6 +35,12 @@ pub(crate) fn cpu_quota() -> (Option<Quota>, Vec<String>) {
     }
 }
 
+/// The directories of this process's control groups that `controller` is for, and of all groups above them.
+#[cfg(target_os = "linux")]
+pub(crate) fn group_directories(controller: &str) -> Vec<PathBuf> {
+    cgroup::directories_for(controller, |path| std::fs::read(path))
+}
+
 /// How many threads can always be running at once: the whole CPUs of the quota, no more than the mask has, at least one.
 pub(crate) fn usable_cpus(mask_len: usize, quota: Option<&Quota>) -> usize {
     // Rounded down: with one thread more than the quota pays for, all of them stop once a period, in the middle of a region.

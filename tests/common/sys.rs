@@ -186,6 +186,21 @@ pub(crate) fn limit_address_space(bytes: u64) {
     check(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) });
 }
 
+/// Makes so many mappings of memory, or one more.
+pub(crate) fn make_mappings(count: usize) {
+    const PAGE: usize = 4 << 10;
+    let bytes = count * PAGE;
+    let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
+    // SAFETY: fresh memory, wherever there is room.
+    let start = unsafe { libc::mmap(null_mut(), bytes, libc::PROT_NONE, private, -1, 0) };
+    assert_ne!(start, libc::MAP_FAILED, "{}", Error::last_os_error());
+    // Neighbours that may be read and that may not are mappings of their own.
+    for page in (0..count).step_by(2) {
+        // SAFETY: within what was mapped.
+        check(unsafe { libc::mprotect(start.byte_add(page * PAGE), PAGE, libc::PROT_READ) });
+    }
+}
+
 /// Alarms that have come since [`ring`].
 static RUNG: AtomicU64 = AtomicU64::new(0);
 

@@ -15,7 +15,7 @@ enum Version {
     Two,
 }
 
-/// Where a hierarchy that controls CPU time is mounted.
+/// Where a hierarchy with a controller is mounted.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
     version: Version,
@@ -29,8 +29,8 @@ pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<
     let mut reader = Reader { read_file, warnings: Vec::new() };
     let groups = reader.text(Path::new(GROUPS)).unwrap_or_default();
     let mounts = reader.text(Path::new(MOUNTS)).unwrap_or_default();
-    let groups = reader.lines(GROUPS, &groups, parse_group);
-    let mounts = reader.lines(MOUNTS, &mounts, parse_mount);
+    let groups = reader.lines(GROUPS, &groups, |line| parse_group(line, "cpu"));
+    let mounts = reader.lines(MOUNTS, &mounts, |line| parse_mount(line, "cpu"));
     let mut smallest: Option<Quota> = None;
     for (version, directory) in directories(&groups, &mounts) {
         let found = match version {
@@ -44,6 +44,16 @@ pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<
         }
     }
     (smallest, reader.warnings)
+}
+
+/// The directories of the process's groups that `controller` is for, and of all groups above them, as far as they can be
+/// seen. What cannot be read is left out.
+pub(super) fn directories_for(controller: &str, read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PathBuf> {
+    let text = |file: &str| read_file(Path::new(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let (groups, mounts) = (text(GROUPS).unwrap_or_default(), text(MOUNTS).unwrap_or_default());
+    let groups: Vec<_> = groups.lines().filter_map(|line| parse_group(line, controller).ok().flatten()).collect();
+    let mounts: Vec<_> = mounts.lines().filter_map(|line| parse_mount(line, controller).ok().flatten()).collect();
+    directories(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
 }
 
 struct Reader<F> {
@@ -108,8 +118,8 @@ impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
 }
 
 /// One line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`: the group in a hierarchy that may
-/// control CPU time.
-fn parse_group(line: &str) -> Result<Option<(Version, PathBuf)>, String> {
+/// have `controller`.
+fn parse_group(line: &str, controller: &str) -> Result<Option<(Version, PathBuf)>, String> {
     let mut fields = line.splitn(3, ':');
     let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
         return Err("expected number:controllers:path".to_owned());
@@ -117,12 +127,12 @@ fn parse_group(line: &str) -> Result<Option<(Version, PathBuf)>, String> {
     if id == "0" && controllers.is_empty() {
         return Ok(Some((Version::Two, path.into())));
     }
-    Ok(controllers.split(',').any(|name| name == "cpu").then(|| (Version::One, path.into())))
+    Ok(controllers.split(',').any(|name| name == controller).then(|| (Version::One, path.into())))
 }
 
 /// One line of `/proc/self/mountinfo`, such as
 /// `35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`.
-fn parse_mount(line: &str) -> Result<Option<Mount>, String> {
+fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
     let malformed = || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
     let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
     let mut file_system = file_system.split(' ');
@@ -130,7 +140,7 @@ fn parse_mount(line: &str) -> Result<Option<Mount>, String> {
         Some("cgroup2") => Version::Two,
         Some("cgroup") => {
             let options = file_system.nth(1).ok_or_else(malformed)?;
-            if !options.split(',').any(|option| option == "cpu") {
+            if !options.split(',').any(|option| option == controller) {
                 return Ok(None);
             }
             Version::One
