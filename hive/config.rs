@@ -332,6 +332,7 @@ impl Builder {
             bees: bees as u32,
             max_bees: max_bees as u32,
             binding: resolved.binding,
+            is_environment_s: resolved.is_environment_s,
             shrink: resolved.shrink,
             warnings: resolved.warnings,
             pin_queen: self.pin_queen,
@@ -371,6 +372,8 @@ pub(crate) struct Config {
     pub(crate) max_bees: u32,
     /// None: as fits the number of bees.
     pub(crate) binding: Option<Binding>,
+    /// Whether a list of CPUs or places in it is the environment's: those who set that may not know the machine.
+    pub(crate) is_environment_s: bool,
     pub(crate) shrink: Shrink,
     /// What was asked for and is not heard.
     pub(crate) warnings: Vec<String>,

@@ -10,6 +10,7 @@ use crate::loops::{Loop, Schedule};
 use crate::process::{ProcessCell, ProcessLock};
 use crate::reductions::{Level, Reduction, Scan};
 use crate::region::Bee;
+use crate::say;
 use crate::stats::Stats;
 use crate::tasks::Scope;
 
@@ -45,7 +46,9 @@ fn alone(error: &str) -> Hive {
     // The environment may ask for CPUs to pin to that are not allowed; that must not stop the hive that does without.
     let hive = builder.clone().build().or_else(|_| builder.pin(crate::Pin::None).build());
     let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one member needs nothing: {second}"));
-    hive.warn(format!("the hive starts with its queen alone: {error}"));
+    let warning = format!("the hive starts with its queen alone: {error}");
+    say::once(&warning);
+    hive.warn(warning);
     hive
 }
 

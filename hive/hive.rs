@@ -16,6 +16,7 @@ use crate::process;
 use crate::region::{Bee, Body};
 use crate::report::Report;
 use crate::results;
+use crate::say;
 use crate::stats::Stats;
 use crate::tasks::is_large;
 use crate::topology::Place;
@@ -92,7 +93,13 @@ impl Hive {
         habitat.warnings.extend(environment.warnings);
         habitat.warnings.extend_from_slice(&config.warnings);
         let housing = Housing::find(&config, &habitat)?;
-        habitat.warnings.extend(housing.warning.clone());
+        if let Some(warning) = &housing.warning {
+            habitat.warnings.push(warning.clone());
+            // Who sets a variable seldom sees the report.
+            if config.is_environment_s {
+                say::once(warning);
+            }
+        }
         let tracer = config.trace.as_deref().map(Tracer::open).transpose();
         let tracer = tracer.unwrap_or_else(|warning| {
             habitat.warnings.push(warning);

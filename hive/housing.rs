@@ -7,7 +7,7 @@ use crate::config::Config;
 use crate::crew::{Address, Neighbours};
 use crate::error::{BuildError, BuildProblem};
 use crate::habitat::Habitat;
-use crate::topology::{self, Binding, Claim, CpuMask, Place, Places, Sharing, default_pin};
+use crate::topology::{self, Binding, Claim, CpuMask, Machine, Pin, Place, PlaceError, Places, Sharing, default_pin};
 
 /// The places of a hive's members.
 pub(crate) struct Housing {
@@ -99,15 +99,30 @@ fn choose(config: &Config, habitat: &Habitat, taken: &CpuMask) -> Result<(Bindin
     let (machine, members) = (&habitat.machine, config.bees as usize);
     let by_default = || Binding::Pin(default_pin(machine, taken, members));
     let binding = config.binding.clone().unwrap_or_else(by_default);
-    let found = match &binding {
-        Binding::Pin(pin) => Places::new(machine, pin, config.shrink, taken).map(|places| (places, None)),
+    place(machine, binding, config, taken).map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))
+}
+
+fn place(
+    machine: &Machine,
+    binding: Binding,
+    config: &Config,
+    taken: &CpuMask,
+) -> Result<(Binding, Places, Option<String>), PlaceError> {
+    let (binding, warning) = match binding {
+        Binding::Pin(Pin::Cpus(list)) if config.is_environment_s => {
+            let (known, warning) = Places::known_cpus(machine, &list)?;
+            (Binding::Pin(Pin::Cpus(known)), warning)
+        }
+        other => (other, None),
+    };
+    let (places, unknown) = match &binding {
+        Binding::Pin(pin) => (Places::new(machine, pin, config.shrink, taken)?, None),
         Binding::Places { list, bind } => {
-            let sharing = Sharing { bind: *bind, shrink: config.shrink, members };
-            Places::of_list(machine, list, &sharing, taken)
+            let sharing = Sharing { bind: *bind, shrink: config.shrink, members: config.bees as usize };
+            Places::of_list(machine, list, &sharing, taken)?
         }
     };
-    let (places, warning) = found.map_err(|error| BuildError(BuildProblem::Pin(error.to_string())))?;
-    Ok((binding, places, warning))
+    Ok((binding, places, warning.or(unknown)))
 }
 
 #[cfg(test)]
@@ -117,7 +132,7 @@ mod tests {
     use super::*;
     use crate::config::Builder;
     use crate::environment::Environment;
-    use crate::topology::{Machine, Pin, RawCpu, Source};
+    use crate::topology::{RawCpu, Source};
 
     #[test]
     fn neighbours_follow_the_machine() {

@@ -2,6 +2,18 @@
 //!
 //! `eprintln` and its like panic there, so they are not used in the library; a test looks through the source for them.
 
+use std::collections::BTreeSet;
+
+use crate::process::ProcessLock;
+
+/// Says a warning that may come again with each hive of the process, and then is not said again.
+pub(crate) fn once(warning: &str) {
+    static SAID: ProcessLock<BTreeSet<String>> = ProcessLock::new(BTreeSet::new());
+    if SAID.with(|said| said.insert(warning.to_owned())) {
+        say(&format!("hive: {warning}\n"));
+    }
+}
+
 /// Says a text, whole if the system takes it whole.
 ///
 /// It does not allocate, and goes past the standard library's lock, which in a forked child a thread of the parent's may have for ever.

@@ -5,7 +5,7 @@
 mod common;
 
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_says, sys, task};
+use common::{Gate, assert_says, line, sys, task};
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
 
 /// The calling thread's CPUs.
@@ -125,6 +125,41 @@ fn the_environment_is_heard_and_what_is_not_heard_is_told() {
         let hive = Hive::builder().bees(2).places("sockets".parse().unwrap()).shrink(Shrink::KeepNodes).build().unwrap();
         assert_says(&hive.report().to_string(), &["places sockets, bound by true; order to shrink in: keep_nodes"]);
     });
+}
+
+/// Of a list of CPUs in the environment those that are there are used, as of a list of places; which are not is told.
+#[test]
+fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() {
+    let test = "cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list";
+    let cpus = own();
+    let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
+    let variables = [("HIVE_PIN", &*format!("{last},4000-4003,{first}")), ("HIVE_NUM_BEES", "2")];
+    let output = in_own_process_with(test, &variables, || {
+        assert_eq!(hive::global().bees(), 2);
+        assert_eq!(masks(hive::global(), 2)[1], [first]);
+        let report = hive::global().report();
+        let [warning] = report.warnings() else { panic!("{report}") };
+        assert_says(
+            warning,
+            &["HIVE_PIN=", "CPUs 4000-4003 are left out", "may use CPUs", &format!("CPUs {last},{first} in turn")],
+        );
+        assert_eq!(line(&report.to_string(), "pinned to"), format!("{last},{first}"));
+        // A program's own list is its word.
+        let refused = Hive::builder().bees(2).pin(Pin::Cpus(vec![first, 4000])).build().unwrap_err().to_string();
+        assert_says(&refused, &["CPUs 4000 cannot be pinned to"]);
+    });
+    assert_eq!(output.matches("hive: HIVE_PIN=").count(), 1, "{output}");
+}
+
+#[test]
+fn a_list_of_the_environment_s_of_which_nothing_is_there_is_told() {
+    let test = "a_list_of_the_environment_s_of_which_nothing_is_there_is_told";
+    let output = in_own_process_with(test, &[("HIVE_PIN", "4000-4003"), ("HIVE_NUM_BEES", "2")], || {
+        assert_says(&Hive::new(2).unwrap_err().to_string(), &["CPUs 4000-4003 cannot be pinned to", "may use CPUs"]);
+        assert_eq!(hive::global().bees(), 1);
+        assert_says(&hive::global().report().warnings().join("\n"), &["queen alone", "CPUs 4000-4003 cannot be pinned to"]);
+    });
+    assert_says(&output, &["hive: the hive starts with its queen alone: CPUs 4000-4003 cannot be pinned to"]);
 }
 
 #[test]

@@ -50,6 +50,8 @@ impl Binding {
 pub(crate) struct Resolved {
     /// None: as fits the number of bees.
     pub(crate) binding: Option<Binding>,
+    /// Whether the list of CPUs or places in it, if there is one, is the environment's.
+    pub(crate) is_environment_s: bool,
     pub(crate) shrink: Shrink,
     /// What was said and is not heard.
     pub(crate) warnings: Vec<String>,
@@ -73,7 +75,8 @@ impl Asked {
                 "the order to shrink in, {shrink}, has no effect: {binding} is an order of its own, or binds nobody"
             ));
         }
-        Ok(Resolved { binding, shrink: shrink.unwrap_or_default(), warnings })
+        let is_environment_s = self.pin.is_none() && self.places.is_none();
+        Ok(Resolved { binding, is_environment_s, shrink: shrink.unwrap_or_default(), warnings })
     }
 
     fn contradiction(&self) -> Option<Contradiction> {

@@ -162,6 +162,24 @@ impl Places {
         Err(PlaceError::NotAllowed { cpus: list.iter().copied().collect::<CpuMask>().difference(&allowed), allowed })
     }
 
+    /// The CPUs of the environment's list that the process may use, in its order, and what was left out.
+    pub(crate) fn known_cpus(machine: &Machine, list: &[usize]) -> Result<(Vec<usize>, Option<String>), PlaceError> {
+        let allowed = machine.mask();
+        let known: Vec<_> = list.iter().copied().filter(|&cpu| allowed.contains(cpu)).collect();
+        let unknown = list.iter().copied().collect::<CpuMask>().difference(&allowed);
+        if known.is_empty() && !list.is_empty() {
+            return Err(PlaceError::NotAllowed { cpus: unknown, allowed });
+        }
+        let problem = || {
+            let (asked, left) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
+            format!(
+                "HIVE_PIN={asked}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; members are on CPUs {left} in turn"
+            )
+        };
+        let problem = (!unknown.is_empty()).then(problem);
+        Ok((known, problem))
+    }
+
     fn single(machine: &Machine, cpus: &[&Cpu]) -> Self {
         let places: Vec<_> = cpus.iter().map(|&cpu| Place::new(machine, &[cpu], None)).collect();
         Self { turns: Turns::same((0..places.len()).collect()), places, exclusive: true }
