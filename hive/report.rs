@@ -45,6 +45,7 @@ impl Report {
         ];
         lines.extend(colony.tracer().map(|tracer| ("tracing", tracing(colony, tracer))));
         let mut warnings = colony.habitat.warnings.clone();
+        warnings.extend(colony.shaping.warning.clone());
         if !colony.is_forked() {
             warnings.extend(colony.troubles());
         } else {

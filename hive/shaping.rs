@@ -1,12 +1,12 @@
 //! Which shape a hive's barriers have: the one asked for, or for `auto` the one that has measured best on this machine. See `docs/shape.md`.
 
+mod cache;
 mod remembered;
 mod trial;
 
 use std::collections::HashMap;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::config::Config;
@@ -15,6 +15,7 @@ use crate::habitat::Habitat;
 use crate::housing::Housing;
 use crate::topology::{CpuMask, Place};
 
+use cache::Cache;
 use remembered::Remembered;
 
 /// Where nothing can be measured: members from which on it pays to meet in groups, as `docs/scaling.md` predicts for clusters of eight.
@@ -25,6 +26,8 @@ const PAYS_FROM: usize = 10;
 pub(crate) struct Shaping {
     pub(crate) shape: BarrierShape,
     reason: Reason,
+    /// What is not as it should be.
+    pub(crate) warning: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,9 +48,13 @@ impl Shaping {
     /// For a hive that begins with `config`.
     pub(crate) fn of(config: &Config, habitat: &Habitat, housing: &Housing) -> Self {
         match config.barrier {
-            BarrierShape::Auto => Self::choose(config.bees as usize, habitat, housing, remembered::directory, trial::times_soon),
-            shape => Self { shape, reason: Reason::Asked },
+            BarrierShape::Auto => Self::choose(config.bees as usize, habitat, housing, Cache::of_environment, trial::times_soon),
+            shape => Self::new(shape, Reason::Asked),
         }
+    }
+
+    fn new(shape: BarrierShape, reason: Reason) -> Self {
+        Self { shape, reason, warning: None }
     }
 
     /// `cache` says where files are to be, and `measure` gives the times of some shapes, for members at these places with these addresses; neither is asked without need.
@@ -55,15 +62,15 @@ impl Shaping {
         members: usize,
         habitat: &Habitat,
         housing: &Housing,
-        cache: impl FnOnce() -> Option<PathBuf>,
+        cache: impl FnOnce() -> Option<Cache>,
         measure: impl FnOnce(&[BarrierShape], &[&Place], &[Address]) -> Option<Times>,
     ) -> Self {
         let addresses = housing.addresses(members as u32);
         let shapes = differing(&addresses, members);
         if shapes.len() == 1 {
-            return Self { shape: BarrierShape::Flat, reason: Reason::Alone };
+            return Self::new(BarrierShape::Flat, Reason::Alone);
         }
-        let derived = |why| Self { shape: derive(&shapes, members), reason: Reason::Derived(why) };
+        let derived = |why| Self::new(derive(&shapes, members), Reason::Derived(why));
         let places: Option<Vec<&Place>> = (0..members).map(|member| housing.of(member)).collect();
         let Some(places) = places else { return derived("not all members are bound") };
         if places.iter().any(|place| place.is_foreign()) {
@@ -75,15 +82,16 @@ impl Shaping {
         if !have_a_cpu_each(&places) {
             return derived("some members share a CPU");
         }
-        let remembered = Remembered::of(key(habitat, &places), cache());
-        if let Some(times) = remembered.times(&shapes) {
-            return Self { shape: best(&times), reason: Reason::Remembered(times) };
-        }
-        let Some(times) = measure(&shapes, &places, &addresses) else {
-            return derived("the CPUs were too busy to measure on");
+        let mut remembered = Remembered::of(key(habitat, &places), cache());
+        let chosen = if let Some(times) = remembered.times(&shapes) {
+            Self::new(best(&times), Reason::Remembered(times))
+        } else if let Some(times) = measure(&shapes, &places, &addresses) {
+            remembered.keep(&times);
+            Self::new(best(&times), Reason::Measured(times))
+        } else {
+            derived("the CPUs were too busy to measure on")
         };
-        remembered.keep(&times);
-        Self { shape: best(&times), reason: Reason::Measured(times) }
+        Self { warning: remembered.problem, ..chosen }
     }
 }
 
@@ -181,7 +189,11 @@ mod tests {
 
     /// What becomes of `auto` in a hive of so many members on a machine of two clusters of two CPUs, with numbers that none here has, nor any
     /// other test, whose hives would leave these CPUs alone.
-    fn shaping(members: usize, list: &[usize], cache: Option<PathBuf>, measured: Option<Times>) -> String {
+    fn shaping(members: usize, list: &[usize], cache: Option<Cache>, measured: Option<Times>) -> String {
+        shaped(members, list, cache, measured).to_string()
+    }
+
+    fn shaped(members: usize, list: &[usize], cache: Option<Cache>, measured: Option<Times>) -> Shaping {
         let cpu =
             |k: usize| RawCpu { os_index: 8_000 + k, core: k as u64, cluster: k as u64 / 2, node: 0, package: 0, slowness: 0 };
         let machine = Arc::new(Machine::new((0..4).map(cpu), Source::Flat, false));
@@ -190,7 +202,7 @@ mod tests {
         let config = builder.resolve(&Environment::default(), 4).unwrap();
         let habitat = Habitat { machine, mask: None, quota: None, warnings: Vec::new() };
         let housing = Housing::find(&config, &habitat).unwrap();
-        Shaping::choose(members, &habitat, &housing, || cache, |_, _, _| measured).to_string()
+        Shaping::choose(members, &habitat, &housing, || cache, |_, _, _| measured)
     }
 
     #[test]
@@ -205,8 +217,8 @@ mod tests {
 
     #[test]
     fn what_has_been_measured_is_not_measured_again() {
-        let directory = std::env::temp_dir().join(format!("hive-shaping-{}", std::process::id()));
-        let shaping = |list: &[usize], measured| shaping(list.len(), list, Some(directory.clone()), measured);
+        let directory = tempfile::tempdir().unwrap();
+        let shaping = |list: &[usize], measured| shaping(list.len(), list, Some(Cache::at(directory.path())), measured);
         let times = |flat, cluster| {
             Some(vec![(BarrierShape::Flat, Duration::from_nanos(flat)), (BarrierShape::Cluster, Duration::from_nanos(cluster))])
         };
@@ -218,7 +230,21 @@ mod tests {
             "flat (auto: measured for a region with a barrier: flat 1ns, cluster 2ns)"
         );
         assert_eq!(fs::read_dir(&directory).unwrap().count(), 2, "a file each");
-        fs::remove_dir_all(directory).unwrap();
+    }
+
+    #[test]
+    fn why_a_file_is_not_used_is_a_warning() {
+        let directory = tempfile::tempdir().unwrap();
+        let shaping = |list: &[usize]| {
+            let times = vec![(BarrierShape::Flat, Duration::from_nanos(1)), (BarrierShape::Cluster, Duration::from_nanos(2))];
+            shaped(list.len(), list, Some(Cache::at(directory.path().join("file"))), Some(times)).warning
+        };
+        // In orders that no other test remembers the times of.
+        assert_eq!(shaping(&[1, 0, 2, 3]), None);
+        fs::remove_dir_all(directory.path().join("file")).unwrap();
+        fs::write(directory.path().join("file"), "").unwrap();
+        let warning = shaping(&[1, 0, 3, 2]).unwrap_or_default();
+        assert!(warning.contains("the cache of measured shapes") && warning.contains("is no directory"), "{warning}");
     }
 
     #[test]

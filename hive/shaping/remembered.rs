@@ -1,14 +1,10 @@
-//! What has been measured is kept for the process, and in a file for later ones: `shape-HASH` in the directory that `HIVE_CACHE` names, by default `hive`
-//! in the user's directory for such. `HIVE_CACHE=off`: no files. A file that cannot be read or written is as good as none.
+//! What has been measured is kept for the process, and in a file for later ones: `shape-HASH` in a [`Cache`].
 
 use std::collections::BTreeMap;
-use std::env;
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::process;
 use std::time::Duration;
 
 use super::Times;
+use super::cache::{Cache, Unused};
 use crate::crew::BarrierShape;
 use crate::process::ProcessLock;
 
@@ -18,17 +14,19 @@ static OF_PROCESS: ProcessLock<BTreeMap<u64, Times>> = ProcessLock::new(BTreeMap
 /// The place for the measurements on one machine with the same members' places.
 pub(super) struct Remembered {
     key: u64,
-    file: Option<PathBuf>,
+    cache: Option<Cache>,
+    /// Why the file was not used, the first time.
+    pub(super) problem: Option<String>,
 }
 
 impl Remembered {
-    /// With files in `directory`, if there is one.
-    pub(super) fn of(key: u64, directory: Option<PathBuf>) -> Self {
-        Self { key, file: directory.map(|directory| directory.join(format!("shape-{key:016x}"))) }
+    /// With a file in `cache`, if there is one.
+    pub(super) fn of(key: u64, cache: Option<Cache>) -> Self {
+        Self { key, cache, problem: None }
     }
 
-    /// The times of all of `shapes`, if they are known.
-    pub(super) fn times(&self, shapes: &[BarrierShape]) -> Option<Times> {
+    /// The times of all of `shapes`, if they are known, and of no others.
+    pub(super) fn times(&mut self, shapes: &[BarrierShape]) -> Option<Times> {
         let known = OF_PROCESS.with(|known| known.get(&self.key).cloned());
         let times = match known {
             Some(times) => times,
@@ -37,20 +35,29 @@ impl Remembered {
                 OF_PROCESS.with(|known| known.entry(self.key).or_insert(times).clone())
             }
         };
-        let is_known = |shape: &BarrierShape| times.iter().any(|(known, _)| known == shape);
-        shapes.iter().all(is_known).then_some(times)
+        shapes.iter().map(|shape| times.iter().find(|(known, _)| known == shape).copied()).collect()
     }
 
-    fn read(&self) -> Option<Times> {
-        parse(&fs::read_to_string(self.file.as_ref()?).ok()?)
+    fn file(&self) -> String {
+        format!("shape-{:016x}", self.key)
     }
 
-    pub(super) fn keep(&self, times: &Times) {
+    fn read(&mut self) -> Option<Times> {
+        let read = self.cache.as_ref()?.read(&self.file());
+        parse(&self.noting(read)??)
+    }
+
+    pub(super) fn keep(&mut self, times: &Times) {
         OF_PROCESS.with(|known| known.insert(self.key, times.clone()));
-        if let Some(file) = &self.file {
+        if let Some(cache) = &self.cache {
             // Without it the next process measures again.
-            let _ = write(file, &format(times));
+            let written = cache.write(&self.file(), &format(times));
+            self.noting(written);
         }
+    }
+
+    fn noting<T>(&mut self, used: Result<T, Unused>) -> Option<T> {
+        used.map_err(|Unused(problem)| self.problem = self.problem.take().or(problem)).ok()
     }
 }
 
@@ -59,32 +66,18 @@ fn format(times: &Times) -> String {
     times.iter().map(|(shape, time)| format!("{shape} {}\n", time.as_nanos())).collect()
 }
 
+/// Each shape once, or it is none of hive's files.
 fn parse(text: &str) -> Option<Times> {
-    let line = |line: &str| {
+    let mut times = Times::new();
+    for line in text.lines() {
         let (shape, nanoseconds) = line.split_once(' ')?;
-        Some((shape.parse().ok()?, Duration::from_nanos(nanoseconds.parse().ok()?)))
-    };
-    text.lines().map(line).collect()
-}
-
-/// Whole or not at all, also where other processes write it at the same time.
-fn write(file: &Path, text: &str) -> std::io::Result<()> {
-    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
-    let unfinished = file.with_extension(process::id().to_string());
-    fs::write(&unfinished, text)?;
-    fs::rename(&unfinished, file)
-}
-
-/// Where files are to be.
-pub(super) fn directory() -> Option<PathBuf> {
-    match env::var_os("HIVE_CACHE") {
-        Some(off) if off == "off" => None,
-        Some(directory) => Some(directory.into()),
-        None => {
-            let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
-            Some(cache.or_else(|| Some(env::home_dir()?.join(".cache")))?.join("hive"))
+        let shape: BarrierShape = shape.parse().ok()?;
+        if shape == BarrierShape::Auto || times.iter().any(|(known, _)| *known == shape) {
+            return None;
         }
+        times.push((shape, Duration::from_nanos(nanoseconds.parse().ok()?)));
     }
+    Some(times)
 }
 
 #[cfg(test)]
@@ -100,18 +93,23 @@ mod tests {
         assert_eq!(parse(&format(&times())), Some(times()));
         assert_eq!(parse("flat 900\nround 3\n"), None);
         assert_eq!(parse("flat"), None);
+        assert_eq!(parse("flat 900\nflat 901\n"), None, "twice");
+        assert_eq!(parse("auto 900\n"), None);
     }
 
     #[test]
     fn a_later_process_finds_the_file() {
-        let directory = env::temp_dir().join(format!("hive-shapes-{}", process::id()));
-        let of = |key| Remembered { key, file: Some(directory.join("shape")) };
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shapes");
+        let of = |key| Remembered::of(key, Some(Cache::at(&path)));
         assert_eq!(of(1).times(&[BarrierShape::Flat]), None);
         of(1).keep(&times());
+        std::fs::rename(path.join(of(1).file()), path.join(of(2).file())).unwrap();
         // Under another key this process does not know it, and reads it.
         assert_eq!(of(2).times(&[BarrierShape::Flat, BarrierShape::Cluster]), Some(times()));
+        assert_eq!(of(2).times(&[BarrierShape::Cluster]), Some(times()[1..].to_vec()), "what was asked for");
         assert_eq!(of(2).times(&[BarrierShape::Node]), None, "not measured");
-        fs::remove_dir_all(&directory).unwrap();
-        assert_eq!(of(1).times(&[BarrierShape::Flat]), Some(times()));
+        directory.close().unwrap();
+        assert_eq!(of(1).times(&[BarrierShape::Flat]), Some(times()[..1].to_vec()));
     }
 }

@@ -1,0 +1,334 @@
+//! A directory of small files that earlier processes of the same user have written for later ones.
+//!
+//! Their names can be guessed, and the directory may be one that others can write to, as `/tmp` is. So a directory or a
+//! file that is somebody else's is refused, nothing is opened that a process could be kept waiting at, and no more is
+//! read than a file of hive's has.
+
+use std::env;
+use std::ffi::OsStr;
+use std::fs::{self, DirBuilder, Metadata, OpenOptions};
+use std::io::{self, ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// The most that a file may have, in bytes: hive's own have some dozens.
+const LARGEST: u64 = 4 << 10;
+
+/// Where files are.
+#[derive(Debug)]
+pub(super) struct Cache {
+    directory: PathBuf,
+    /// Whether the user has named it: then it is told if it cannot be used.
+    is_asked: bool,
+}
+
+impl Cache {
+    /// The one that `HIVE_CACHE` names, by default `hive` in the user's directory for such. None: no files are wanted, or
+    /// nobody knows the user's directory.
+    pub(super) fn of_environment() -> Option<Self> {
+        Self::named(env::var_os("HIVE_CACHE").as_deref(), || {
+            let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+            cache.or_else(|| Some(env::home_dir()?.join(".cache")))
+        })
+    }
+
+    /// An empty name is no directory, and above all not the current one.
+    fn named(variable: Option<&OsStr>, user_s: impl FnOnce() -> Option<PathBuf>) -> Option<Self> {
+        match variable {
+            Some(name) if name.is_empty() || name == "off" => None,
+            Some(name) => Some(Self::at(name)),
+            None => Some(Self { directory: user_s()?.join("hive"), is_asked: false }),
+        }
+    }
+
+    /// This directory.
+    pub(super) fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), is_asked: true }
+    }
+
+    /// The text of a file, if there is one. Or why it is not used, for people.
+    pub(super) fn read(&self, name: &str) -> Result<Option<String>, Unused> {
+        let path = self.directory.join(name);
+        let read = || {
+            trust_directory(&self.directory)?;
+            read_small(&path)
+        };
+        match read() {
+            Ok(text) => Ok(Some(text)),
+            Err(Refusal::Failed(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(refusal) => Err(self.unused(&path, &refusal)),
+        }
+    }
+
+    /// Puts a file there, whole or not at all, also where other processes do at the same time. Or says why it is not there.
+    pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Unused> {
+        let path = self.directory.join(name);
+        let write = || {
+            make(&self.directory)?;
+            trust_directory(&self.directory)?;
+            let mut unfinished = tempfile::Builder::new().prefix(name).tempfile_in(&self.directory)?;
+            unfinished.write_all(text.as_bytes())?;
+            unfinished.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|refusal| self.unused(&path, &refusal))
+    }
+
+    /// What is not as it should be is told; that there is no room, or no permission, only if the user has named the
+    /// directory: a program may well run where the usual one cannot be written to.
+    fn unused(&self, path: &Path, refusal: &Refusal) -> Unused {
+        let words = match refusal {
+            Refusal::Not(why) => Some(why.clone()),
+            Refusal::Failed(error) => self.is_asked.then(|| error.to_string()),
+        };
+        Unused(words.map(|why| format!("the cache of measured shapes, {}, is not used: {why}", path.display())))
+    }
+}
+
+/// A file that is not used, and why, if that is worth telling.
+#[derive(Debug)]
+pub(super) struct Unused(pub(super) Option<String>);
+
+enum Refusal {
+    /// It is not what it should be, as the words say.
+    Not(String),
+    Failed(io::Error),
+}
+
+impl From<io::Error> for Refusal {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
+/// Made for the user alone, where it has to be made.
+fn make(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Whether nobody but the user, or the superuser, can take files out of a directory and put others in their place.
+fn trust_directory(directory: &Path) -> Result<(), Refusal> {
+    let about = fs::metadata(directory)?;
+    if !about.is_dir() {
+        return Err(Refusal::Not(format!("{} is no directory", directory.display())));
+    }
+    owner_problem(&about).or_else(|| open_problem(&about)).map_or(Ok(()), |problem| {
+        Err(Refusal::Not(format!("the directory {}; name one of your own with HIVE_CACHE, or HIVE_CACHE=off", problem)))
+    })
+}
+
+/// The text of a regular file of the user's own, or the superuser's, that is not larger than hive's are. Follows no
+/// symbolic link, and does not wait for who might write to a pipe.
+fn read_small(path: &Path) -> Result<String, Refusal> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // The standard library adds O_CLOEXEC.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options.open(path).map_err(|error| if is_link(path) { not("it is a symbolic link") } else { error.into() })?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(not("it is no regular file"));
+    }
+    if let Some(problem) = owner_problem(&about) {
+        return Err(Refusal::Not(format!("it {problem}")));
+    }
+    let mut bytes = Vec::new();
+    // As much as there is by now, whatever was said before.
+    file.take(LARGEST + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > LARGEST {
+        return Err(Refusal::Not(format!("it is larger than {LARGEST} bytes, and so none of hive's")));
+    }
+    String::from_utf8(bytes).map_err(|_| not("it is no text"))
+}
+
+fn not(why: &str) -> Refusal {
+    Refusal::Not(why.to_owned())
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|about| about.is_symlink())
+}
+
+#[cfg(unix)]
+fn owner_problem(about: &Metadata) -> Option<String> {
+    let owner = std::os::unix::fs::MetadataExt::uid(about);
+    #[expect(unsafe_code, reason = "a C call")]
+    // SAFETY: it only returns a number.
+    let own = unsafe { libc::geteuid() };
+    (owner != own && owner != 0).then(|| format!("belongs to user {owner}, and this is user {own}"))
+}
+
+/// In a directory that is sticky others can only put files of their own, which are refused by themselves.
+#[cfg(unix)]
+fn open_problem(about: &Metadata) -> Option<String> {
+    const OTHERS_WRITE: u32 = 0o022;
+    const STICKY: u32 = 0o1000;
+    let mode = std::os::unix::fs::MetadataExt::mode(about);
+    let is_open = mode & OTHERS_WRITE != 0 && mode & STICKY == 0;
+    is_open.then(|| format!("can be written to by others (its mode is {:o})", mode & 0o7777))
+}
+
+/// Nothing is known of owners here.
+#[cfg(not(unix))]
+fn owner_problem(_: &Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(not(unix))]
+fn open_problem(_: &Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_name_or_off_is_no_directory() {
+        let named = |variable: Option<&str>| Cache::named(variable.map(OsStr::new), || Some(PathBuf::from("/home/x/.cache")));
+        assert!(named(Some("")).is_none());
+        assert!(named(Some("off")).is_none());
+        assert_eq!(named(Some("/a")).unwrap().directory, Path::new("/a"));
+        assert_eq!(named(None).unwrap().directory, Path::new("/home/x/.cache/hive"));
+        assert!(Cache::named(None, || None).is_none());
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_not_there_is_no_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = Cache::at(directory.path().join("a/b"));
+        assert_eq!(cache.read("shape").unwrap(), None);
+        cache.write("shape", "one").unwrap();
+        cache.write("shape", "two").unwrap();
+        assert_eq!(cache.read("shape").unwrap().as_deref(), Some("two"));
+        assert_eq!(fs::read_dir(&cache.directory).unwrap().count(), 1, "nothing unfinished is left");
+        fs::write(cache.directory.join("full"), vec![b'x'; LARGEST as usize]).unwrap();
+        assert!(cache.read("full").is_ok());
+        fs::write(cache.directory.join("more"), vec![b'x'; LARGEST as usize + 1]).unwrap();
+        assert!(cache.read("more").unwrap_err().0.unwrap().contains("larger than"));
+    }
+
+    #[test]
+    fn what_fails_is_told_of_a_directory_that_was_named_and_what_is_wrong_of_each() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), "").unwrap();
+        let cache = |is_asked| Cache { directory: directory.path().join("file/below"), is_asked };
+        assert!(cache(true).write("shape", "").unwrap_err().0.unwrap().contains("is not used"));
+        assert!(cache(false).write("shape", "").unwrap_err().0.is_none());
+        let cache = Cache { directory: directory.path().join("file"), is_asked: false };
+        assert!(cache.read("shape").unwrap_err().0.unwrap().contains("is no directory"));
+    }
+
+    #[cfg(unix)]
+    mod among_others {
+        use std::ffi::CString;
+        use std::fs::Permissions;
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        use std::sync::mpsc::channel;
+        use std::thread;
+        use std::time::Duration;
+
+        use tempfile::{TempDir, tempdir};
+
+        use super::*;
+
+        const NAME: &str = "shape-0";
+
+        /// A directory of the user's own with something in it that is to be refused.
+        fn with(put: impl FnOnce(&Path)) -> (TempDir, Cache) {
+            let directory = tempdir().unwrap();
+            put(&directory.path().join(NAME));
+            let cache = Cache::at(directory.path());
+            (directory, cache)
+        }
+
+        /// Why a file is not read; it is not waited for.
+        fn why(cache: Cache) -> String {
+            let (sender, receiver) = channel();
+            thread::spawn(move || sender.send(cache.read(NAME)));
+            let read = receiver.recv_timeout(Duration::from_secs(60)).expect("opening and reading does not wait for others");
+            let Unused(words) = read.expect_err("it is refused");
+            words.expect("it is told")
+        }
+
+        /// What is refused under the file's own name is replaced by the file.
+        #[track_caller]
+        fn assert_refused_and_replaced(reason: &str, put: impl FnOnce(&Path)) {
+            let (directory, cache) = with(put);
+            let words = why(Cache::at(directory.path()));
+            assert!(words.contains(reason) && words.contains(NAME), "{words}");
+            cache.write(NAME, "flat 7").unwrap();
+            assert_eq!(cache.read(NAME).unwrap().as_deref(), Some("flat 7"));
+            assert!(directory.path().join(NAME).symlink_metadata().unwrap().is_file());
+        }
+
+        #[expect(unsafe_code, reason = "a C call")]
+        fn make_fifo(path: &Path) {
+            let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+            // SAFETY: the name is a C string.
+            assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        }
+
+        #[test]
+        fn a_named_pipe_is_not_waited_for() {
+            assert_refused_and_replaced("no regular file", make_fifo);
+        }
+
+        #[test]
+        fn a_symbolic_link_is_not_followed() {
+            let target = tempfile::NamedTempFile::new().unwrap();
+            fs::write(target.path(), "flat 1").unwrap();
+            assert_refused_and_replaced("symbolic link", |path| symlink(target.path(), path).unwrap());
+            assert_refused_and_replaced("symbolic link", |path| symlink("/dev/zero", path).unwrap());
+            assert_eq!(fs::read_to_string(target.path()).unwrap(), "flat 1", "nor is it written to");
+        }
+
+        #[test]
+        fn no_more_is_read_than_a_file_of_hive_s_has() {
+            // A hole, which takes no room.
+            assert_refused_and_replaced("larger than", |path| fs::File::create(path).unwrap().set_len(64 << 20).unwrap());
+            assert_refused_and_replaced("no text", |path| fs::write(path, [0xff]).unwrap());
+        }
+
+        #[test]
+        fn what_is_somebody_else_s_is_not_used() {
+            let give_away = |path: &Path| {
+                fs::write(path, "flat 1").unwrap();
+                chown(path, Some(12_345), None)
+            };
+            let given = &mut Ok(());
+            let (directory, cache) = with(|path| *given = give_away(path));
+            if let Err(error) = given {
+                println!("skipped: only the superuser can give a file away: {error}");
+                return;
+            }
+            assert!(why(cache).contains("it belongs to user 12345"));
+            chown(directory.path(), Some(12_345), None).unwrap();
+            let said = why(Cache::at(directory.path()));
+            assert!(said.contains("the directory belongs to user 12345"), "{said}");
+            assert!(Cache::at(directory.path()).write("shape-1", "").is_err());
+        }
+
+        #[test]
+        fn a_directory_is_used_if_others_cannot_replace_what_is_in_it() {
+            let (directory, cache) = with(|path| fs::write(path, "flat 1").unwrap());
+            let set = |mode| fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
+            for open in [0o777, 0o770, 0o702] {
+                set(open);
+                let words = why(Cache::at(directory.path()));
+                assert!(words.contains("can be written to by others") && words.contains(&format!("{open:o}")), "{words}");
+                assert!(cache.write("shape-1", "").is_err());
+            }
+            for good in [0o755, 0o1777] {
+                set(good);
+                assert!(cache.read(NAME).unwrap().is_some());
+                cache.write("shape-1", "").unwrap();
+            }
+        }
+    }
+}
