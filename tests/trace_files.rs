@@ -9,7 +9,7 @@ use std::fs;
 use common::process::{in_own_process, in_own_process_with};
 use common::sys::fork;
 use common::trace::{Room, Trace};
-use common::{assert_says, assert_works};
+use common::{assert_says, assert_works, sys};
 use hive::Hive;
 
 #[test]
@@ -59,6 +59,67 @@ fn a_file_that_cannot_be_made_is_a_warning() {
         assert_says(&hive.write_trace().unwrap_err().to_string(), &["not traced"]);
     });
     assert!(!output.contains("cannot be written"), "{output}");
+}
+
+/// What a hive says that is to write there. (The second one of a process gets another name, so it is a link to it.)
+fn tracer_s_warning(file: &std::path::Path) -> String {
+    let link = file.with_extension("link");
+    std::os::unix::fs::symlink(file, &link).unwrap();
+    Hive::builder().bees(1).trace(link).build().unwrap().report().warnings().join("\n")
+}
+
+/// Whoever opens a named pipe waits for the other end.
+#[test]
+fn a_named_pipe_is_refused_and_not_waited_for() {
+    let name = "a_named_pipe_is_refused_and_not_waited_for";
+    let room = Room::new("pipe");
+    let file = room.file();
+    let output = in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
+        sys::make_fifo(&file);
+        let hive = Hive::new(2).unwrap();
+        assert_works(&hive, 2);
+        assert_says(
+            &hive.report().warnings().join("\n"),
+            &["nothing is traced", file.to_str().unwrap(), "it is a pipe", "a regular file"],
+        );
+        // With somebody who reads, too.
+        let _reader = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
+        assert_says(&tracer_s_warning(&file), &["it is a pipe"]);
+    });
+    assert!(!output.contains("cannot be written"), "{output}");
+}
+
+/// A file that has become a pipe by the end.
+#[test]
+fn the_end_of_the_process_does_not_wait_for_a_pipe() {
+    let name = "the_end_of_the_process_does_not_wait_for_a_pipe";
+    let room = Room::new("late-pipe");
+    let file = room.file();
+    let output = in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
+        hive::spmd(2, |_| ());
+        assert!(hive::global().report().warnings().is_empty(), "{}", hive::global().report());
+        fs::remove_file(&file).unwrap();
+        sys::make_fifo(&file);
+    });
+    assert_says(&output, &["the trace ", "cannot be written: it is a pipe"]);
+}
+
+#[test]
+fn what_can_be_written_to_without_waiting_is_taken() {
+    let name = "what_can_be_written_to_without_waiting_is_taken";
+    let room = Room::new("targets");
+    let (file, directory) = (room.file(), room.file().with_extension("d"));
+    in_own_process_with(name, &[("HIVE_TRACE", "/dev/null"), ("HIVE_NUM_BEES", "2")], || {
+        assert!(hive::global().report().warnings().is_empty(), "{}", hive::global().report());
+        assert_eq!(hive::global().write_trace().unwrap().to_str(), Some("/dev/null"));
+        fs::create_dir_all(&directory).unwrap();
+        let refused = Hive::builder().bees(1).trace(&directory).build().unwrap().report().warnings().join("\n");
+        assert_says(&refused, &["nothing is traced", "it is a directory"]);
+        // What was in it is gone.
+        fs::write(&file, "x".repeat(1 << 20)).unwrap();
+        drop(Hive::builder().bees(1).trace(&file).build().unwrap());
+        assert!(fs::metadata(&file).unwrap().len() < 1 << 20);
+    });
 }
 
 #[test]

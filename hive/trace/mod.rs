@@ -4,11 +4,12 @@ mod event;
 mod file;
 mod files;
 mod log;
+mod names;
+mod target;
 
 pub(crate) use event::Event;
 pub(crate) use log::{Log, MOST as MOST_ENTRIES};
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -33,7 +34,7 @@ impl Tracer {
     /// In words, if the file cannot be made.
     pub(crate) fn open(wanted: &Path) -> Result<Self, String> {
         let path = files::claim(wanted);
-        match File::create(&path) {
+        match target::open(&path) {
             Ok(_) => Ok(Self { path, writing: Mutex::new(()) }),
             Err(error) => Err(format!("nothing is traced: the file {} cannot be written: {error}", path.display())),
         }
@@ -51,7 +52,7 @@ impl Tracer {
     /// Writes what has been logged so far, in place of what was written before. Members may go on meanwhile.
     pub(crate) fn write(&self, colony: &Colony) -> io::Result<()> {
         let _writing = self.writing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = BufWriter::new(File::create(&self.path)?);
+        let mut out = BufWriter::new(target::open(&self.path)?);
         let logs: Vec<_> = colony.crew.logs().collect();
         let about = About { name: &colony.config.thread_name, build: &build_info().to_string() };
         file::write(&mut out, &about, &colony.crew.sizes(), &logs)?;

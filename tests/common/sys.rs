@@ -3,10 +3,13 @@
 #![allow(unsafe_code, reason = "C calls")]
 
 use std::cell::{Cell, UnsafeCell};
+use std::ffi::CString;
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::ptr::null_mut;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -170,6 +173,13 @@ pub(crate) fn say_errors_to_nobody() {
     // SAFETY: it takes numbers; both are open.
     let status = unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) };
     assert_eq!(status, libc::STDERR_FILENO, "{}", Error::last_os_error());
+}
+
+/// Makes a named pipe.
+pub(crate) fn make_fifo(path: &Path) {
+    let name = CString::new(path.as_os_str().as_bytes()).expect("no NUL byte");
+    // SAFETY: the name is a C string.
+    check(unsafe { libc::mkfifo(name.as_ptr(), 0o600) });
 }
 
 /// From now on no huge pages come by themselves: one is on one node as a whole, and whether there is one depends on the address.
