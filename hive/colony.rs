@@ -279,7 +279,12 @@ impl Colony {
         // A bee inherits the hiring thread's mask, which may be one core of another hive.
         let _unpinned = pin::unpin();
         let life = self.seats.seated(member, move || inside.colony().live(member, epoch, place.as_ref(), &begun));
-        let spawned = signal_mask::with_signals_blocked(|| thread.spawn(life));
+        let (spawned, blocked) = signal_mask::with_signals_blocked(|| thread.spawn(life));
+        if let Err(error) = blocked {
+            self.report_trouble(format!(
+                "bees handle the program's signals as other threads do: pthread_sigmask failed: {error}"
+            ));
+        }
         let thread = spawned.map_err(|cause| HireError { member, wanted: wanted as usize, cause: HireCause::System(cause) })?;
         self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
         Ok(())

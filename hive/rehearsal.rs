@@ -42,7 +42,7 @@ fn best(queen: &Place, bee: &Place) -> Option<Stage> {
     let deadline = Instant::now() + LONGEST;
     let line = thread::scope(|scope| {
         let follower = || thread::Builder::new().spawn_scoped(scope, || follow(&stage, bee, deadline));
-        signal_mask::with_signals_blocked(follower).ok()?;
+        signal_mask::with_signals_blocked(follower).0.ok()?;
         lead(&stage, queen, deadline)
     })?;
     Some(stage.choose(line))

@@ -1,5 +1,7 @@
 //! Bees handle no signals but a profiler's: they are for the program's own threads. (POSIX signals, not hive's start signal.)
 
+use std::io;
+
 /// What goes on being handled on bees, if it is handled on the thread that makes them: faults, because blocking them would only rob the process of its report; and the timers of CPU time
 /// (ITIMER_PROF and ITIMER_VIRTUAL), by which a profiler interrupts whoever is running.
 #[cfg(unix)]
@@ -15,10 +17,11 @@ const LEFT_ALONE: [libc::c_int; 9] = [
     libc::SIGVTALRM,
 ];
 
-/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and restores the mask.
+/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and restores the mask. Where the
+/// system refuses that, as a sandbox may, it runs all the same, and the second result says so: the thread then has the caller's mask.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
-pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> R {
+pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
     use std::mem::MaybeUninit;
 
     struct Restore(libc::sigset_t);
@@ -39,14 +42,16 @@ pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> R {
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: both sets are valid for this call, which initialises the second.
     let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr()) };
-    assert_eq!(status, 0, "pthread_sigmask: {}", std::io::Error::from_raw_os_error(status));
+    if status != 0 {
+        return (spawn(), Err(io::Error::from_raw_os_error(status)));
+    }
     // SAFETY: the call above initialised it.
     let _restore = Restore(unsafe { before.assume_init() });
-    spawn()
+    (spawn(), Ok(()))
 }
 
 /// There are no signals here.
 #[cfg(not(unix))]
-pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> R {
-    spawn()
+pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
+    (spawn(), Ok(()))
 }

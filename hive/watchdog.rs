@@ -41,7 +41,7 @@ impl Watchdog {
         let (watched, leash) = (Arc::downgrade(colony), Arc::clone(&self.leash));
         let name = format!("{}-watchdog", colony.config.thread_name);
         let builder = thread::Builder::new().name(name);
-        let thread = signal_mask::with_signals_blocked(|| builder.spawn(move || leash.run(&watched, limit)))?;
+        let thread = signal_mask::with_signals_blocked(|| builder.spawn(move || leash.run(&watched, limit))).0?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }

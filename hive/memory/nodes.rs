@@ -59,8 +59,7 @@ mod source {
     /// The machine, for as long as the process runs: binding needs it.
     fn machine() -> Result<&'static ReadTopology, &'static String> {
         static TOPOLOGY: ProcessCell<Result<ReadTopology, String>> = ProcessCell::new();
-        let read = || ReadTopology::new().map_err(|error| format!("hwloc could not read the machine: {error}"));
-        TOPOLOGY.get_or_make(read).as_ref()
+        TOPOLOGY.get_or_make(ReadTopology::new).as_ref()
     }
 
     pub(super) fn all() -> Vec<usize> {

@@ -39,7 +39,7 @@ fn times(shapes: &[BarrierShape], places: &[&Place], addresses: &[Address], limi
         for (member, place) in (0..).zip(places).skip(1) {
             let crews = &crews;
             let live = || thread::Builder::new().spawn_scoped(scope, move || live(crews, member, place));
-            signal_mask::with_signals_blocked(live).ok()?;
+            signal_mask::with_signals_blocked(live).0.ok()?;
         }
         let _bound = pin::bind(places[0]).ok()?;
         let turns = shapes.iter().zip(&crews).zip(1..);

@@ -29,6 +29,8 @@ impl std::error::Error for CallError {
     }
 }
 
+#[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
+pub(crate) use linux::refusal;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) use linux::{current_cpu, get, set};
 
@@ -37,6 +39,7 @@ pub(crate) use elsewhere::{current_cpu, get, set};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
+    use std::fs;
     use std::io;
 
     use super::super::mask::CpuMask;
@@ -53,9 +56,24 @@ mod linux {
     /// Far above any kernel's number of CPUs: where the search ends.
     const MOST_WORDS: usize = (1 << 20) / WORD_BITS;
 
-    /// The CPUs that the calling thread may run on.
+    /// The CPUs that the calling thread may run on. A sandbox may refuse the call for it; /proc tells then, if it is there.
     pub(crate) fn get() -> Result<CpuMask, CallError> {
-        get_growing(FIRST_WORDS)
+        get_growing(FIRST_WORDS).or_else(|refused| listed().ok_or(refused))
+    }
+
+    /// Why the call for the mask is refused, if it is. Libraries that ask for themselves may not expect it.
+    #[cfg(feature = "hwloc")]
+    pub(crate) fn refusal() -> Option<CallError> {
+        get_growing(FIRST_WORDS).err()
+    }
+
+    /// The mask as /proc lists it, less the CPUs that are switched off.
+    fn listed() -> Option<CpuMask> {
+        let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+        let allowed: CpuMask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()?;
+        let online = fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|online| online.trim().parse().ok());
+        let left = online.map_or_else(|| allowed.clone(), |online| allowed.intersection(&online));
+        (!left.is_empty()).then_some(left)
     }
 
     /// The CPU that the calling thread is on; it may be on another by the time this returns.
@@ -146,6 +164,11 @@ mod linux {
             // Whatever the number of CPUs, an empty one is.
             assert_eq!(get_words(0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
             assert_eq!(get_growing(0).unwrap(), get().unwrap());
+        }
+
+        #[test]
+        fn what_proc_lists_is_what_the_call_says() {
+            assert_eq!(listed().unwrap(), get_growing(FIRST_WORDS).unwrap());
         }
 
         #[test]

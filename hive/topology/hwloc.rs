@@ -7,7 +7,6 @@ use std::ops::Deref;
 use hwlocality::Topology;
 use hwlocality::bitmap::BitmapRef;
 use hwlocality::cpu::cpuset::CpuSet;
-use hwlocality::errors::RawHwlocError;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
@@ -19,11 +18,29 @@ use crate::fork;
 pub(crate) struct ReadTopology(ManuallyDrop<Topology>);
 
 impl ReadTopology {
-    pub(crate) fn new() -> Result<Self, RawHwlocError> {
+    /// Every description of hwloc's begins here.
+    ///
+    /// # Errors
+    /// If there is none, in words.
+    pub(crate) fn new() -> Result<Self, String> {
+        refusal().map_or(Ok(()), Err)?;
         let builder = fork::undivided(Topology::builder);
         // Files are read here, and no lock is held.
-        Ok(Self(ManuallyDrop::new(builder.build()?)))
+        let built = builder.build().map_err(|error| format!("hwloc could not read the machine{}: {error}", described()))?;
+        Ok(Self(ManuallyDrop::new(built)))
     }
+}
+
+/// hwloc takes a refusal of the affinity mask for a mask that is too small, and tries larger ones without end. So it is
+/// not asked where hive is refused it.
+#[cfg(any(target_os = "linux", target_os = "android"))]
+fn refusal() -> Option<String> {
+    super::affinity::refusal().map(|error| format!("{error}; hwloc is not asked then, which would try again without end"))
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+fn refusal() -> Option<String> {
+    None
 }
 
 impl Deref for ReadTopology {
@@ -47,7 +64,7 @@ const DESCRIPTIONS: [&str; 2] = ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC"];
 
 /// The machine within the allowed CPUs, and warnings; or why there is none.
 pub(super) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
-    let topology = ReadTopology::new().map_err(|error| format!("hwloc could not read the machine{}: {error}", described()))?;
+    let topology = ReadTopology::new()?;
     let mut warnings = Vec::new();
     let foreign = !topology.is_this_system();
     if foreign {

@@ -6,6 +6,7 @@ pub(crate) mod hives;
 pub(crate) mod kernel;
 pub(crate) mod ledger;
 pub(crate) mod process;
+pub(crate) mod refusal;
 pub(crate) mod sys;
 pub(crate) mod task;
 pub(crate) mod tasks;
