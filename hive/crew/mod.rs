@@ -35,13 +35,13 @@ mod signal;
 mod single;
 mod sleep;
 mod slot;
+mod slots;
 mod stage;
 mod task;
 mod turn;
 mod untucked;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::OnceLock;
 
 pub(crate) use abort_on_unwind::AbortOnUnwind;
 use attendance::Attendance;
@@ -75,6 +75,7 @@ use signal::Signal;
 use single::Single;
 pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
+use slots::Slots;
 pub(crate) use stage::{Follower, Leader, Stage};
 pub(crate) use task::{Run, Task};
 pub(crate) use turn::Guard;
@@ -107,7 +108,7 @@ pub(crate) struct Crew {
 struct Settled {
     policy: WaitPolicy,
     /// One a member, made when it is hired; the queen's is there from the start.
-    slots: Box<[OnceLock<Box<Slot>>]>,
+    slots: Slots,
     neighbours: Neighbours,
     shape: Shape,
     /// One a group of the shape.
@@ -133,8 +134,8 @@ impl Crew {
         shape: Shape,
     ) -> Self {
         assert!((1..=MAX_TEAM).contains(&max_bees), "a crew of up to {max_bees}");
-        let slots: Box<[_]> = (0..max_bees).map(|_| OnceLock::new()).collect();
-        slots[0].get_or_init(|| Box::new(Slot::new(0, State::Awake)));
+        let slots = Slots::new(max_bees);
+        slots.make(0, || Slot::new(0, State::Awake));
         let root = if max_bees > 1 { shape.listens(1) } else { 0 };
         let mut stage = Some(stage);
         let lines = |group| Group::new(if group == root { stage.take().unwrap_or_else(|| Stage::new(1)) } else { Stage::new(1) });
@@ -250,7 +251,7 @@ impl Crew {
 
     #[inline(always)]
     fn slot(&self, id: u32) -> &Slot {
-        self.settled.slots[id as usize].get().unwrap_or_else(|| unreachable!("member {id} was never hired"))
+        self.settled.slots.of(id)
     }
 
     /// The members hired so far.
@@ -280,7 +281,7 @@ impl Crew {
     /// The members of a group, as far as they have slots: all of a team do.
     fn slots_of(&self, group: u32) -> impl Iterator<Item = &Slot> {
         let members = self.settled.shape.members(group);
-        members.iter().map_while(|&id| self.settled.slots[id as usize].get().map(|slot| &**slot))
+        members.iter().map_while(|&id| self.settled.slots.if_made(id))
     }
 
     /// Runs a member's part. A panic in it is kept, and lets the others go from their barriers.

@@ -58,7 +58,7 @@ impl Crew {
     fn hire_up_to<E>(&self, _held: &Roster, bees: u32, mut hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         (self.hired.count() + 1..bees).try_for_each(|id| {
             // There already if the system made no thread for it the last time.
-            self.settled.slots[id as usize].get_or_init(|| self.furnish(id));
+            self.settled.slots.make(id, || self.furnish(id));
             hire(id, self.group(self.settled.shape.listens(id)).signal().look().epoch())?;
             self.hired.has_come(id);
             Ok(())
@@ -66,12 +66,12 @@ impl Crew {
     }
 
     /// The slot of a bee that is being hired.
-    fn furnish(&self, id: u32) -> Box<Slot> {
+    fn furnish(&self, id: u32) -> Slot {
         let slot = Slot::new(id, State::Parked);
         if self.settled.notes.has(Notes::LOGGED) {
             slot.log.open(MOST_ENTRIES);
         }
-        Box::new(slot)
+        slot
     }
 
     /// Has the sizes that the hive gets logged, beginning with the queen alone.

@@ -22,7 +22,7 @@ const HINTS: [(&str, &[&str]); 31] = [
     ("blind", &["settle", "resizers", "end", "shrink"]),
     ("slot.rs:compare_exchange#1=", &["settle_work", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
-    ("attendance.rs", &["region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
+    ("attendance.rs", &["mail_after_hire", "region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
     ("poison.rs", &["panic_wait", "panic_bee", "relay_panic_far"]),
     ("muster.rs:fetch_update#2=relaxed", &["split_panic_outer"]),
     ("muster.rs:fence", &["panic_bee", "relay_panic"]),

@@ -20,7 +20,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(2, "handler_grow_shrink", "the same, while the hive grows and shrinks", || {
         handler(|hive| [2, 1].into_iter().for_each(|bees| hive.resize(bees)));
     }),
-    Model::up_to(3, "handler_mail", "a start handler waits for mail of its own", || handler_waits_for(|hive, task| hive.crew.send(1, task))),
+    Model::up_to(3, "handler_mail", "a start handler waits for mail of its own", || {
+        handler_waits_for(|hive, task| hive.crew.send(1, task))
+    }),
     Model::up_to(3, "handler_task", "a start handler waits for a task, which nobody else is there to run", || {
         handler_waits_for(|hive, task| hive.crew.inject(task));
     }),

@@ -47,9 +47,15 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(4, "desert_bee", "a bee leaves a barrier out", || play(SLEEPY, &[Meet, Leave])),
     Model::up_to(2, "desert_three", "one bee of two leaves a barrier out", || play(SLEEPY, &[Meet, Meet, Leave])),
     Model::all("caught_queen", "a bee leaves a barrier out, and the queen catches what ends hers", || play(HOT, &[Catch, Leave])),
-    Model::all("caught_bee", "the queen leaves a barrier out, and the bee catches what ends its own", || play(HOT, &[Leave, Catch])),
-    Model::up_to(2, "caught_three", "one bee leaves a barrier out, and both others catch it", || play(SLEEPY, &[Catch, Leave, Catch])),
-    Model::up_to(2, "cut_short_bee", "one of two who miss a third catches it, a bee does not", || play(SLEEPY, &[Catch, Leave, Meet])),
+    Model::all("caught_bee", "the queen leaves a barrier out, and the bee catches what ends its own", || {
+        play(HOT, &[Leave, Catch])
+    }),
+    Model::up_to(2, "caught_three", "one bee leaves a barrier out, and both others catch it", || {
+        play(SLEEPY, &[Catch, Leave, Catch])
+    }),
+    Model::up_to(2, "cut_short_bee", "one of two who miss a third catches it, a bee does not", || {
+        play(SLEEPY, &[Catch, Leave, Meet])
+    }),
     Model::up_to(2, "cut_short_queen", "the same, and the queen does not", || play(SLEEPY, &[Meet, Leave, Catch])),
     Model::all("skipped_queen", "a destructor of the queen's misses a bee at its barrier", || play(HOT, &[Skip, Leave])),
     Model::all("skipped_bee", "one of a bee's misses the queen", || play(HOT, &[Leave, Skip])),

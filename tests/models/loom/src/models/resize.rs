@@ -1,6 +1,8 @@
 //! Resizes against regions and against one another.
 
 use super::Model;
+use crate::crew::Sleep;
+use crate::errand::Errand;
 use crate::hive::{HOT, Helper, Hive, PATIENT, SLEEPY};
 use crate::rounds::Rounds;
 use crate::stage;
@@ -19,6 +21,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(3, "region_grows", "a region of more members than there are", region_grows),
     Model::up_to(3, "region_after_resize", "a region as large as another thread has made the hive", region_after_resize),
     Model::up_to(4, "region_after_hire", "a region as large as another thread has made the hive by hiring", region_after_hire),
+    Model::up_to(2, "mail_after_hire", "mail for a bee that another thread has hired", mail_after_hire),
     Model::up_to(4, "hire", "a bee is hired and has a part in a region at once", hire),
 ];
 
@@ -77,6 +80,20 @@ fn region_after_hire() {
     let hirer = Helper::spawn(&hive, |hive| hive.resize(2));
     let team = hive.crew.bees();
     Rounds::new(2).region(&hive, team);
+    hirer.join();
+    hive.end();
+}
+
+/// Who reads how many bees there are finds their slots.
+fn mail_after_hire() {
+    let hive = Hive::alone_with_tasks(2, Sleep::jec());
+    stage::play();
+    let hirer = Helper::spawn(&hive, |hive| hive.resize(2));
+    if hive.crew.bees() == 2 {
+        let (errand, task) = Errand::new();
+        hive.crew.send(1, task);
+        errand.wait();
+    }
     hirer.join();
     hive.end();
 }

@@ -38,7 +38,9 @@ pub(super) const MODELS: &[Model] = &[
         mail_waiting(JEC)
     }),
     Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
-    Model::up_to(3, "task_nested_start", "a region that must not wait for a task starts while one comes", || nested_start(JEC, SLEEPY, 2)),
+    Model::up_to(3, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
+        nested_start(JEC, SLEEPY, 2)
+    }),
     Model::up_to(1, "task_nested_start_hot", "the same while the bee polls", || nested_start(JEC, HOT, 2)),
     Model::up_to(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, SLEEPY, 3)),
     Model::up_to(1, "task_told", "a bee that is to run a task finds mail first, which waits for that task", || told(JEC)),
