@@ -18,9 +18,9 @@ pub(crate) fn light() {
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The dear side, against the light fences of `other`: some 20 us, and an interrupt on each core that runs a thread of this
-/// process. Only where `are_available` has said yes. If the kernel refuses it all the same, it takes far longer, and
-/// `are_available` says no from then on.
+/// The dear side, against the light fences of `other`: some 20 us, and an interrupt on each core that runs a thread
+/// of this process. Only where `are_available` has said yes. If the kernel refuses it all the same, it takes far
+/// longer, and `are_available` says no from then on.
 #[cfg(target_os = "linux")]
 pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
@@ -144,8 +144,8 @@ mod tests {
         }
     }
 
-    /// The rounds in which neither side has seen what the other has written. (With a plain fence for the heavy one there are
-    /// some, where two CPUs are free.)
+    /// The rounds in which neither side has seen what the other has written. (With a plain fence for the heavy one
+    /// there are some, where two CPUs are free.)
     fn missed_by_both(rounds: u64, heavy: impl Fn(KernelThread)) -> usize {
         let (light_side, heavy_side) = (Side::default(), Side::default());
         scope(|scope| {

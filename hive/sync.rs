@@ -88,8 +88,8 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// Waits for `condition`, and not for ever: for a waiter that may have been missed, and then must look again by itself. A
-/// millisecond; twice as long after each of its `looks` in vain, up to 64.
+/// Waits for `condition`, and not for ever: for a waiter that may have been missed, and then must look again by
+/// itself. A millisecond; twice as long after each of its `looks` in vain, up to 64.
 pub(crate) fn wait_a_while<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>, looks: u32) -> MutexGuard<'m, T> {
     const SHORTEST: Duration = Duration::from_millis(1);
     const MOST_DOUBLINGS: u32 = 6;

@@ -39,7 +39,8 @@ fn reserved(hives: usize) -> Vec<(Hive, Plain)> {
     (0..hives).map(hive).collect()
 }
 
-/// The calling thread, to whom the turn is reserved, and another one start regions at the same time. `prepare` is called on the other first.
+/// The calling thread, to whom the turn is reserved, and another one start regions at the same time. `prepare` is
+/// called on the other first.
 fn two_queens(hive: &Hive, count: &Plain, prepare: impl FnOnce() + Send) {
     let (before, gate, is_over) = (count.get(), Gate::new(), AtomicBool::new(false));
     let own = thread::scope(|scope| {

@@ -1,10 +1,10 @@
-//! A heavy fence where the kernel refuses `membarrier` although it has accepted it before: the program has put up a sandbox
-//! (a seccomp filter) meanwhile. See `docs/turn.md`.
+//! A heavy fence where the kernel refuses `membarrier` although it has accepted it before: the program has put up a
+//! sandbox (a seccomp filter) meanwhile. See `docs/turn.md`.
 //!
-//! The light side executes nothing that could help, so the caller sees to it that the other thread's processor gets through
-//! a full fence: it runs on each CPU that the other thread may be on. Where the other thread is running, it has to make room,
-//! and the kernel changes threads with a full fence. This takes milliseconds, and happens once for each hive at most: when the first
-//! call has been refused, no more is done that needs a heavy fence.
+//! The light side executes nothing that could help, so the caller sees to it that the other thread's processor gets
+//! through a full fence: it runs on each CPU that the other thread may be on. Where the other thread is running, it
+//! has to make room, and the kernel changes threads with a full fence. This takes milliseconds, and happens once for
+//! each hive at most: when the first call has been refused, no more is done that needs a heavy fence.
 
 use std::io;
 use std::iter;
@@ -54,7 +54,8 @@ impl KernelThread {
 
     #[expect(unsafe_code, reason = "std does not say it")]
     fn mask(self, words: &mut [Word]) -> io::Result<()> {
-        // SAFETY: the mask is as long as said, writable, and aligned as the array of words that the kernel takes it for.
+        // SAFETY: the mask is as long as said, writable, and aligned as the array of words that the kernel takes it
+        // for.
         let status = unsafe { libc::sched_getaffinity(self.0, size_of_val(words), words.as_mut_ptr().cast()) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
@@ -85,8 +86,9 @@ pub(super) fn fence_against(other: KernelThread) {
     fence(Ordering::SeqCst);
 }
 
-/// Runs on each CPU that `other` may be on. Afterwards it has been through a full fence: if it was running, it had to make
-/// room, wherever it was, or has gone elsewhere by itself; if it was not running, it got through one as it stopped. Says no if this is refused.
+/// Runs on each CPU that `other` may be on. Afterwards it has been through a full fence: if it was running, it had to
+/// make room, wherever it was, or has gone elsewhere by itself; if it was not running, it got through one as it
+/// stopped. Says no if this is refused.
 ///
 /// For a thread that has changed its CPUs meanwhile the same holds: it changes them by a change of threads.
 pub(super) fn visit_cpus_of(other: KernelThread) -> bool {
@@ -108,9 +110,9 @@ fn run_on(cpu: usize) -> bool {
     affinity::set(&iter::once(cpu).collect()).is_ok() && affinity::current_cpu() == Some(cpu)
 }
 
-/// Waits until the stores that any thread has executed so far are visible. By an x86 processor's own rules they are when it
-/// takes an interrupt, and the kernel's clock interrupts each one that runs a thread every ten milliseconds or more often; in
-/// fact they are after microseconds.
+/// Waits until the stores that any thread has executed so far are visible. By an x86 processor's own rules they are
+/// when it takes an interrupt, and the kernel's clock interrupts each one that runs a thread every ten milliseconds
+/// or more often; in fact they are after microseconds.
 #[cfg(target_arch = "x86_64")]
 fn wait_for_stores() {
     use std::thread::yield_now;

@@ -49,8 +49,8 @@ pub(crate) struct Turn<T> {
 struct Streak {
     thread: ThreadToken,
     takes: u32,
-    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, whether or not who ended it
-    /// got the turn, so that those who alternate for good pay for few.
+    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, whether or not who
+    /// ended it got the turn, so that those who alternate for good pay for few.
     needed: u32,
     /// Whom the turn was reserved to, for the heavy fence that ends it.
     reserved_to: KernelThread,
@@ -186,8 +186,8 @@ impl<T> Turn<T> {
     #[inline(always)]
     #[expect(unsafe_code, reason = "a lock shares what it protects")]
     fn with_streak<R>(&self, use_it: impl FnOnce(&mut Streak) -> R) -> R {
-        // SAFETY: one thread at a time has swapped `state` to HELD; that it was stored FREE by the last one, or handed over
-        // under the queue's lock, orders their accesses. None of the uses calls this again.
+        // SAFETY: one thread at a time has swapped `state` to HELD; that it was stored FREE by the last one, or
+        // handed over under the queue's lock, orders their accesses. None of the uses calls this again.
         self.streak.with_mut(|streak| use_it(unsafe { &mut *streak }))
     }
 
@@ -266,9 +266,9 @@ impl<T> Turn<T> {
         }
     }
 
-    /// Waits for the turn as one who has found others in the queue. The one before it comes to hold the turn by a swap, and
-    /// has had the lock after `queued` was raised for this one: so it sees the flag and hands over, and this waiter sleeps
-    /// until then. The proof is in `docs/turn.md`.
+    /// Waits for the turn as one who has found others in the queue. The one before it comes to hold the turn by a
+    /// swap, and has had the lock after `queued` was raised for this one: so it sees the flag and hands over, and
+    /// this waiter sleeps until then. The proof is in `docs/turn.md`.
     fn wait_behind(&self, mut queue: MutexGuard<'_, Queue>, number: u64, bed: &Condvar) -> Guard<'_, T> {
         while !queue.has_served(number) {
             queue = bed.wait(queue).expect("no code that can panic runs under this lock");

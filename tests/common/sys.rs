@@ -315,7 +315,8 @@ static SOMETHING: u64 = 0;
 pub(crate) fn forbid(calls: &[libc::c_long], all_threads: bool) {
     let step = |code: u32, jump: u8, value: u32| libc::sock_filter { code: code as u16, jt: jump, jf: 0, k: value };
     let steps = calls.len() as u8;
-    // What is filtered begins with the call's number. One that is equal jumps over the others and what lets the rest pass.
+    // What is filtered begins with the call's number. One that is equal jumps over the others and what lets the rest
+    // pass.
     let mut program = vec![step(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
     let compare = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     program.extend((1..).zip(calls).map(|(place, &call): (u8, _)| step(compare, steps - place + 1, call as u32)));
