@@ -4,6 +4,9 @@ use std::process::abort;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 #[cfg(unix)]
+mod mark;
+
+#[cfg(unix)]
 pub(crate) use handlers::undivided;
 
 use crate::say::say;
@@ -36,7 +39,7 @@ mod handlers {
     use std::sync::atomic::{AtomicBool, Ordering};
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use super::GENERATION;
+    use super::{GENERATION, mark};
     use crate::{frame, wait};
 
     /// Held by whoever does what no thread may fork in the middle of, and by whoever forks.
@@ -47,12 +50,15 @@ mod handlers {
         static HELD: Cell<Option<ManuallyDrop<MutexGuard<'static, ()>>>> = const { Cell::new(None) };
     }
 
-    /// Runs `work` while no thread forks, so that no child has it half done for ever. (By `fork`, that is; a raw `clone` system call runs no handlers.)
+    /// Runs `work` while no thread forks, so that no child has it half done for ever. (By `fork`, that is; a raw `clone` system call runs no handlers. That this is a child of such a call is seen here.)
     ///
     /// Whoever forks waits for it: it is short, waits for nothing itself, and reads no file. It must not call this again.
     pub(crate) fn undivided<R>(work: impl FnOnce() -> R) -> R {
         see_forks();
         let _lock = lock();
+        if mark::renew() {
+            be_a_child();
+        }
         work()
     }
 
@@ -87,11 +93,17 @@ mod handlers {
     }
 
     extern "C" fn in_child() {
+        mark::renew();
+        be_a_child();
+        give_back();
+    }
+
+    /// What is to be done once in each child, before anything else.
+    fn be_a_child() {
         // Relaxed: the child has one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
         wait::forget_bees();
         frame::forget_others();
-        give_back();
     }
 
     fn give_back() {
