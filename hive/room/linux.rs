@@ -36,7 +36,7 @@ fn mappings() -> Option<Limit> {
 fn threads(name: &str) -> Option<Limit> {
     Some(Limit {
         name: format!("threads of the system (kernel.{name})"),
-        most: number(&format!("/proc/sys/kernel/{name}"))?,
+        most: number(format!("/proc/sys/kernel/{name}"))?,
         used: running(&fs::read_to_string("/proc/loadavg").ok()?)?,
         left_over: 0,
         each: 1,

@@ -234,7 +234,7 @@ pub(crate) fn make_mappings(count: usize) {
     // Neighbours that may be read and that may not are mappings of their own.
     for page in (0..count).step_by(2) {
         // SAFETY: within what was mapped.
-        check(unsafe { libc::mprotect(start.byte_add(page * PAGE), PAGE, libc::PROT_READ) });
+        check(unsafe { libc::mprotect(start.wrapping_byte_add(page * PAGE), PAGE, libc::PROT_READ) });
     }
 }
 
