@@ -50,7 +50,8 @@ mod handlers {
         static HELD: Cell<Option<ManuallyDrop<MutexGuard<'static, ()>>>> = const { Cell::new(None) };
     }
 
-    /// Runs `work` while no thread forks, so that no child has it half done for ever. (By `fork`, that is; a raw `clone` system call runs no handlers. That this is a child of such a call is seen here.)
+    /// Runs `work` while no thread forks, so that no child has it half done for ever. (By `fork`, that is; a raw
+    /// `clone` system call runs no handlers. That this is a child of such a call is seen here.)
     ///
     /// Whoever forks waits for it: it is short, waits for nothing itself, and reads no file. It must not call this again.
     pub(crate) fn undivided<R>(work: impl FnOnce() -> R) -> R {

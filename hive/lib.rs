@@ -28,7 +28,8 @@
 //! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].
 //! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
 //! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: in which groups members start and meet; see [`BarrierShape`].
-//! - `HIVE_CACHE`: a directory for what `auto` has measured, by default `hive` in the user's cache directory; `off` or empty: none.
+//! - `HIVE_CACHE`: a directory for what `auto` has measured, by default `hive` in the user's cache directory; `off` or
+//!   empty: none.
 //! - `HIVE_SPIN`: how long a waiting member polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its members have done, when it is dropped or the process ends; `%p` in its name stands
 //!   for the number of the process; see [`Builder::trace`].

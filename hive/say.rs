@@ -1,4 +1,5 @@
-//! All that hive says on standard error. It may be that nobody listens: a closed pipe, a full disk. That must not end a thread of hive's, so nothing here panics, and what cannot be said is left out.
+//! All that hive says on standard error. It may be that nobody listens: a closed pipe, a full disk. That must not end a
+//! thread of hive's, so nothing here panics, and what cannot be said is left out.
 //!
 //! `eprintln` and its like panic there, so they are not used in the library; a test looks through the source for them.
 
@@ -16,7 +17,8 @@ pub(crate) fn once(warning: &str) {
 
 /// Says a text, whole if the system takes it whole.
 ///
-/// It does not allocate, and goes past the standard library's lock, which in a forked child a thread of the parent's may have for ever.
+/// It does not allocate, and goes past the standard library's lock, which in a forked child a thread of the parent's
+/// may have for ever.
 #[cfg(unix)]
 pub(crate) fn say(text: &str) {
     let mut rest = text.as_bytes();
@@ -45,7 +47,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// What writes to standard error or output, and panics where that is closed, or takes a lock. In two parts, so that this list is not found.
+    /// What writes to standard error or output, and panics where that is closed, or takes a lock. In two parts, so that
+    /// this list is not found.
     const WAYS: [[&str; 2]; 6] =
         [["eprint", "!"], ["eprintln", "!"], [" print", "!"], ["println", "!"], ["dbg", "!"], ["std", "err("]];
 

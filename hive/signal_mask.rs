@@ -17,8 +17,9 @@ const LEFT_ALONE: [libc::c_int; 9] = [
     libc::SIGVTALRM,
 ];
 
-/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and restores the mask. Where the
-/// system refuses that, as a sandbox may, it runs all the same, and the second result says so: the thread then has the caller's mask.
+/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and
+/// restores the mask. Where the system refuses that, as a sandbox may, it runs all the same, and the second result says
+/// so: the thread then has the caller's mask.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {

@@ -1,4 +1,5 @@
-//! A process that is the first of a PID namespace, as those of containers are: it has the number 1, whatever its parent's is.
+//! A process that is the first of a PID namespace, as those of containers are: it has the number 1, whatever its
+//! parent's is.
 
 #![cfg(target_os = "linux")]
 

@@ -22,8 +22,8 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    /// The one that `HIVE_CACHE` names, by default `hive` in the user's directory for such. None: no files are wanted, or
-    /// nobody knows the user's directory.
+    /// The one that `HIVE_CACHE` names, by default `hive` in the user's directory for such. None: no files are wanted,
+    /// or nobody knows the user's directory.
     pub(super) fn of_environment() -> Option<Self> {
         Self::named(env::var_os("HIVE_CACHE").as_deref(), || {
             let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
@@ -59,7 +59,8 @@ impl Cache {
         }
     }
 
-    /// Puts a file there, whole or not at all, also where other processes do at the same time. Or says why it is not there.
+    /// Puts a file there, whole or not at all, also where other processes do at the same time. Or says why it is not
+    /// there.
     pub(super) fn write(&self, name: &str, text: &str) -> Result<(), Unused> {
         let path = self.directory.join(name);
         let write = || {

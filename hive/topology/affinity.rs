@@ -56,7 +56,8 @@ mod linux {
     /// Far above any kernel's number of CPUs: where the search ends.
     const MOST_WORDS: usize = (1 << 20) / WORD_BITS;
 
-    /// The CPUs that the calling thread may run on. A sandbox may refuse the call for it; /proc tells then, if it is there.
+    /// The CPUs that the calling thread may run on. A sandbox may refuse the call for it; /proc tells then, if it is
+    /// there.
     pub(crate) fn get() -> Result<CpuMask, CallError> {
         get_growing(FIRST_WORDS).or_else(|refused| listed().ok_or(refused))
     }

@@ -7,8 +7,8 @@ use std::path::Path;
 /// Opens the file of this name, which is empty then; makes one if there is none.
 ///
 /// # Errors
-/// If that fails, or if it is neither a file nor a device such as `/dev/null`. A named pipe is neither: whoever opens it
-/// waits until somebody reads it, and so would a hive when it is built, and the process when it ends.
+/// If that fails, or if it is neither a file nor a device such as `/dev/null`. A named pipe is neither: whoever opens
+/// it waits until somebody reads it, and so would a hive when it is built, and the process when it ends.
 pub(super) fn open(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     // Not truncated before it is known what it is.

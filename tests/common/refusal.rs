@@ -4,8 +4,8 @@
 
 use std::io::Error;
 
-/// Has the kernel refuse these system calls of the calling thread, and of those that it makes from now on, with "operation
-/// not permitted". False: this kernel takes no such filter, as the line says that is printed.
+/// Has the kernel refuse these system calls of the calling thread, and of those that it makes from now on, with
+/// "operation not permitted". False: this kernel takes no such filter, as the line says that is printed.
 pub(crate) fn refuse(calls: &[libc::c_long]) -> bool {
     const SAYS_NO: u32 = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
     let step = |code: u32, jt: u8, k: u32| libc::sock_filter { code: code as u16, jt, jf: 0, k };

@@ -105,14 +105,14 @@ pub(crate) fn new_process_namespace() -> Result<(), Error> {
     if made { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// Makes a child that is the first of a new PID namespace, and runs `part` in it. Not by the C library, which would run its
-/// handlers.
+/// Makes a child that is the first of a new PID namespace, and runs `part` in it. Not by the C library, which would run
+/// its handlers.
 pub(crate) fn clone_into_namespace(part: impl FnOnce()) -> Result<Forked, Error> {
     let nothing = null_mut::<libc::c_void>();
     for flags in NAMESPACES {
         let flags = libc::c_long::from(flags | libc::SIGCHLD);
-        // SAFETY: without memory in common the child goes on with a copy of this stack, as after a fork. What the C library
-        // does for a fork is left undone: `part` must not ask it for the thread's number.
+        // SAFETY: without memory in common the child goes on with a copy of this stack, as after a fork. What the C
+        // library does for a fork is left undone: `part` must not ask it for the thread's number.
         match unsafe { libc::syscall(libc::SYS_clone, flags, nothing, nothing, nothing, nothing) } {
             -1 => {}
             0 => leave(if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 }),

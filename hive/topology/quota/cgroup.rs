@@ -46,8 +46,8 @@ pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<
     (smallest, reader.warnings)
 }
 
-/// The directories of the process's groups that `controller` is for, and of all groups above them, as far as they can be
-/// seen. What cannot be read is left out.
+/// The directories of the process's groups that `controller` is for, and of all groups above them, as far as they can
+/// be seen. What cannot be read is left out.
 pub(super) fn directories_for(controller: &str, read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PathBuf> {
     let text = |file: &str| read_file(Path::new(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let (groups, mounts) = (text(GROUPS).unwrap_or_default(), text(MOUNTS).unwrap_or_default());
