@@ -303,8 +303,10 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range, a list of CPUs to pin to is not allowed, no CPU of a list of places is, two things that were asked for exclude one another, or the system makes no more threads; those made so
-    /// far have then ended. That a thread cannot be bound is no error: it is in [`Hive::report`].
+    /// If a number is out of range, a list of CPUs to pin to is not allowed, no CPU of a list of places is, two things
+    /// that were asked for exclude one another, or there is no room for so many threads or the system makes no more;
+    /// those made so far have then ended. The error says which limit it is. That a thread cannot be bound is no error:
+    /// it is in [`Hive::report`].
     pub fn build(self) -> Result<Hive, BuildError> {
         Hive::build(&self)
     }

@@ -23,7 +23,8 @@
 //!
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of members a hive starts with, where the program does not say.
-//! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`; see [`Pin`].
+//! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`, of which
+//!   those are used that the process may use; see [`Pin`].
 //! - `HIVE_PLACES`: places by OpenMP's grammar, such as `cores(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It goes before `HIVE_PIN`.
 //! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].
 //! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].

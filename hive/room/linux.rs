@@ -16,7 +16,9 @@ const LEFT_OVER: u64 = 512;
 
 /// All that can be read.
 pub(super) fn limits() -> Vec<Limit> {
-    let alone = [mappings(), threads("threads-max"), threads("pid_max"), of_the_user()];
+    // Not kernel.pid_max: it may be that of a namespace, whose threads nobody counts, and is no fault past which a
+    // process ends.
+    let alone = [mappings(), of_the_system(), of_the_user()];
     alone.into_iter().flatten().chain(of_groups()).collect()
 }
 
@@ -32,15 +34,14 @@ fn mappings() -> Option<Limit> {
     })
 }
 
-/// A limit of the whole system's.
-fn threads(name: &str) -> Option<Limit> {
+fn of_the_system() -> Option<Limit> {
     Some(Limit {
-        name: format!("threads of the system (kernel.{name})"),
-        most: number(format!("/proc/sys/kernel/{name}"))?,
+        name: "threads of the system (kernel.threads-max)".to_owned(),
+        most: number("/proc/sys/kernel/threads-max")?,
         used: running(&fs::read_to_string("/proc/loadavg").ok()?)?,
         left_over: 0,
         each: 1,
-        remedy: format!("have the administrator raise it (sysctl -w kernel.{name}=...)"),
+        remedy: "have the administrator raise it (sysctl -w kernel.threads-max=...)".to_owned(),
     })
 }
 
