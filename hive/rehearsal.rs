@@ -8,6 +8,7 @@ use crate::crew::{Follower, Leader, Stage};
 use crate::hold;
 use crate::housing::Housing;
 use crate::pin;
+use crate::room::Room;
 use crate::signal_mask;
 use crate::topology::Place;
 
@@ -38,6 +39,7 @@ fn unrehearsed() -> Stage {
 }
 
 fn best(queen: &Place, bee: &Place) -> Option<Stage> {
+    let _room = Room::take(1).ok()?;
     let stage = Stage::new(LINES);
     let deadline = Instant::now() + LONGEST;
     let line = thread::scope(|scope| {

@@ -46,7 +46,8 @@ impl fmt::Display for Shortage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { needed, limit } = self;
         let Limit { name, most, used, left_over, each, remedy } = limit;
-        write!(f, "that takes {needed} more threads, and there is room for {}: the limit on {name} is {most}, ", limit.room())?;
+        let threads = if *needed == 1 { "thread" } else { "threads" };
+        write!(f, "that takes {needed} more {threads}, and there is room for {}: the limit on {name} is {most}, ", limit.room())?;
         write!(f, "{used} are in use, a thread takes {each}")?;
         if *left_over > 0 {
             write!(f, ", and {left_over} are left over for the rest of the program")?;

@@ -1,6 +1,7 @@
 //! Says on standard error when a region does not get on: who waits, who is missing, and what those are doing.
 
 use std::fmt::Write;
+use std::io;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use std::time::{Duration, Instant};
 use crate::colony::Colony;
 use crate::crew::{Seen, Sight};
 use crate::doing::{Activity, Note};
+use crate::room::Room;
 use crate::say::say;
 use crate::signal_mask;
 
@@ -37,8 +39,9 @@ impl Watchdog {
     ///
     /// # Errors
     /// If the system makes no more threads.
-    pub(crate) fn watch(&self, colony: &Arc<Colony>, limit: Duration) -> std::io::Result<()> {
+    pub(crate) fn watch(&self, colony: &Arc<Colony>, limit: Duration) -> io::Result<()> {
         let (watched, leash) = (Arc::downgrade(colony), Arc::clone(&self.leash));
+        let _room = Room::take(1).map_err(|shortage| io::Error::other(shortage.to_string()))?;
         let name = format!("{}-watchdog", colony.config.thread_name);
         let builder = thread::Builder::new().name(name);
         let thread = signal_mask::with_signals_blocked(|| builder.spawn(move || leash.run(&watched, limit))).0?;

@@ -186,6 +186,28 @@ fn threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_
     });
 }
 
+/// Nor are there any for the threads that a hive measures with, and is watched by.
+#[test]
+fn where_no_mapping_is_left_no_thread_is_made_at_all() {
+    in_own_process_with("where_no_mapping_is_left_no_thread_is_made_at_all", ONE_ARENA, || {
+        let (most, _) = mappings();
+        if most > 1 << 20 {
+            println!("skipped: {most} mappings take too long to make");
+            return;
+        }
+        // What is needed once, such as the machine's description, and memory that is then there.
+        assert_works(&Hive::new(2).unwrap(), 2);
+        drop(Hive::new(1).unwrap());
+        let (_, used) = mappings();
+        sys::make_mappings(most - used - 1);
+        let error = Hive::new(2).unwrap_err().to_string();
+        assert_says(&error, &["2 members", "1 more thread,", "room for 0", "vm.max_map_count"]);
+        let watched = Hive::builder().bees(1).deadlock_watchdog(Some(Duration::from_secs(9))).build();
+        assert_says(&watched.unwrap_err().to_string(), &["no thread for the watchdog", "vm.max_map_count"]);
+        assert_works(&Hive::new(1).unwrap(), 1);
+    });
+}
+
 /// As a variable in the environment may ask for by mistake.
 #[test]
 fn a_global_hive_of_far_too_many_starts_alone() {
