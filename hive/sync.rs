@@ -30,6 +30,9 @@ pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 /// So many sleepers one member wakes by itself; of more it has others wake a part.
 pub(crate) const CALLS_BY_ONE: usize = 4;
 
+/// So many sleepers one member wakes for the sake of tasks; of more it has these wake a part.
+pub(crate) const WAKES_BY_ONE: u32 = 2;
+
 /// A number that no other crew of the process has.
 pub(crate) fn number_of_crew() -> u64 {
     static CREWS: atomic::AtomicU64 = atomic::AtomicU64::new(1);

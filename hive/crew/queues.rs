@@ -30,6 +30,11 @@ impl Inbox {
         self.0.is_empty()
     }
 
+    /// How many there are, as far as can be seen.
+    pub(super) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(super) fn take(&self) -> Option<Task> {
         take(|| self.0.steal())
     }
@@ -78,6 +83,11 @@ impl Desk {
 
     pub(super) fn is_bare(&self) -> bool {
         self.deque.is_empty()
+    }
+
+    /// How many tasks are in the deque, as far as can be seen.
+    pub(super) fn len(&self) -> usize {
+        self.deque.len()
     }
 }
 

@@ -154,19 +154,26 @@ impl Crew {
         }
     }
 
-    /// Takes a bee out of bed: from state `from` into `next`. Says whether it was this caller who did.
+    /// Wakes a bee: from state `from` into `next`. Says whether it was this caller who did.
     pub(super) fn wake(&self, slot: &Slot, from: State, next: State) -> bool {
-        debug_assert!(from.is_abed(), "a bee is not woken from {from:?}");
         let _under_way = self.posting();
-        // Step: state
-        let won = slot.change(from, next);
+        let won = self.take_out_of_bed(slot, from, next);
         if won {
-            if from == State::Asleep {
-                // Step: count up
-                self.count_up(slot);
-            }
             // Step: bed
             slot.post_bed(from);
+        }
+        won
+    }
+
+    /// Changes the state of a bee in bed from `from` to `next`. Says whether it was this caller who did, who then owes
+    /// the bed a post.
+    pub(super) fn take_out_of_bed(&self, slot: &Slot, from: State, next: State) -> bool {
+        debug_assert!(from.is_abed(), "a bee is not woken from {from:?}");
+        // Step: state
+        let won = slot.change(from, next);
+        if won && from == State::Asleep {
+            // Step: count up
+            self.count_up(slot);
         }
         won
     }

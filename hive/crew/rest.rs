@@ -4,12 +4,14 @@
 //! something has been posted since, changes its state, *fence*, looks at everything once more. One of the two fences comes first, so that the other's writer is
 //! seen. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
 
+use std::array;
+
 use super::Crew;
 use super::hand::Hand;
 use super::sleep::{Reason, Told};
 use super::slot::{Slot, State};
 use super::task::Task;
-use crate::sync::{Count, Event, Ordering, Posts, fence};
+use crate::sync::{Count, Event, Ordering, Posts, WAKES_BY_ONE, fence};
 
 impl Hand<'_> {
     /// Sleeps until somebody wakes the member, unless there is something to do. Returns a task that is found on the way.
@@ -124,6 +126,7 @@ impl Hand<'_> {
         self.get_up(!is_woken || slot.was_asleep(), is_woken);
         // Before anything else, because a region's queen relies on it.
         crew.call_charged(slot);
+        crew.wake_charged(slot);
     }
 
     /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.
@@ -201,9 +204,17 @@ impl Crew {
 
     #[cold]
     fn tell_some(&self, wanted: u32, from: u32) {
-        // The poster itself is among them: a thread from outside speaks for a queen who may be asleep.
-        let all = std::iter::once(self.slot(from)).chain(self.others(from).map(|(slot, _)| slot));
-        all.filter(|slot| self.tell(slot, from)).take(wanted as usize).for_each(drop);
+        if self.sleep.wakes_by_tree() {
+            self.wake_some(wanted, from);
+        } else {
+            self.nearest(from).filter(|slot| self.tell(slot, from)).take(wanted as usize).for_each(drop);
+        }
+    }
+
+    /// All members, the nearest to `from` first: itself, too, because a thread from outside speaks for a queen who may
+    /// be asleep.
+    fn nearest(&self, from: u32) -> impl Iterator<Item = &Slot> {
+        std::iter::once(self.slot(from)).chain(self.others(from).map(|(slot, _)| slot))
     }
 
     /// Tells a member of work in the queue of `from`. Says whether it will look.
@@ -214,6 +225,43 @@ impl Crew {
             // Step: wake
             Told::ToBeWoken => slot.state() == State::Asleep && self.wake(slot, State::Asleep, State::Notified),
             Told::Busy => false,
+        }
+    }
+
+    /// Wakes so many sleepers, as by a tree: two here, each of whom is to wake a half of the others before it does
+    /// anything else.
+    fn wake_some(&self, wanted: u32, from: u32) {
+        let _under_way = self.posting();
+        let here = wanted.min(WAKES_BY_ONE);
+        let asleep = self.nearest(from).filter(|slot| slot.state() == State::Asleep);
+        // Step: take out of bed
+        let mut taken = asleep.filter(|slot| self.take_out_of_bed(slot, State::Asleep, State::Notified));
+        // All of them before the first is up: while those are counted who are on their way, and are to wake others,
+        // nobody wakes these in their stead.
+        let taken: [_; WAKES_BY_ONE as usize] = array::from_fn(|number| if number < here as usize { taken.next() } else { None });
+        let mut elsewhere = wanted - here;
+        for (number, slot) in taken.into_iter().flatten().enumerate() {
+            let others = elsewhere.div_ceil(here - number as u32);
+            elsewhere -= others;
+            slot.errand.give(from, others);
+            // Step: bed
+            slot.post_bed(State::Asleep);
+        }
+    }
+
+    /// Has a member that has been woken for tasks wake those whom it was told to, if there are tasks still. Nobody
+    /// relies on it: were it left out, who is the last to search would find out, and wake them later.
+    fn wake_charged(&self, slot: &Slot) {
+        let Some((by, others)) = slot.errand.take() else { return };
+        slot.log.write(Event::Woken { by });
+        if others > 0 {
+            let _under_way = self.posting();
+            // While a thief moves tasks they are in no queue, so there may be more than can be seen.
+            let wanted = others.min(2 * self.count_queued(others));
+            if wanted > 0 {
+                // Step: wake others
+                self.wake_some(wanted, slot.id);
+            }
         }
     }
 
@@ -229,8 +277,11 @@ impl Crew {
     pub(super) fn hand_on(&self, from: u32) {
         if self.is_work_queued() {
             let _under_way = self.posting();
+            // All that is there, where those who are woken share the work of waking: whoever comes to it one by one
+            // takes as many wakes, one after the other, as there are tasks.
+            let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
             // Step: tell
-            self.tell_of(1, from);
+            self.tell_of(jobs, from);
         }
     }
 
@@ -251,6 +302,18 @@ impl Crew {
     /// Whether there is a task that any member may run, as far as can be seen.
     pub(super) fn is_work_queued(&self) -> bool {
         self.sleep.has_tasks() && (!self.inbox.is_empty() || self.all_slots().any(|slot| !slot.desk.is_bare()))
+    }
+
+    /// How many such tasks there are, as far as can be seen; no more than `most` of them are counted.
+    fn count_queued(&self, most: u32) -> u32 {
+        let mut count = self.inbox.len();
+        for slot in self.all_slots() {
+            if count >= most as usize {
+                break;
+            }
+            count += slot.desk.len();
+        }
+        count.min(most as usize) as u32
     }
 
     /// Whether there is work for the owner of a slot, which is asleep, that nobody was woken for, although nobody who would have to do that is about to. Known

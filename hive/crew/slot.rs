@@ -19,7 +19,7 @@
 
 use crossbeam_utils::CachePadded;
 
-use super::charge::Charge;
+use super::charge::{Charge, Errand};
 use super::nested::PhaseWord;
 use super::pages::Pages;
 use super::queues::Desk;
@@ -89,6 +89,8 @@ pub(crate) struct Slot {
     was_asleep: AtomicBool,
     /// Whom it has to call when it has been woken.
     pub(super) charge: Charge,
+    /// Why it has been woken, if that was for tasks.
+    pub(super) errand: Errand,
     /// What the bee does about tasks.
     pub(super) phase: PhaseWord,
     /// Where its tasks wait.
@@ -112,6 +114,7 @@ impl Slot {
             bed: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
             charge: Charge::new(),
+            errand: Errand::new(),
             phase: PhaseWord::new(),
             desk: Desk::new(),
             pages: Pages::new(),

@@ -37,6 +37,8 @@ pub(crate) enum Event {
     Found,
     /// It has taken a task from this member's queue; how far away that is: `Distance` as a number.
     Steal { from: u32, distance: u32 },
+    /// It was woken for the sake of tasks, by this member or in its name.
+    Woken { by: u32 },
     /// It sleeps because there was nothing to do.
     Sleep,
     /// It is parked.
@@ -101,6 +103,7 @@ impl Event {
             Self::Size(bees) => (18, 0, bees),
             Self::Wait => (19, 0, 0),
             Self::Come => (20, 0, 0),
+            Self::Woken { by } => (21, 0, by),
         };
         u64::from(large) << 32 | u64::from(small) << 8 | kind
     }
@@ -129,6 +132,7 @@ impl Event {
             18 => Self::Size(large),
             19 => Self::Wait,
             20 => Self::Come,
+            21 => Self::Woken { by: large },
             kind => unreachable!("no event is written as kind {kind}"),
         }
     }
@@ -144,6 +148,7 @@ mod tests {
             Event::Region { number: u32::MAX, team: 65_535 },
             Event::Barrier(u32::MAX),
             Event::Steal { from: 65_534, distance: 3 },
+            Event::Woken { by: 65_534 },
             Event::Up { is_woken: true },
             Event::Up { is_woken: false },
             Event::Size(65_535),

@@ -84,7 +84,7 @@ impl<W: Write> Lane<'_, W> {
             | Event::Found
             | Event::Up { .. } => self.end(time, event),
             Event::Size(_) => self.line('C', time, Words(event)),
-            Event::Steal { .. } => self.line('i', time, format_args!(",\"s\":\"t\"{}", Words(event))),
+            Event::Steal { .. } | Event::Woken { .. } => self.line('i', time, format_args!(",\"s\":\"t\"{}", Words(event))),
             _ => {
                 self.open.push(event);
                 self.line('B', time, Words(event))
@@ -124,6 +124,7 @@ impl fmt::Display for Words {
                 let distance = ["core", "cluster", "node", "far"].get(distance as usize).unwrap_or(&"far");
                 return write!(f, ",\"name\":\"steal\",\"args\":{{\"from\":{from},\"distance\":\"{distance}\"}}");
             }
+            Event::Woken { by } => return write!(f, ",\"name\":\"woken\",\"args\":{{\"by\":{by}}}"),
             Event::Size(bees) => return write!(f, ",\"name\":\"members\",\"args\":{{\"members\":{bees}}}"),
             Event::Up { is_woken } => return write!(f, ",\"args\":{{\"woken\":{is_woken}}}"),
             Event::Wait => "wait",

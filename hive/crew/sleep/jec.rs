@@ -56,6 +56,11 @@ impl Protocol for Jec {
         jobs.saturating_sub(now.searching()).min(now.sleeping())
     }
 
+    /// Whoever is woken searches, so that `find` sees to those who are not.
+    fn wakes_by_tree(&self) -> bool {
+        true
+    }
+
     #[inline(always)]
     fn inactive(&self) -> u32 {
         self.counters.read().inactive()

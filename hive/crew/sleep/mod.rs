@@ -73,6 +73,12 @@ trait Protocol {
     /// `jobs` have been posted for anybody, and a fence executed. How many members are to be told, nearest first.
     fn post(&self, jobs: u32) -> u32;
 
+    /// Whether it is enough to wake one of those who are to be told, if that one wakes others before it does anything
+    /// else.
+    fn wakes_by_tree(&self) -> bool {
+        false
+    }
+
     /// Tells a member.
     fn tell(&self, _member: u32, _reason: Reason) -> Told {
         Told::ToBeWoken
@@ -173,6 +179,10 @@ impl Sleep {
 
     pub(crate) fn post(&self, jobs: u32) -> u32 {
         each!(&self.0, protocol => protocol.post(jobs), 0)
+    }
+
+    pub(super) fn wakes_by_tree(&self) -> bool {
+        each!(&self.0, protocol => protocol.wakes_by_tree(), false)
     }
 
     pub(super) fn tell(&self, member: u32, reason: Reason) -> Told {

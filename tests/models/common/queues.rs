@@ -54,8 +54,12 @@ impl<T> List<T> {
         first.map_or(Steal::Empty, Steal::Success)
     }
 
+    fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire) as usize
+    }
+
     fn is_empty(&self) -> bool {
-        self.len.load(Ordering::Acquire) == 0
+        self.len() == 0
     }
 }
 
@@ -76,6 +80,10 @@ impl<T> Injector<T> {
 
     pub(crate) fn steal_batch_and_pop(&self, own: &Worker<T>) -> Steal<T> {
         self.0.take_half(&own.0)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -105,7 +113,7 @@ impl<T> Worker<T> {
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len.load(Ordering::Acquire) as usize
+        self.0.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -114,6 +122,10 @@ impl<T> Worker<T> {
 }
 
 impl<T> Stealer<T> {
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
     pub(crate) fn steal_batch_and_pop(&self, own: &Worker<T>) -> Steal<T> {
         self.0.take_half(&own.0)
     }

@@ -407,6 +407,13 @@ end_in_bed:
     :: else
     fi;
 #endif
+#ifdef CHARGED
+    if
+    /* Step: wake_charged: wake others */
+    :: permit == ASLEEP && QUEUED -> wake_some(me)
+    :: true
+    fi;
+#endif
     permit = 0;
 
 wake_up:

@@ -218,11 +218,11 @@ inline rouse(thread, bee)
     :: else
     fi;
 #else
-    /* Step: wake: state */
+    /* Step: take_out_of_bed: state */
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
-    /* Step: wake: count up */
+    /* Step: take_out_of_bed: count up */
     /* Step: wake: bed */
     :: won -> get_up(thread, bee)
     :: else
@@ -255,6 +255,27 @@ inline tell_some(thread, everybody)
     od;
     won = false; b = 0
 }
+
+#ifdef CHARGED
+/* What one that was woken for several jobs has been told to do: wakes another. There are no more. */
+inline wake_some(thread)
+{
+    b = BEES;
+    do
+    :: b > 0 ->
+        b--;
+        /* Step: wake_some: take out of bed */
+        /* Step: wake_some: bed */
+        rouse(thread, b);
+        if
+        :: won -> break
+        :: else
+        fi
+    :: else -> break
+    od;
+    won = false; b = 0
+}
+#endif
 
 /* Makes sure that a bee comes, for something that no other can do. From PARKED it comes as a surplus bee. */
 inline call(thread, bee)

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{Hand, Latch, Sleep};
+use crate::crew::{Hand, Latch, Sleep, Task};
 use crate::data::Datum;
 use crate::errand::Errand;
 use crate::hive::{HOT, Helper, Hive, SLEEPY};
@@ -38,6 +38,7 @@ pub(super) const MODELS: &[Model] = &[
         mail_waiting(JEC)
     }),
     Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
+    Model::up_to(1, "task_charged", "the same, posted at once: who is woken first is to wake the other", || charged(JEC)),
     Model::up_to(3, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
         nested_start(JEC, SLEEPY, 2)
     }),
@@ -222,6 +223,35 @@ fn told(sleep: Protocol) {
 /// The bee that comes first cannot run both.
 fn together(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+    let [(first, task), (second, other)] = meeting();
+    hive.crew.inject(task);
+    hive.crew.inject(other);
+    first.wait();
+    second.wait();
+    hive.end();
+}
+
+/// The same, and the queen puts both into her queue before she tells of them, if the bees are known to be idle by then.
+fn charged(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+    (0..2).for_each(|_| loom::thread::yield_now());
+    let [(first, task), (second, other)] = meeting();
+    let hand = Hand::new(&hive.crew, 0);
+    let kept = [task, other].map(|task| (hand.keep(task), task));
+    hand.share();
+    for (number, task) in kept.into_iter().rev() {
+        if hand.take_back(number) {
+            hand.push(task);
+        }
+    }
+    first.wait();
+    second.wait();
+    drop(hand);
+    hive.end();
+}
+
+/// Two tasks that wait for each other.
+fn meeting() -> [(Errand, Task); 2] {
     let [here, there] = [(); 2].map(|()| Arc::new(Semaphore::new()));
     let meet = |own: &Arc<Semaphore>, other: &Arc<Semaphore>| {
         let (own, other) = (Arc::clone(own), Arc::clone(other));
@@ -230,13 +260,7 @@ fn together(sleep: Protocol) {
             own.wait();
         }
     };
-    let (first, task) = Errand::of(meet(&here, &there));
-    hive.crew.inject(task);
-    let (second, task) = Errand::of(meet(&there, &here));
-    hive.crew.inject(task);
-    first.wait();
-    second.wait();
-    hive.end();
+    [Errand::of(meet(&here, &there)), Errand::of(meet(&there, &here))]
 }
 
 fn shrink(sleep: Protocol, bees: u32, to: u32) {

@@ -1,0 +1,82 @@
+//! Who wakes whom when tasks come to a hive whose bees all sleep.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::trace::{Room, Trace};
+use common::{Gate, alone, task, until};
+use hive::{Hive, SleepProtocol};
+
+const MEMBERS: usize = 8;
+
+/// A hive whose bees sleep as soon as they may, and which writes down who wakes whom.
+fn sleepy(room: &Room) -> Hive {
+    room.builder(MEMBERS).spin(Duration::ZERO).sleep(SleepProtocol::Jec).build().unwrap()
+}
+
+/// Waits until all bees have been asleep for 20 ms.
+fn rest(hive: &Hive) {
+    let asleep = || hive.stats().members().iter().filter(|counts| counts.sleeps > counts.wakes).count();
+    until(|| asleep() == MEMBERS - 1);
+    task::until_asleep(&task::named("hive-bee"));
+    sleep(Duration::from_millis(20));
+}
+
+/// The wake-ups on the longest way from the queen, who has posted the tasks, to a bee, since the last time that a thread came to the queen's place. None if the
+/// first bee was up before she had posted all, or one did not sleep.
+fn longest_way(trace: &Trace) -> Option<usize> {
+    let begin = trace.named("queen's place").last()?.begin;
+    let posted = trace.named("task").filter(|task| task.member == 0).last()?.begin;
+    let wakes: Vec<_> = trace.named("woken").filter(|woken| woken.begin >= begin).collect();
+    let wakers: BTreeMap<u64, u64> = wakes.iter().map(|woken| (woken.member, woken.args["by"].as_u64().unwrap())).collect();
+    let is_plain = posted > begin && wakes.len() == MEMBERS - 1 && wakers.len() == MEMBERS - 1;
+    if !is_plain || wakes.iter().any(|woken| woken.begin < posted) {
+        return None;
+    }
+    let way = |&member: &u64| std::iter::successors(Some(member), |member| wakers.get(member).copied()).skip(1).count();
+    wakers.keys().map(way).max()
+}
+
+/// Each task waits for all others, so each bee has to come. One after the other they would be up after seven times as long as a wake takes, and by a tree after
+/// three times.
+#[test]
+fn sleepers_are_woken_as_by_a_tree() {
+    let _alone = alone();
+    let room = Room::new("wakes");
+    let hive = sleepy(&room);
+    let round = || {
+        rest(&hive);
+        let gate = Gate::new();
+        hive.scope(|scope| (0..MEMBERS).for_each(|_| scope.spawn(|_| gate.meet(MEMBERS))));
+        longest_way(&Trace::read(&hive.write_trace().unwrap()))
+    };
+    let mut ways: Vec<_> = std::iter::repeat_with(round).flatten().take(5).collect();
+    ways.sort_unstable();
+    // Not in each: in the moment in which a thief moves tasks they are in no queue, and who looks for them then wakes nobody.
+    assert!(ways[2] <= 3, "wake-ups one after the other, in each of five rounds: {ways:?}");
+}
+
+#[test]
+fn one_task_wakes_one_bee() {
+    let _alone = alone();
+    let room = Room::new("one-wake");
+    let hive = sleepy(&room);
+    for _ in 0..5 {
+        rest(&hive);
+        let before = hive.stats().total().wakes;
+        let over = Arc::new(Gate::new());
+        hive.spawn({
+            let over = Arc::clone(&over);
+            move || over.come()
+        });
+        over.wait_for(1);
+        rest(&hive);
+        assert_eq!(hive.stats().total().wakes, before + 1);
+    }
+}
