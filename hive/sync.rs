@@ -33,6 +33,9 @@ pub(crate) const CALLS_BY_ONE: usize = 4;
 /// So many sleepers one member wakes for the sake of tasks; of more it has these wake a part.
 pub(crate) const WAKES_BY_ONE: u32 = 2;
 
+/// Members that share a word of `crew/work.rs`.
+pub(crate) const MARKS_PER_WORD: u32 = 64;
+
 /// A number that no other crew of the process has.
 pub(crate) fn number_of_crew() -> u64 {
     static CREWS: atomic::AtomicU64 = atomic::AtomicU64::new(1);

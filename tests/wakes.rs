@@ -28,8 +28,8 @@ fn rest(hive: &Hive) {
     sleep(Duration::from_millis(20));
 }
 
-/// The wake-ups on the longest way from the queen, who has posted the tasks, to a bee, since the last time that a thread came to the queen's place. None if the
-/// first bee was up before she had posted all, or one did not sleep.
+/// The wake-ups on the longest way from the queen, who has posted the tasks, to a bee, since the last time that a
+/// thread came to the queen's place. None if the first bee was up before she had posted all, or one did not sleep.
 fn longest_way(trace: &Trace) -> Option<usize> {
     let begin = trace.named("queen's place").last()?.begin;
     let posted = trace.named("task").filter(|task| task.member == 0).last()?.begin;
@@ -43,8 +43,8 @@ fn longest_way(trace: &Trace) -> Option<usize> {
     wakers.keys().map(way).max()
 }
 
-/// Each task waits for all others, so each bee has to come. One after the other they would be up after seven times as long as a wake takes, and by a tree after
-/// three times.
+/// Each task waits for all others, so each bee has to come. One after the other they would be up after seven times as
+/// long as a wake takes, and by a tree after three times.
 #[test]
 fn sleepers_are_woken_as_by_a_tree() {
     let _alone = alone();
@@ -58,7 +58,8 @@ fn sleepers_are_woken_as_by_a_tree() {
     };
     let mut ways: Vec<_> = std::iter::repeat_with(round).flatten().take(5).collect();
     ways.sort_unstable();
-    // Not in each: in the moment in which a thief moves tasks they are in no queue, and who looks for them then wakes nobody.
+    // Not in each: in the moment in which a thief moves tasks they are in no queue, and who looks for them then wakes
+    // nobody.
     assert!(ways[2] <= 3, "wake-ups one after the other, in each of five rounds: {ways:?}");
 }
 

@@ -189,7 +189,7 @@ impl<'h, 'c> Life<'h, 'c> {
     fn finish_tasks(&self) {
         if self.crew.sleep.has_tasks() {
             // Step: find
-            while let Some(task) = self.hand.find() {
+            while let Some(task) = self.hand.find_thoroughly() {
                 self.hand.run(task);
             }
         }

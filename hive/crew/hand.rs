@@ -9,6 +9,7 @@ use super::nested::Phase;
 use super::sleep::Reason;
 use super::slot::{Slot, State};
 use super::task::Task;
+use super::work::Mark;
 use super::{Crew, Turned};
 use crate::sync::{Count, Event, Worker};
 
@@ -21,6 +22,8 @@ pub(crate) struct Hand<'c> {
     id: u32,
     /// None only while this is dropped.
     own: Option<Worker<Task>>,
+    /// Where it says that there are tasks in that.
+    mark: Mark<'c>,
     kept: Kept,
     /// How often it has looked for work.
     looks: Cell<u32>,
@@ -47,6 +50,7 @@ impl<'c> Hand<'c> {
             crew,
             id,
             own: Some(crew.slot(id).desk.sit_down()),
+            mark: crew.work.of(id),
             kept: Kept::new(),
             looks: Cell::new(0),
             is_counted: Cell::new(false),
@@ -119,8 +123,9 @@ impl<'c> Hand<'c> {
         // A queen alone runs it herself, or leaves it to a bee when she goes.
         if self.is_alone() {
             self.own().push(task);
+            self.mark.has_pushed();
         } else {
-            self.crew.post(self.id, || self.own().push(task));
+            self.crew.post(self.id, Some(self.mark), || self.own().push(task));
         }
     }
 
@@ -169,7 +174,7 @@ impl<'c> Hand<'c> {
         let oldest = (0..wanted).map_while(|_| self.kept.take_oldest());
         let shared = oldest.map(|task| self.own().push(task)).count();
         if shared > 0 {
-            self.crew.tell_of(shared as u32, self.id);
+            self.crew.tell_of(shared as u32, self.id, Some(self.mark));
         }
         shared > 0
     }
@@ -181,8 +186,17 @@ impl<'c> Hand<'c> {
         }
     }
 
-    /// A task to run: its own, by mail, from outside, or another member's.
+    /// A task to run: its own, by mail, from outside, or another member's where one may be.
     pub(super) fn find(&self) -> Option<Task> {
+        self.find_by(Self::steal_where_marked)
+    }
+
+    /// The same, and it looks into the queues of all others, whatever is known of them.
+    pub(super) fn find_thoroughly(&self) -> Option<Task> {
+        self.find_by(Self::steal_anywhere)
+    }
+
+    fn find_by(&self, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
         // A forked child has the tasks that its parent had, and is not to run them.
         self.crew.policy().assert_at_home();
         let looks = self.looks.get().wrapping_add(1);
@@ -204,7 +218,7 @@ impl<'c> Hand<'c> {
             Some(Reason::Mail) | None => None,
         };
         // Step: inbox
-        at_home().or_else(where_told).or_else(|| self.take_from_outside()).or_else(|| self.steal(told))
+        at_home().or_else(where_told).or_else(|| self.take_from_outside()).or_else(|| self.steal(told, steal_from_others))
     }
 
     /// A task from where a look that begins at home may never get to: one that spawns itself again for ever is always found before. The `turn` says where to begin,
@@ -228,13 +242,22 @@ impl<'c> Hand<'c> {
     }
 
     /// Looks into the others' queues, having looked at home and where it was told to.
-    fn steal(&self, told: Option<Reason>) -> Option<Task> {
+    fn steal(&self, told: Option<Reason>, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
         if self.is_counted.get() {
             // Step: steal
             self.crew.sleep.steal(self.id, told);
         }
         // Step: others
-        self.steal_anywhere()
+        steal_from_others(self)
+    }
+
+    fn steal_where_marked(&self) -> Option<Task> {
+        let work = &self.crew.work;
+        if !work.is_another_marked(self.id) {
+            return None;
+        }
+        let mut marked = self.crew.others(self.id).filter(|(slot, _)| work.of(slot.id).is_set());
+        marked.find_map(|(slot, distance)| self.steal_at(slot, distance))
     }
 
     fn steal_anywhere(&self) -> Option<Task> {
@@ -247,7 +270,7 @@ impl<'c> Hand<'c> {
     }
 
     fn steal_at(&self, victim: &Slot, distance: Distance) -> Option<Task> {
-        if victim.desk.is_bare() {
+        if victim.desk.is_bare() && self.crew.work.of(victim.id).is_bare(|| victim.desk.is_bare()) {
             return None;
         }
         let task = self.take_some(|own| victim.desk.steal_some(own))?;
@@ -267,14 +290,15 @@ impl<'c> Hand<'c> {
         let task = take(self.own())?;
         if !self.own().is_empty() {
             // While they were in neither queue, others may have looked in vain.
-            self.crew.tell_of(1, self.id);
+            self.crew.tell_of(1, self.id, Some(self.mark));
         }
         Some(task)
     }
 
     /// A task for a bee that is in none, if there is something that looks like one.
     pub(super) fn next_task(&self, seen: u64) -> Option<Task> {
-        let is_there_one = self.crew.has_mail(self.slot()) || self.crew.is_work_queued();
+        let is_at_home = || !self.own().is_empty() || self.crew.has_mail(self.slot());
+        let is_there_one = self.crew.may_have_work_for(self.id) || is_at_home();
         let found = if is_there_one && self.look_for_tasks(seen) { self.find() } else { None };
         found.or_else(|| self.stop_looking())
     }
@@ -480,7 +504,7 @@ impl<'c> Hand<'c> {
         }
         // Step: mail
         // Step: only one
-        self.take_mail().or_else(|| if self.crew.bees() == 1 { self.find() } else { None })
+        self.take_mail().or_else(|| if self.crew.bees() == 1 { self.find_thoroughly() } else { None })
     }
 }
 

@@ -40,6 +40,7 @@ mod stage;
 mod task;
 mod turn;
 mod untucked;
+mod work;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -81,6 +82,7 @@ pub(crate) use task::{Run, Task};
 pub(crate) use turn::Guard;
 use turn::Turn;
 use untucked::Untucked;
+use work::Work;
 
 use crate::sync::{Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew};
 
@@ -92,6 +94,8 @@ pub(crate) struct Crew {
     sleep: CachePadded<Sleep>,
     /// Tasks from outside.
     inbox: Inbox,
+    /// Whose deques may have others.
+    work: Work,
     untucked: Untucked,
     roster: Mutex<Roster>,
     announced: Announced,
@@ -145,6 +149,7 @@ impl Crew {
             attendance: Attendance::new(),
             sleep: CachePadded::new(sleep),
             inbox: Inbox::new(),
+            work: Work::new(max_bees),
             untucked: Untucked::new(),
             roster: Mutex::new(Roster::default()),
             announced: Announced::new(),
@@ -206,7 +211,7 @@ impl Crew {
     /// Queues a task from outside.
     pub(crate) fn inject(&self, task: Task) {
         // In the queen's name.
-        self.post(0, || self.inbox.push(task));
+        self.post(0, None, || self.inbox.push(task));
     }
 
     /// Queues a task that only bee `id`, which has been hired, may run.

@@ -11,6 +11,7 @@ use super::hand::Hand;
 use super::sleep::{Reason, Told};
 use super::slot::{Slot, State};
 use super::task::Task;
+use super::work::Mark;
 use crate::sync::{Count, Event, Ordering, Posts, WAKES_BY_ONE, fence};
 
 impl Hand<'_> {
@@ -29,7 +30,7 @@ impl Hand<'_> {
             return self.find();
         };
         // Step: look again
-        if let Some(task) = self.find().or_else(|| self.stop_looking()) {
+        if let Some(task) = self.find_thoroughly().or_else(|| self.stop_looking()) {
             return Some(task);
         }
         // Step: fall asleep
@@ -165,18 +166,23 @@ impl Crew {
         self.sleep.rise(slot.id);
     }
 
-    /// Queues a task where all find it, and tells others of it as `from`, who may be a thread from outside in the queen's name.
-    pub(super) fn post(&self, from: u32, queue: impl FnOnce()) {
+    /// Queues a task where all find it, and tells others of it as `from`, who may be a thread from outside in the
+    /// queen's name. `into`: whose deque that is.
+    pub(super) fn post(&self, from: u32, into: Option<Mark<'_>>, queue: impl FnOnce()) {
         let _under_way = self.posting();
         queue();
-        self.tell_of(1, from);
+        self.tell_of(1, from, into);
     }
 
-    /// Tells others of `jobs` new tasks that anybody may run.
-    pub(super) fn tell_of(&self, jobs: u32, from: u32) {
-        // Pairs with the fences in `go_to_sleep` and `park`.
+    /// Tells others of `jobs` new tasks that anybody may run, and that the calling member has put into its own deque,
+    /// of which `into` is the mark, or that are elsewhere.
+    pub(super) fn tell_of(&self, jobs: u32, from: u32, into: Option<Mark<'_>>) {
         // Step: fence
-        fence(Ordering::SeqCst);
+        match into {
+            Some(mark) => mark.has_pushed(),
+            // Pairs with the fences in `go_to_sleep` and `park`.
+            None => fence(Ordering::SeqCst),
+        }
         // Step: post
         let wanted = self.sleep.post(jobs);
         if wanted > 0 {
@@ -281,7 +287,7 @@ impl Crew {
             // takes as many wakes, one after the other, as there are tasks.
             let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
             // Step: tell
-            self.tell_of(jobs, from);
+            self.tell_of(jobs, from, None);
         }
     }
 
@@ -297,6 +303,12 @@ impl Crew {
 
     pub(super) fn has_mail(&self, slot: &Slot) -> bool {
         self.sleep.has_tasks() && slot.desk.has_mail()
+    }
+
+    /// Whether there may be a task that any member may run, but for those in the own deque of `member`. Cheap, and
+    /// sometimes late: nobody sleeps on the strength of it.
+    pub(super) fn may_have_work_for(&self, member: u32) -> bool {
+        self.sleep.has_tasks() && (!self.inbox.is_empty() || self.work.is_another_marked(member))
     }
 
     /// Whether there is a task that any member may run, as far as can be seen.

@@ -44,31 +44,31 @@ inline find_job()
     :: true
     :: d_step { look(DEQUE(OTHER(me))) }
     :: d_step { look(INJECTOR) }
-    /* Step: find: elsewhere */
+    /* Step: find_by: elsewhere */
     :: d_step { look(MAILBOX(me)) }
     fi;
 #endif
     if
-    /* Step: find: told */
+    /* Step: find_by: told */
     :: counted && found == NOWHERE -> told()
     :: else
     fi;
 #if SPAWNED + BOUND > 0
     d_step {
-        /* Step: find: own */
+        /* Step: find_by: own */
         drain(me); look(DEQUE(me)); /* a pop has a fence */
-        /* Step: find: mail */
+        /* Step: find_by: mail */
         look(MAILBOX(me))
     }
 #endif
 #if SPAWNED > 0
     if
-    /* Step: find: where told */
+    /* Step: find_by: where told */
     :: is_told -> d_step { look(DEQUE(OTHER(me))) }
     :: else
     fi;
 #endif
-    /* Step: find: inbox */
+    /* Step: find_by: inbox */
     d_step { look(INJECTOR) }
     if
     :: counted && found == NOWHERE ->

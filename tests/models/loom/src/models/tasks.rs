@@ -25,6 +25,10 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
     Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
     Model::up_to(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
+    Model::up_to(4, "task_inside_hot", "the queen queues tasks, and the bee polls and never takes its last look", || inside_hot(2)),
+    Model::up_to(2, "task_inside_hot_two", "the same with two bees", || inside_hot(3)),
+    Model::up_to(2, "task_inside_hot_bee", "a bee queues a task that another bee has to find", || inside_hot_bee(2, false)),
+    Model::up_to(2, "task_inside_hot_both", "a bee and the queen queue a task each, and another bee runs both", || inside_hot_bee(1, true)),
     Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", || mail(JEC)),
     Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", || mail_parking(JEC)),
     Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
@@ -117,6 +121,40 @@ fn inside(sleep: Protocol, bees: u32) {
     let hand = Hand::new(&hive.crew, 0);
     hand.push(task);
     errand.wait();
+    drop(hand);
+    hive.end();
+}
+
+/// Nobody makes up for a task that is there and cannot be seen to be. The bee may still be taking note that the first
+/// is gone as the second comes.
+fn inside_hot(bees: u32) {
+    let hive = Hive::with_tasks(bees, bees, HOT, Sleep::jec());
+    let hand = Hand::new(&hive.crew, 0);
+    for _ in 0..2 {
+        let (errand, task) = Errand::new();
+        hand.push(task);
+        errand.wait();
+    }
+    drop(hand);
+    hive.end();
+}
+
+/// Bee `pusher` is in the middle of a task until the other has run what it has queued.
+fn inside_hot_bee(pusher: u32, and_queen: bool) {
+    let hive = Hive::with_tasks(3, 3, HOT, Sleep::jec());
+    let (waiting, task) = Errand::at(&hive, pusher, |hand| {
+        let (errand, task) = Errand::new();
+        hand.push(task);
+        errand.wait();
+    });
+    hive.crew.send(pusher, task);
+    let hand = Hand::new(&hive.crew, 0);
+    if and_queen {
+        let (errand, task) = Errand::new();
+        hand.push(task);
+        errand.wait();
+    }
+    waiting.wait();
     drop(hand);
     hive.end();
 }

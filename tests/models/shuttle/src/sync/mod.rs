@@ -62,6 +62,7 @@ pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
 /// As few as can be.
 pub(crate) const CALLS_BY_ONE: usize = 1;
 pub(crate) const WAKES_BY_ONE: u32 = 1;
+pub(crate) const MARKS_PER_WORD: u32 = 2;
 
 /// What `mutex` is made of.
 mod raw {
