@@ -4,7 +4,7 @@
 //! so whatever `crew/` needs from outside comes through here.
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
-pub(crate) use std::sync::{Condvar, MutexGuard};
+pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock};
 pub(crate) use std::thread::panicking as is_unwinding;
 
 use std::sync::{LockResult, PoisonError, TryLockError, atomic};
@@ -35,6 +35,11 @@ pub(crate) const WAKES_BY_ONE: u32 = 2;
 
 /// Members that share a word of `crew/work.rs`.
 pub(crate) const MARKS_PER_WORD: u32 = 64;
+
+/// So many rounds of a loop are told apart by the numbers in one set of words, of 16 bits and compared by their difference: less than 2^15.
+pub(crate) const fn rounds_of_a_generation() -> u64 {
+    1 << 14
+}
 
 /// A number that no other crew of the process has.
 pub(crate) fn number_of_crew() -> u64 {

@@ -1,17 +1,11 @@
 //! What the members of a team share of a loop while they run it.
 
-use std::ops::Range;
-
 use crossbeam_utils::CachePadded;
 
-use super::queue::Queue;
-use super::share::Share;
+use super::later::{Later, Way};
+use super::words::Words;
 use crate::crew::Member;
-use crate::split;
-use crate::sync::{AtomicU64, Ordering};
-
-/// After so many rounds all members wait for one another, so that none is ever so far behind that the round in a word comes round.
-const ROUNDS_TOGETHER: u32 = 1 << 12;
+use crate::sync::{AtomicU64, OnceLock, Ordering, rounds_of_a_generation};
 
 /// What is used of a board that a loop has for itself. A word that was left alone for many rounds could not be told from one that is ahead, so no board is used for both.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -20,12 +14,16 @@ pub(super) enum Kind {
     Queue,
 }
 
-/// The shares of a team's members, and the one queue of the schedules that need no more.
+/// The words of a team's rounds.
 pub(super) struct Board {
     /// The key of the region that the rest is for; `OPENING` while somebody makes it so.
     region: CachePadded<AtomicU64>,
-    queue: Queue,
-    shares: Box<[Share]>,
+    /// Those of the first generation, and what each member knows of where it is.
+    first: Words,
+    /// From there to the second.
+    way: Way,
+    /// The others. Few loops are run so often in one region.
+    later: OnceLock<Box<Later>>,
 }
 
 const OPENING: u64 = 0;
@@ -33,42 +31,49 @@ const OPENING: u64 = 0;
 impl Board {
     /// For a team of up to `members`.
     pub(super) fn new(members: u32) -> Self {
-        let shares = (0..members).map(|_| Share::new()).collect();
-        Self { region: CachePadded::new(AtomicU64::new(OPENING + 1)), queue: Queue::new(), shares }
+        let region = CachePadded::new(AtomicU64::new(OPENING + 1));
+        Self { region, first: Words::new(members as usize), way: Way::new(), later: OnceLock::new() }
     }
 
     pub(super) fn members(&self) -> usize {
-        self.shares.len()
+        self.first.members()
     }
 
-    /// Whether `round` is the last in which anything was taken, on a board of which this is used. What is not used of it stays in round 0, and so would pass for used when the rounds wrap.
+    /// Whether `round` is the last in which anything was taken, on a board of which this is used, and whose rounds nobody
+    /// begins. What is not used of it stays in round 0, and so would pass for used when the rounds wrap.
     pub(super) fn has_been_through(&self, kind: Kind, round: u16) -> bool {
         match kind {
-            Kind::Shares => self.share(0).is_in(round),
-            Kind::Queue => self.queue.is_in(round),
+            Kind::Shares => self.first.share(0).is_in(round),
+            Kind::Queue => self.first.queue().is_in(round),
         }
     }
 
-    pub(super) fn queue(&self) -> &Queue {
-        &self.queue
+    /// The words of a round that nobody has to begin: all members are in the same one.
+    pub(super) fn only_words(&self) -> &Words {
+        &self.first
     }
 
-    pub(super) fn share(&self, id: u32) -> &Share {
-        &self.shares[id as usize]
-    }
-
-    /// Begins a round as `member`. Returns its number, as the words of shares have it.
-    pub(super) fn begin_round(&self, member: &Member<'_>) -> u16 {
+    /// Begins a round as `member`. Returns its words, and its number as they have it.
+    pub(super) fn begin_round(&self, member: &Member<'_>) -> (&Words, u16) {
         self.open(member);
-        let own = self.share(member.id());
-        let rounds = own.count_round();
-        if rounds % ROUNDS_TOGETHER == ROUNDS_TOGETHER - 1 {
-            member.barrier();
-        }
+        let (before, rounds) = (self.first.share(member.id()).count_round(), rounds_of_a_generation());
+        let words = if before < rounds { &self.first } else { self.later_words(member, before % rounds == 0) };
         // 0 is the round of new words.
-        let round = rounds.wrapping_add(1) as u16;
-        own.forsake_before(round);
-        round
+        let round = (before % rounds) as u16 + 1;
+        words.share(member.id()).forsake_before(round);
+        (words, round)
+    }
+
+    /// The words of a generation after the first. `is_new`: the member comes there with this round.
+    #[inline(never)]
+    fn later_words(&self, member: &Member<'_>, is_new: bool) -> &Words {
+        let own = self.first.share(member.id());
+        let later = self.later.get_or_init(|| Box::new(Later::new(self.members())));
+        if is_new {
+            own.be_in_set(later.go_on(&self.way, own.set(), member.team()));
+        }
+        // It is in one since it came to the second generation.
+        own.set().map_or(&self.first, |set| later.words(set))
     }
 
     /// Sees that the board is for the region that `member` is in: the first that comes makes it so.
@@ -79,8 +84,7 @@ impl Board {
         while region != key {
             // Relaxed, both: the region that the words were for is over, and whatever its members did to them has happened before this one began.
             if region != OPENING && self.region.compare_exchange(region, OPENING, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
-                self.queue.reset();
-                self.shares.iter().for_each(Share::reset);
+                self.reset();
                 // Release: pairs with the Acquire above.
                 self.region.store(key, Ordering::Release);
                 return;
@@ -92,12 +96,12 @@ impl Board {
         }
     }
 
-    /// The block of `units` that each of the first `members` begins with.
-    pub(super) fn block(id: u32, members: usize, units: u32) -> Range<u32> {
-        if id as usize >= members {
-            return 0..0;
+    /// As new. Nobody else may be at it.
+    fn reset(&self) {
+        self.first.reset();
+        self.way.reset();
+        if let Some(later) = self.later.get() {
+            later.reset();
         }
-        let block = split::block(0..units as usize, id as usize, members);
-        block.start as u32..block.end as u32
     }
 }

@@ -3,6 +3,7 @@
 mod board;
 mod body;
 mod grain;
+mod later;
 mod pace;
 mod par_for;
 mod queue;
@@ -12,6 +13,7 @@ mod shared_loop;
 mod spare;
 mod tiles;
 mod walk;
+mod words;
 
 pub(crate) use body::Sum;
 pub use schedule::Schedule;

@@ -18,7 +18,7 @@ pub(crate) const MOST_UNITS: usize = (1 << Word::UNIT_BITS) - 1;
 /// ```
 ///
 /// A loop may be run again and again, and without a barrier between two rounds one member may be in the next while others are in this one. The round keeps them
-/// apart. It wraps; `Board` sees that no member is thousands of rounds behind.
+/// apart. Of rounds whose numbers are less than 2^15 apart it is known which comes first; `Board` sees that no others meet in one word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Word(u64);
 
@@ -60,8 +60,10 @@ pub(crate) struct Share {
     in_batch: AtomicBool,
     /// Whether somebody else has nothing to do and asks for what is left of those.
     is_wanted: AtomicBool,
-    /// The rounds that its member has begun. Touched by it alone.
-    rounds: AtomicU32,
+    /// The rounds that its member has begun, and 1 more than the number of the set of words that it is in; 0: in none of
+    /// the later ones. Touched by it alone, in the words of the first generation.
+    rounds: AtomicU64,
+    set: AtomicU32,
 }
 
 // Relaxed throughout: units are numbers, and to have taken some hands over nothing else. What the members work on is kept apart by the start and the end of
@@ -77,7 +79,8 @@ impl Share {
             word: AtomicU64::new(Word::new(round, units).0),
             in_batch: AtomicBool::new(false),
             is_wanted: AtomicBool::new(false),
-            rounds: AtomicU32::new(0),
+            rounds: AtomicU64::new(0),
+            set: AtomicU32::new(0),
         }
     }
 
@@ -87,6 +90,7 @@ impl Share {
         self.in_batch.store(false, Ordering::Relaxed);
         self.is_wanted.store(false, Ordering::Relaxed);
         self.rounds.store(0, Ordering::Relaxed);
+        self.set.store(0, Ordering::Relaxed);
     }
 
     /// Whether `round` is the last that it was in.
@@ -95,10 +99,20 @@ impl Share {
     }
 
     /// Counts a round of its member's, and returns the number of those before.
-    pub(super) fn count_round(&self) -> u32 {
+    pub(super) fn count_round(&self) -> u64 {
         let rounds = self.rounds.load(Ordering::Relaxed);
-        self.rounds.store(rounds.wrapping_add(1), Ordering::Relaxed);
+        self.rounds.store(rounds + 1, Ordering::Relaxed);
         rounds
+    }
+
+    /// The set of words that its member is in, if it is in one of the later ones.
+    pub(super) fn set(&self) -> Option<u32> {
+        self.set.load(Ordering::Relaxed).checked_sub(1)
+    }
+
+    /// Its member goes to this one.
+    pub(super) fn be_in_set(&self, set: u32) {
+        self.set.store(set + 1, Ordering::Relaxed);
     }
 
     /// Its member gives up what it has left of the round before `round`, which it has left by a panic that its body caught.
@@ -278,7 +292,7 @@ mod tests {
     fn rounds_wrap() {
         let (share, block) = (Share::new(), 0..1);
         for round in 1..=200_000_u32 {
-            assert_eq!(share.count_round() + 1, round);
+            assert_eq!(share.count_round() + 1, u64::from(round));
             assert_eq!(share.claim(round as u16, &block, |_| 1), Some(0..1), "round {round}");
             assert_eq!(share.claim(round as u16, &block, |_| 1), None);
         }

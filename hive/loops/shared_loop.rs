@@ -12,6 +12,7 @@ use super::schedule::Schedule;
 use super::share;
 use super::spare;
 use super::walk::Walk;
+use super::words::Words;
 use crate::crew::Member;
 use crate::region::Bee;
 use crate::split;
@@ -170,21 +171,24 @@ impl Loop {
     /// Runs the part of `member` where chunks go to whoever comes for them.
     fn share_out(&self, member: &Member<'_>, members: usize, body: &mut impl Body) {
         let board = self.board(member);
-        let round = self.only_round.unwrap_or_else(|| board.begin_round(member));
+        let (words, round) = match self.only_round {
+            Some(round) => (board.only_words(), round),
+            None => board.begin_round(member),
+        };
         if member.id() as usize >= members {
             return;
         }
         match self.schedule {
-            Schedule::Dynamic(_) | Schedule::Affinity => self.walk(board, member, round, members, body),
-            _ => self.line_up(board, round, members, body),
+            Schedule::Dynamic(_) | Schedule::Affinity => self.walk(words, member, round, members, body),
+            _ => self.line_up(words, round, members, body),
         }
     }
 
     /// Shares of units, one a member.
-    fn walk(&self, board: &Board, member: &Member<'_>, round: u16, members: usize, body: &mut impl Body) {
+    fn walk(&self, words: &Words, member: &Member<'_>, round: u16, members: usize, body: &mut impl Body) {
         let grain = Grain::new(&self.range, self.schedule.chunk(), self.multiple);
         let units = Units::new(grain.count(), share::MOST_UNITS);
-        let walk = Walk { board, member, round, members, units: units.count as u32 };
+        let walk = Walk { words, member, round, members, units: units.count as u32 };
         let chunks = |some: Range<u32>| units.chunks(some.start as usize..some.end as usize);
         if self.schedule == Schedule::Affinity {
             walk.in_parts(|part| body.range(grain.span(chunks(part))));
@@ -205,7 +209,7 @@ impl Loop {
     }
 
     /// One queue of units for all.
-    fn line_up(&self, board: &Board, round: u16, members: usize, body: &mut impl Body) {
+    fn line_up(&self, words: &Words, round: u16, members: usize, body: &mut impl Body) {
         let grain = Grain::new(&self.range, 1, self.multiple);
         let units = Units::new(grain.count(), queue::MOST_UNITS);
         let least = self.schedule.chunk().div_ceil(self.multiple).div_ceil(units.size);
@@ -213,7 +217,7 @@ impl Loop {
             Schedule::Guided(_) => guided(next, units.count, members, least),
             _ => factoring(next, units.count, members),
         };
-        while let Some(taken) = board.queue().take(round, units.count, amount) {
+        while let Some(taken) = words.queue().take(round, units.count, amount) {
             body.range(grain.span(units.chunks(taken)));
         }
     }
@@ -296,6 +300,9 @@ impl Bee<'_> {
     ///
     /// All members must run it equally often in a region. A loop may be run again, in the same region and in later ones, but by one team at a time: it has to be
     /// made outside the region. (One that each member makes for itself is run by each member alone.)
+    ///
+    /// Members need not keep together: one may run it any number of times before another has begun. Nobody waits for
+    /// another, but at the end of a run for what that one has claimed in the same run and may give back.
     ///
     /// # Panics
     /// If the team is larger than the hive was when the loop was run first.

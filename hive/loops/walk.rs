@@ -2,14 +2,14 @@
 
 use std::ops::Range;
 
-use super::board::Board;
 use super::pace::Pace;
 use super::share::Share;
+use super::words::Words;
 use crate::crew::Member;
 
 /// One member's way through one round.
 pub(super) struct Walk<'w> {
-    pub(super) board: &'w Board,
+    pub(super) words: &'w Words,
     pub(super) member: &'w Member<'w>,
     pub(super) round: u16,
     /// Who begins with a block.
@@ -45,7 +45,7 @@ impl Walk<'_> {
 
     /// Works through the own share by `work`, which says whether there was something, and goes on with what it takes from others.
     fn through(&self, mut work: impl FnMut(&Share, &Range<u32>) -> bool) {
-        let own = self.board.share(self.member.id());
+        let own = self.words.share(self.member.id());
         let block = self.block_of(self.member.id());
         if block.is_empty() {
             // In each round each share is in that round once.
@@ -63,7 +63,7 @@ impl Walk<'_> {
     }
 
     fn block_of(&self, id: u32) -> Range<u32> {
-        Board::block(id, self.members, self.units)
+        Words::block(id, self.members, self.units)
     }
 
     /// Takes half of what the richest member has left. Waits while some are in the middle of what they have claimed at once, and may give some of it back.
@@ -71,7 +71,7 @@ impl Walk<'_> {
         loop {
             match self.richest() {
                 Some(id) => {
-                    let stolen = self.board.share(id).steal(self.round, &self.block_of(id));
+                    let stolen = self.words.share(id).steal(self.round, &self.block_of(id));
                     if stolen.is_some() {
                         return stolen;
                     }
@@ -84,14 +84,14 @@ impl Walk<'_> {
 
     /// Who of the others has most left.
     fn richest(&self) -> Option<u32> {
-        let left = |id| self.board.share(id).left(self.round, &self.block_of(id)).len();
+        let left = |id| self.words.share(id).left(self.round, &self.block_of(id)).len();
         let (most, id) = self.others().map(|id| (left(id), id)).max()?;
         (most > 0).then_some(id)
     }
 
     /// Asks those in the middle of a batch of this round for the rest of it, and waits a moment. Says whether there are any.
     fn ask(&self) -> bool {
-        let asked = self.others().filter(|id| self.board.share(*id).ask(self.round)).count() > 0;
+        let asked = self.others().filter(|id| self.words.share(*id).ask(self.round)).count() > 0;
         if asked {
             let mut looks = 0;
             self.member.wait_until(|| {

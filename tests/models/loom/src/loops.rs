@@ -2,6 +2,9 @@
 
 #[path = "../../../../hive/loops/board.rs"]
 mod board;
+mod generations;
+#[path = "../../../../hive/loops/later.rs"]
+mod later;
 mod lone;
 mod pace;
 #[path = "../../../../hive/loops/queue.rs"]
@@ -10,10 +13,13 @@ mod queue;
 mod share;
 #[path = "../../../../hive/loops/walk.rs"]
 mod walk;
+#[path = "../../../../hive/loops/words.rs"]
+mod words;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
 use board::Board;
+pub(crate) use generations::Generations;
 pub(crate) use lone::Lone;
 use walk::Walk;
 
@@ -61,15 +67,15 @@ impl Loop {
             work(unit);
         };
         let team = member.team() as usize;
-        let number = self.board.begin_round(member);
+        let (words, number) = self.board.begin_round(member);
         let other = self.numbers[round as usize].swap(number, Ordering::Relaxed);
         assert!(other == 0 || other == number, "one member takes round {round} for number {number}, another for {other}");
-        let walk = Walk { board: &self.board, member, round: number, members: team, units: self.units };
+        let walk = Walk { words, member, round: number, members: team, units: self.units };
         match self.way {
             Way::OneByOne => walk.one_by_one(|some| some.for_each(&mut run)),
             Way::InParts => walk.in_parts(|part| part.for_each(&mut run)),
             Way::FromQueue => {
-                while let Some(part) = self.board.queue().take(number, self.units as usize, |_| 2) {
+                while let Some(part) = words.queue().take(number, self.units as usize, |_| 2) {
                     part.for_each(|unit| run(unit as u32));
                 }
             }
@@ -78,7 +84,8 @@ impl Loop {
 
     /// The same of a loop of the first `units` units, for which the board has been made ready: the round is known, and there is one such loop a region.
     pub(crate) fn run_alone(&self, member: &Member<'_>, round: u32, units: u32) {
-        let walk = Walk { board: &self.board, member, round: round as u16 + 1, members: member.team() as usize, units };
+        let words = self.board.only_words();
+        let walk = Walk { words, member, round: round as u16 + 1, members: member.team() as usize, units };
         walk.one_by_one(|some| some.for_each(|unit| self.count(round, unit)));
     }
 

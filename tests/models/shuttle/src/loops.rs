@@ -2,6 +2,8 @@
 
 #[path = "../../../../hive/loops/board.rs"]
 mod board;
+#[path = "../../../../hive/loops/later.rs"]
+mod later;
 mod pace;
 #[path = "../../../../hive/loops/queue.rs"]
 mod queue;
@@ -9,6 +11,8 @@ mod queue;
 mod share;
 #[path = "../../../../hive/loops/walk.rs"]
 mod walk;
+#[path = "../../../../hive/loops/words.rs"]
+mod words;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -45,13 +49,13 @@ impl Loop {
     /// Runs a member's part of a round.
     pub(crate) fn run(&self, member: &Member<'_>) {
         let (team, units) = (member.team() as usize, self.runs.len());
-        let round = self.board.begin_round(member);
-        let walk = Walk { board: &self.board, member, round, members: team, units: units as u32 };
+        let (words, round) = self.board.begin_round(member);
+        let walk = Walk { words, member, round, members: team, units: units as u32 };
         match self.way {
             Way::OneByOne => walk.one_by_one(|some| some.for_each(|unit| self.count(unit))),
             Way::InParts => walk.in_parts(|part| part.for_each(|unit| self.count(unit))),
             Way::FromQueue => {
-                while let Some(part) = self.board.queue().take(round, units, |next| queue::guided(next, units, team, 1)) {
+                while let Some(part) = words.queue().take(round, units, |next| queue::guided(next, units, team, 1)) {
                     part.for_each(|unit| self.count(unit as u32));
                 }
             }

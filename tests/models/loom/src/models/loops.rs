@@ -1,13 +1,15 @@
 //! Loops that a team shares out: each unit of each round is run once, however far apart the members are.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Model;
 use crate::crew::Member;
 use crate::hive::{HOT, Hive};
-use crate::loops::{Loop, Way};
+use crate::loops::{Generations, Loop, Way};
 use crate::stage;
+use crate::sync::set_rounds_of_a_generation;
 
 use Way::{FromQueue, InParts, OneByOne};
 
@@ -28,6 +30,12 @@ pub(super) const MODELS: &[Model] = &[
         spare(0)
     }),
     Model::up_to(2, "loop_spare_second", "the second of those", || spare(1)),
+    Model::up_to(2, "loop_generations", "two that are no team go through three generations of a unit", || among(2, 3)),
+    Model::up_to(1, "loop_generations_team", "two members, three rounds from one queue, each a generation", || {
+        set_rounds_of_a_generation(1);
+        rounds(FromQueue, 2, 1, 3);
+    }),
+    Model::up_to(1, "loop_generations_regions", "the same in a second region", generations_of_regions),
     Model::up_to(1, "loop_caught", "a round after one that both have left by a panic, in the same region", caught),
 ];
 
@@ -37,6 +45,32 @@ fn rounds(way: Way, team: u32, units: u32, rounds: u32) {
     let shared = Loop::new(way, team, units, rounds);
     within(&hive, team, |member| (0..rounds).for_each(|round| shared.run(member, round, |_| {})));
     (0..rounds).for_each(|round| shared.assert_run(round));
+    hive.end();
+}
+
+/// Sets of words are used again by the third generation, or not if somebody was left behind by the next.
+fn among(members: u32, generations: u32) {
+    let shared = Arc::new(Generations::new(members, generations));
+    stage::play();
+    let others: Vec<_> = (1..members)
+        .map(|_| {
+            let shared = Arc::clone(&shared);
+            loom::thread::spawn(move || shared.go_through())
+        })
+        .collect();
+    shared.go_through();
+    others.into_iter().for_each(|other| other.join().expect("ends"));
+    shared.assert_run();
+}
+
+/// What the first region has left of its sets is as new.
+fn generations_of_regions() {
+    set_rounds_of_a_generation(1);
+    let hive = Hive::assembled(2, HOT);
+    let shared = Loop::new(FromQueue, 2, 1, 6);
+    hive.region(2, |member| (0..3).for_each(|round| shared.run(member, round, |_| {})));
+    within(&hive, 2, |member| (3..6).for_each(|round| shared.run(member, round, |_| {})));
+    (0..6).for_each(|round| shared.assert_run(round));
     hive.end();
 }
 

@@ -13,6 +13,7 @@ mod event;
 mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
+mod once;
 #[allow(dead_code, reason = "as above")]
 #[path = "../../../../../hive/posts.rs"]
 mod posts;
@@ -29,11 +30,13 @@ mod wait;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
+use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
 pub(crate) use doing::{Activity, Doing, Note};
 pub(crate) use event::Event;
 pub(crate) use log::{Log, MOST as MOST_ENTRIES};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use once::OnceLock;
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
@@ -63,6 +66,19 @@ pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
 pub(crate) const CALLS_BY_ONE: usize = 1;
 pub(crate) const WAKES_BY_ONE: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
+
+/// Not seen by loom.
+static ROUNDS_OF_A_GENERATION: AtomicU64Unseen = AtomicU64Unseen::new(1 << 14);
+
+/// As in the library, unless the script has set it.
+pub(crate) fn rounds_of_a_generation() -> u64 {
+    ROUNDS_OF_A_GENERATION.load(Ordering::Relaxed)
+}
+
+/// Call before any round is begun.
+pub(crate) fn set_rounds_of_a_generation(rounds: u64) {
+    ROUNDS_OF_A_GENERATION.store(rounds, Ordering::Relaxed);
+}
 
 /// What `mutex` is made of.
 mod raw {

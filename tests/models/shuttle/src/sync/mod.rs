@@ -24,6 +24,7 @@ mod tally;
 mod token;
 mod wait;
 
+pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
@@ -63,6 +64,11 @@ pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
 pub(crate) const CALLS_BY_ONE: usize = 1;
 pub(crate) const WAKES_BY_ONE: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
+
+/// So few that a region has several generations.
+pub(crate) const fn rounds_of_a_generation() -> u64 {
+    2
+}
 
 /// What `mutex` is made of.
 mod raw {

@@ -1,0 +1,46 @@
+//! Members that are no team go from one generation of rounds to the next, at their own pace: scripts that whole regions would
+//! come to only after many steps.
+
+use super::later::{Later, Way};
+use super::words::Words;
+use crate::data::{Datum, data};
+
+/// Units of a round.
+const UNITS: usize = 1;
+
+/// Generations of a round each, dealt out from the queue of their words.
+pub(crate) struct Generations {
+    first: Words,
+    way: Way,
+    later: Later,
+    members: u32,
+    /// As in `Loop`, generation by generation.
+    runs: Vec<Datum>,
+}
+
+impl Generations {
+    /// For so many members, who all go through all of them.
+    pub(crate) fn new(members: u32, generations: u32) -> Self {
+        let team = members as usize;
+        let (first, way, later) = (Words::new(team), Way::new(), Later::new(team));
+        Self { first, way, later, members, runs: data(generations * UNITS as u32) }
+    }
+
+    /// One member's way.
+    pub(crate) fn go_through(&self) {
+        let mut set = None;
+        for runs in self.runs.chunks(UNITS) {
+            let words = set.map_or(&self.first, |set| self.later.words(set));
+            while let Some(units) = words.queue().take(1, UNITS, |_| 1) {
+                units.for_each(|unit| runs[unit].set(runs[unit].get() + 1));
+            }
+            set = Some(self.later.go_on(&self.way, set, self.members));
+        }
+    }
+
+    /// Each unit has been run once. By one whom all are ordered before.
+    pub(crate) fn assert_run(&self) {
+        let runs: Vec<_> = self.runs.iter().map(Datum::get).collect();
+        assert!(runs.iter().all(|runs| *runs == 1), "runs of each generation's units: {runs:?}");
+    }
+}
