@@ -121,7 +121,11 @@ impl Colony {
     fn spmd_inside<P: Part>(self: &Arc<Self>, team: u32, part: &mut P) -> Result<(), SpmdError> {
         let mut in_turn = |turn: Option<&mut Turned<'_>>| {
             // In this order: what `can_start` has announced is followed by the region.
-            let mut start = |turn: &mut Turned<'_>| self.can_start(turn, team).then(|| self.spmd_in_turn(turn, team, part));
+            let mut run = |turn: &mut Turned<'_>| {
+                let _among_others = self.crew.among_others();
+                self.spmd_in_turn(turn, team, part)
+            };
+            let mut start = |turn: &mut Turned<'_>| self.can_start(turn, team).then(|| run(turn));
             let ran = turn.and_then(|turn| self.waits.unless_in_a_circle(|| start(turn)).flatten());
             ran.unwrap_or_else(|| {
                 self.alone(part);

@@ -333,3 +333,42 @@ fn a_panic_on_the_way_to_a_collective_frees_the_others() {
     }
     assert_eq!(hive.spmd_map(3, |bee| bee.all_reduce(bee.id(), |a, b| a + b)), [3, 3, 3]);
 }
+
+/// Whoever names which root: if not all name the same, somebody says who named what, and no region returns as if they had.
+#[test]
+fn different_roots_of_a_broadcast_are_told_of() {
+    let _alone = alone();
+    hush("with root");
+    let hive = Hive::new(3).unwrap();
+    for number in 0..27 {
+        let roots = [number / 9, number / 3 % 3, number % 3];
+        let run = || hive.spmd(3, |bee| assert_eq!(bee.broadcast_from(roots[bee.id()], || roots[bee.id()]), roots[bee.id()]));
+        if roots == [roots[0]; 3] {
+            run();
+            continue;
+        }
+        let said = message_of(run);
+        assert_says(&said, &["at barrier number 1 member ", " calls broadcast_from with root "]);
+        let names = |id: usize| said.contains(&format!("member {id} calls broadcast_from with root {}, member ", roots[id]));
+        let other = |id: usize| said.contains(&format!(", member {id} with root {}:", roots[id]));
+        assert!((0..3).any(names) && (0..3).any(other), "{roots:?}: {said}");
+    }
+    common::assert_works(&hive, 3);
+}
+
+#[test]
+fn a_broadcast_is_not_taken_for_another_collective_of_the_same_type() {
+    let _alone = alone();
+    hush("something else");
+    let hive = Hive::new(2).unwrap();
+    let said = message_of(|| {
+        hive.spmd(2, |bee| {
+            if bee.is_queen() {
+                bee.broadcast_from(1, || 7)
+            } else {
+                bee.all_reduce(7, |a, b| a + b)
+            };
+        });
+    });
+    assert_says(&said, &["came to barrier number 1 for something else"]);
+}

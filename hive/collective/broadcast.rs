@@ -17,13 +17,17 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If there is no member `root`, and as [`all_reduce`](Self::all_reduce).
+    /// If there is no member `root`, if another member names another one, and as [`all_reduce`](Self::all_reduce).
     #[inline]
     #[track_caller]
     pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         assert!(root < self.count(), "there is no member {root} in a team of {}", self.count());
         let (made, make) = if root == self.id() { (Some(make()), None) } else { (None, Some(make)) };
-        let shown = self.member.show(made.as_slice());
+        let shown = self.member.show_from(root as u32, made.as_slice());
+        if let Some(shown) = shown.as_ref().filter(|_| made.is_some() && root > 0) {
+            // All others look at the root's page. So that no two roots go unseen, each looks at member 0's.
+            shown.count(0);
+        }
         let of_root = || shown.and_then(|shown| shown.value(root as u32, 0));
         // By itself in a destructor that gets nothing from the root.
         let by_itself = || make.map(|make| make()).unwrap_or_else(|| unreachable!("the root has made it"));

@@ -6,11 +6,13 @@
 use std::marker::PhantomData;
 
 use super::Member;
+use super::pages::Purpose;
 
 /// What the members of a team have shown at a barrier. Can be read until this member comes to its next one.
 pub(crate) struct Shown<'m, T> {
     member: &'m Member<'m>,
     round: u64,
+    purpose: Purpose,
     values: PhantomData<T>,
 }
 
@@ -23,6 +25,22 @@ impl Member<'_> {
     #[inline]
     #[track_caller]
     pub(crate) fn show<T: Copy + Send + 'static>(&self, values: &[T]) -> Option<Shown<'_, T>> {
+        self.show_for(Purpose::all::<T>(), values)
+    }
+
+    /// The same where only member `root` has something to show, as all must agree.
+    ///
+    /// # Panics
+    /// As [`Member::barrier`].
+    #[inline]
+    #[track_caller]
+    pub(crate) fn show_from<T: Copy + Send + 'static>(&self, root: u32, values: &[T]) -> Option<Shown<'_, T>> {
+        self.show_for(Purpose::one::<T>(root), values)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn show_for<T: Copy + Send + 'static>(&self, purpose: Purpose, values: &[T]) -> Option<Shown<'_, T>> {
         if self.team() == 1 {
             return None;
         }
@@ -33,9 +51,9 @@ impl Member<'_> {
         }
         let round = self.passed();
         // SAFETY: this is the member's own slot, it is in this region, has passed all barriers that it came to, and comes to that one next.
-        unsafe { self.crew().slot(self.id()).pages.lay_out(self.region(), round, values) };
+        unsafe { self.crew().slot(self.id()).pages.lay_out(self.region(), round, purpose, values) };
         self.barrier();
-        (self.passed() > round).then_some(Shown { member: self, round, values: PhantomData })
+        (self.passed() > round).then_some(Shown { member: self, round, purpose, values: PhantomData })
     }
 }
 
@@ -55,16 +73,28 @@ impl<T: Copy + 'static> Shown<'_, T> {
             return None;
         }
         // SAFETY: the members are of one team; this one has passed the barrier and come to none since.
-        let count = unsafe { member.crew().slot(id).pages.count::<T>(member.region(), self.round) };
-        if count.is_none() {
-            member.complain(format_args!(
+        let count = unsafe { member.crew().slot(id).pages.count(member.region(), self.round, self.purpose) };
+        count.map_err(|other| self.complain_of(id, other)).ok()
+    }
+
+    /// Complains that member `id` has come for another purpose.
+    #[cold]
+    #[track_caller]
+    fn complain_of(&self, id: u32, other: Option<Purpose>) {
+        let member = self.member;
+        match (self.purpose.root(), other.and_then(Purpose::root)) {
+            (Some(own), Some(root)) if own != root => member.complain(format_args!(
+                "at barrier number {} member {} calls broadcast_from with root {own}, member {id} with root {root}: all members of a team must name the same",
+                self.round + 1,
+                member.id(),
+            )),
+            _ => member.complain(format_args!(
                 "member {id} came to barrier number {} for something else than member {}: all members of a team must call the same operations, with the same \
                  types, in the same order",
                 self.round + 1,
                 member.id(),
-            ));
+            )),
         }
-        count
     }
 
     /// Value number `index` of member `id`.

@@ -37,6 +37,7 @@ mod sleep;
 mod slot;
 mod slots;
 mod stage;
+mod standstill;
 mod task;
 mod turn;
 mod untucked;
@@ -78,6 +79,8 @@ pub(crate) use sleep::Sleep;
 use slot::{Slot, State};
 use slots::Slots;
 pub(crate) use stage::{Follower, Leader, Stage};
+pub(crate) use standstill::Standing;
+use standstill::Standstill;
 pub(crate) use task::{Run, Task};
 pub(crate) use turn::Guard;
 use turn::Turn;
@@ -103,6 +106,7 @@ pub(crate) struct Crew {
     panics: Panics,
     poison: Poison,
     single: Single,
+    standstill: Standstill,
     /// In a hive whose sleepers look for work by themselves.
     posts: Option<Posts>,
     settled: CachePadded<Settled>,
@@ -157,6 +161,7 @@ impl Crew {
             panics: Panics::new(),
             poison: Poison::new(),
             single: Single::new(),
+            standstill: Standstill::new(),
             posts: policy.poll().map(|_| Posts::new()),
             settled: CachePadded::new(Settled {
                 policy,

@@ -308,6 +308,14 @@ impl Muster {
         }
     }
 
+    /// How many of the group have come to the end of their parts: of the others so many at least, and the head if it sleeps there.
+    pub(crate) fn left(&self, account: &Account) -> u32 {
+        // Acquire: pairs with the Release in `leave` and in `sleep_till_end`; what those did is seen afterwards.
+        let word = Word(self.word.load(Ordering::Acquire));
+        let bees = word.left().wrapping_sub(account.base.0.left());
+        u32::from(bees) + u32::from(word.has(Word::HEAD_ASLEEP))
+    }
+
     /// Whether all bees of the queen's team have left. For a region that nobody panics in.
     pub(crate) fn has_ended(&self, account: &Account) -> bool {
         // Acquire: as in `await_end`.

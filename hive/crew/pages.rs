@@ -19,6 +19,36 @@ pub(super) const ALIGNMENT: usize = 64;
 #[derive(Clone, Copy)]
 struct Room([MaybeUninit<u8>; ALIGNMENT]);
 
+/// What a member comes to a barrier for. The others have to come for the same.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Purpose {
+    of: TypeId,
+    /// The member whose values are for all. `NOBODY`: each has its own to show.
+    root: u32,
+}
+
+/// No member's number.
+const NOBODY: u32 = u32::MAX;
+
+impl Purpose {
+    /// Values of type `T` from all.
+    #[inline(always)]
+    pub(super) fn all<T: 'static>() -> Self {
+        Self { of: TypeId::of::<T>(), root: NOBODY }
+    }
+
+    /// Those of this member.
+    #[inline(always)]
+    pub(super) fn one<T: 'static>(root: u32) -> Self {
+        Self { of: TypeId::of::<T>(), root }
+    }
+
+    /// Whose values they are, if one member's are for all.
+    pub(super) fn root(self) -> Option<u32> {
+        (self.root != NOBODY).then_some(self.root)
+    }
+}
+
 /// What is on a page.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Heading {
@@ -26,7 +56,7 @@ struct Heading {
     region: u64,
     /// The barriers that its member had passed.
     round: u64,
-    of: TypeId,
+    purpose: Purpose,
     count: usize,
 }
 
@@ -49,7 +79,7 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     pub(super) fn new() -> Self {
-        let heading = Heading { region: 0, round: 0, of: TypeId::of::<()>(), count: 0 };
+        let heading = Heading { region: 0, round: 0, purpose: Purpose::all::<()>(), count: 0 };
         let blank = || UnsafeCell::new(Page { heading, few: Room([MaybeUninit::uninit(); ALIGNMENT]) });
         Self { pages: [blank(), blank()], appendices: [UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())] }
     }
@@ -58,9 +88,9 @@ impl Pages {
     ///
     /// # Safety
     /// The caller is the pages' member, in that region, has passed all barriers that it has come to, and not come to that one.
-    pub(super) unsafe fn lay_out<T: Copy + Send + 'static>(&self, region: u64, round: u64, values: &[T]) {
+    pub(super) unsafe fn lay_out<T: Copy + Send + 'static>(&self, region: u64, round: u64, purpose: Purpose, values: &[T]) {
         let which = (round % 2) as usize;
-        let heading = Heading { region, round, of: TypeId::of::<T>(), count: values.len() };
+        let heading = Heading { region, round, purpose, count: values.len() };
         let fits = size_of_val(values) <= ALIGNMENT;
         if !fits {
             let rooms = size_of_val(values).div_ceil(ALIGNMENT);
@@ -83,15 +113,18 @@ impl Pages {
         });
     }
 
-    /// How many values of type `T` were laid out for the barrier after the `round` passed in `region`. None: it came there for something else.
+    /// How many values were laid out for the barrier after the `round` passed in `region`. If that was for another purpose, this is the error;
+    /// None: for nothing of this kind.
     ///
     /// # Safety
     /// The caller is of the same team, in that region, and has passed that barrier and come to none after it.
-    pub(super) unsafe fn count<T: 'static>(&self, region: u64, round: u64) -> Option<usize> {
+    pub(super) unsafe fn count(&self, region: u64, round: u64, purpose: Purpose) -> Result<usize, Option<Purpose>> {
         // SAFETY: the page's member writes to it next when the caller has come to its next barrier.
         let heading = self.pages[(round % 2) as usize].with(|page| unsafe { (*page).heading });
-        let fits = (heading.region, heading.round, heading.of) == (region, round, TypeId::of::<T>());
-        fits.then_some(heading.count)
+        if (heading.region, heading.round) != (region, round) {
+            return Err(None);
+        }
+        if heading.purpose == purpose { Ok(heading.count) } else { Err(Some(heading.purpose)) }
     }
 
     /// The value number `index` of those.

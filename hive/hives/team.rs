@@ -63,6 +63,7 @@ impl<'h> Team<'h> {
         // Dropped before the turn: another queen's region may have wishes of its own.
         let _resize = AfterRegion(colony);
         // All have been hired. Those that a resize has made surplus meanwhile take part as such: the hive does not grow for them.
+        let _among_others = colony.crew.among_others();
         colony.crew.region(&mut turn, size as u32, &mut part);
     }
 

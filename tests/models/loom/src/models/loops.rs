@@ -31,6 +31,7 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::up_to(2, "loop_spare_second", "the second of those", || spare(1)),
     Model::up_to(2, "loop_generations", "two that are no team go through three generations of a unit", || among(2, 3)),
+    Model::up_to(1, "loop_generations_again", "four generations, in which sets of words are used again", || among(2, 4)),
     Model::up_to(1, "loop_generations_team", "two members, three rounds from one queue, each a generation", || {
         set_rounds_of_a_generation(1);
         rounds(FromQueue, 2, 1, 3);

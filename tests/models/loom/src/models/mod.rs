@@ -10,6 +10,7 @@ mod panics;
 mod resize;
 mod settle;
 mod shares;
+mod standstill;
 mod start;
 mod tasks;
 mod turn;
@@ -60,6 +61,7 @@ pub(crate) fn all() -> Vec<Model> {
         waits::MODELS,
         tasks::MODELS,
         exchange::MODELS,
+        standstill::MODELS,
         shares::MODELS,
         loops::MODELS,
     ];

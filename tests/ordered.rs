@@ -1,0 +1,121 @@
+//! Turns: a member whose turn will never come says so instead of waiting for ever, and nobody says so wrongly.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::{Gate, alone, assert_says, hush, message_of};
+use hive::{Hive, Ordered};
+
+#[test]
+fn a_turn_that_nobody_brings_is_told_of_when_all_others_have_left() {
+    let _alone = alone();
+    hush("which nobody will bring");
+    let hive = Hive::new(3).unwrap();
+    for waiting in 0..3 {
+        let turns = Ordered::new(0..8);
+        let said = message_of(|| {
+            hive.spmd(3, |bee| {
+                if bee.id() == waiting {
+                    bee.ordered(&turns, 5, || ());
+                }
+            });
+        });
+        let who = format!("member {waiting} of 3 waits for the turn of index 5");
+        assert_says(&said, &[&who, "the turn of index 0, which nobody will bring"]);
+    }
+    common::assert_works(&hive, 3);
+}
+
+#[test]
+fn members_who_all_wait_for_one_that_is_missing_are_told() {
+    let _alone = alone();
+    hush("which nobody will bring");
+    let hive = Hive::new(3).unwrap();
+    for _ in 0..20 {
+        let turns = [Ordered::new(0..8), Ordered::new(10..18)];
+        let said = message_of(|| {
+            hive.spmd(3, |bee| {
+                if bee.id() == 0 {
+                    bee.ordered(&turns[0], 0, || ());
+                }
+                // Index 1 is missing, and 10; member 2 waits for another loop's.
+                bee.ordered(&turns[bee.id() / 2], [2, 3, 11][bee.id()], || ());
+            });
+        });
+        assert_says(&said, &["waits for the turn of index", "which nobody will bring"]);
+    }
+    common::assert_works(&hive, 3);
+}
+
+#[test]
+fn who_is_alone_is_told() {
+    let _alone = alone();
+    hush("which nobody will bring");
+    let hive = Hive::new(2).unwrap();
+    let turns = Ordered::new(0..8);
+    let said = message_of(|| hive.spmd(1, |bee| bee.ordered(&turns, 3, || ())));
+    assert_says(&said, &["member 0 of 1 waits for the turn of index 3, and it is the turn of index 0"]);
+}
+
+/// Whoever has the turn takes far longer than it takes the others to look who stands, and goes from one turn to the next.
+#[test]
+fn slow_turns_are_waited_for() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let (turns, done) = (Ordered::new(0..12), AtomicUsize::new(0));
+    hive.spmd(3, |bee| {
+        for index in (bee.id()..12).step_by(3) {
+            bee.ordered(&turns, index, || {
+                sleep(Duration::from_millis(20));
+                assert_eq!(done.fetch_add(1, Ordering::Relaxed), index);
+            });
+        }
+    });
+    assert_eq!(done.into_inner(), 12);
+}
+
+/// Turns go to and fro so fast, with waits of all lengths, that members come and go while others look.
+#[test]
+fn nobody_is_told_of_a_turn_that_comes() {
+    let _alone = alone();
+    let hive = Hive::new(4).unwrap();
+    let (turns, done) = (Ordered::new(0..4_000), AtomicUsize::new(0));
+    hive.spmd(4, |bee| {
+        for index in (bee.id()..4_000).step_by(4) {
+            bee.ordered(&turns, index, || {
+                if index % 97 == 0 {
+                    sleep(Duration::from_micros(300));
+                }
+                done.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+    });
+    assert_eq!(done.into_inner(), 4_000);
+}
+
+/// All members of a region inside another wait for what a member of the outer one brings.
+#[test]
+fn a_member_of_the_region_around_may_still_pass_the_turn_on() {
+    let _alone = alone();
+    let (outer, inner) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
+    let (turns, gate) = (Ordered::new(0..3), Gate::new());
+    outer.spmd(2, |bee| {
+        if bee.id() == 0 {
+            inner.spmd(2, |bee| {
+                gate.come();
+                // Where it is a team of one, that brings both.
+                (1..3).skip(bee.id()).step_by(bee.count()).for_each(|index| bee.ordered(&turns, index, || ()));
+            });
+        } else {
+            gate.wait_for(1);
+            // Far longer than it takes them to look.
+            sleep(Duration::from_millis(300));
+            bee.ordered(&turns, 0, || ());
+        }
+    });
+}
