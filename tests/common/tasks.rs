@@ -1,6 +1,8 @@
 //! What the tests of tasks share: builders, joins whose halves are where a test wants them, panics and what they drop.
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Duration;
 
 use hive::{Builder, Hive, SleepProtocol};
@@ -20,25 +22,40 @@ pub(crate) fn builders() -> impl Iterator<Item = Builder> {
     PROTOCOLS.into_iter().flat_map(spins)
 }
 
-/// Joins `a` and `b` on the calling member, `b` on another: `a` runs when `b` has begun there. Needs a bee that has nothing to do.
+/// Joins `a` and `b` on the calling member, `b` on another: `a` runs when `b` has begun there. Needs a bee that has nothing
+/// to do.
 pub(crate) fn join_apart<RA: Send, RB: Send>(
     hive: &Hive,
     a: impl FnOnce() -> RA + Send,
     b: impl FnOnce() -> RB + Send,
 ) -> (RA, RB) {
-    let begun = Gate::new();
-    let first = || {
-        // A join is where a member shares what it has kept.
-        until(|| {
-            hive.join(|| (), || ());
-            begun.here() == 1
-        });
-        a()
-    };
-    hive.join(first, || {
-        begun.come();
-        b()
-    })
+    let (a, b) = (Mutex::new(Some(a)), Mutex::new(Some(b)));
+    // Each is taken once: in the join that both are begun in.
+    loop {
+        let (begun, came_home, caller) = (Gate::new(), Gate::new(), thread::current().id());
+        let first = || {
+            // A join is where a member shares what it has kept.
+            until(|| {
+                hive.join(|| (), || ());
+                begun.here() + came_home.here() == 1
+            });
+            let a = (begun.here() == 1).then(|| a.lock().unwrap().take().expect("it has not run yet"));
+            a.map(|a| a())
+        };
+        let second = || {
+            // While the caller waited for the other half of a join above, it has run this one itself.
+            if thread::current().id() == caller {
+                came_home.come();
+                return None;
+            }
+            let b = b.lock().unwrap().take().expect("it has not run yet");
+            begun.come();
+            Some(b())
+        };
+        if let (Some(a), Some(b)) = hive.join(first, second) {
+            return (a, b);
+        }
+    }
 }
 
 /// The n-th Fibonacci number, by as many joins.
