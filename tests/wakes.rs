@@ -63,6 +63,29 @@ fn sleepers_are_woken_as_by_a_tree() {
     assert!(ways[2] <= 3, "wake-ups one after the other, in each of five rounds: {ways:?}");
 }
 
+/// The queen looks whether somebody sleeps whom her region needs. One that it does not need must not have her call
+/// those who are up.
+#[test]
+fn a_region_calls_nobody_for_the_sake_of_sleepers_outside_its_team() {
+    let _alone = alone();
+    let room = Room::new("beside");
+    // A bee that is up stays so, but where there are more bees than CPUs: until they are told not to wait, or are too
+    // many.
+    let hive = room.builder(4).spin(Duration::from_secs(60)).build().unwrap();
+    let sleepers = || hive.stats().members()[1..].iter().filter(|counts| counts.sleeps > counts.wakes).count();
+    let calls = || Trace::read(&hive.write_trace().unwrap()).count("wake bees");
+    until(|| {
+        hive.relax();
+        sleepers() == 3
+    });
+    hive.spmd(2, |_| ());
+    assert_eq!(sleepers(), 2);
+    let before = calls();
+    assert!(before > 0, "member 1 was asleep");
+    (0..100).for_each(|_| hive.spmd(2, |bee| bee.barrier()));
+    assert_eq!((calls() - before, sleepers()), (0, 2));
+}
+
 #[test]
 fn one_task_wakes_one_bee() {
     let _alone = alone();

@@ -125,7 +125,7 @@ impl Crew {
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: attendance
-        let late = !self.attendance.read().all_up(team);
+        let late = !self.attendance.all_up(team);
         if late {
             groups.into_iter().for_each(|section| self.call_up(section));
         }

@@ -106,7 +106,7 @@ impl Crew {
                     let won = slot.change(State::Asleep, State::Parked);
                     if won {
                         // Step: attendance
-                        self.attendance.is_up();
+                        self.attendance.is_up(id);
                         // Step: park
                         self.sleep.park(id);
                         slot.log.mark();

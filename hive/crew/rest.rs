@@ -38,7 +38,7 @@ impl Hand<'_> {
             return None;
         }
         // Step: attendance
-        crew.attendance.falls_asleep();
+        crew.attendance.falls_asleep(self.id());
         // Step: asleep
         if !slot.change(State::Awake, State::Asleep) {
             // Step: not awake
@@ -161,7 +161,7 @@ impl Crew {
     /// Counts up a member that has left ASLEEP. Whoever won that change calls this.
     pub(super) fn count_up(&self, slot: &Slot) {
         // Step: attendance
-        self.attendance.is_up();
+        self.attendance.is_up(slot.id);
         // Step: rise
         self.sleep.rise(slot.id);
     }

@@ -1,12 +1,14 @@
-//! Whose deques may have tasks in them, a bit a member: whoever has nothing to do reads a word, and not the deques of all members that there have ever
-//! been, of which each look takes two lines and a fence.
+//! Whose deques may have tasks in them, a bit a member: whoever has nothing to do reads a word, and not the deques of
+//! all members that there have ever been, of which each look takes two lines and a fence.
 //!
-//! Who has pushed: *fence*, and sets its bit where that is not set. A thief that finds a deque bare takes its bit away, *fence*, and looks into the deque again;
-//! if there is something, it puts the bit back. One of the two fences comes first. If the thief's, the owner finds the bit gone, and sets it. If the
-//! owner's, the thief's second look finds the task. So a deque that has tasks has its bit, but while somebody is between these steps.
+//! Who has pushed: *fence*, and sets its bit where that is not set. A thief that finds a deque bare takes its bit away,
+//! *fence*, and looks into the deque again; if there is something, it puts the bit back. One of the two fences comes
+//! first. If the thief's, the owner finds the bit gone, and sets it. If the owner's, the thief's second look finds the
+//! task. So a deque that has tasks has its bit, but while somebody is between these steps.
 //!
-//! Nobody goes to sleep on the strength of a bit: the last looks before that are into the deques themselves. A bit is there too long where the owner has popped its
-//! last task itself, which must cost it nothing here; the next thief takes it away.
+//! Nobody goes to sleep on the strength of a bit: the last looks before that are into the deques themselves. A bit is
+//! there too long where the owner has popped its last task itself, which must cost it nothing here; the next thief
+//! takes it away.
 
 use crossbeam_utils::CachePadded;
 

@@ -4,11 +4,12 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 31] = [
+const HINTS: [(&str, &[&str]); 32] = [
     ("share.rs", &["share"]),
     ("queue.rs", &["loop_queue"]),
     ("board.rs", &["loop_regions"]),
     ("single.rs", &["first"]),
+    ("work.rs", &["task_inside_hot"]),
     ("nested.rs", &["task_nested_start"]),
     ("signal.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("signal.rs", &["start_hot"]),
@@ -22,7 +23,19 @@ const HINTS: [(&str, &[&str]); 31] = [
     ("blind", &["settle", "resizers", "end", "shrink"]),
     ("slot.rs:compare_exchange#1=", &["settle_work", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
-    ("attendance.rs", &["mail_after_hire", "region_after_hire", "sleep_one", "region_after_resize", "shrink", "settle_overlap"]),
+    (
+        "attendance.rs",
+        &[
+            "mail_after_hire",
+            "region_after_hire",
+            "sleep_one",
+            "sleep_beside",
+            "shrink_beside",
+            "region_after_resize",
+            "shrink",
+            "settle_overlap",
+        ],
+    ),
     ("poison.rs", &["panic_wait", "panic_bee", "relay_panic_far"]),
     ("muster.rs:fetch_update#2=relaxed", &["split_panic_outer"]),
     ("muster.rs:fence", &["panic_bee", "relay_panic"]),

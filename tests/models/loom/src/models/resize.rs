@@ -16,6 +16,7 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::up_to(3, "shrink_grow_hot", "the same, and the bee does not sleep", || against_region(HOT, 2, &[1, 2])),
     Model::up_to(1, "shrink_two", "two bees are made surplus while a region starts", || against_region(SLEEPY, 3, &[1])),
+    Model::up_to(1, "shrink_beside", "two sleepers are parked while a region starts that needs one of them", shrink_beside),
     Model::up_to(3, "grow", "a parked bee is called by a region and brought back by a resize", || grow(SLEEPY)),
     Model::up_to(2, "grow_patient", "the same, with a second poll before sleeping", || grow(PATIENT)),
     Model::up_to(3, "region_grows", "a region of more members than there are", region_grows),
@@ -35,6 +36,17 @@ fn against_region(policy: WaitPolicy, bees: u32, sizes: &'static [u32]) {
     assert!(hive.crew.bees() <= bees);
     stage::end();
     rounds.region(&hive, bees);
+    hive.end();
+}
+
+/// The region is for one of two bees, which have had time to fall asleep. The other one keeps the count of sleepers
+/// from being none.
+fn shrink_beside() {
+    let hive = Hive::staffed(3, 3, SLEEPY);
+    (0..2).for_each(|_| loom::thread::yield_now());
+    let resizer = Helper::spawn(&hive, |hive| hive.resize(1));
+    Rounds::new(3).region(&hive, 2);
+    resizer.join();
     hive.end();
 }
 
