@@ -253,7 +253,7 @@ impl<'c> Hand<'c> {
 
     fn steal_where_marked(&self) -> Option<Task> {
         let work = &self.crew.work;
-        if !work.is_another_marked(self.id) {
+        if !work.is_another_marked(self.id, self.crew.hired.count()) {
             return None;
         }
         let mut marked = self.crew.others(self.id).filter(|(slot, _)| work.of(slot.id).is_set());

@@ -308,7 +308,7 @@ impl Crew {
     /// Whether there may be a task that any member may run, but for those in the own deque of `member`. Cheap, and
     /// sometimes late: nobody sleeps on the strength of it.
     pub(super) fn may_have_work_for(&self, member: u32) -> bool {
-        self.sleep.has_tasks() && (!self.inbox.is_empty() || self.work.is_another_marked(member))
+        self.sleep.has_tasks() && (!self.inbox.is_empty() || self.work.is_another_marked(member, self.hired.count()))
     }
 
     /// Whether there is a task that any member may run, as far as can be seen.

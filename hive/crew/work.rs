@@ -35,13 +35,14 @@ impl Work {
         Mark { word: &self.words[(member / MARKS_PER_WORD) as usize], bit: 1 << (member % MARKS_PER_WORD) }
     }
 
-    /// Whether the deque of anybody but `member` may have tasks.
+    /// Whether the deque of anybody up to `last`, but for `member`, may have tasks.
     #[inline]
-    pub(super) fn is_another_marked(&self, member: u32) -> bool {
+    pub(super) fn is_another_marked(&self, member: u32, last: u32) -> bool {
+        let words = &self.words[..=(last / MARKS_PER_WORD) as usize];
         let is_own = |number: u32| number == member / MARKS_PER_WORD;
         let own = |number: u32| if is_own(number) { 1 << (member % MARKS_PER_WORD) } else { 0 };
         // Relaxed: a hint.
-        self.words.iter().zip(0..).any(|(word, number)| word.load(Ordering::Relaxed) & !own(number) != 0)
+        words.iter().zip(0..).any(|(word, number)| word.load(Ordering::Relaxed) & !own(number) != 0)
     }
 }
 
@@ -101,10 +102,10 @@ mod tests {
             assert!(!mark.is_set());
             mark.has_pushed();
             mark.has_pushed();
-            assert!(mark.is_set() && !work.is_another_marked(member));
-            assert!([1, 62, 65, 128].iter().all(|&other| !work.of(other).is_set() && work.is_another_marked(other)));
+            assert!(mark.is_set() && !work.is_another_marked(member, 129));
+            assert!([1, 62, 65, 128].iter().all(|&other| !work.of(other).is_set() && work.is_another_marked(other, 129)));
             assert!(mark.is_bare(|| true));
-            assert!(!mark.is_set() && !work.is_another_marked(1));
+            assert!(!mark.is_set() && !work.is_another_marked(1, 129));
         }
     }
 
