@@ -56,10 +56,15 @@ impl Board {
     /// Begins a round as `member`. Returns its words, and its number as they have it.
     pub(super) fn begin_round(&self, member: &Member<'_>) -> (&Words, u16) {
         self.open(member);
-        let (before, rounds) = (self.first.share(member.id()).count_round(), rounds_of_a_generation());
-        let words = if before < rounds { &self.first } else { self.later_words(member, before % rounds == 0) };
+        let (own, rounds) = (self.first.share(member.id()), rounds_of_a_generation());
+        let before = own.count_round();
         // 0 is the round of new words.
         let round = (before % rounds) as u16 + 1;
+        if before < rounds {
+            own.forsake_before(round);
+            return (&self.first, round);
+        }
+        let words = self.later_words(member, before % rounds == 0);
         words.share(member.id()).forsake_before(round);
         (words, round)
     }
