@@ -12,23 +12,22 @@ use std::{iter, ptr};
 use crate::crew::{Crew, Hand, Member};
 
 /// What the thread does in one hive. The lifetimes are erased: what is pointed to lives as long as the frame.
-#[derive(Clone, Copy)]
-enum Pointer {
-    Region(*const Member<'static>),
-    Tasks(*const Hand<'static>),
-    Ending,
-    Gone,
-}
-
 struct Frame {
-    role: Cell<Pointer>,
+    /// The hive whose tasks it runs; or what it does else, by an address that no hive has.
+    kind: Cell<*const Crew>,
+    /// Its hand, if it runs tasks; the member that it is, if it is in a region.
+    what: *const (),
     outer: *const Frame,
 }
+
+const REGION: *const Crew = ptr::null();
+const ENDING: *const Crew = ptr::without_provenance(1);
+const GONE: *const Crew = ptr::without_provenance(2);
 
 thread_local! {
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
     /// The last frame of a bee's thread. Without a destructor, so that it is there until the thread is gone.
-    static LAST: Frame = const { Frame { role: Cell::new(Pointer::Ending), outer: ptr::null() } };
+    static LAST: Frame = const { Frame { kind: Cell::new(ENDING), what: ptr::null(), outer: ptr::null() } };
 }
 
 /// The calling thread, a bee's, is about to end: what runs on it from here on are the destructors of thread-locals, while
@@ -40,17 +39,17 @@ pub(crate) fn end_of_bee() {
 /// Runs `part` as the part of `member`.
 #[inline(always)]
 pub(crate) fn within<R>(member: &Member<'_>, part: impl FnOnce() -> R) -> R {
-    inside_of(Pointer::Region(ptr::from_ref(member).cast()), part)
+    inside_of(REGION, ptr::from_ref(member).cast(), part)
 }
 
 /// Runs `work` as a member that runs tasks with `hand`.
 #[inline(always)]
 pub(crate) fn at_tasks<R>(hand: &Hand<'_>, work: impl FnOnce() -> R) -> R {
-    inside_of(Pointer::Tasks(ptr::from_ref(hand).cast()), work)
+    inside_of(hand.crew(), ptr::from_ref(hand).cast(), work)
 }
 
 #[inline(always)]
-fn inside_of<R>(role: Pointer, work: impl FnOnce() -> R) -> R {
+fn inside_of<R>(kind: *const Crew, what: *const (), work: impl FnOnce() -> R) -> R {
     struct Left(*const Frame);
     impl Drop for Left {
         #[inline(always)]
@@ -58,7 +57,7 @@ fn inside_of<R>(role: Pointer, work: impl FnOnce() -> R) -> R {
             INNERMOST.set(self.0);
         }
     }
-    let frame = Frame { role: Cell::new(role), outer: INNERMOST.get() };
+    let frame = Frame { kind: Cell::new(kind), what, outer: INNERMOST.get() };
     let _left = Left(frame.outer);
     INNERMOST.set(&raw const frame);
     work()
@@ -73,10 +72,9 @@ pub(crate) fn forget_others() {
         // SAFETY: as in `roles`.
         let frame = unsafe { &*next };
         next = frame.outer;
-        match frame.role.get() {
-            // SAFETY: as in `roles`.
-            Pointer::Region(member) => unsafe { &*member }.forget_others(),
-            Pointer::Tasks(_) | Pointer::Ending | Pointer::Gone => frame.role.set(Pointer::Gone),
+        match frame.role() {
+            Role::Region(member) => member.forget_others(),
+            Role::Tasks(_) | Role::Ending | Role::Gone => frame.kind.set(GONE),
         }
     }
 }
@@ -92,6 +90,19 @@ enum Role<'f> {
     Ending,
     /// It ran tasks in the parent of this forked process.
     Gone,
+}
+
+impl Frame {
+    fn role<'f>(&self) -> Role<'f> {
+        match self.kind.get() {
+            // SAFETY: `within` has made the frame, and the member outlives that call.
+            REGION => Role::Region(unsafe { &*self.what.cast() }),
+            ENDING => Role::Ending,
+            GONE => Role::Gone,
+            // SAFETY: `at_tasks` has made the frame, and the hand outlives that call.
+            _ => Role::Tasks(unsafe { &*self.what.cast() }),
+        }
+    }
 }
 
 impl<'f> Role<'f> {
@@ -141,14 +152,7 @@ unsafe fn roles<'f>() -> impl Iterator<Item = Role<'f>> {
         // SAFETY: `inside_of` takes a frame off the list before its stack goes, and frames are read by their own thread only.
         let frame = unsafe { &*next };
         next = frame.outer;
-        Some(match frame.role.get() {
-            // SAFETY: the member outlives the call of `within` that made the frame.
-            Pointer::Region(member) => Role::Region(unsafe { &*member }),
-            // SAFETY: the hand outlives the call of `at_tasks` that made the frame.
-            Pointer::Tasks(hand) => Role::Tasks(unsafe { &*hand }),
-            Pointer::Ending => Role::Ending,
-            Pointer::Gone => Role::Gone,
-        })
+        Some(frame.role())
     })
 }
 
@@ -208,9 +212,12 @@ pub(crate) fn with_outermost<R>(crew: &Crew, use_it: impl FnOnce(&Member<'_>) ->
 /// innermost. This is what each join asks.
 #[inline(always)]
 pub(crate) fn with_innermost_hand<R>(crew: &Crew, use_it: impl FnOnce(Option<&Hand<'_>>) -> R) -> R {
-    // SAFETY: the role goes to `use_it` only.
-    let hand = unsafe { roles() }.next().and_then(Role::hand);
-    use_it(hand.filter(|hand| ptr::eq(hand.crew(), crew)))
+    // Not by `roles`: this becomes part of the user's own code, and that would be a call there.
+    // SAFETY: as in `roles`.
+    let innermost = unsafe { INNERMOST.get().as_ref() };
+    let tasks = innermost.filter(|frame| ptr::eq(frame.kind.get(), crew));
+    // SAFETY: a frame with that crew has been made by `at_tasks`, and the hand goes to `use_it` only.
+    use_it(tasks.map(|frame| unsafe { &*frame.what.cast::<Hand<'_>>() }))
 }
 
 /// Calls `use_it` with the hand by which the calling thread runs the tasks of `crew`, if it does, however far out.
