@@ -43,7 +43,7 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
     Model::up_to(1, "task_charged", "the same, posted at once: who is woken first is to wake the other", || charged(JEC)),
-    Model::up_to(3, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
+    Model::up_to(2, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
         nested_start(JEC, SLEEPY, 2)
     }),
     Model::up_to(1, "task_nested_start_hot", "the same while the bee polls", || nested_start(JEC, HOT, 2)),
