@@ -138,12 +138,25 @@ impl WaitPolicy {
         Patience { polls: patience.polls.max(POLLS_PER_GLANCE - 1), ..patience }
     }
 
+    /// How often the waits of that time have been ended. Who begins to wait later asks first, by this, so that it does not miss an
+    /// end that is called for before it has begun.
+    #[inline(always)]
+    pub(crate) fn relaxations(&self) -> u32 {
+        // Relaxed: compared with itself only. Who calls for an end after it has heard of something that this thread
+        // has done after this look, by a Release and an Acquire, is not seen yet by this look.
+        self.relaxations.load(Ordering::Relaxed)
+    }
+
+    /// The patience of one wait, which is over if such waits have been ended since `relaxations` was asked.
+    #[inline(always)]
+    pub(crate) fn patience_since(&self, relaxations: u32) -> Patience<'_> {
+        Patience { relaxations, ..self.patience() }
+    }
+
     #[inline(always)]
     fn patience_of(&self, spin: Duration) -> Patience<'_> {
         let polls = if self.crowded() { HOT_POLLS } else { 0 };
-        // Relaxed: compared with itself only.
-        let relaxations = self.relaxations.load(Ordering::Relaxed);
-        Patience { policy: self, spin, polls, yields: 0, relaxations, deadline: None }
+        Patience { policy: self, spin, polls, yields: 0, relaxations: self.relaxations(), deadline: None }
     }
 
     /// Has whoever waits go on polling until the guard is dropped.

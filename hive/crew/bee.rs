@@ -58,10 +58,13 @@ impl<'h, 'c> Life<'h, 'c> {
     /// Lives until dismissed.
     pub(crate) fn live(mut self) {
         self.hand.rise();
-        let mut patience = self.crew.policy().patience();
+        let policy = self.crew.policy();
+        let (mut patience, mut relaxations) = (policy.patience(), policy.relaxations());
         loop {
             if let Some(word) = self.called() {
                 self.hand.work();
+                // Who hears that the part has ended, and relaxes the hive then, means this bee as well.
+                relaxations = policy.relaxations();
                 self.run_part(word);
                 self.hold.keep();
             } else if !self.slot.is_awake() {
@@ -72,17 +75,20 @@ impl<'h, 'c> Life<'h, 'c> {
                 && let Some(task) = self.look_around(patience.is_hot())
             {
                 self.hand.run(task);
-                patience = self.crew.policy().patience_after_task();
+                (patience, relaxations) = (policy.patience_after_task(), policy.relaxations());
                 continue;
             } else if patience.poll_again() {
                 continue;
             } else if let Some(task) = self.sleep() {
                 self.hand.run(task);
+                relaxations = policy.relaxations();
             } else if self.slot.is_awake() && !self.is_called() {
                 // Something has been posted meanwhile: once more, without waiting as long again.
                 continue;
+            } else {
+                relaxations = policy.relaxations();
             }
-            patience = self.crew.policy().patience();
+            patience = policy.patience_since(relaxations);
         }
     }
 

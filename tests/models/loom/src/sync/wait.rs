@@ -25,6 +25,15 @@ impl WaitPolicy {
         Patience { policy: *self, polls: 0 }
     }
 
+    /// Nobody relaxes anything here.
+    pub(crate) fn relaxations(&self) -> u32 {
+        0
+    }
+
+    pub(crate) fn patience_since(&self, _: u32) -> Patience {
+        self.patience()
+    }
+
     pub(crate) fn patience_after_task(&self) -> Patience {
         self.patience()
     }

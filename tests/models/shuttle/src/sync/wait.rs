@@ -18,6 +18,15 @@ impl WaitPolicy {
         Patience { polls: thread_rng().gen_range(0..=MOST_POLLS) }
     }
 
+    /// Nobody relaxes anything here.
+    pub(crate) fn relaxations(&self) -> u32 {
+        0
+    }
+
+    pub(crate) fn patience_since(&self, _: u32) -> Patience {
+        self.patience()
+    }
+
     pub(crate) fn patience_after_task(&self) -> Patience {
         self.patience()
     }
