@@ -7,38 +7,49 @@
 
 use std::fmt;
 
+use super::signal::MAX_TEAM;
 use super::slot::Slot;
 use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
 
 /// The muster's word.
 ///
 /// ```text
-///   63        48  47   46   45  44                           0
-///  ┌────────────┬────┬────┬────┬──────────────────────────────┐
-///  │    left    │ -  │ H  │ D  │          arrivals            │
-///  └────────────┴────┴────┴────┴──────────────────────────────┘
+///   63                           19   18   17  16             0
+///  ┌──────────────────────────────┬────┬────┬────────────────┐
+///  │           arrivals           │ H  │ D  │      left      │
+///  └──────────────────────────────┴────┴────┴────────────────┘
 /// ```
 ///
-/// - `left`: bees that have come to the end of their region, over the hive's life, modulo 2^16 (it wraps off the top; a
-///   team is smaller than that).
+/// - `arrivals`: members that have come to a barrier, counted on from region to region, modulo 2^45: see `Arrivals`.
 /// - `H`: the head has come to the end of its own part and sleeps; who makes `left` complete posts its semaphore.
 /// - `D`: members may doze at a barrier; who lets them go, or leaves, wakes them.
-/// - `arrivals`: members that have come to a barrier, counted on from the hive's birth or its last poisoned region.
+/// - `left`: bees that have come to the end of their region, counted on from region to region. It begins anew where a region ends with
+///   `Word::MANY_LEFT` or more, so that no region's bees bring it into the flags: a team has fewer members than that.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 impl Word {
-    const ARRIVAL: u64 = 1;
-    const DOZING: u64 = 1 << 45;
-    const HEAD_ASLEEP: u64 = 1 << 46;
-    const LEFT: u64 = 1 << 48;
+    const LEFT: u64 = 1;
+    const DOZING: u64 = 1 << 17;
+    const HEAD_ASLEEP: u64 = 1 << 18;
+    const ARRIVAL: u64 = 1 << 19;
 
-    fn arrivals(self) -> u64 {
-        self.0 & (Self::DOZING - 1)
+    const MANY_LEFT: u64 = 1 << 16;
+
+    /// What `left` is at the end of no region.
+    const NEVER_LEFT: u64 = Self::DOZING - 1;
+
+    /// What a muster's word is at first: both counts are about to begin anew, so that each program and each model sees it happen.
+    const FIRST: Self = Self(Arrivals::FIRST.0 | (Self::MANY_LEFT - 2));
+
+    #[inline(always)]
+    fn arrivals(self) -> Arrivals {
+        Arrivals(self.0 & !(Self::ARRIVAL - 1))
     }
 
-    fn left(self) -> u16 {
-        (self.0 >> 48) as u16
+    #[inline(always)]
+    fn left(self) -> u64 {
+        self.0 & (Self::DOZING - 1)
     }
 
     /// Whether any of these flags is up.
@@ -50,11 +61,47 @@ impl Word {
 impl fmt::Debug for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Word")
-            .field("left", &self.left())
+            .field("arrivals", &self.arrivals())
             .field("head_asleep", &self.has(Self::HEAD_ASLEEP))
             .field("dozing", &self.has(Self::DOZING))
-            .field("arrivals", &self.arrivals())
+            .field("left", &self.left())
             .finish()
+    }
+}
+
+/// A count of arrivals, modulo 2^45, where it stands in the word: it wraps off the top, and never reaches the flags however long a region is.
+///
+/// Of two such counts that are compared one is at most a team's size behind the other, so the sign of their difference tells which.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Arrivals(u64);
+
+impl Arrivals {
+    const FIRST: Self = Self(0u64.wrapping_sub(3 * Word::ARRIVAL));
+
+    #[inline(always)]
+    fn plus(self, more: u64) -> Self {
+        Self(self.0.wrapping_add(more.wrapping_mul(Word::ARRIVAL)))
+    }
+
+    /// How many more this is than `earlier`.
+    #[inline(always)]
+    fn since(self, earlier: Self) -> u64 {
+        self.0.wrapping_sub(earlier.0) / Word::ARRIVAL
+    }
+
+    fn but_one(self) -> Self {
+        Self(self.0.wrapping_sub(Word::ARRIVAL))
+    }
+
+    #[inline(always)]
+    fn has_reached(self, goal: Self) -> bool {
+        self.0.wrapping_sub(goal.0).cast_signed() >= 0
+    }
+}
+
+impl fmt::Debug for Arrivals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0 / Word::ARRIVAL)
     }
 }
 
@@ -65,7 +112,7 @@ pub(crate) struct Base(Word);
 impl Base {
     /// Of a muster that nobody has used.
     pub(crate) const fn first() -> Self {
-        Self(Word(0))
+        Self(Word::FIRST)
     }
 }
 
@@ -81,30 +128,29 @@ pub(crate) struct Account {
 
 impl Account {
     /// The arrivals at which the barriers passed so far were complete.
-    fn arrivals_passed(&self) -> u64 {
-        self.base.0.arrivals() + self.passed * u64::from(self.size)
+    fn arrivals_passed(&self) -> Arrivals {
+        self.base.0.arrivals().plus(self.passed.wrapping_mul(u64::from(self.size)))
     }
 
     /// The arrivals that complete the next barrier.
-    fn goal(&self) -> u64 {
-        self.arrivals_passed() + u64::from(self.size)
+    fn goal(&self) -> Arrivals {
+        self.arrivals_passed().plus(u64::from(self.size))
     }
 
     /// The word when all but the head have come to the region's end and nothing is amiss.
     #[inline(always)]
     fn clean_end(&self) -> Word {
         let bees = u64::from(self.size - 1);
-        // `left` wraps off the top.
-        Word(self.base.0.0.wrapping_add(bees * Word::LEFT).wrapping_add(self.passed * u64::from(self.size)))
+        Word(self.arrivals_passed().0 | (self.base.0.left() + bees * Word::LEFT))
     }
 
     /// What a member that waits for `arrivals` makes of the word; None: wait on. `poisoned`: whether the region is, asked after the word was read. It goes
     /// before the count: whom it has let go may come again, in a destructor or because it caught what ended the barrier, and is counted again.
     #[inline(always)]
-    fn at_barrier(&self, word: Word, arrivals: u64, poisoned: bool) -> Option<Result<(), Broken>> {
+    fn at_barrier(&self, word: Word, arrivals: Arrivals, poisoned: bool) -> Option<Result<(), Broken>> {
         if poisoned {
             Some(Err(Broken::Poisoned))
-        } else if word.arrivals() >= arrivals {
+        } else if word.arrivals().has_reached(arrivals) {
             Some(Ok(()))
         } else if word.left() != self.base.0.left() || word.has(Word::HEAD_ASLEEP) {
             // Somebody's body has returned, and the barrier is not complete: it will never be.
@@ -121,7 +167,7 @@ impl Account {
         if word.left() == clean.left() {
             // D may still be up: who has yet to take it down is late, and the next region can bear it.
             Some(if poisoned { End::Poisoned } else { End::Clean })
-        } else if word.arrivals() > clean.arrivals() && !poisoned {
+        } else if !clean.arrivals().has_reached(word.arrivals()) && !poisoned {
             Some(End::Deserter)
         } else {
             None
@@ -163,7 +209,7 @@ pub(crate) struct Muster {
 
 impl Muster {
     pub(crate) fn new() -> Self {
-        Self { word: AtomicU64::new(0) }
+        Self { word: AtomicU64::new(Word::FIRST.0) }
     }
 
     /// Comes to the next barrier and waits there for the whole group. `slots` are all members', `own` the caller's; `poisoned` says whether the region is.
@@ -180,7 +226,7 @@ impl Muster {
         if poisoned() {
             return Err(Broken::Poisoned);
         }
-        if before.arrivals() + 1 == account.goal() {
+        if before.arrivals().plus(1) == account.goal() {
             return Ok(());
         }
         self.wait_for(account.goal(), account, own, policy, poisoned)
@@ -195,7 +241,7 @@ impl Muster {
         policy: &WaitPolicy,
         poisoned: impl Fn() -> bool,
     ) -> Result<(), Broken> {
-        self.wait_for(account.goal() - 1, account, own, policy, poisoned)
+        self.wait_for(account.goal().but_one(), account, own, policy, poisoned)
     }
 
     /// Arrives at the next barrier. The last to do so lets the others go.
@@ -205,7 +251,7 @@ impl Muster {
         // happens before everything after the barrier, on every member.
         let before = Word(self.word.fetch_add(Word::ARRIVAL, Ordering::AcqRel));
         // The last but one lets the head go that gathers the others.
-        let missing = account.goal().wrapping_sub(before.arrivals() + 1);
+        let missing = account.goal().since(before.arrivals().plus(1));
         if missing <= u64::from(account.is_gathered) && before.has(Word::DOZING) {
             self.wake_dozers(slots);
         }
@@ -215,7 +261,7 @@ impl Muster {
     #[inline]
     fn wait_for(
         &self,
-        arrivals: u64,
+        arrivals: Arrivals,
         account: &Account,
         own: &Slot,
         policy: &WaitPolicy,
@@ -237,7 +283,7 @@ impl Muster {
 
     /// Sleeps until somebody changes the word in a way that may concern a member at a barrier, or poisons the region.
     #[cold]
-    fn doze(&self, arrivals: u64, account: &Account, own: &Slot, poisoned: impl Fn() -> bool) {
+    fn doze(&self, arrivals: Arrivals, account: &Account, own: &Slot, poisoned: impl Fn() -> bool) {
         // Relaxed: published by the Release below. A swap, because loom may have a plain store come before a swap by somebody who is late, which it cannot, as
         // that found the value of an earlier one.
         own.dozing.swap(true, Ordering::Relaxed);
@@ -300,7 +346,7 @@ impl Muster {
         head: &Slot,
         slots: impl Iterator<Item = &'s Slot>,
     ) {
-        if before.has(Word::HEAD_ASLEEP) && before.left().wrapping_add(1) == account.clean_end().left() {
+        if before.has(Word::HEAD_ASLEEP) && before.left() + Word::LEFT == account.clean_end().left() {
             head.bed.post();
         }
         if before.has(Word::DOZING) {
@@ -312,8 +358,8 @@ impl Muster {
     pub(crate) fn left(&self, account: &Account) -> u32 {
         // Acquire: pairs with the Release in `leave` and in `sleep_till_end`; what those did is seen afterwards.
         let word = Word(self.word.load(Ordering::Acquire));
-        let bees = word.left().wrapping_sub(account.base.0.left());
-        u32::from(bees) + u32::from(word.has(Word::HEAD_ASLEEP))
+        let bees = word.left().saturating_sub(account.base.0.left());
+        bees as u32 + u32::from(word.has(Word::HEAD_ASLEEP))
     }
 
     /// Whether all bees of the queen's team have left. For a region that nobody panics in.
@@ -366,66 +412,85 @@ impl Muster {
     #[inline(always)]
     pub(crate) fn conclude(&self, account: &Account, end: End) -> Base {
         let clean = account.clean_end();
-        // A poisoned region leaves an odd number of arrivals; and the count must not grow into the flags.
-        if end == End::Clean && clean.arrivals() < Word::DOZING / 2 { Base(clean) } else { self.restart(clean.left()) }
+        // A poisoned region leaves an odd number of arrivals; and `left` must not grow into the flags.
+        if end == End::Clean && clean.left() < Word::MANY_LEFT { Base(clean) } else { self.restart() }
     }
 
     #[cold]
-    fn restart(&self, left: u16) -> Base {
-        let word = Word(u64::from(left) * Word::LEFT);
+    fn restart(&self) -> Base {
+        let word = Word(Arrivals::FIRST.0);
         // A swap, because somebody who has left may still be about to take D down. Relaxed: no member is left; the next region's start word publishes it.
         self.word.swap(word.0, Ordering::Relaxed);
         Base(word)
     }
 
-    /// In a forked child: nobody comes to the end of the region any more, and one of those who have has not.
+    /// In a forked child: the region does not end any more, whoever has come to its end already.
     pub(crate) fn forget_others(&self) {
         // Relaxed, both: the child has one thread.
         let word = self.word.load(Ordering::Relaxed);
-        self.word.store(word.wrapping_sub(Word::LEFT), Ordering::Relaxed);
+        self.word.store(word | Word::NEVER_LEFT, Ordering::Relaxed);
     }
 }
 
+// No region's bees bring `left` from below `MANY_LEFT` into the flags, nor to what it never is.
+const _: () = assert!(Word::MANY_LEFT - 1 + (MAX_TEAM as u64 - 1) < Word::NEVER_LEFT);
+
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use std::thread;
+    use std::time::Duration;
 
-    fn word(left: u16, flags: u64, arrivals: u64) -> Word {
-        Word((u64::from(left) * Word::LEFT) | flags | arrivals)
+    use super::super::slot::State;
+    use super::*;
+    use crate::topology::CpuMask;
+
+    /// Counted from where a muster's counts begin.
+    fn word(left: u64, flags: u64, arrivals: u64) -> Word {
+        Word(Arrivals::FIRST.plus(arrivals).0 | flags | left)
     }
 
     fn account(size: u32, passed: u64) -> Account {
-        Account { size, is_gathered: false, base: Base(word(u16::MAX, 0, 10)), passed }
+        Account { size, is_gathered: false, base: Base(word(7, 0, 1)), passed }
+    }
+
+    fn arrivals(number: u64) -> Arrivals {
+        Arrivals::FIRST.plus(number)
     }
 
     #[test]
     fn a_barrier_is_complete_at_its_goal_and_stays_so() {
         let account = account(3, 1);
-        assert_eq!(account.goal(), 16);
-        assert_eq!(account.at_barrier(word(u16::MAX, 0, 15), 16, false), None);
-        assert_eq!(account.at_barrier(word(u16::MAX, 0, 16), 16, false), Some(Ok(())));
-        assert_eq!(account.at_barrier(word(0, 0, 17), 16, false), Some(Ok(())), "others are past it, even gone");
+        // The third arrival wraps the count.
+        assert_eq!(account.goal(), arrivals(7));
+        assert_eq!((arrivals(3), arrivals(7).since(arrivals(2))), (Arrivals(0), 5));
+        assert_eq!(account.at_barrier(word(7, 0, 2), arrivals(7), false), None);
+        assert_eq!(account.at_barrier(word(7, 0, 6), arrivals(7), false), None);
+        assert_eq!(account.at_barrier(word(7, 0, 7), arrivals(7), false), Some(Ok(())));
+        assert_eq!(account.at_barrier(word(8, 0, 8), arrivals(7), false), Some(Ok(())), "others are past it, even gone");
+        assert_eq!(account.at_barrier(word(7, 0, 2), arrivals(2), false), Some(Ok(())));
+        assert_eq!(account.at_barrier(word(7, 0, 3), arrivals(2), false), Some(Ok(())), "one more, with the wrap between them");
     }
 
     #[test]
     fn a_barrier_that_somebody_left_out_is_seen_by_those_who_wait() {
         let account = account(3, 0);
-        assert_eq!(account.at_barrier(word(0, 0, 12), 13, false), Some(Err(Broken::Deserted)), "a bee has left");
-        let head_gone = word(u16::MAX, Word::HEAD_ASLEEP, 12);
-        assert_eq!(account.at_barrier(head_gone, 13, false), Some(Err(Broken::Deserted)));
-        assert_eq!(account.at_barrier(word(0, 0, 12), 13, true), Some(Err(Broken::Poisoned)));
+        assert_eq!(account.at_barrier(word(8, 0, 3), arrivals(4), false), Some(Err(Broken::Deserted)), "a bee has left");
+        let head_gone = word(7, Word::HEAD_ASLEEP, 3);
+        assert_eq!(account.at_barrier(head_gone, arrivals(4), false), Some(Err(Broken::Deserted)));
+        assert_eq!(account.at_barrier(word(8, 0, 3), arrivals(4), true), Some(Err(Broken::Poisoned)));
     }
 
     #[test]
-    fn the_count_of_those_who_left_wraps() {
+    fn a_region_has_ended_when_all_bees_have_left() {
         let account = account(3, 0);
-        assert_eq!(account.clean_end(), word(1, 0, 10));
-        assert_eq!(account.at_end(word(0, 0, 10), false), None);
-        assert_eq!(account.at_end(word(1, 0, 10), false), Some(End::Clean));
-        assert_eq!(account.at_end(word(1, Word::DOZING, 10), false), Some(End::Clean), "taken down late");
-        assert_eq!(account.at_end(word(1, 0, 11), true), Some(End::Poisoned));
-        assert_eq!(account.at_end(word(0, 0, 11), false), Some(End::Deserter));
-        assert_eq!(account.at_end(word(0, 0, 11), true), None, "they are on their way out");
+        assert_eq!(account.clean_end(), word(9, 0, 1));
+        assert_eq!(account.at_end(word(8, 0, 1), false), None);
+        assert_eq!(account.at_end(word(9, 0, 1), false), Some(End::Clean));
+        assert_eq!(account.at_end(word(9, Word::DOZING, 1), false), Some(End::Clean), "taken down late");
+        assert_eq!(account.at_end(word(9, 0, 2), true), Some(End::Poisoned));
+        assert_eq!(account.at_end(word(8, 0, 2), false), Some(End::Deserter));
+        assert_eq!(account.at_end(word(8, 0, 3), false), Some(End::Deserter), "with the wrap between them");
+        assert_eq!(account.at_end(word(8, 0, 2), true), None, "they are on their way out");
     }
 
     #[test]
@@ -435,14 +500,45 @@ mod tests {
         let account = Account { size: 2, is_gathered: false, base: Base::first(), passed: 0 };
         muster.arrive(&account, std::iter::empty());
         let _ = muster.leave();
-        assert_eq!(muster.conclude(&account, End::Poisoned), Base(word(1, 0, 0)));
-        assert_eq!(muster.word.load(Ordering::Relaxed), word(1, 0, 0).0);
+        assert_eq!(muster.conclude(&account, End::Poisoned), Base(word(0, 0, 0)));
+        assert_eq!(muster.word.load(Ordering::Relaxed), word(0, 0, 0).0);
     }
 
     #[test]
-    fn the_count_of_arrivals_starts_anew_before_it_reaches_the_flags() {
+    fn the_count_of_those_who_left_starts_anew_before_it_reaches_the_flags() {
         let muster = Muster::new();
-        let account = Account { size: 2, is_gathered: false, base: Base(word(3, 0, Word::DOZING / 2)), passed: 1 };
-        assert_eq!(muster.conclude(&account, End::Clean), Base(word(4, 0, 0)));
+        let account = Account { size: MAX_TEAM, is_gathered: false, base: Base::first(), passed: 1 };
+        muster.word.store(account.clean_end().0, Ordering::Relaxed);
+        assert!(!account.clean_end().has(Word::DOZING | Word::HEAD_ASLEEP));
+        assert_eq!(account.at_end(account.clean_end(), false), Some(End::Clean));
+        assert_eq!(muster.conclude(&account, End::Clean), Base(word(0, 0, 0)));
+        assert_eq!(muster.word.load(Ordering::Relaxed), word(0, 0, 0).0);
+    }
+
+    /// After 2^45 arrivals, some days of barriers in one region, the count comes to where it began.
+    #[test]
+    fn however_many_arrivals_there_are_in_a_region_its_barriers_hold() {
+        for patience in [Duration::ZERO, Duration::from_millis(5)] {
+            meet_across_the_wrap(&WaitPolicy::new(patience, None, usize::MAX, CpuMask::new()));
+        }
+    }
+
+    fn meet_across_the_wrap(policy: &WaitPolicy) {
+        const SIZE: u32 = 3;
+        let slots = [0, 1, 2].map(|id| Slot::new(id, State::Awake));
+        // The count has wrapped twice, and is fifteen arrivals before it does so again.
+        let passed = (3 << 45) / u64::from(SIZE) - 4;
+        let before = Account { size: SIZE, is_gathered: false, base: Base::first(), passed };
+        let muster = Muster { word: AtomicU64::new(before.arrivals_passed().0 | before.base.0.left()) };
+        let come = std::sync::atomic::AtomicU64::new(0);
+        let meet_often = |own| {
+            for round in 1..=100 {
+                // Relaxed: the barrier orders it.
+                come.fetch_add(1, Ordering::Relaxed);
+                muster.meet(&Account { passed: passed + round - 1, ..before }, own, slots.iter(), policy, || false).unwrap();
+                assert!(come.load(Ordering::Relaxed) >= round * u64::from(SIZE), "barrier {round}");
+            }
+        };
+        thread::scope(|scope| slots.iter().for_each(|own| drop(scope.spawn(|| meet_often(own)))));
     }
 }
