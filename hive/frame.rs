@@ -1,5 +1,6 @@
 //! What the calling thread is inside of: a list of frames on its stack, innermost first. Each frame says that the thread
-//! is in a region as one of its members, or that it runs the tasks of a hive as one of its members.
+//! is in a region as one of its members, or that it runs the tasks of a hive as one of its members; or that it was a bee and is about to end,
+//! or, in a forked child, that what it did is gone.
 //!
 //! A thread can be inside of several hives at once, for instance as a bee of one and, further in, in the queen's place of
 //! another. Whoever asks about one hive therefore has to look at the whole list and not at its first frame only.
@@ -26,6 +27,8 @@ const GONE: *const Crew = ptr::without_provenance(2);
 
 thread_local! {
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
+    /// The kind of the innermost frame and what it points to, once more: each join asks for them, and is spared the way by the frame.
+    static WHAT_INNERMOST: Cell<(*const Crew, *const ())> = const { Cell::new((REGION, ptr::null())) };
     /// The last frame of a bee's thread. Without a destructor, so that it is there until the thread is gone.
     static LAST: Frame = const { Frame { kind: Cell::new(ENDING), what: ptr::null(), outer: ptr::null() } };
 }
@@ -33,7 +36,15 @@ thread_local! {
 /// The calling thread, a bee's, is about to end: what runs on it from here on are the destructors of thread-locals, while
 /// whoever drops the hive may be waiting for the thread.
 pub(crate) fn end_of_bee() {
-    INNERMOST.set(LAST.with(ptr::from_ref));
+    LAST.with(|last| set_innermost(last));
+}
+
+#[inline(always)]
+fn set_innermost(frame: *const Frame) {
+    INNERMOST.set(frame);
+    // SAFETY: whoever puts a frame on the list takes it off before the frame goes.
+    let what = unsafe { frame.as_ref() }.map_or((REGION, ptr::null()), |frame| (frame.kind.get(), frame.what));
+    WHAT_INNERMOST.set(what);
 }
 
 /// Runs `part` as the part of `member`.
@@ -54,12 +65,12 @@ fn inside_of<R>(kind: *const Crew, what: *const (), work: impl FnOnce() -> R) ->
     impl Drop for Left {
         #[inline(always)]
         fn drop(&mut self) {
-            INNERMOST.set(self.0);
+            set_innermost(self.0);
         }
     }
     let frame = Frame { kind: Cell::new(kind), what, outer: INNERMOST.get() };
     let _left = Left(frame.outer);
-    INNERMOST.set(&raw const frame);
+    set_innermost(&raw const frame);
     work()
 }
 
@@ -77,6 +88,7 @@ pub(crate) fn forget_others() {
             Role::Tasks(_) | Role::Ending | Role::Gone => frame.kind.set(GONE),
         }
     }
+    set_innermost(INNERMOST.get());
 }
 
 /// What the calling thread does in a hive that it is inside of.
@@ -201,7 +213,7 @@ pub(crate) fn innermost<R>(use_it: impl FnOnce(&Crew, u32) -> R) -> Option<R> {
     unsafe { roles() }.find_map(Role::whereabouts).map(|(crew, id)| use_it(crew, id))
 }
 
-/// Calls `use_it` with the member that the calling thread is in the outermost region of `crew` that it is inside of.
+/// Calls `use_it` with the member that the calling thread is in `crew`: of nested regions in the outermost, because the inner ones are teams of one.
 pub(crate) fn with_outermost<R>(crew: &Crew, use_it: impl FnOnce(&Member<'_>) -> R) -> Option<R> {
     // SAFETY: the member goes to `use_it` only.
     let members = unsafe { roles() }.filter_map(Role::member);
@@ -213,11 +225,9 @@ pub(crate) fn with_outermost<R>(crew: &Crew, use_it: impl FnOnce(&Member<'_>) ->
 #[inline(always)]
 pub(crate) fn with_innermost_hand<R>(crew: &Crew, use_it: impl FnOnce(Option<&Hand<'_>>) -> R) -> R {
     // Not by `roles`: this becomes part of the user's own code, and that would be a call there.
-    // SAFETY: as in `roles`.
-    let innermost = unsafe { INNERMOST.get().as_ref() };
-    let tasks = innermost.filter(|frame| ptr::eq(frame.kind.get(), crew));
-    // SAFETY: a frame with that crew has been made by `at_tasks`, and the hand goes to `use_it` only.
-    use_it(tasks.map(|frame| unsafe { &*frame.what.cast::<Hand<'_>>() }))
+    let (kind, what) = WHAT_INNERMOST.get();
+    // SAFETY: the innermost frame is there still. One with that crew has been made by `at_tasks`, and the hand goes to `use_it` only.
+    use_it(ptr::eq(kind, crew).then(|| unsafe { &*what.cast::<Hand<'_>>() }))
 }
 
 /// Calls `use_it` with the hand by which the calling thread runs the tasks of `crew`, if it does, however far out.

@@ -23,12 +23,19 @@ use crate::tasks::Scope;
 /// ```
 /// println!("{}", hive::global().report());
 /// ```
+#[inline]
 pub fn global() -> &'static Hive {
-    static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
-    GLOBAL.get().unwrap_or_else(|| {
-        let _building = building().lock().unwrap_or_else(PoisonError::into_inner);
-        GLOBAL.get_or_make(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
-    })
+    GLOBAL.get().unwrap_or_else(make)
+}
+
+static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
+
+/// On its own, so that the way past it is short: each call of the functions below goes there.
+#[cold]
+#[inline(never)]
+fn make() -> &'static Hive {
+    let _building = building().lock().unwrap_or_else(PoisonError::into_inner);
+    GLOBAL.get_or_make(|| Hive::builder().build().unwrap_or_else(|error| alone(&error.to_string())))
 }
 
 /// Held while the global hive is built. A forked child has one of its own: building takes long, so whoever forks does not wait for it, and the child may find its parent's held by nobody.

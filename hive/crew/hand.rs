@@ -20,6 +20,7 @@ const LOOKS_AT_HOME: u32 = 64;
 pub(crate) struct Hand<'c> {
     crew: &'c Crew,
     id: u32,
+    slot: &'c Slot,
     /// None only while this is dropped.
     own: Option<Worker<Task>>,
     /// Where it says that there are tasks in that.
@@ -31,8 +32,8 @@ pub(crate) struct Hand<'c> {
     is_counted: Cell<bool>,
     /// Whether it was woken and has had nothing to do since.
     is_woken: Cell<bool>,
-    /// Whether it has left the bed that a bee is hired in. Before that, whoever has called it has posted the bed in
-    /// vain.
+    /// Whether it has left the bed that a bee is hired in. Until then there may be a post in its bed, which it takes before it goes to
+    /// bed again.
     has_risen: Cell<bool>,
     /// Tasks, and joins whose second half it keeps, that it is in the middle of.
     depth: Cell<u32>,
@@ -46,10 +47,12 @@ impl<'c> Hand<'c> {
     /// Member `id` of the crew, which is nowhere else.
     pub(crate) fn new(crew: &'c Crew, id: u32) -> Self {
         crew.hired.has_come(id);
+        let slot = crew.slot(id);
         Self {
             crew,
             id,
-            own: Some(crew.slot(id).desk.sit_down()),
+            slot,
+            own: Some(slot.desk.sit_down()),
             mark: crew.work.of(id),
             kept: Kept::new(),
             looks: Cell::new(0),
@@ -115,7 +118,7 @@ impl<'c> Hand<'c> {
     }
 
     pub(super) fn slot(&self) -> &'c Slot {
-        self.crew.slot(self.id)
+        self.slot
     }
 
     /// Queues a task that any member may run.
@@ -158,7 +161,7 @@ impl<'c> Hand<'c> {
         self.crew.sleep.is_anybody_inactive() && self.share_with(self.crew.sleep.inactive())
     }
 
-    /// The same, and at least one: bees that have only just ended something do not count among those who have nothing to do, and look around.
+    /// The same, but for one member at least: bees that have only just ended something are not counted among those who have nothing to do yet.
     pub(crate) fn share_at_once(&self) -> bool {
         self.share_with(self.crew.sleep.inactive().max(1))
     }
@@ -230,11 +233,11 @@ impl<'c> Hand<'c> {
     }
 
     fn take_mail(&self) -> Option<Task> {
-        self.slot().desk.take_mail()
+        self.slot.desk.take_mail()
     }
 
     fn take_own_oldest(&self) -> Option<Task> {
-        self.slot().desk.steal()
+        self.slot.desk.steal()
     }
 
     fn take_from_outside(&self) -> Option<Task> {
@@ -274,7 +277,7 @@ impl<'c> Hand<'c> {
             return None;
         }
         let task = self.take_some(|own| victim.desk.steal_some(own))?;
-        self.slot().tally.add(match distance {
+        self.slot.tally.add(match distance {
             Distance::Core => Count::StealsInCore,
             Distance::Cluster => Count::StealsInCluster,
             Distance::Node => Count::StealsInNode,
@@ -297,7 +300,7 @@ impl<'c> Hand<'c> {
 
     /// A task for a bee that is in none, if there is something that looks like one.
     pub(super) fn next_task(&self, seen: u64) -> Option<Task> {
-        let is_at_home = || !self.own().is_empty() || self.crew.has_mail(self.slot());
+        let is_at_home = || !self.own().is_empty() || self.crew.has_mail(self.slot);
         let is_there_one = self.crew.may_have_work_for(self.id) || is_at_home();
         let found = if is_there_one && self.look_for_tasks(seen) { self.find() } else { None };
         found.or_else(|| self.stop_looking())
@@ -307,24 +310,24 @@ impl<'c> Hand<'c> {
     /// to come to a region first. See `nested.rs`.
     pub(super) fn look_for_tasks(&self, seen: u64) -> bool {
         if !self.is_looking.get() {
-            self.is_looking.set(self.crew.begins_to_look(self.slot(), seen));
+            self.is_looking.set(self.crew.begins_to_look(self.slot, seen));
         }
         self.is_looking.get()
     }
 
     /// Runs what a bee does before its first region, as if it were a task: who must not wait for a task does not wait for this.
     pub(crate) fn while_busy(&self, work: impl FnOnce()) {
-        self.slot().phase.set(Phase::InTask);
+        self.slot.phase.set(Phase::InTask);
         self.enter();
         work();
         self.leave();
-        self.slot().phase.set(Phase::Idle);
+        self.slot.phase.set(Phase::Idle);
     }
 
     /// A bee that is in no task has found none. For others this does nothing.
     pub(super) fn stop_looking<T>(&self) -> Option<T> {
         if self.depth.get() == 0 && self.is_looking.replace(false) {
-            self.slot().phase.set(Phase::Idle);
+            self.slot.phase.set(Phase::Idle);
         }
         None
     }
@@ -336,19 +339,19 @@ impl<'c> Hand<'c> {
 
     pub(super) fn run(&self, task: Task) {
         self.work();
-        self.slot().tally.add(Count::Tasks);
-        self.slot().phase.set(Phase::InTask);
+        self.slot.tally.add(Count::Tasks);
+        self.slot.phase.set(Phase::InTask);
         self.enter();
         self.crew.note_task(self.id, || task.run());
         self.leave();
         // A child that was forked in it goes no further.
         self.crew.policy().assert_at_home();
         if self.depth.get() == 0 {
-            self.slot().phase.set(Phase::Looking);
+            self.slot.phase.set(Phase::Looking);
         }
     }
 
-    /// Notes that the member has something to do.
+    /// Counts the member off those who search, if it is counted: it has found work, goes to bed, or goes away.
     #[inline(always)]
     pub(super) fn work(&self) {
         if self.is_counted.get() {
@@ -361,7 +364,7 @@ impl<'c> Hand<'c> {
         let _under_way = self.crew.posting();
         self.is_counted.set(false);
         self.is_woken.set(false);
-        self.slot().tally.set_searching(false);
+        self.slot.tally.set_searching(false);
         self.crew.log(self.id, || Event::Found);
         // Step: find
         if self.crew.sleep.find(self.id) {
@@ -374,7 +377,7 @@ impl<'c> Hand<'c> {
     #[inline(always)]
     pub(super) fn search(&self) {
         if self.crew.sleep.has_tasks() && !self.is_counted.replace(true) {
-            self.slot().tally.set_searching(true);
+            self.slot.tally.set_searching(true);
             self.crew.log(self.id, || Event::Search);
             // Step: search
             self.crew.sleep.search(self.id);
@@ -383,25 +386,25 @@ impl<'c> Hand<'c> {
 
     /// Notes that the member goes to bed.
     pub(super) fn lie_down(&self) {
-        let tally = &self.slot().tally;
+        let tally = &self.slot.tally;
         tally.add(Count::Sleeps);
         tally.set_searching(false);
         if self.is_woken.get() {
             tally.add(Count::WakesForNothing);
         }
-        self.slot().log.write(Event::Sleep);
+        self.slot.log.write(Event::Sleep);
     }
 
     /// Notes that it has got up, out of ASLEEP or out of PARKED, because somebody has woken it or by itself.
     pub(super) fn get_up(&self, was_asleep: bool, is_woken: bool) {
         if is_woken {
-            self.slot().tally.add(Count::Wakes);
+            self.slot.tally.add(Count::Wakes);
         }
         self.is_woken.set(is_woken && was_asleep);
-        let log = &self.slot().log;
+        let log = &self.slot.log;
         if was_asleep {
             log.write(Event::Up { is_woken });
-            self.slot().tally.set_searching(self.is_counted.get());
+            self.slot.tally.set_searching(self.is_counted.get());
         } else {
             // It was parked where it lay, by whoever has marked when.
             log.write_as_marked(Event::Up { is_woken: false });
@@ -420,8 +423,8 @@ impl<'c> Hand<'c> {
         self.work_until_found(latch, |_| false);
     }
 
-    /// The same for the latch of a task that was kept and has been shared. If nobody has taken that, it is found in the member's own queue, and is its own again: says
-    /// whether it is.
+    /// The same for the latch of a task that was kept and has been shared. If nobody has begun that, the member may find it among the tasks that
+    /// it looks for. Then it is its own again: says whether it is.
     pub(crate) fn take_back_or_work(&self, shared: &Task, latch: &Latch) -> bool {
         self.work_until_found(latch, |task| task.is(shared))
     }
@@ -443,7 +446,7 @@ impl<'c> Hand<'c> {
     #[cold]
     fn wait(&self, latch: &Latch) -> Option<Task> {
         let mut patience = self.crew.policy().patience();
-        if self.slot().state() != State::Surplus {
+        if self.slot.state() != State::Surplus {
             // At once: others share their joins with those who are known to have nothing to do.
             self.search();
         }
@@ -475,7 +478,7 @@ impl<'c> Hand<'c> {
             self.rise();
             return None;
         }
-        match self.slot().state() {
+        match self.slot.state() {
             // A surplus bee gives up its core here as elsewhere, and is called for what it waits for and for what only it may run.
             // Step: surplus
             State::Surplus => self.last_task().or_else(|| {
@@ -491,7 +494,7 @@ impl<'c> Hand<'c> {
             _ => {
                 // Step: sleep
                 let found = self.go_to_sleep(is_called);
-                self.slot().wake_up();
+                self.slot.wake_up();
                 found
             }
         }
@@ -512,7 +515,7 @@ impl Drop for Hand<'_> {
     fn drop(&mut self) {
         self.work();
         if let Some(own) = self.own.take() {
-            self.crew.slot(self.id).desk.get_up(own);
+            self.slot.desk.get_up(own);
         }
     }
 }
