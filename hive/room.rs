@@ -50,7 +50,7 @@ impl fmt::Display for Shortage {
         write!(f, "that takes {needed} more {threads}, and there is room for {}: the limit on {name} is {most}, ", limit.room())?;
         write!(f, "{used} are in use, a thread takes {each}")?;
         if *left_over > 0 {
-            write!(f, ", and {left_over} are left over for the rest of the program")?;
+            write!(f, ", and {left_over} are kept for the rest of the program")?;
         }
         write!(f, "; ask for fewer members, or {remedy}")
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 use crate::process::ProcessLock;
 
-/// Says a warning that may come again with each hive of the process, and then is not said again.
+/// Says a warning once in a process, although each of its hives may give it.
 pub(crate) fn once(warning: &str) {
     static SAID: ProcessLock<BTreeSet<String>> = ProcessLock::new(BTreeSet::new());
     if SAID.with(|said| said.insert(warning.to_owned())) {

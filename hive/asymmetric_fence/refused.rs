@@ -4,7 +4,7 @@
 //! The light side executes nothing that could help, so the caller sees to it that the other thread's processor gets
 //! through a full fence: it runs on each CPU that the other thread may be on. Where the other thread is running, it
 //! has to make room, and the kernel changes threads with a full fence. This takes milliseconds, and happens once for
-//! each hive at most: when the first call has been refused, no more is done that needs a heavy fence.
+//! each hive at most: when the first call has been refused, nothing is reserved any more, and each reservation that there is ends once in this way.
 
 use std::io;
 use std::iter;
@@ -112,7 +112,7 @@ fn run_on(cpu: usize) -> bool {
 
 /// Waits until the stores that any thread has executed so far are visible. By an x86 processor's own rules they are
 /// when it takes an interrupt, and the kernel's clock interrupts each one that runs a thread every ten milliseconds
-/// or more often; in fact they are after microseconds.
+/// or more often (but for those that `nohz_full` names); in fact they are after microseconds.
 #[cfg(target_arch = "x86_64")]
 fn wait_for_stores() {
     use std::thread::yield_now;

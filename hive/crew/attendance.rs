@@ -69,7 +69,7 @@ impl Attendance {
         Reading(self.0.word.load(Ordering::Acquire))
     }
 
-    /// Whether all of a team of `team` are polling, as far as is known here. After a SeqCst fence.
+    /// Whether none of a team of `team` is asleep or parked, as far as is known here. After a SeqCst fence.
     #[inline(always)]
     pub(crate) fn all_up(&self, team: u32) -> bool {
         let now = self.read();
@@ -94,21 +94,21 @@ impl Attendance {
             // who reads a later one has it too.
             self.0.word.fetch_add(u64::from(bees - now) * Reading::BEE, Ordering::Release);
         } else {
-            // Relaxed: the fences of `Crew::start` and `Hand::park` say what the queen reads of it.
+            // Relaxed: the fences of `Crew::call_if_late` and `Hand::park` say what the queen reads of it.
             self.0.word.fetch_sub(u64::from(now - bees) * Reading::BEE, Ordering::Relaxed);
         }
     }
 
     /// Counts a member that is about to become ASLEEP.
     pub(crate) fn falls_asleep(&self, member: u32) {
-        // Relaxed, both: the fences of `Crew::start` and `Hand::go_to_sleep` say what the queen reads of it.
+        // Relaxed, both: the fences of `Crew::call_if_late` and `Hand::go_to_sleep` say what the queen reads of it.
         let others = self.0.asleep.fetch_or(bit(member), Ordering::Relaxed);
         debug_assert!(others & bit(member) == 0, "member {member} falls asleep twice");
         let before = Reading(self.0.word.fetch_add(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() < u32::from(u16::MAX), "one more asleep than there can be: {before:?}");
     }
 
-    /// Counts off a member that has left ASLEEP. Whoever won that change calls this.
+    /// Counts off a member that has left ASLEEP, or has failed to get there.
     pub(crate) fn is_up(&self, member: u32) {
         // Release: pairs with the Acquire in `all_up_beside_sleepers`. All changes of this word are read-modify-writes,
         // so who reads a later one has it too.

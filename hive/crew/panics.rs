@@ -49,7 +49,7 @@ impl Panics {
         Self { kept: Mutex::new(Kept::default()), begun_amid_unwinding: AtomicU64::new(u64::MAX) }
     }
 
-    /// Begins `region`, on the queen's thread.
+    /// As `region` begins, on the queen's thread: notes whether that was unwinding already.
     #[inline(always)]
     pub(super) fn begin(&self, region: u64) {
         if is_unwinding() {

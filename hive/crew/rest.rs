@@ -1,8 +1,8 @@
 //! How a member goes to bed when it has nothing to do, and how others are told of new work. The protocol's own words are in `sleep/`.
 //!
 //! Who posts: puts the task where others find it, *fence*, reads the counts, wakes. Who goes to sleep: announces it, searches once more, counts itself asleep unless
-//! something has been posted since, changes its state, *fence*, looks at everything once more. One of the two fences comes first, so that the other's writer is
-//! seen. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
+//! something has been posted since, changes its state, *fence*, looks at everything once more. Whoever executes its fence second sees
+//! what the other wrote before its own. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
 
 use std::array;
 
@@ -45,8 +45,8 @@ impl Hand<'_> {
             crew.count_up(slot);
             return None;
         }
-        // A region published before the queen's fence is seen below; one published after it has a queen who sees this sleeper.
-        // Pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
+        // If the fence of a region's queen comes first, her region is seen below; if this one does, she sees this sleeper.
+        // Pairs with the fences in `Crew::call_if_late`, `tell_of`, `post_to` and `set_latch`.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: confirm
@@ -59,7 +59,7 @@ impl Hand<'_> {
                 return None;
             }
             // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and who called it may have looked
-            // before there was a sleeper to see: the bee calls itself, and takes the post below. Others see to what anybody may do.
+            // before there was a sleeper to see: the bee calls itself, and takes the post below. What anybody may do is handed on to others.
             if is_called() || crew.has_mail(slot) {
                 // Step: call itself
                 crew.call(self.id());
@@ -85,7 +85,7 @@ impl Hand<'_> {
         if !slot.change(State::Surplus, State::Parked) {
             return;
         }
-        // As in `go_to_sleep`: pairs with the fences in `Crew::start`, `tell_of`, `post_to` and `set_latch`.
+        // As in `go_to_sleep`: pairs with the fences in `Crew::call_if_late`, `tell_of`, `post_to` and `set_latch`.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: last look
@@ -125,7 +125,7 @@ impl Hand<'_> {
         self.lie_down();
         let is_woken = crew.policy().off_core(|| self.is_taken_out_of_bed(is_called));
         self.get_up(!is_woken || slot.was_asleep(), is_woken);
-        // Before anything else, because a region's queen relies on it.
+        // Before any work of its own: a region's queen relies on this member to call those in its charge.
         crew.call_charged(slot);
         crew.wake_charged(slot);
     }
@@ -158,7 +158,7 @@ impl Hand<'_> {
 }
 
 impl Crew {
-    /// Counts up a member that has left ASLEEP. Whoever won that change calls this.
+    /// Takes a member off the count of sleepers: it has left ASLEEP, which the caller has seen to, or has failed to get there.
     pub(super) fn count_up(&self, slot: &Slot) {
         // Step: attendance
         self.attendance.is_up(slot.id);
@@ -167,7 +167,7 @@ impl Crew {
     }
 
     /// Queues a task where all find it, and tells others of it as `from`, who may be a thread from outside in the
-    /// queen's name. `into`: whose deque that is.
+    /// queen's name. `into`: the mark of the deque that it is put into, if it is one.
     pub(super) fn post(&self, from: u32, into: Option<Mark<'_>>, queue: impl FnOnce()) {
         let _under_way = self.posting();
         queue();
@@ -242,8 +242,8 @@ impl Crew {
         let asleep = self.nearest(from).filter(|slot| slot.state() == State::Asleep);
         // Step: take out of bed
         let mut taken = asleep.filter(|slot| self.take_out_of_bed(slot, State::Asleep, State::Notified));
-        // All of them before the first is up: while those are counted who are on their way, and are to wake others,
-        // nobody wakes these in their stead.
+        // All of them are taken out of bed, and so counted among those who search, before the first is posted. While one is on its
+        // way, nobody takes itself for the last who searches, and wakes those whom these are to wake.
         let taken: [_; WAKES_BY_ONE as usize] = array::from_fn(|number| if number < here as usize { taken.next() } else { None });
         let mut elsewhere = wanted - here;
         for (number, slot) in taken.into_iter().flatten().enumerate() {
@@ -279,12 +279,12 @@ impl Crew {
         }
     }
 
-    /// Looks after the tasks that bee `from` leaves behind which has just parked, or was parked.
+    /// Tells others of the tasks that are queued, because member `from` will not see to them: it parks, or has found enough to do.
     pub(super) fn hand_on(&self, from: u32) {
         if self.is_work_queued() {
             let _under_way = self.posting();
-            // All that is there, where those who are woken share the work of waking: whoever comes to it one by one
-            // takes as many wakes, one after the other, as there are tasks.
+            // All that is there, where those who are woken share the work of waking. Told of one task at a time, the last of
+            // them would be up only after as many wakes as there are tasks.
             let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
             // Step: tell
             self.tell_of(jobs, from, None);
@@ -328,8 +328,8 @@ impl Crew {
         count.min(most as usize) as u32
     }
 
-    /// Whether there is work for the owner of a slot, which is asleep, that nobody was woken for, although nobody who would have to do that is about to. Known
-    /// in a hive that polls only; of regions it is not known.
+    /// Whether the owner of a slot, which is asleep, has work that nobody was woken for, and that nobody is about to see to. Known only in a
+    /// hive that polls, and only of tasks.
     fn is_forgotten(&self, slot: &Slot) -> bool {
         let Some(posts) = &self.posts else { return false };
         let looks = |slot: &Slot| slot.tally.is_searching() || matches!(slot.state(), State::Notified | State::Surplus);

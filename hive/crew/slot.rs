@@ -76,7 +76,7 @@ impl State {
     }
 }
 
-/// One member's place in the crew. Slot 0, the queen's, uses only the bed.
+/// One member's place in the crew. Slot 0 is the queen's.
 #[repr(align(128))]
 pub(crate) struct Slot {
     pub(super) id: u32,

@@ -11,8 +11,8 @@ pub(super) struct Slots(Box<[Place]>);
 
 struct Place {
     slot: OnceLock<Box<Slot>>,
-    /// Written when the slot is made, and read by whoever takes it for made: so the models see it if the making does not
-    /// come before the taking, which the lock hides from them.
+    /// Written as the slot is made, and read as it is used: so the models see a use that nothing but the lock's own order comes after the
+    /// making, an order that users do not rely on.
     made: UnsafeCell<()>,
 }
 

@@ -1,5 +1,5 @@
-//! Members that wait for one another by a word of the caller's, each for a turn that another would have to pass on: whether none
-//! of them will ever go on, because all the others have left or stand there as well.
+//! Members that wait for one another by a word of the caller's, each for a turn that another would have to pass on: this finds out whether
+//! none of them will ever go on, because all the others have left the region or wait as well.
 //!
 //! Only who has waited for long asks. It says that it *stands*; who stands does nothing for the others until it says that it goes.
 //! When all who have not left the region stand, each makes sure once more that its own turn has not come, and *confirms* that.
@@ -119,7 +119,7 @@ impl Standing<'_> {
     pub(crate) fn is_for_ever(&self, may_go: impl FnOnce() -> bool) -> bool {
         let member = self.member;
         let word_of_all = &member.crew().standstill.word;
-        // Acquire: pairs with the Release in `change`, and the look at who has left with the Release there. All that was done by
+        // Acquire: pairs with the Release in `change`, and the look at who has left with the Release in `Muster::leave`. All that was done by
         // those who stand or have left is seen below.
         let word = Word(word_of_all.load(Ordering::Acquire));
         if self.confirmed.get() == Some(word.changes()) {

@@ -257,7 +257,7 @@ impl<T> Turn<T> {
                 return guard;
             }
             if mem::take(&mut queue.is_called) {
-                // The turn is free, but for somebody who was quicker, or who only looks.
+                // The turn was free just now. Somebody was quicker, or has swapped the word only to look: so the next look comes soon.
                 looks = 0;
             }
             queue = wait_a_while(bed, queue, looks);
@@ -280,7 +280,7 @@ impl<T> Turn<T> {
     #[cold]
     fn hand_over(&self) {
         let mut queue = self.lock_queue();
-        // Who sets the flag is served by a holder before it is taken down, and the holder is here.
+        // Only a holder takes the flag down, when it serves the last in the queue. This is the holder, so somebody waits.
         assert!(!queue.waiting.is_empty(), "the flag is up, and all {} have been served", queue.served);
         let first = self.serve_first(&mut queue);
         // It finds the lock free when it wakes.

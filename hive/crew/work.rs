@@ -75,7 +75,7 @@ impl Mark<'_> {
     #[cold]
     pub(super) fn is_bare(self, look: impl FnOnce() -> bool) -> bool {
         if !self.is_set() {
-            // Somebody else has done it, or is about to look again.
+            // There is no bit to take away. Whoever pushes, or has taken it away, sets it if need be.
             return true;
         }
         // Relaxed: the fence orders it.

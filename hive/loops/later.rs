@@ -9,7 +9,7 @@ use crate::sync::{AtomicBool, AtomicU32, OnceLock, Ordering};
 /// The number of no set.
 const NONE: u32 = u32::MAX;
 
-/// As many rows as sets can have numbers.
+/// Enough rows for all numbers that a set can have.
 const ROWS: usize = u32::BITS as usize;
 
 /// The words of one generation, and how its members find those of the next.

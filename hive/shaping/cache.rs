@@ -110,19 +110,19 @@ fn make(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Whether nobody but the user, or the superuser, can take files out of a directory and put others in their place.
+/// Whether a directory itself, whatever those above it are like, lets nobody but the user and the superuser put other files in the place of those in it.
 fn trust_directory(directory: &Path) -> Result<(), Refusal> {
     let about = fs::metadata(directory)?;
     if !about.is_dir() {
         return Err(Refusal::Not(format!("{} is no directory", directory.display())));
     }
     owner_problem(&about).or_else(|| open_problem(&about)).map_or(Ok(()), |problem| {
-        Err(Refusal::Not(format!("the directory {}; name one of your own with HIVE_CACHE, or HIVE_CACHE=off", problem)))
+        Err(Refusal::Not(format!("the directory {}; name one of your own with HIVE_CACHE, or set HIVE_CACHE=off", problem)))
     })
 }
 
-/// The text of a regular file of the user's own, or the superuser's, that is not larger than hive's are. Follows no
-/// symbolic link, and does not wait for who might write to a pipe.
+/// The text of a regular file of the user's own, or the superuser's, that is not larger than hive's are. The
+/// file itself must not be a symbolic link (seen on Unix only), and nobody is waited for who might write to a named pipe.
 fn read_small(path: &Path) -> Result<String, Refusal> {
     let mut options = OpenOptions::new();
     options.read(true);
