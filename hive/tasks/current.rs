@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use super::place;
+use super::{on_the_spot, place};
 use crate::crew::{Crew, Hand};
 use crate::frame;
 
@@ -26,7 +26,8 @@ pub fn current() -> Option<(usize, usize)> {
 
 /// Runs one task, if the calling thread is a member of a hive that runs tasks and there is one; else gives up the core for a moment. For a task that waits for something by polling.
 ///
-/// A thread that is inside of several hives runs a task of any of them, those of the innermost first. The queen of a region does so, too.
+/// A thread that is inside of several hives runs a task of any of them, those of the innermost first. The queen of a region does so, too. Before all that come the tasks of a
+/// [scope](crate::Hive::scope) that nobody else may run.
 ///
 /// ```
 /// while !hive::install(|| true) {
@@ -34,10 +35,11 @@ pub fn current() -> Option<(usize, usize)> {
 /// }
 /// ```
 pub fn yield_now() {
-    let ran = frame::any_at_tasks(|place| match place {
-        Ok(hand) => within(hand, || hand.run_one()),
-        Err(crew) => place::in_queens_place(crew, |hand| hand.run_one()),
-    });
+    let ran = on_the_spot::run_one()
+        || frame::any_at_tasks(|place| match place {
+            Ok(hand) => within(hand, || hand.run_one()),
+            Err(crew) => place::in_queens_place(crew, |hand| hand.run_one()),
+        });
     if !ran {
         std::thread::yield_now();
     }

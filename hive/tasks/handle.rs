@@ -74,7 +74,9 @@ impl Hive {
     /// Runs `body`, which may spawn tasks that borrow from outside, and returns when it and all tasks have ended.
     ///
     /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does,
-    /// hired if there is none, while it waits.
+    /// hired if there is none, while it waits. Inside a region or a task of another hive, where this one is busy, the
+    /// calling thread runs `body` and then all of the tasks by itself; in `body` it may wait for one of them by
+    /// [`yield_now`](crate::yield_now) only.
     ///
     /// ```
     /// let mut halves = [1, 2];

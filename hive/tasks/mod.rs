@@ -6,6 +6,7 @@ mod first_panic;
 mod handle;
 mod heap_job;
 mod join;
+mod on_the_spot;
 mod place;
 mod pointer;
 mod scope;

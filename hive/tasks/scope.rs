@@ -10,14 +10,14 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::first_panic::FirstPanic;
 use super::heap_job::{HeapJob, is_large};
+use super::on_the_spot::{self, Spot};
 use super::pointer::Pointer;
 use crate::crew::{AbortOnUnwind, Crew, Hand, Latch, Task, go_on};
 use crate::frame;
 
 /// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::Hive::scope).
 pub struct Scope<'scope> {
-    /// None: tasks are run where they are spawned, because nobody else may.
-    crew: Option<*const Crew>,
+    place: Place,
     /// The member that waits.
     owner: u32,
     /// The tasks that have not ended; and `BODY`, until the scope's own body has.
@@ -30,6 +30,15 @@ pub struct Scope<'scope> {
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
+/// Where a scope's tasks go. Either outlives the scope.
+#[derive(Clone, Copy)]
+enum Place {
+    /// To the members of this hive.
+    Crew(*const Crew),
+    /// To the calling thread alone.
+    Spot(*const Spot),
+}
+
 // SAFETY: all that tasks use of it, on whichever thread, is made for that, but for `spawned`, which is the owner's.
 unsafe impl Sync for Scope<'_> {}
 
@@ -38,9 +47,22 @@ const BODY: usize = 1 << (usize::BITS - 2);
 
 /// Runs `body`, then tasks, until all that `body` and they have spawned have ended.
 pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
+    match hand {
+        Some(hand) => run_at(Place::Crew(hand.crew()), hand.id(), body, |scope| hand.work_until(&scope.latch)),
+        None => on_the_spot::with(|spot| {
+            // Acquire: pairs with the AcqRel in `end`, as the latch does elsewhere.
+            let has_ended = |scope: &Scope<'_>| scope.open.load(Ordering::Acquire) == 0;
+            run_at(Place::Spot(spot), 0, body, |scope| spot.run_until(|| has_ended(scope)))
+        }),
+    }
+}
+
+/// Runs `body` as that of a scope of member `owner`, whose tasks go to `place`, and what `wait` runs until all have ended.
+#[inline(always)]
+fn run_at<'scope, R>(place: Place, owner: u32, body: impl FnOnce(&Scope<'scope>) -> R, wait: impl FnOnce(&Scope<'scope>)) -> R {
     let scope = Scope {
-        crew: hand.map(|hand| std::ptr::from_ref(hand.crew())),
-        owner: hand.map_or(0, Hand::id),
+        place,
+        owner,
         open: AtomicUsize::new(BODY),
         spawned: Cell::new(0),
         latch: Latch::new(),
@@ -51,9 +73,7 @@ pub(super) fn scope<'scope, R>(hand: Option<&Hand<'_>>, body: impl FnOnce(&Scope
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     // SAFETY: the body has ended, and what it has spawned is counted from here on.
     unsafe { Scope::end(&raw const scope, BODY - scope.spawned.take()) };
-    if let Some(hand) = hand {
-        hand.work_until(&scope.latch);
-    }
+    wait(&scope);
     intact.disarm();
     match (result, scope.panic.into_inner()) {
         (Ok(result), None) => result,
@@ -72,7 +92,13 @@ impl<'scope> Scope<'scope> {
     }
 
     fn queue(&self, task: impl FnOnce(&Self) + Send + 'scope) {
-        let Some(crew) = self.crew() else { return self.run(task) };
+        let crew = match self.place() {
+            Ok(crew) => crew,
+            Err(spot) => {
+                self.count(None);
+                return spot.push(self.prepare(task));
+            }
+        };
         frame::with_hand(crew, |hand| {
             self.count(hand);
             let task = self.prepare(task);
@@ -85,9 +111,12 @@ impl<'scope> Scope<'scope> {
 
     /// Spawns a task that only bee `bee`, which has been hired, runs.
     pub(super) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
-        let Some(crew) = self.crew() else { return self.run(task) };
         self.count(None);
-        crew.send(bee, self.prepare(task));
+        let task = self.prepare(task);
+        match self.place() {
+            Ok(crew) => crew.send(bee, task),
+            Err(spot) => spot.push(task),
+        }
     }
 
     /// Counts a task that is about to be spawned by the member whose hand it is. The body's thread does so without an atomic operation.
@@ -102,9 +131,13 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    fn crew(&self) -> Option<&Crew> {
-        // SAFETY: the crew outlives the scope.
-        self.crew.map(|crew| unsafe { &*crew })
+    fn place(&self) -> Result<&Crew, &Spot> {
+        match self.place {
+            // SAFETY: the crew outlives the scope.
+            Place::Crew(crew) => Ok(unsafe { &*crew }),
+            // SAFETY: as does the spot.
+            Place::Spot(spot) => Err(unsafe { &*spot }),
+        }
     }
 
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
@@ -132,10 +165,13 @@ impl<'scope> Scope<'scope> {
     unsafe fn end(scope: *const Self, count: usize) {
         // SAFETY: the scope waits for what is counted.
         let scope = unsafe { &*scope };
-        let (crew, owner, latch) = (scope.crew, scope.owner, &raw const scope.latch);
+        let (place, owner, latch) = (scope.place, scope.owner, &raw const scope.latch);
         // AcqRel: who ends last has seen what all others did, and hands it on by the latch.
         let is_last = scope.open.fetch_sub(count, Ordering::AcqRel) == count;
-        if let Some(crew) = crew.filter(|_| is_last) {
+        // On the spot the thread that waits is the calling one, and looks at the count.
+        if let Place::Crew(crew) = place
+            && is_last
+        {
             // SAFETY: the crew outlives its members, of which the calling thread is one.
             let crew = unsafe { &*crew };
             // SAFETY: this is the last, so the scope waits for the latch; it is not touched from here on.

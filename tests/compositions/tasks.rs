@@ -166,7 +166,7 @@ pub(crate) fn scope(step: &Step<'_>, body_does_the_rest: bool) -> usize {
     let task = |number: usize, member: Member| {
         counted.fetch_add(1, Ordering::Relaxed);
         if number == 1 && !body_does_the_rest {
-            // Nobody's tasks are run on the spot, in the body.
+            // Nobody's tasks are run by the caller, after the body.
             let _in = (member != Member::Nobody).then(|| step.enter_task());
             reached.fetch_add(step.rest(), Ordering::Relaxed);
         } else {
