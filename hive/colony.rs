@@ -262,7 +262,7 @@ impl Colony {
         let mut room = None;
         let changed = change(&mut |member, epoch| {
             if room.is_none() {
-                room = Some(room_for(member, wanted)?);
+                room = Some(room_for(member, wanted, self.config.stack_size)?);
             }
             self.hire(member, epoch, wanted, Arc::clone(&begun))?;
             hired += 1;
@@ -416,8 +416,8 @@ impl Drop for Colony {
 }
 
 /// Room for the threads of the bees from `member` on, of a hive that is to have `wanted` members.
-fn room_for(member: u32, wanted: u32) -> Result<Room, HireError> {
-    let room = Room::take(u64::from(wanted.saturating_sub(member)));
+fn room_for(member: u32, wanted: u32, stack: Option<usize>) -> Result<Room, HireError> {
+    let room = Room::take(u64::from(wanted.saturating_sub(member)), stack);
     room.map_err(|shortage| HireError { member, wanted: wanted as usize, cause: HireCause::Room(shortage) })
 }
 

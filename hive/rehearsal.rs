@@ -39,7 +39,7 @@ fn unrehearsed() -> Stage {
 }
 
 fn best(queen: &Place, bee: &Place) -> Option<Stage> {
-    let _room = Room::take(1).ok()?;
+    let _room = Room::take(1, None).ok()?;
     let stage = Stage::new(LINES);
     let deadline = Instant::now() + LONGEST;
     let line = thread::scope(|scope| {

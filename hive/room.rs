@@ -86,17 +86,17 @@ pub(crate) struct Room {
 }
 
 impl Room {
-    /// Room for so many threads.
+    /// Room for so many threads, with stacks of so many bytes; None: of the standard library's size.
     ///
     /// # Errors
     /// If there is less, beside the threads that other hives are about to make.
-    pub(crate) fn take(threads: u64) -> Result<Self, Shortage> {
+    pub(crate) fn take(threads: u64, stack: Option<usize>) -> Result<Self, Shortage> {
         let (others, room) = Pending::with(|pending| {
             let others = pending.threads;
             pending.threads += threads;
             (others, Self { generation: pending.generation, threads })
         });
-        fits(threads, others, limits()).map(|()| room)
+        fits(threads, others, limits(stack)).map(|()| room)
     }
 }
 
@@ -121,13 +121,13 @@ fn fits(needed: u64, others: u64, limits: Vec<Limit>) -> Result<(), Shortage> {
 }
 
 #[cfg(target_os = "linux")]
-fn limits() -> Vec<Limit> {
-    linux::limits()
+fn limits(stack: Option<usize>) -> Vec<Limit> {
+    linux::limits(stack)
 }
 
 /// Nothing is known.
 #[cfg(not(target_os = "linux"))]
-fn limits() -> Vec<Limit> {
+fn limits(_stack: Option<usize>) -> Vec<Limit> {
     Vec::new()
 }
 

@@ -41,7 +41,7 @@ impl Watchdog {
     /// If the system makes no more threads.
     pub(crate) fn watch(&self, colony: &Arc<Colony>, limit: Duration) -> io::Result<()> {
         let (watched, leash) = (Arc::downgrade(colony), Arc::clone(&self.leash));
-        let _room = Room::take(1).map_err(|shortage| io::Error::other(shortage.to_string()))?;
+        let _room = Room::take(1, None).map_err(|shortage| io::Error::other(shortage.to_string()))?;
         let name = format!("{}-watchdog", colony.config.thread_name);
         let builder = thread::Builder::new().name(name);
         let thread = signal_mask::with_signals_blocked(|| builder.spawn(move || leash.run(&watched, limit))).0?;

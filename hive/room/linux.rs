@@ -1,5 +1,6 @@
 //! The limits that Linux has on threads and their memory, as /proc and the control groups show them.
 
+use std::env;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
@@ -14,11 +15,17 @@ const MAPPINGS: u64 = 4;
 /// Mappings that are left over for what the threads allocate, and for the rest of the program.
 const LEFT_OVER: u64 = 512;
 
-/// All that can be read.
-pub(super) fn limits() -> Vec<Limit> {
+/// Address space that a thread takes beside its stack: guard pages, the stack of its signal handlers, its local variables.
+const BESIDE_STACK: u64 = 1 << 16;
+
+/// Address space that is left over for the same.
+const SPACE_LEFT_OVER: u64 = 1 << 20;
+
+/// All that can be read, for threads with such stacks.
+pub(super) fn limits(stack: Option<usize>) -> Vec<Limit> {
     // Not kernel.pid_max: it may be that of a namespace, whose threads nobody counts, and is no fault past which a
     // process ends.
-    let alone = [mappings(), of_the_system(), of_the_user()];
+    let alone = [mappings(), address_space(stack), of_the_system(), of_the_user()];
     alone.into_iter().flatten().chain(of_groups()).collect()
 }
 
@@ -32,6 +39,26 @@ fn mappings() -> Option<Limit> {
         each: MAPPINGS,
         remedy: "have the administrator raise it (sysctl -w vm.max_map_count=...)".to_owned(),
     })
+}
+
+/// Past this one as well. Others that make threads at the same time may have larger stacks; that is not known here.
+fn address_space(stack: Option<usize>) -> Option<Limit> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let kilobytes: u64 = field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
+    let stack = stack.unwrap_or_else(standard_stack) as u64;
+    Some(Limit {
+        name: "bytes of address space (ulimit -v)".to_owned(),
+        most: soft_limit(space_limit)?,
+        used: kilobytes << 10,
+        left_over: SPACE_LEFT_OVER,
+        each: stack.saturating_add(BESIDE_STACK),
+        remedy: "a smaller stack_size, or raise it (ulimit -v)".to_owned(),
+    })
+}
+
+/// What the standard library gives a thread that is not told otherwise.
+fn standard_stack() -> usize {
+    env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(2 << 20)
 }
 
 fn of_the_system() -> Option<Limit> {
@@ -59,7 +86,7 @@ fn of_the_user() -> Option<Limit> {
     }
     Some(Limit {
         name: "threads of the user (ulimit -u)".to_owned(),
-        most: soft_limit()?,
+        most: soft_limit(threads_limit)?,
         used: field(&status, "Threads")?.parse().ok()?,
         left_over: 0,
         each: 1,
@@ -79,12 +106,22 @@ fn field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
-/// None: there is no limit.
-fn soft_limit() -> Option<u64> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
+#[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
+fn threads_limit(limit: &mut libc::rlimit) -> libc::c_int {
     // SAFETY: the structure is valid for this call.
-    let failed = unsafe { libc::getrlimit(libc::RLIMIT_NPROC, &raw mut limit) } != 0;
+    unsafe { libc::getrlimit(libc::RLIMIT_NPROC, limit) }
+}
+
+#[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
+fn space_limit(limit: &mut libc::rlimit) -> libc::c_int {
+    // SAFETY: the structure is valid for this call.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, limit) }
+}
+
+/// `get` is a call of `getrlimit`, whose first argument has another type in each C library. None: there is no limit.
+fn soft_limit(get: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let failed = get(&mut limit) != 0;
     (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
@@ -139,7 +176,7 @@ mod tests {
 
     #[test]
     fn this_process_is_within_its_limits() {
-        let found = limits();
+        let found = limits(None);
         assert!(found.iter().any(|limit| limit.each == MAPPINGS), "{found:?}");
         assert!(found.iter().all(|limit| limit.used > 0 && limit.used <= limit.most), "{found:?}");
     }

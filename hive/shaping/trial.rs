@@ -31,7 +31,7 @@ pub(super) fn times_soon(shapes: &[BarrierShape], places: &[&Place], addresses: 
 /// The least time of a region with a barrier in each of `shapes`, for members at `places`, which have these addresses. None: `limit`, which is for all of them together, was too short,
 /// or not all could be bound.
 fn times(shapes: &[BarrierShape], places: &[&Place], addresses: &[Address], limit: Duration) -> Option<Times> {
-    let _room = Room::take(places.len() as u64).ok()?;
+    let _room = Room::take(places.len() as u64, None).ok()?;
     let start = Instant::now();
     let cpus: CpuMask = places.iter().flat_map(|place| place.cpus()).copied().collect();
     let crews: Vec<Crew> = shapes.iter().map(|&shape| crew(shape, addresses, cpus.len())).collect();
