@@ -20,6 +20,8 @@ pub(crate) enum Frame {
     Place(HiveId),
     /// A region that has not begun yet: its queen has the turn.
     Turn(HiveId),
+    /// The same, if the region is to be more than its caller alone, which is open.
+    TurnPerhaps(HiveId),
     Region {
         hive: HiveId,
         team: usize,

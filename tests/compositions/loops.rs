@@ -59,9 +59,11 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
     let member = || if sys::tid() == queen { 0 } else { step.bee_that_runs_this() };
     let part = |range: Range<usize>| {
         let rest = || {
-            // Of a team that may be large or not this closure, which gets no member, cannot say what it is inside of.
-            if expected != Team::Either {
-                let _in = step.enter_unnamed(if expected == Team::One { 1 } else { n }, member());
+            // The queen of a team that may be large or not cannot say what she is inside of in this closure, which gets
+            // no member. A bee can: that there is a bee.
+            let id = member();
+            if expected != Team::Either || id > 0 {
+                let _in = step.enter_unnamed(if expected == Team::One { 1 } else { n }, id);
                 reached.fetch_add(step.rest(), Ordering::Relaxed);
             }
         };

@@ -63,6 +63,14 @@ pub(crate) enum Broadcast {
     Never(Circle),
 }
 
+/// Who has the turn of a hive, besides the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Turn {
+    Free,
+    TakenPerhaps,
+    Taken,
+}
+
 /// How a bee can run a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Bee {
@@ -94,24 +102,27 @@ impl View {
         if n == 1 || self.is_bee_of(hive) || self.is_in_a_region_of(hive) || self.runs_a_task_of(hive) {
             return Team::One;
         }
-        let bees = || (1..n).map(|bee| self.bee(hive, bee));
-        if self.has_place(hive) {
-            return if bees().any(|bee| bee == Bee::Polls) { Team::Never(Circle::Region) } else { Team::All };
-        }
-        if self.is_outside() && self.is_mirrored {
-            return Team::All;
-        }
+        let all_come = (1..n).all(|bee| self.bee(hive, bee) == Bee::Comes);
+        let as_it_comes = |team| if self.is_crowded { Team::Either } else { team };
         if self.is_outside() {
-            let is_blocked = self.is_busy(hive) || bees().any(|bee| bee != Bee::Comes);
-            return if is_blocked { Team::Never(Circle::OutsideThread) } else { Team::All };
+            return match self.turn(hive) {
+                _ if self.is_mirrored => Team::All,
+                Turn::Free if all_come => Team::All,
+                _ => Team::Never(Circle::OutsideThread),
+            };
         }
-        if self.is_busy(hive) || bees().any(|bee| matches!(bee, Bee::Waits | Bee::Serves(_))) {
-            return if self.is_crowded { Team::Either } else { Team::One };
+        let has_place = self.has_place(hive);
+        match self.turn(hive) {
+            Turn::Taken if !has_place => return as_it_comes(Team::One),
+            // It gets the turn, or has it. Nobody of a mirrored case waits for ever.
+            _ if has_place && (all_come || self.is_mirrored) => return Team::All,
+            Turn::Free if all_come => return as_it_comes(Team::All),
+            _ if all_come || self.is_mirrored => return Team::Either,
+            _ => {}
         }
-        if bees().any(|bee| bee == Bee::Polls) {
-            return Team::Never(Circle::Region);
-        }
-        if self.is_crowded { Team::Either } else { Team::All }
+        // If others may be waiting for the caller, a bee that is in the middle of something is taken for one of them.
+        // Of a thread of the program's own nobody knows that.
+        if self.is_waited_for() { as_it_comes(Team::One) } else { Team::Never(Circle::Region) }
     }
 
     /// As whom the thread runs an `install`, a `join` or a `scope` of a hive of `size`.
@@ -122,19 +133,21 @@ impl View {
         if self.is_queen_of(hive) {
             return Member::Queen;
         }
-        let is_busy = self.is_busy(hive);
+        let turn = self.turn(hive);
         if !self.is_outside() {
-            return match (is_busy, self.is_crowded) {
-                (_, true) => Member::NewQueenOrNobody,
-                (true, false) => Member::Nobody,
-                (false, false) => Member::NewQueen,
+            return match turn {
+                _ if self.is_crowded => Member::NewQueenOrNobody,
+                Turn::Taken => Member::Nobody,
+                Turn::TakenPerhaps => Member::NewQueenOrNobody,
+                Turn::Free => Member::NewQueen,
             };
         }
-        match is_busy {
+        match turn {
             _ if self.is_mirrored => Member::NewQueenOrByABee,
-            false => Member::NewQueen,
-            true if self.is_served(hive, size) => Member::ByABee,
-            true => Member::Never(Circle::OutsideThread),
+            Turn::Free => Member::NewQueen,
+            _ if !self.is_served(hive, size) => Member::Never(Circle::OutsideThread),
+            Turn::TakenPerhaps => Member::NewQueenOrByABee,
+            Turn::Taken => Member::ByABee,
         }
     }
 
@@ -156,7 +169,8 @@ impl View {
     fn has_server(&self, hive: HiveId, size: usize) -> bool {
         // A hive that is the queen alone calls its first bee.
         let serves = |bee| self.takes_mail(hive, bee);
-        let queen_serves = |chain: &Chain| is_queen(chain, hive) && serves_while_it_waits(chain, hive);
+        let queen_serves =
+            |chain: &Chain| is_queen(chain, hive) && serves_while_it_waits(chain, hive) && !self.may_come_to_wait(chain);
         (1..size.max(2)).any(serves) || self.others.iter().any(queen_serves)
     }
 
@@ -225,23 +239,36 @@ impl View {
     }
 
     /// Whether somebody else has the turn.
-    fn is_busy(&self, hive: HiveId) -> bool {
-        let has_turn = |frame: &Frame| match *frame {
-            Frame::Place(of) | Frame::Turn(of) | Frame::Region { hive: of, team: 2.., id: 0 } => of == hive,
-            _ => false,
+    fn turn(&self, hive: HiveId) -> Turn {
+        let turn = |frame: &Frame| match *frame {
+            Frame::Place(of) | Frame::Turn(of) | Frame::Region { hive: of, team: 2.., .. } if of == hive => Turn::Taken,
+            Frame::TurnPerhaps(of) if of == hive => Turn::TakenPerhaps,
+            _ => Turn::Free,
         };
-        self.others.iter().flatten().any(has_turn)
+        self.others.iter().flatten().map(turn).max().unwrap_or(Turn::Free)
     }
 
     /// What becomes of a bee that somebody waits for.
     fn bee(&self, hive: HiveId, bee: usize) -> Bee {
         let is_it = |chain: &&Chain| chain.contains(&Frame::Bee(hive, bee));
-        match self.others.iter().find(is_it).and_then(|chain| chain.last()) {
+        let Some(chain) = self.others.iter().find(is_it) else { return Bee::Comes };
+        match chain.last() {
             Some(Frame::Waits(Wait::Idly)) => Bee::Waits,
+            _ if self.may_come_to_wait(chain) => Bee::Waits,
             Some(Frame::Waits(Wait::Serving(which))) => Bee::Serves(*which),
             Some(Frame::Waits(Wait::Polling)) => Bee::Polls,
             _ => Bee::Comes,
         }
+    }
+
+    /// Whether a thread is in its part of a call that others have parts of, and goes its own way: when it has ended its
+    /// own it waits for theirs, which may be waiting for it. The queen of a region runs nothing then, and who waits for
+    /// a join nothing of another hive.
+    fn may_come_to_wait(&self, chain: &Chain) -> bool {
+        let (last, before) = chain.split_last().unwrap_or((&Frame::Waits(Wait::Idly), &[]));
+        let waits = |frame: &Frame| matches!(frame, Frame::Waits(_));
+        // If nobody else goes its own way, one that waits now does so for the caller.
+        (self.is_crowded || !waits(last)) && before.iter().any(waits)
     }
 }
 
@@ -258,5 +285,68 @@ fn serves_while_it_waits(chain: &Chain, hive: HiveId) -> bool {
         Some(Frame::Waits(Wait::Serving(which))) => *which == hive,
         Some(Frame::Waits(Wait::Polling)) => true,
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: HiveId = 0;
+    const B: HiveId = 1;
+
+    fn view(own: &[Frame], others: &[&[Frame]], is_crowded: bool) -> View {
+        let others = others.iter().map(|chain| chain.to_vec()).collect();
+        View { own: own.to_vec(), others, is_crowded, is_mirrored: false }
+    }
+
+    fn polls_in_a_part(id: usize) -> Vec<Frame> {
+        let waits = [Frame::Waits(Wait::Polling)];
+        let region = [Frame::Region { hive: B, team: 2, id }];
+        let before = if id == 0 {
+            vec![Frame::Bee(A, 1), Frame::Task(A), Frame::TurnPerhaps(B), Frame::Waits(Wait::Idly)]
+        } else {
+            vec![Frame::Bee(B, id)]
+        };
+        [&before[..], &region, &waits].concat()
+    }
+
+    /// In `outside/a2.spawn/b2.team/a2.spawn`: the only bee of A is the queen of B's region, and polls until a task of
+    /// A is done that she spawned in her part. So does the other member. If hers is run first, she waits at the
+    /// region's end, and nobody runs the other.
+    #[test]
+    fn a_queen_who_polls_in_her_own_part_is_not_relied_on() {
+        let (queen, other) = (polls_in_a_part(0), polls_in_a_part(1));
+        assert!(!view(&other, &[&queen], true).is_served(A, 2), "the queen may be gone before");
+        assert!(view(&queen, &[&other], true).is_served(A, 2), "she runs it herself");
+        // The same where only one member has a part: she is in the loop until the task is done.
+        assert!(view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&queen], false).is_served(A, 2));
+        // In `a2.start_handler/b3.join_second/a2.spawn_on`: the first half is about to end.
+        let half = [Frame::Bee(A, 1), Frame::Place(B), Frame::Waits(Wait::Serving(B)), Frame::Task(B)];
+        assert!(!view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&half], false).takes_mail(A, 1));
+    }
+
+    /// In `outside/a2.spawn_on/thread/b1.alone/a2.team`: a region needs a bee that waits for a thread of the program's
+    /// own, which begins it. Nothing says to the hive that anybody waits for this thread.
+    #[test]
+    fn a_region_begun_by_a_thread_that_its_bee_waits_for_is_not_begun() {
+        let bee = [Frame::Bee(A, 1), Frame::Task(A), Frame::Waits(Wait::Idly)];
+        let alone = Frame::Region { hive: B, team: 1, id: 0 };
+        assert_eq!(view(&[alone], &[&bee], false).team(A, 2), Team::Never(Circle::Region));
+        assert_eq!(view(&[alone], &[], false).team(A, 2), Team::All);
+        assert_eq!(view(&[Frame::Place(A)], &[&bee], false).team(A, 2), Team::Never(Circle::Region));
+        // Of a bee it is known.
+        assert_eq!(view(&[Frame::Bee(B, 1), alone], &[&bee], false).team(A, 2), Team::One);
+    }
+
+    /// A member that is not the queen tells as well that the turn is taken; a call that may be a region or not, that it
+    /// may be.
+    #[test]
+    fn a_turn_is_seen_by_whoever_has_a_part() {
+        let member = [Frame::Bee(B, 1), Frame::Region { hive: B, team: 2, id: 1 }, Frame::Waits(Wait::Idly)];
+        assert_eq!(view(&[], &[&member], false).member(B, 2), Member::Never(Circle::OutsideThread));
+        let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::TurnPerhaps(B), Frame::Waits(Wait::Idly)];
+        assert_eq!(view(&[], &[&queen], false).member(B, 2), Member::NewQueenOrByABee);
+        assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(Circle::OutsideThread));
     }
 }

@@ -19,7 +19,11 @@ impl<'r> Step<'r> {
     pub(crate) fn wait_for_region(&self, expected: Team) -> Entered<'r> {
         let waits = Frame::Waits(Wait::Idly);
         // To the end of the region, which may be later than that of the queen's part.
-        if expected == Team::All { self.enter(&[Frame::Turn(self.on), waits]) } else { self.enter(&[waits]) }
+        match expected {
+            Team::All => self.enter(&[Frame::Turn(self.on), waits]),
+            Team::Either => self.enter(&[Frame::TurnPerhaps(self.on), waits]),
+            Team::One | Team::Never(_) => self.enter(&[waits]),
+        }
     }
 
     /// The member of a region goes into its part.
