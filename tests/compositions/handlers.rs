@@ -1,15 +1,16 @@
 //! Handlers, and what a case has some other thread do.
 
 use super::super::common::until;
+use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hive::{Builder, Hive};
 
 use super::book::{Frame, HiveId, Wait};
-use super::fault::Payload;
+use super::fault::{Payload, defused};
 use super::pool;
-use super::run::Run;
+use super::run::{Detached, Run};
 use super::step::{Step, go};
 use super::tasks::enter_task;
 
@@ -24,7 +25,15 @@ pub(crate) enum Heard {
 pub(crate) struct Errand {
     rest: Mutex<Option<Rest>>,
     heard: Heard,
-    result: Mutex<Option<Result<usize, Payload>>>,
+    state: Mutex<State>,
+}
+
+/// How far an errand has come.
+enum State {
+    Open,
+    /// The one who was to wait for it does not.
+    Left(Detached),
+    Done(Result<usize, Payload>),
 }
 
 struct Rest {
@@ -42,7 +51,7 @@ impl Errand {
     /// The calls of a case from `depth` on.
     pub(crate) fn of(run: &Arc<Run>, depth: usize, frames: &[Frame], heard: Heard) -> Arc<Self> {
         let rest = Rest { run: Arc::clone(run), depth, frames: frames.to_vec() };
-        Arc::new(Self { rest: Mutex::new(Some(rest)), heard, result: Mutex::new(None) })
+        Arc::new(Self { rest: Mutex::new(Some(rest)), heard, state: Mutex::new(State::Open) })
     }
 
     /// Runs it, if nobody has.
@@ -59,25 +68,52 @@ impl Errand {
         }));
         match (ended, self.heard) {
             (Err(payload), Heard::ByPanicHandler) => {
+                // Noted before others see that it is done.
+                let unheard = catch_unwind(AssertUnwindSafe(|| run.unwatched(|| resume_unwind(payload))));
                 self.end(Ok(0));
-                run.unwatched(|| resume_unwind(payload))
+                unheard.unwrap_or_else(|payload| resume_unwind(payload))
             }
             (ended, _) => self.end(ended),
         }
     }
 
     fn end(&self, ended: Result<usize, Payload>) {
-        *self.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(ended);
+        let mut state = self.lock();
+        let State::Left(detached) = &*state else { return *state = State::Done(ended) };
+        match ended {
+            Ok(reached) => detached.has_reached(reached),
+            // A panic that has nobody to go on in.
+            Err(payload) => defused(payload).map_or_else(|other| resume_unwind(other), |_| ()),
+        }
+        *state = State::Done(Ok(0));
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        self.result.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        matches!(*self.lock(), State::Done(_))
     }
 
     /// How often it has reached the end of the nest. Its panic goes on here, if it is for the waiter.
     pub(crate) fn result(&self) -> usize {
-        let result = self.result.lock().unwrap_or_else(PoisonError::into_inner).take();
-        result.expect("it has been run").unwrap_or_else(|payload| resume_unwind(payload))
+        let state = mem::replace(&mut *self.lock(), State::Open);
+        let State::Done(result) = state else { panic!("it has been run") };
+        result.unwrap_or_else(|payload| resume_unwind(payload))
+    }
+
+    /// The same, when the hive whose bee runs it has been dropped. Such a drop does not wait where its bees may be
+    /// waiting for its caller: then it is left to them, and nobody in the nest waits for it.
+    pub(crate) fn result_after_drop(&self, step: &Step<'_>) -> usize {
+        if step.run.is_crowded() {
+            let mut state = self.lock();
+            if matches!(*state, State::Open) {
+                *state = State::Left(step.run.detach());
+                return 0;
+            }
+        }
+        self.result()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -127,6 +163,15 @@ impl NewHive {
         Some(Self { hive: built.ok()?, id: step.run.book.new_hive(), last: Self::last_of(step) })
     }
 
+    /// Builds one that the caller drops while its bees run the rest. The drop does not wait where they may come to wait
+    /// for the caller.
+    pub(crate) fn build_to_drop(step: &Step<'_>, ask: impl FnOnce(Builder) -> Builder) -> Option<Self> {
+        if step.view().may_close_a_circle(step.later_hives()) {
+            step.run.crowd();
+        }
+        Self::build(step, ask)
+    }
+
     /// Has the last bee run a task.
     pub(crate) fn spawn_on_last(&self, task: impl FnOnce() + Send + 'static) {
         if self.hive.bees() == 1 { self.hive.spawn(task) } else { self.hive.spawn_on(self.last, task) }
@@ -169,20 +214,20 @@ pub(crate) fn start_handler(step: &Step<'_>) -> usize {
     let errand = Errand::new(step, &[Frame::Bee(id, NewHive::last_of(step))], Heard::ByPanicHandler);
     slot.set(&errand);
     let _waits = step.wait(Wait::Idly);
-    if let Some(new) = NewHive::build(step, |builder| builder.start_handler(slot.handler())) {
+    if let Some(new) = NewHive::build_to_drop(step, |builder| builder.start_handler(slot.handler())) {
         step.call_alone(|| new.use_it(true));
         step.call_alone(|| drop(new));
     }
-    errand.result()
+    errand.result_after_drop(step)
 }
 
 pub(crate) fn exit_handler(step: &Step<'_>) -> usize {
     let slot = Slot::new(NewHive::last_of(step));
-    let Some(new) = NewHive::build(step, |builder| builder.exit_handler(slot.handler())) else { return 0 };
+    let Some(new) = NewHive::build_to_drop(step, |builder| builder.exit_handler(slot.handler())) else { return 0 };
     let errand = Errand::new(step, &[Frame::Bee(new.id, new.last)], Heard::ByPanicHandler);
     slot.set(&errand);
     let _waits = step.wait(Wait::Idly);
     step.call_alone(|| new.use_it(false));
     step.call_alone(|| drop(new));
-    errand.result()
+    errand.result_after_drop(step)
 }

@@ -200,6 +200,15 @@ impl View {
         }
     }
 
+    /// Whether the bees of a new hive may come to wait, over whichever hives, for a bee that the caller is, when what
+    /// they run calls `later` hives: one of those has a bee that is in the case then.
+    pub(crate) fn may_close_a_circle(&self, mut later: impl Iterator<Item = HiveId>) -> bool {
+        let is_a_bee = self.own.iter().any(|frame| matches!(frame, Frame::Bee(..)));
+        let has_bee =
+            |hive| self.others.iter().chain([&self.own]).flatten().any(|frame| matches!(*frame, Frame::Bee(of, _) if of == hive));
+        is_a_bee && later.any(has_bee)
+    }
+
     /// Whether the thread is a bee, or inside a region of more than one, of whatever hive: others may wait for it.
     fn is_in_a_team(&self) -> bool {
         self.own.iter().any(|frame| matches!(frame, Frame::Bee(..) | Frame::Region { team: 2.., .. }))
@@ -348,5 +357,13 @@ mod tests {
         let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::TurnPerhaps(B), Frame::Waits(Wait::Idly)];
         assert_eq!(view(&[], &[&queen], false).member(B, 2), Member::NewQueenOrByABee);
         assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(Circle::OutsideThread));
+    }
+
+    #[test]
+    fn only_a_bee_whose_hive_is_called_may_be_dropping_what_waits_for_it() {
+        let bee = [Frame::Bee(A, 1), Frame::Task(A)];
+        assert!(view(&bee, &[], false).may_close_a_circle([B, A].into_iter()));
+        assert!(!view(&bee, &[], false).may_close_a_circle([B].into_iter()));
+        assert!(!view(&[], &[&bee], false).may_close_a_circle([A].into_iter()));
     }
 }

@@ -67,7 +67,7 @@ fn check_bee(run: &Run, last: usize) {
 }
 
 pub(crate) fn drop_new(step: &Step<'_>) -> usize {
-    let Some(new) = NewHive::build(step, |builder| builder) else { return 0 };
+    let Some(new) = NewHive::build_to_drop(step, |builder| builder) else { return 0 };
     let errand = errand(step, new.id, Heard::ByPanicHandler);
     let (task, run, last) = (Arc::clone(&errand), Arc::clone(step.run), new.last);
     let _waits = step.wait(Wait::Idly);
@@ -77,7 +77,7 @@ pub(crate) fn drop_new(step: &Step<'_>) -> usize {
         task.go();
     });
     step.call_alone(|| drop(new));
-    errand.result()
+    errand.result_after_drop(step)
 }
 
 pub(crate) fn drop_own(step: &Step<'_>) -> usize {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use hive::Hive;
 
 use super::book::{Chain, Entered, Frame, HiveId, Wait};
-use super::case::{Level, Verb};
+use super::case::{Kind, Level, Verb};
 use super::fault::{At, First, Parts, Planned, defused, panic};
 use super::oracle::{Circle, View};
 use super::run::{Ending, Run, message};
@@ -81,6 +81,12 @@ pub(crate) struct Step<'r> {
 impl<'r> Step<'r> {
     pub(crate) fn hive(&self) -> &'r Arc<Hive> {
         &self.run.hives[self.on]
+    }
+
+    /// The hives that what is inside of this call is on, without those that it builds.
+    pub(crate) fn later_hives(&self) -> impl Iterator<Item = HiveId> {
+        let later = self.run.case.levels[self.depth + 1..].iter();
+        later.filter(|level| level.verb.kind() == Kind::Given).map(|level| level.on)
     }
 
     /// What is inside of this call.

@@ -67,11 +67,11 @@ pub(crate) fn thread_end(step: &Step<'_>) -> usize {
 }
 
 pub(crate) fn bee_end(step: &Step<'_>) -> usize {
-    let Some(new) = NewHive::build(step, |builder| builder) else { return 0 };
+    let Some(new) = NewHive::build_to_drop(step, |builder| builder) else { return 0 };
     let errand = Errand::new(step, &[Frame::Bee(new.id, new.last)], Heard::ByWaiter);
     let (last, own) = (Arc::clone(&errand), Hive::new(2).expect("a hive"));
     let _waits = step.wait(Wait::Idly);
     new.spawn_on_last(move || at_end(last, &own));
     step.call_alone(|| drop(new));
-    errand.result()
+    errand.result_after_drop(step)
 }
