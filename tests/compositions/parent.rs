@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::super::common::{limit, process, sys, task};
 use super::child::{ENDS, FAILS};
-use super::summary::Summary;
+use super::summary::{Failure, Summary};
 
 /// Set in the processes that run cases.
 pub(crate) const MARK: &str = "HIVE_COMPOSITIONS_CHILD";
@@ -35,25 +35,36 @@ pub(crate) fn run(test: &str, lists: Vec<Vec<String>>, most: usize) -> Summary {
 }
 
 fn run_list(test: &str, mut cases: &[String], summary: &Mutex<Summary>, most: usize) {
-    while !cases.is_empty() && summary.lock().unwrap_or_else(PoisonError::into_inner).failures.len() < most {
+    let lock = || summary.lock().unwrap_or_else(PoisonError::into_inner);
+    while !cases.is_empty() && lock().failures.len() < most {
         let mut worker = Worker::start(test, cases);
-        let ended = worker.follow(cases.len(), |ending| {
-            summary.lock().unwrap_or_else(PoisonError::into_inner).passed(ending);
-        });
+        let ended = worker.follow(cases.len(), |ending| lock().passed(ending));
         let said = worker.end();
-        cases = &cases[ended.passed..];
-        if let (Some(how), Some((case, rest))) = (ended.failure, cases.split_first()) {
-            let how = if said.is_empty() { how } else { format!("{how} [{said}]") };
-            summary.lock().unwrap_or_else(PoisonError::into_inner).failed(case.clone(), how);
-            cases = rest;
+        let (passed, rest) = cases.split_at(ended.passed);
+        cases = rest;
+        if let Some(mut how) = ended.how {
+            if !said.is_empty() {
+                how = format!("{how} [{said}]");
+            }
+            match cases.split_first() {
+                Some((case, rest)) => {
+                    lock().failed(Failure { case: case.clone(), how, is_firm: ended.is_death });
+                    cases = rest;
+                }
+                // It has passed, so it is counted already.
+                None => lock().failed_at_end(passed.last().map_or("", String::as_str), how),
+            }
         }
     }
 }
 
-/// How far a process has come with its list: what comes after those that passed failed, if anything did.
+/// How far a process has come with its list: what comes after those that passed failed, if anything did. If all have
+/// passed, the process itself may have failed at its end.
 struct Ended {
     passed: usize,
-    failure: Option<String>,
+    how: Option<String>,
+    /// The process has ended when it should not have, or not as it should have.
+    is_death: bool,
 }
 
 /// A process that runs cases.
@@ -83,27 +94,31 @@ impl Worker {
         Self { child, lines, said }
     }
 
-    /// Listens until the process has run `count` cases, fails in one, or is silent for too long.
+    /// Listens until the process has run `count` cases and has ended, fails in one, or is silent for too long.
     fn follow(&mut self, count: usize, mut passed: impl FnMut(&str)) -> Ended {
-        let mut ended = Ended { passed: 0, failure: None };
-        while ended.passed < count && ended.failure.is_none() {
+        let mut ended = Ended { passed: 0, how: None, is_death: false };
+        while ended.how.is_none() {
             match self.lines.recv_timeout(patience()) {
                 Ok(line) => {
                     if let Some(ending) = line.strip_prefix(ENDS) {
                         ended.passed += 1;
                         passed(ending);
                     }
-                    ended.failure = line.strip_prefix(FAILS).map(ToOwned::to_owned);
+                    ended.how = line.strip_prefix(FAILS).map(ToOwned::to_owned);
                 }
                 Err(RecvTimeoutError::Timeout) => {
                     process::print_stacks(self.child.id());
                     let threads = task::list(Some(self.child.id()));
-                    ended.failure =
-                        Some(format!("hangs; its threads: {}", threads.split_whitespace().collect::<Vec<_>>().join(" ")));
+                    ended.how = Some(format!("hangs; its threads: {}", threads.split_whitespace().collect::<Vec<_>>().join(" ")));
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.child.wait().expect("it is our child");
-                    ended.failure = Some(format!("dies: {status}"));
+                    // A sanitizer has something to say at the end as well.
+                    if ended.passed == count && status.success() {
+                        break;
+                    }
+                    ended.is_death = true;
+                    ended.how = Some(format!("dies: {status}"));
                 }
             }
         }
@@ -123,12 +138,20 @@ fn patience() -> Duration {
     limit().min(Duration::from_secs(20))
 }
 
-/// The end of what a process writes on standard error, in one line.
+/// The end of what a process writes on standard error, in one line; or what a sanitizer says, from its beginning.
 fn last_words(errors: impl Read) -> String {
-    let mut last = Vec::new();
+    const LINES: usize = 6;
+    const OF_A_REPORT: usize = 100;
+    let (mut last, mut is_report) = (Vec::new(), false);
     for line in BufReader::new(errors).lines().map_while(Result::ok).filter(|line| !line.is_empty()) {
+        if !is_report && line.contains("Sanitizer: ") {
+            is_report = true;
+            last.clear();
+        }
         last.push(line);
-        if last.len() > 6 {
+        if is_report {
+            last.truncate(OF_A_REPORT);
+        } else if last.len() > LINES {
             last.remove(0);
         }
     }

@@ -7,8 +7,18 @@ use std::fmt;
 pub(crate) struct Summary {
     /// How many ended in which way.
     endings: BTreeMap<String, usize>,
-    /// The cases that failed, and how.
-    pub(crate) failures: Vec<(String, String)>,
+    /// The cases that failed.
+    pub(crate) failures: Vec<Failure>,
+    /// How many processes failed at their end, when all their cases had passed.
+    failed_at_end: usize,
+}
+
+/// A case that failed.
+pub(crate) struct Failure {
+    pub(crate) case: String,
+    pub(crate) how: String,
+    /// It is a fault even if it does not come again: the process has died, by a sanitizer's word perhaps.
+    pub(crate) is_firm: bool,
 }
 
 impl Summary {
@@ -17,13 +27,23 @@ impl Summary {
     }
 
     /// Tells of it at once: there may be more, and slow ones.
-    pub(crate) fn failed(&mut self, case: String, how: String) {
-        println!("FAILED {case}: {how}");
-        self.failures.push((case, how));
+    pub(crate) fn failed(&mut self, failure: Failure) {
+        println!("FAILED {}: {}", failure.case, failure.how);
+        self.failures.push(failure);
+    }
+
+    /// A process failed after its last case.
+    pub(crate) fn failed_at_end(&mut self, case: &str, how: String) {
+        self.failed_at_end += 1;
+        self.failed(Failure {
+            case: case.to_owned(),
+            how: format!("and those before it have passed, but the process {how}"),
+            is_firm: true,
+        });
     }
 
     pub(crate) fn cases(&self) -> usize {
-        self.endings.values().sum::<usize>() + self.failures.len()
+        self.endings.values().sum::<usize>() + self.failures.len() - self.failed_at_end
     }
 }
 
