@@ -186,14 +186,14 @@ impl View {
         }
     }
 
-    /// Whether `settle` waits for the surplus bees among the first `most` members. False: it returns at once, because one of them may wait for its caller.
-    pub(crate) fn settles(&self, hive: HiveId, most: usize) -> Result<bool, Circle> {
+    /// Whether `settle` waits for surplus bees. False: it returns at once, because one of them may wait for its caller.
+    pub(crate) fn settles(&self, hive: HiveId) -> Result<bool, Circle> {
         if self.is_in_a_team() || self.is_in_a_region_of(hive) {
             return Ok(false);
         }
-        let comes = |bee| self.bee(hive, bee) == Bee::Comes;
-        // A hive that is its queen alone may have a bee for tasks.
-        match (1..most.max(2)).all(comes) {
+        // Any of them may be surplus, those as well that have become so by a resize further out.
+        let bees = self.others.iter().filter(|chain| chain.iter().any(|frame| matches!(*frame, Frame::Bee(of, _) if of == hive)));
+        match bees.map(|chain| self.what_becomes_of(chain)).all(|bee| bee == Bee::Comes) {
             // It does not wait for those who are at the end of an earlier task still.
             true => Ok(!self.is_waited_for()),
             false => Err(Circle::Settle),
@@ -259,11 +259,14 @@ impl View {
 
     /// What becomes of a bee that somebody waits for.
     fn bee(&self, hive: HiveId, bee: usize) -> Bee {
-        let is_it = |chain: &&Chain| chain.contains(&Frame::Bee(hive, bee));
-        let Some(chain) = self.others.iter().find(is_it) else { return Bee::Comes };
-        match chain.last() {
+        let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
+        chain.map_or(Bee::Comes, |chain| self.what_becomes_of(chain))
+    }
+
+    fn what_becomes_of(&self, bee: &Chain) -> Bee {
+        match bee.last() {
             Some(Frame::Waits(Wait::Idly)) => Bee::Waits,
-            _ if self.may_come_to_wait(chain) => Bee::Waits,
+            _ if self.may_come_to_wait(bee) => Bee::Waits,
             Some(Frame::Waits(Wait::Serving(which))) => Bee::Serves(*which),
             Some(Frame::Waits(Wait::Polling)) => Bee::Polls,
             _ => Bee::Comes,
@@ -357,6 +360,14 @@ mod tests {
         let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::TurnPerhaps(B), Frame::Waits(Wait::Idly)];
         assert_eq!(view(&[], &[&queen], false).member(B, 2), Member::NewQueenOrByABee);
         assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(Circle::OutsideThread));
+    }
+
+    /// In `a3.start_handler/a3.shrink/thread/a3.shrink`: bee 2, which waits, is surplus by the outer resize.
+    #[test]
+    fn a_bee_that_has_become_surplus_before_is_waited_for_too() {
+        let bee = [Frame::Bee(A, 2), Frame::Waits(Wait::Idly)];
+        assert_eq!(view(&[], &[&bee], false).settles(A), Err(Circle::Settle));
+        assert_eq!(view(&[], &[&bee], false).settles(B), Ok(true));
     }
 
     #[test]

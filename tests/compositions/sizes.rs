@@ -22,24 +22,23 @@ pub(crate) fn shrink(step: &Step<'_>) -> usize {
 
 /// Resizes, does the rest, and resizes back; each time waits until the cores of surplus bees are free.
 fn resized(step: &Step<'_>, before: usize, n: usize) -> usize {
-    let most = before.max(n);
-    if let Err(why) = step.view().settles(step.on, most) {
+    if let Err(why) = step.view().settles(step.on) {
         return step.not_called(why);
     }
     // In a region it takes effect at the end.
     let is_put_off = step.view().is_in_a_region_of(step.on);
-    resize(step, n, if is_put_off { before } else { n }, most);
+    resize(step, n, if is_put_off { before } else { n });
     let reached = step.rest();
-    resize(step, before, before, most);
+    resize(step, before, before);
     reached
 }
 
-/// Resizes to `n`, of up to `most`, after which the hive has `expected` members, and waits.
-fn resize(step: &Step<'_>, n: usize, expected: usize, most: usize) {
+/// Resizes to `n`, after which the hive has `expected` members, and waits.
+fn resize(step: &Step<'_>, n: usize, expected: usize) {
     let hive = step.hive();
     let Some(resized) = step.call_alone(|| hive.resize(n)) else { return };
     step.check(resized.is_ok(), || format!("resize({n}) is refused: {resized:?}"));
-    let settles = step.view().settles(step.on, most);
+    let settles = step.view().settles(step.on);
     if settles.is_ok() {
         let _waits = step.wait(Wait::Idly);
         step.call_alone(|| hive.settle());
