@@ -9,7 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
+use common::process::in_own_process;
 use common::{Gate, alone};
 use hive::Hive;
 
@@ -363,4 +365,22 @@ fn what_runs_at_the_end_of_a_bee_does_not_wait_for_who_drops_its_hive() {
             }
         });
     }
+}
+
+/// A bee may run a task in the middle of its part. When its part has ended it is as idle as before, however long it
+/// polls: who may start a region only with idle bees waits for one that is looking for a task, which is to take no
+/// longer than the bee's own steps.
+#[test]
+fn a_bee_that_has_run_a_task_inside_its_part_is_idle_when_it_polls() {
+    in_own_process("a_bee_that_has_run_a_task_inside_its_part_is_idle_when_it_polls", || {
+        let (polls, other) = (Hive::builder().bees(2).spin(Duration::MAX).build().unwrap(), Hive::new(1).unwrap());
+        polls.spmd(2, |bee| {
+            if !bee.is_queen() {
+                polls.scope(|scope| scope.spawn(|_| ()));
+            }
+        });
+        // In a half of a join: others may be waiting for what starts the region.
+        let (team, ()) = other.join(|| polls.spmd_map(2, |bee| bee.count()), || ());
+        assert_eq!(team, [2, 2]);
+    });
 }

@@ -347,7 +347,8 @@ impl<'c> Hand<'c> {
         // A child that was forked in it goes no further.
         self.crew.policy().assert_at_home();
         if self.depth.get() == 0 {
-            self.slot.phase.set(Phase::Looking);
+            // In the middle of its part of a region a bee has not begun to look, and would not say that it has stopped.
+            self.slot.phase.set(if self.is_looking.get() { Phase::Looking } else { Phase::Idle });
         }
     }
 
