@@ -16,6 +16,8 @@ pub(crate) enum Frame {
     Bee(HiveId, usize),
     /// A task of the hive, or a half of a join.
     Task(HiveId),
+    /// A half of a join that is that, or is run by nobody on the spot, which is open.
+    TaskPerhaps(HiveId),
     /// The queen's place, to run tasks.
     Place(HiveId),
     /// A region that has not begun yet: its queen has the turn.

@@ -48,6 +48,8 @@ pub(crate) enum Member {
     Nobody,
     /// In the queen's place or as nobody.
     NewQueenOrNobody,
+    /// The same, in a region of one of that hive, where nobody can tell.
+    InRegionOrNewQueen,
     /// A bee runs it, while the thread waits.
     ByABee,
     /// In the queen's place or by a bee.
@@ -60,6 +62,7 @@ pub(crate) enum Member {
 pub(crate) enum Broadcast {
     Runs,
     Panics,
+    Either,
     Never(Circle),
 }
 
@@ -95,6 +98,10 @@ impl View {
     }
 
     fn is_waited_for(&self) -> bool {
+        self.is_known_to_be_waited_for() || self.own.iter().any(|frame| matches!(frame, Frame::TaskPerhaps(_)))
+    }
+
+    fn is_known_to_be_waited_for(&self) -> bool {
         self.is_in_a_team() || self.own.iter().any(|frame| matches!(frame, Frame::Task(_)))
     }
 
@@ -122,7 +129,7 @@ impl View {
         }
         // If others may be waiting for the caller, a bee that is in the middle of something is taken for one of them.
         // Of a thread of the program's own nobody knows that.
-        if self.is_waited_for() { as_it_comes(Team::One) } else { Team::Never(Circle::Region) }
+        if self.is_known_to_be_waited_for() { as_it_comes(Team::One) } else { Team::Never(Circle::Region) }
     }
 
     /// As whom the thread runs an `install`, a `join` or a `scope` of a hive of `size`.
@@ -135,10 +142,11 @@ impl View {
         }
         let turn = self.turn(hive);
         if !self.is_outside() {
+            let perhaps = if self.is_in_a_region_of(hive) { Member::InRegionOrNewQueen } else { Member::NewQueenOrNobody };
             return match turn {
-                _ if self.is_crowded => Member::NewQueenOrNobody,
+                _ if self.is_crowded => perhaps,
                 Turn::Taken => Member::Nobody,
-                Turn::TakenPerhaps => Member::NewQueenOrNobody,
+                Turn::TakenPerhaps => perhaps,
                 Turn::Free => Member::NewQueen,
             };
         }
@@ -158,7 +166,12 @@ impl View {
             return Broadcast::Panics;
         }
         let comes = |bee| self.is_mirrored || self.takes_mail(hive, bee);
-        if (1..size).all(comes) { Broadcast::Runs } else { Broadcast::Never(Circle::OutsideThread) }
+        let may_panic = self.own.iter().any(|frame| matches!(*frame, Frame::TaskPerhaps(of) if of != hive));
+        match (1..size).all(comes) {
+            true if may_panic => Broadcast::Either,
+            true => Broadcast::Runs,
+            false => Broadcast::Never(Circle::OutsideThread),
+        }
     }
 
     /// Whether a task that anybody may run is run while the caller waits for it in a loop with `hive::yield_now`.
@@ -368,6 +381,17 @@ mod tests {
         let bee = [Frame::Bee(A, 2), Frame::Waits(Wait::Idly)];
         assert_eq!(view(&[], &[&bee], false).settles(A), Err(Circle::Settle));
         assert_eq!(view(&[], &[&bee], false).settles(B), Ok(true));
+    }
+
+    /// In `outside/a1.worker/b2.par_for/b2.join_second/a1.broadcast:mirrored`: B was busy when its region began, and
+    /// may be free now. In a region of one `current` says the same of both.
+    #[test]
+    fn in_a_region_of_one_nobody_can_tell_who_has_come_to_the_queens_place() {
+        let alone = Frame::Region { hive: B, team: 1, id: 0 };
+        assert_eq!(view(&[alone], &[], true).member(B, 2), Member::InRegionOrNewQueen);
+        assert_eq!(view(&[alone], &[], false).member(B, 2), Member::NewQueen);
+        assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], true).broadcast(A, 2), Broadcast::Either);
+        assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], false).team(A, 2), Team::Either);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Tasks: `install`, `join`, `scope`, `spawn`, `spawn_on` and `broadcast`.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -7,7 +8,7 @@ use super::super::common::sys;
 use super::book::{Entered, Frame, HiveId, Wait};
 use super::fault::{Explosive, First, Parts};
 use super::oracle::{Broadcast, Circle, Member};
-use super::run::Run;
+use super::run::{Run, message};
 use super::step::{Step, go};
 
 pub(crate) const NO_BROADCAST: &str = "broadcast is called on a bee or inside a region";
@@ -141,6 +142,7 @@ impl<'r> Step<'r> {
     fn begin_half(&self, member: Member, caller: i32) -> Entered<'r> {
         match self.begin_body(member, caller) {
             (Member::Nobody | Member::ByABee, in_body) => in_body,
+            (Member::InRegionOrNewQueen, in_body) => in_body.and(&[Frame::TaskPerhaps(self.on)]),
             (_, in_body) => in_body.and(&[Frame::Task(self.on)]),
         }
     }
@@ -149,7 +151,7 @@ impl<'r> Step<'r> {
 /// How a thread waits for a join or a scope.
 fn wait_of(step: &Step<'_>, member: Member) -> Wait {
     match member {
-        Member::ByABee | Member::Nobody => Wait::Idly,
+        Member::ByABee | Member::Nobody | Member::InRegionOrNewQueen => Wait::Idly,
         _ => Wait::Serving(step.on),
     }
 }
@@ -166,8 +168,12 @@ pub(crate) fn scope(step: &Step<'_>, body_does_the_rest: bool) -> usize {
     let task = |number: usize, member: Member| {
         counted.fetch_add(1, Ordering::Relaxed);
         if number == 1 && !body_does_the_rest {
-            // Nobody's tasks are run by the caller, after the body.
-            let _in = (member != Member::Nobody).then(|| step.enter_task());
+            let _in = match member {
+                // Nobody's tasks are run by the caller, after the body.
+                Member::Nobody => step.enter(&[]),
+                Member::InRegionOrNewQueen if sys::tid() == caller => step.enter(&[Frame::TaskPerhaps(step.on)]),
+                _ => step.enter_task(),
+            };
             reached.fetch_add(step.rest(), Ordering::Relaxed);
         } else {
             step.beside(number);
@@ -292,6 +298,7 @@ pub(crate) fn broadcast(step: &Step<'_>) -> usize {
     match step.view().broadcast(step.on, n) {
         Broadcast::Never(why) => return step.not_called(why),
         Broadcast::Panics => return step.call_panics(NO_BROADCAST, || step.hive().broadcast(|bee| bee)),
+        Broadcast::Either => return broadcast_or_not(step),
         Broadcast::Runs => {}
     }
     let (reached, parts) = (AtomicUsize::new(0), Parts::default());
@@ -313,4 +320,13 @@ pub(crate) fn broadcast(step: &Step<'_>) -> usize {
         step.check(bees.iter().copied().eq(1..n), || format!("the results are those of {bees:?}"));
     }
     reached.into_inner()
+}
+
+/// Where nobody can tell whether it panics.
+fn broadcast_or_not(step: &Step<'_>) -> usize {
+    match catch_unwind(AssertUnwindSafe(|| step.hive().broadcast(|bee| bee))) {
+        Ok(bees) => step.check(bees.iter().copied().eq(1..bees.len() + 1), || format!("the results are those of {bees:?}")),
+        Err(panic) => step.check(message(&*panic).contains(NO_BROADCAST), || format!("panics: {}", message(&*panic))),
+    }
+    0
 }
