@@ -439,7 +439,8 @@ fn no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else
                         });
                     });
                     assert_eq!(result.into_inner().unwrap(), Some(alone(who)), "{name}");
-                    assert_eq!(ended.is_some(), looks(who), "{name} on member {who}");
+                    // With debug assertions all members but 0 look at member 0's in any case, and that at all others'.
+                    assert_eq!(ended.is_some(), looks(who) || cfg!(debug_assertions), "{name} on member {who}");
                     assert_works(&hive, 3);
                 }
             }

@@ -1,5 +1,6 @@
 //! The members' values combined into one.
 
+use crate::crew::Operation;
 use crate::region::Bee;
 
 /// Up to this team each member reads the values of all and combines them by itself; of a larger one the queen does and tells the others, or there would be
@@ -21,18 +22,29 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type; and if `op` itself waits for the other members. In a destructor
-    /// [that must not panic](Self::barrier) it is `value` instead.
+    /// As [`barrier`](Self::barrier); if another member, whose value this one needs, comes to something else than this with a value of this type; and if `op` itself waits for the other members. In
+    /// a destructor [that must not panic](Self::barrier) it is `value` instead.
+    ///
+    /// So no value is ever made of what was meant for another operation. But a member that needs nothing of the one that has come for something else does not see it: in `reduce` only the queen needs the
+    /// others', in a scan each member those before it, in [`broadcast_from`](Self::broadcast_from) the root's, in [`single`](Self::single) those who are not first the first one's, and in a barrier nobody
+    /// anybody's. With debug assertions all members look at member 0's, and it at all others', so that each mix of operations is a panic that names both, a barrier among them.
     #[inline]
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+        self.all_reduce_for(Operation::AllReduce, value, op)
+    }
+
+    /// The same as a part of `operation`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn all_reduce_for<T: Copy + Send + 'static>(&self, operation: Operation, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.count() <= ALL_READ_ALL {
-            let shown = self.member.show(&[value]);
+            let shown = self.show(operation, &[value]);
             return shown.and_then(|shown| shown.combine(self.member.team(), op)).unwrap_or(value);
         }
-        let sum = self.reduce(value, op);
+        let sum = self.reduce_for(operation, value, op);
         // Only the queen has it.
-        self.broadcast_from(0, || sum.unwrap_or(value))
+        self.broadcast_for(operation, 0, || sum.unwrap_or(value))
     }
 
     /// As [`all_reduce`](Self::all_reduce), for the queen: the others get None, and are spared the work.
@@ -49,7 +61,19 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
-        let shown = self.member.show(&[value]);
+        self.reduce_for(Operation::Reduce, value, op)
+    }
+
+    /// The same as a part of `operation`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn reduce_for<T: Copy + Send + 'static>(
+        &self,
+        operation: Operation,
+        value: T,
+        op: impl Fn(T, T) -> T,
+    ) -> Option<T> {
+        let shown = self.show(operation, &[value]);
         self.is_queen().then(|| shown.and_then(|shown| shown.combine(self.member.team(), op)).unwrap_or(value))
     }
 }

@@ -1,5 +1,6 @@
 //! One member's value for all.
 
+use crate::crew::Operation;
 use crate::region::Bee;
 
 impl Bee<'_> {
@@ -22,8 +23,20 @@ impl Bee<'_> {
     #[track_caller]
     pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         assert!(root < self.count(), "there is no member {root} in a team of {}", self.count());
+        self.broadcast_for(Operation::BroadcastFrom, root, make)
+    }
+
+    /// The same as a part of `operation`. There is a member `root`.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn broadcast_for<T: Copy + Send + 'static>(
+        &self,
+        operation: Operation,
+        root: usize,
+        make: impl FnOnce() -> T,
+    ) -> T {
         let (made, make) = if root == self.id() { (Some(make()), None) } else { (None, Some(make)) };
-        let shown = self.member.show_from(root as u32, made.as_slice());
+        let shown = self.show_from(operation, root as u32, made.as_slice());
         if let Some(shown) = shown.as_ref().filter(|_| made.is_some() && root > 0) {
             // All others look at the root's page. So that no two roots go unseen, each looks at member 0's.
             shown.count(0);

@@ -1,5 +1,6 @@
 //! Prefix sums over the members.
 
+use crate::crew::Operation;
 use crate::region::Bee;
 
 impl Bee<'_> {
@@ -21,7 +22,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     pub fn scan_inclusive<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
-        let shown = self.member.show(&[value]);
+        let shown = self.show(Operation::ScanInclusive, &[value]);
         shown.and_then(|shown| shown.combine(self.member.id() + 1, op)).unwrap_or(value)
     }
 
@@ -39,7 +40,7 @@ impl Bee<'_> {
     #[inline]
     #[track_caller]
     pub fn scan_exclusive<T: Copy + Send + 'static>(&self, first: T, value: T, op: impl Fn(T, T) -> T) -> T {
-        let shown = self.member.show(&[value]);
+        let shown = self.show(Operation::ScanExclusive, &[value]);
         let before = shown.and_then(|shown| (0..self.member.id()).try_fold(first, |sum, id| Some(op(sum, shown.value(id, 0)?))));
         before.unwrap_or(first)
     }

@@ -1,6 +1,6 @@
 //! What only one member does.
 
-use crate::crew::Shown;
+use crate::crew::{Operation, Shown};
 use crate::region::Bee;
 
 impl Bee<'_> {
@@ -29,7 +29,7 @@ impl Bee<'_> {
     #[track_caller]
     pub fn single<T: Copy + Send + 'static>(&self, work: impl FnOnce() -> T) -> T {
         let (done, work) = if self.member.is_first() { (Some(work()), None) } else { (None, Some(work)) };
-        let shown = self.member.show(done.as_slice());
+        let shown = self.show(Operation::Single, done.as_slice());
         let of_others = || shown.and_then(|shown| first_shown(&shown, self.member.team()));
         // By itself in a destructor that gets nothing from the one who was first.
         let by_itself = || work.map(|work| work()).unwrap_or_else(|| unreachable!("the first has done it"));

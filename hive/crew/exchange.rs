@@ -6,7 +6,7 @@
 use std::marker::PhantomData;
 
 use super::Member;
-use super::pages::Purpose;
+use super::pages::{Operation, Purpose};
 
 /// What the members of a team have shown at a barrier. Can be read until this member comes to its next one.
 pub(crate) struct Shown<'m, T> {
@@ -17,15 +17,15 @@ pub(crate) struct Shown<'m, T> {
 }
 
 impl Member<'_> {
-    /// Shows `values` to the others, and waits for what they show at the same barrier. None where there is nobody else to see it: the team is this member alone,
+    /// Shows `values` to the others, who are to call the same `operation`, and waits for what they show at the same barrier. None where there is nobody else to see it: the team is this member alone,
     /// or the barrier is broken and this is a destructor that must not panic.
     ///
     /// # Panics
     /// As [`Member::barrier`].
     #[inline]
     #[track_caller]
-    pub(crate) fn show<T: Copy + Send + 'static>(&self, values: &[T]) -> Option<Shown<'_, T>> {
-        self.show_for(Purpose::all::<T>(), values)
+    pub(crate) fn show<T: Copy + Send + 'static>(&self, operation: Operation, values: &[T]) -> Option<Shown<'_, T>> {
+        self.show_for(Purpose::all::<T>(operation), values)
     }
 
     /// The same where only member `root` has something to show, as all must agree.
@@ -34,8 +34,13 @@ impl Member<'_> {
     /// As [`Member::barrier`].
     #[inline]
     #[track_caller]
-    pub(crate) fn show_from<T: Copy + Send + 'static>(&self, root: u32, values: &[T]) -> Option<Shown<'_, T>> {
-        self.show_for(Purpose::one::<T>(root), values)
+    pub(crate) fn show_from<T: Copy + Send + 'static>(
+        &self,
+        operation: Operation,
+        root: u32,
+        values: &[T],
+    ) -> Option<Shown<'_, T>> {
+        self.show_for(Purpose::one::<T>(operation, root), values)
     }
 
     #[inline]
@@ -77,24 +82,40 @@ impl<T: Copy + 'static> Shown<'_, T> {
         count.map_err(|other| self.complain_of(id, other)).ok()
     }
 
+    /// Looks whether all have come for the same, also those whose values this member has no use for: member 0 at all others, and they at member 0. That is a transfer more
+    /// for each, so it is for builds with debug assertions.
+    #[track_caller]
+    pub(crate) fn check_all(&self) {
+        let (own, team) = (self.member.id(), self.member.team());
+        let others = if own == 0 { 1..team } else { 0..1 };
+        // The first of another kind is enough: nothing more can be had after it.
+        others.map_while(|id| self.count(id)).for_each(drop);
+    }
+
     /// Complains that member `id` has come for another purpose.
     #[cold]
     #[track_caller]
     fn complain_of(&self, id: u32, other: Option<Purpose>) {
-        let member = self.member;
-        match (self.purpose.root(), other.and_then(Purpose::root)) {
-            (Some(own), Some(root)) if own != root => member.complain(format_args!(
-                "at barrier number {} member {} calls broadcast_from with root {own}, member {id} with root {root}: all members of a team must name the same",
-                self.round + 1,
+        let (member, number, own) = (self.member, self.round + 1, self.purpose.operation().name());
+        let same = other.filter(|other| other.operation() == self.purpose.operation());
+        if let (Some(root), Some(other)) = (self.purpose.root(), same.and_then(Purpose::root))
+            && root != other
+        {
+            return member.complain(format_args!(
+                "at barrier number {number} member {} calls {own} with root {root}, member {id} with root {other}: all members of a team must name the same",
                 member.id(),
-            )),
-            _ => member.complain(format_args!(
-                "member {id} came to barrier number {} for something else than member {}: all members of a team must call the same operations, with the same \
-                 types, in the same order",
-                self.round + 1,
-                member.id(),
-            )),
+            ));
         }
+        let (theirs, of_type) = match (other, same) {
+            (_, Some(_)) => (own, " with a value of another type"),
+            (Some(other), None) => (other.operation().name(), ""),
+            (None, None) => ("a barrier alone", ""),
+        };
+        member.complain(format_args!(
+            "member {id} came to barrier number {number} for something else than member {}: for {theirs}{of_type}, and not for {own}: all members of a team must call \
+             the same operations, with the same types, in the same order",
+            member.id(),
+        ));
     }
 
     /// Value number `index` of member `id`.

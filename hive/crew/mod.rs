@@ -63,6 +63,7 @@ use muster::Muster;
 use neighbours::Distance;
 pub(crate) use neighbours::{Address, Neighbours};
 use nested::Announced;
+pub(crate) use pages::Operation;
 use panics::Panics;
 pub(crate) use panics::{Payload, as_heard_outside, drop_quietly, go_on, quietly, rethrow};
 use poison::Poison;

@@ -19,10 +19,44 @@ pub(super) const ALIGNMENT: usize = 64;
 #[derive(Clone, Copy)]
 struct Room([MaybeUninit<u8>; ALIGNMENT]);
 
+/// What a program calls to have values shown to other members.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Operation {
+    AllReduce,
+    Reduce,
+    ScanInclusive,
+    ScanExclusive,
+    BroadcastFrom,
+    Single,
+    ReduceOver,
+    ParScan,
+    /// Over several hives; what their members do within each.
+    AllReduceOfHives,
+}
+
+impl Operation {
+    /// What the program has called.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::AllReduce => "all_reduce",
+            Self::Reduce => "reduce",
+            Self::ScanInclusive => "scan_inclusive",
+            Self::ScanExclusive => "scan_exclusive",
+            Self::BroadcastFrom => "broadcast_from",
+            Self::Single => "single",
+            Self::ReduceOver => "reduce_over",
+            Self::ParScan => "par_scan",
+            Self::AllReduceOfHives => "all_reduce of several hives",
+        }
+    }
+}
+
 /// What a member comes to a barrier for. The others have to come for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Purpose {
     of: TypeId,
+    operation: Operation,
     /// The member whose values are for all. `NOBODY`: each has its own to show.
     root: u32,
 }
@@ -33,14 +67,18 @@ const NOBODY: u32 = u32::MAX;
 impl Purpose {
     /// Values of type `T` from all.
     #[inline(always)]
-    pub(super) fn all<T: 'static>() -> Self {
-        Self { of: TypeId::of::<T>(), root: NOBODY }
+    pub(super) fn all<T: 'static>(operation: Operation) -> Self {
+        Self { of: TypeId::of::<T>(), operation, root: NOBODY }
     }
 
     /// Those of this member.
     #[inline(always)]
-    pub(super) fn one<T: 'static>(root: u32) -> Self {
-        Self { of: TypeId::of::<T>(), root }
+    pub(super) fn one<T: 'static>(operation: Operation, root: u32) -> Self {
+        Self { of: TypeId::of::<T>(), operation, root }
+    }
+
+    pub(super) fn operation(self) -> Operation {
+        self.operation
     }
 
     /// Whose values they are, if one member's are for all.
@@ -79,7 +117,7 @@ unsafe impl Sync for Pages {}
 
 impl Pages {
     pub(super) fn new() -> Self {
-        let heading = Heading { region: 0, round: 0, purpose: Purpose::all::<()>(), count: 0 };
+        let heading = Heading { region: 0, round: 0, purpose: Purpose::all::<()>(Operation::AllReduce), count: 0 };
         let blank = || UnsafeCell::new(Page { heading, few: Room([MaybeUninit::uninit(); ALIGNMENT]) });
         Self { pages: [blank(), blank()], appendices: [UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())] }
     }

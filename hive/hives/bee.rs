@@ -4,6 +4,7 @@ use std::fmt;
 use std::ops::Range;
 
 use super::team::{Team, passing};
+use crate::crew::Operation;
 use crate::region::Bee;
 use crate::split;
 
@@ -145,14 +146,15 @@ impl HivesBee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type; and if `op` itself waits for the other members.
+    /// As [`barrier`](Self::barrier); if another member comes to something else than this with a value of this type, as far as
+    /// [`Bee::all_reduce`] finds it; and if `op` itself waits for the other members.
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.hives() == 1 {
             return self.local.all_reduce(value, op);
         }
-        let own = passing(self.local.member, || self.local.reduce(value, &op));
-        self.local.broadcast_from(0, || {
+        let own = passing(self.local.member, || self.local.reduce_for(Operation::AllReduceOfHives, value, &op));
+        self.local.broadcast_for(Operation::AllReduceOfHives, 0, || {
             // None: a panic has broken the meeting, and the value is for nobody else.
             let Some(own) = own.flatten() else { return value };
             self.team.among_leaders(self.local.member, |leader| leader.all_reduce(own, op)).unwrap_or(own)

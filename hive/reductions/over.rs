@@ -6,7 +6,7 @@ use super::level::Level;
 use super::level::sealed::Cut;
 use super::reduction::Reduction;
 use super::tree::{self, Node, Nodes};
-use crate::crew::Shown;
+use crate::crew::{Operation, Shown};
 use crate::loops::Schedule;
 use crate::region::Bee;
 use crate::split;
@@ -44,7 +44,7 @@ impl Bee<'_> {
             Cut::Team | Cut::AsItComes => {
                 let own = self.split(range);
                 let own = (!own.is_empty()).then(|| map(own));
-                self.all_reduce(own, |a, b| match (a, b) {
+                self.all_reduce_for(Operation::ReduceOver, own, |a, b| match (a, b) {
                     (Some(a), Some(b)) => Some(op(a, b)),
                     (a, b) => a.or(b),
                 })
@@ -56,7 +56,7 @@ impl Bee<'_> {
     /// The nodes of all members joined along the tree, by each member.
     #[track_caller]
     fn join_nodes<T: Copy + Send + 'static>(&self, own: Nodes<T>, op: &impl Fn(T, T) -> T) -> Option<T> {
-        let shown = self.member.show::<Node<T>>(own.as_slice());
+        let shown = self.show::<Node<T>>(Operation::ReduceOver, own.as_slice());
         let all = shown.and_then(|shown| all_nodes(&shown, self.member.team(), op));
         all.unwrap_or(own).combine(op)
     }

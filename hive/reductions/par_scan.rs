@@ -5,6 +5,7 @@ use smallvec::SmallVec;
 use super::level::Level;
 use super::level::sealed::Cut;
 use super::reduction::Reduction;
+use crate::crew::Operation;
 use crate::hive::Hive;
 use crate::loops::Schedule;
 use crate::region::Bee;
@@ -71,7 +72,7 @@ const SUMS: usize = 16;
 
 /// The sum of all blocks of the members before this one, each with `sums` of its own.
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
-    let shown = bee.member.show(sums)?;
+    let shown = bee.show(Operation::ParScan, sums)?;
     let of = |id| (0..shown.count(id).unwrap_or(0)).map(move |index| (id, index));
     (0..bee.member.id()).flat_map(of).filter_map(|(id, index)| shown.value(id, index)).reduce(op)
 }

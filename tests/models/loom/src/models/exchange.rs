@@ -3,7 +3,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Model;
-use crate::crew::Member;
+use crate::crew::{Member, Operation};
 use crate::data::data;
 use crate::hive::{HOT, Hive, SLEEPY};
 use crate::stage;
@@ -43,7 +43,7 @@ fn play(policy: WaitPolicy, team: u32, rounds: u32, regions: u32) {
     for region in 0..regions {
         hive.region(team, |member| {
             for round in (0..rounds).map(|round| region * rounds + round) {
-                let shown = member.show(&values(round, member.id())).expect("the barrier is passed");
+                let shown = member.show(Operation::AllReduce, &values(round, member.id())).expect("the barrier is passed");
                 for other in 0..team {
                     let expected = values(round, other);
                     assert_eq!(shown.count(other), Some(expected.len()), "values of member {other} in round {round}");
@@ -62,7 +62,7 @@ fn with_barriers() {
     let hive = Hive::staffed(2, 2, HOT);
     hive.region(2, |member| {
         for round in 0..2 {
-            let shown = member.show(&[10 * round + member.id()]).expect("the barrier is passed");
+            let shown = member.show(Operation::AllReduce, &[10 * round + member.id()]).expect("the barrier is passed");
             assert_eq!(
                 shown.value(1 - member.id(), 0),
                 Some(10 * round + 1 - member.id()),
@@ -97,19 +97,19 @@ fn show_again(member: &Member<'_>) {
     let id = member.id();
     member.barrier();
     stage::play();
-    match caught(|| member.show(&[id]).expect("the barrier is passed")) {
+    match caught(|| member.show(Operation::AllReduce, &[id]).expect("the barrier is passed")) {
         Some(shown) => (0..3).for_each(|other| assert_eq!(shown.value(other, 0), Some(other), "what member {other} has shown")),
-        None => assert!(caught(|| member.show(&[10 + id])).is_none(), "a barrier is passed after one that was not"),
+        None => assert!(caught(|| member.show(Operation::AllReduce, &[10 + id])).is_none(), "a barrier is passed after one that was not"),
     }
 }
 
 /// Who passes the next barrier shows something else, and then something on the page where the first thing lay; who leaves the next barrier may not look at that again.
 fn look_again(member: &Member<'_>) {
     let id = member.id();
-    let shown = member.show(&[id]).expect("nobody panics before the next barrier");
+    let shown = member.show(Operation::AllReduce, &[id]).expect("nobody panics before the next barrier");
     stage::play();
     match caught(|| member.barrier()) {
-        Some(()) if id < 2 => _ = caught(|| member.show(&[10 + id])),
+        Some(()) if id < 2 => _ = caught(|| member.show(Operation::AllReduce, &[10 + id])),
         Some(()) => {}
         None => assert!(caught(|| shown.value((id + 1) % 3, 0)).is_none(), "read after the next barrier"),
     }

@@ -1,7 +1,7 @@
 //! Loops that teams share out, round after round, and values that their members show one another.
 
 use super::draw;
-use crate::crew::Member;
+use crate::crew::{Member, Operation};
 use crate::hive::Hive;
 use crate::loops::{Loop, Way};
 
@@ -44,7 +44,7 @@ fn take(step: Step, number: u64, member: &Member<'_>, shared: &Loop) {
             // More than fits on a page, now and then.
             let values = [value(member.id()); 9];
             let count = |id: u32| if id % 3 == 0 { 9 } else { 1 };
-            let shown = member.show(&values[..count(member.id())]).expect("the barrier is passed");
+            let shown = member.show(Operation::AllReduce, &values[..count(member.id())]).expect("the barrier is passed");
             for id in 0..member.team() {
                 assert_eq!(shown.count(id), Some(count(id)), "values that member {id} has shown");
                 assert_eq!(shown.value(id, count(id) - 1), Some(value(id)), "the last value that member {id} has shown");
