@@ -284,9 +284,10 @@ impl Builder {
 
     /// The size of the bees' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
     ///
-    /// That is for what closures have on the stack, not for what they capture: what a task captures lies on the heap, and what a region's body does stays with the caller, however large. A result is
-    /// copied once on the stack of the bee that returns it, and the two halves of a [`join`](crate::join()) with their results several times: box those that are a tenth of the stack or more. A thread
-    /// that calls needs room for some copies of what its closure captures, too, in a build without optimisation.
+    /// That is for what closures have on the stack, not for what they capture: what a task captures lies on the heap, and what a region's body does stays with the caller, however large. A result of
+    /// [`spmd_map`](crate::spmd_map) or [`broadcast`](crate::broadcast()) is copied once on the stack of the bee that returns it. The two halves of a [`join`](crate::join()) with their results, and values
+    /// that are combined (by reductions, scans and what else members compute together), are copied several times, and some tens of times in a build without optimisation: box those that are larger than
+    /// the 64th part of the stack, 32 KiB of 2 MiB. All this is so on the stack of the thread that calls as well, which in such a build needs room for some copies of what its closure captures, too.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self

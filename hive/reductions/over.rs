@@ -36,10 +36,13 @@ impl Bee<'_> {
         let op = &reduction.op;
         let result = match reduction.cut(&range, Schedule::Static, self.count()) {
             Cut::Blocks(blocks) => {
-                let mut own = Nodes::new();
-                let block = |block| map(split::block(range.clone(), block, blocks));
-                tree::collect(&mut own, split::block(0..blocks, self.id(), self.count()), op, block);
-                self.join_nodes(own, op)
+                let (own, block) =
+                    (split::block(0..blocks, self.id(), self.count()), |block| split::block(range.clone(), block, blocks));
+                if tree::is_large::<T>() {
+                    self.reduce_large(own, op, |i| map(block(i)))
+                } else {
+                    self.reduce_small(own, op, |i| map(block(i)))
+                }
             }
             Cut::Team | Cut::AsItComes => {
                 let own = self.split(range);
@@ -53,22 +56,48 @@ impl Bee<'_> {
         result.unwrap_or(reduction.neutral)
     }
 
-    /// The nodes of all members joined along the tree, by each member.
+    /// The blocks of all members, of which this one has those numbered `own`, combined along the tree by each member.
     #[track_caller]
-    fn join_nodes<T: Copy + Send + 'static>(&self, own: Nodes<T>, op: &impl Fn(T, T) -> T) -> Option<T> {
-        let shown = self.show::<Node<T>>(Operation::ReduceOver, own.as_slice());
-        let all = shown.and_then(|shown| all_nodes(&shown, self.member.team(), op));
-        all.unwrap_or(own).combine(op)
+    fn reduce_small<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
+    where
+        T: Copy + Send + 'static,
+    {
+        let mut nodes = Nodes::new();
+        tree::collect(&mut nodes, own, op, value);
+        let shown = self.show::<Node<T>>(Operation::ReduceOver, nodes.as_slice());
+        let all = shown.and_then(|shown| all_nodes(&shown, self.member.team(), op, |value| value));
+        all.unwrap_or(nodes).combine(op)
+    }
+
+    /// The same of values that are too large to have many of them on the stack.
+    #[track_caller]
+    fn reduce_large<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
+    where
+        T: Copy + Send + 'static,
+    {
+        let op = &tree::boxed(op);
+        let mut nodes = Nodes::new();
+        tree::collect(&mut nodes, own, op, |block| Box::new(value(block)));
+        // What is shown lies in one piece, without boxes that are this member's.
+        let own: Vec<Node<T>> = nodes.iter().map(Node::unboxed).collect();
+        let shown = self.show::<Node<T>>(Operation::ReduceOver, &own);
+        let all = shown.and_then(|shown| all_nodes(&shown, self.member.team(), op, Box::new));
+        all.unwrap_or(nodes).combine(op).map(|value| *value)
     }
 }
 
-/// The nodes of a whole team.
+/// The nodes of a whole team, with their values as `form` makes them.
 #[track_caller]
-fn all_nodes<T: Copy + 'static>(shown: &Shown<'_, Node<T>>, team: u32, op: &impl Fn(T, T) -> T) -> Option<Nodes<T>> {
+fn all_nodes<T: Copy + 'static, V>(
+    shown: &Shown<'_, Node<T>>,
+    team: u32,
+    op: &impl Fn(V, V) -> V,
+    form: impl Fn(T) -> V,
+) -> Option<Nodes<V>> {
     let mut all = Nodes::new();
     for id in 0..team {
         for index in 0..shown.count(id)? {
-            all.push(shown.value(id, index)?, op);
+            all.push(shown.value(id, index)?.map(&form), op);
         }
     }
     Some(all)

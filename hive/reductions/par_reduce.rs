@@ -39,16 +39,37 @@ impl Hive {
         M: Fn(Range<usize>) -> T + Sync,
     {
         let members = range.len().clamp(1, self.bees());
+        let cut = reduction.cut(&range, schedule, members);
         // Closures move what they capture, so that all of it lies in one piece: each piece is a transfer to the bees.
         let (op, map) = (&reduction.op, Quiet::new(map));
-        let result = match reduction.cut(&range, schedule, members) {
+        let result = if tree::is_large::<T>() {
+            let map = move |range| Box::new(map(range));
+            self.reduce_range(range, schedule, (cut, members), &tree::boxed(op), map).map(|value| *value)
+        } else {
+            self.reduce_range(range, schedule, (cut, members), op, move |range| map(range))
+        };
+        result.unwrap_or_else(|| reduction.neutral.clone())
+    }
+
+    /// What `map` returns for the parts of `range`, cut as `cut` says, combined. None: there are none.
+    #[inline]
+    #[track_caller]
+    fn reduce_range<V: Send>(
+        &self,
+        range: Range<usize>,
+        schedule: Schedule,
+        (cut, members): (Cut, usize),
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Option<V> {
+        match cut {
             Cut::Team => {
-                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &*map));
+                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
                 combine(parts, op)
             }
             Cut::AsItComes => {
                 let sum_of = move |shared: &Loop, bee: &Bee<'_>| {
-                    let mut sum = Sum { sum: None, map: &*map, op };
+                    let mut sum = Sum { sum: None, map: &map, op };
                     shared.run(bee.member, &mut sum);
                     sum.sum
                 };
@@ -69,8 +90,7 @@ impl Hive {
                 let parts = shared.in_region(members, |shared, team| self.spmd_map(team, |bee| nodes_of(shared, bee)));
                 tree::combine_all(parts.into_iter(), op)
             }
-        };
-        result.unwrap_or_else(|| reduction.neutral.clone())
+        }
     }
 }
 

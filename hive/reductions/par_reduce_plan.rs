@@ -38,24 +38,41 @@ impl Hive {
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let (op, map, all) = (&reduction.op, Quiet::new(map), 0..plan.len());
-        let result = match reduction.cut(&all, Schedule::Static, plan.members()) {
+        let cut = reduction.cut(&(0..plan.len()), Schedule::Static, plan.members());
+        let (op, map) = (&reduction.op, Quiet::new(map));
+        let result = if tree::is_large::<T>() {
+            self.reduce_by_plan(plan, cut, &tree::boxed(op), |range| Box::new(map(range))).map(|value| *value)
+        } else {
+            self.reduce_by_plan(plan, cut, op, |range| map(range))
+        };
+        result.unwrap_or_else(|| reduction.neutral.clone())
+    }
+
+    /// What `map` returns for the parts of a plan's indices, cut as `cut` says, combined. None: there are none.
+    #[track_caller]
+    fn reduce_by_plan<V: Send>(
+        &self,
+        plan: &Plan,
+        cut: Cut,
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Option<V> {
+        match cut {
             Cut::Blocks(blocks) => {
                 let parts = self.spmd_map(plan.members(), |bee| {
                     let mut nodes = Nodes::new();
                     let own = split::block(0..blocks, bee.id(), bee.count());
-                    tree::collect(&mut nodes, own, op, |block| map(split::block(all.clone(), block, blocks)));
+                    tree::collect(&mut nodes, own, op, |block| map(split::block(0..plan.len(), block, blocks)));
                     nodes
                 });
                 tree::combine_all(parts.into_iter(), op)
             }
             Cut::Team | Cut::AsItComes => {
-                let add = |sum: Quiet<T>, value: Quiet<T>| Quiet::new(op(sum.into_inner(), value.into_inner()));
+                let add = |sum: Quiet<V>, value: Quiet<V>| Quiet::new(op(sum.into_inner(), value.into_inner()));
                 let value = |range| Quiet::new(map(range));
                 let parts = self.spmd_map(plan.members(), |bee| plan.ranges_for(bee.id(), bee.count()).map(value).reduce(add));
                 combine(parts, op)
             }
-        };
-        result.unwrap_or_else(|| reduction.neutral.clone())
+        }
     }
 }

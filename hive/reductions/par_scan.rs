@@ -1,10 +1,13 @@
 //! Prefix sums of a slice, in one call.
 
-use smallvec::SmallVec;
+use std::ops::Range;
+
+use smallvec::{Array, SmallVec};
 
 use super::level::Level;
 use super::level::sealed::Cut;
 use super::reduction::Reduction;
+use super::tree;
 use crate::crew::Operation;
 use crate::hive::Hive;
 use crate::loops::Schedule;
@@ -52,22 +55,40 @@ impl Hive {
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
         self.spmd(members.min(blocks).max(1), |bee| {
             let own = split::block(0..blocks, bee.id(), bee.count());
-            let sum = |block| parts.take_number(bee, block).iter().copied().reduce(op).unwrap_or(reduction.neutral);
-            let sums: SmallVec<[T; SUMS]> = own.clone().map(sum).collect();
-            let mut before = sum_before(bee, &sums, op);
-            for (block, sum) in own.zip(sums) {
-                let first = match scan {
-                    Scan::Inclusive => before,
-                    Scan::Exclusive => Some(before.unwrap_or(reduction.neutral)),
-                };
-                fill(&mut parts.take_number(bee, block), first, scan, op);
-                before = Some(before.map_or(sum, |before| op(before, sum)));
+            if tree::is_large::<T>() {
+                scan_blocks::<[T; 0], _>(bee, parts, own, (&reduction.neutral, op), scan);
+            } else {
+                scan_blocks::<[T; SUMS], _>(bee, parts, own, (&reduction.neutral, op), scan);
             }
         });
     }
 }
 
-/// So many sums of blocks need no allocation.
+/// Replaces the elements of the blocks `own` of this member; their sums lie on the stack as far as there is room in `A`.
+fn scan_blocks<A: Array, F>(
+    bee: &Bee<'_>,
+    parts: &Parts<'_, A::Item>,
+    own: Range<usize>,
+    (neutral, op): (&A::Item, &F),
+    scan: Scan,
+) where
+    A::Item: Copy + Send + Sync + 'static,
+    F: Fn(A::Item, A::Item) -> A::Item,
+{
+    let sum = |block| parts.take_number(bee, block).iter().copied().reduce(op).unwrap_or(*neutral);
+    let sums: SmallVec<A> = own.clone().map(sum).collect();
+    let mut before = sum_before(bee, &sums, op);
+    for (block, sum) in own.zip(sums) {
+        let first = match scan {
+            Scan::Inclusive => before,
+            Scan::Exclusive => Some(before.unwrap_or(*neutral)),
+        };
+        fill(&mut parts.take_number(bee, block), first, scan, op);
+        before = Some(before.map_or(sum, |before| op(before, sum)));
+    }
+}
+
+/// So many sums of blocks need no allocation, if they are small.
 const SUMS: usize = 16;
 
 /// The sum of all blocks of the members before this one, each with `sums` of its own.

@@ -6,7 +6,7 @@ use std::ops::Range;
 
 use super::level::sealed::Cut;
 use super::level::{Fast, Fixed, Level, PerTeam};
-use super::tree::{Node, Nodes};
+use super::tree::{self, Node, Nodes};
 use crate::loops::Schedule;
 use crate::split;
 
@@ -104,13 +104,25 @@ impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
     where
         T: Clone,
     {
-        let mut nodes = Nodes::new();
-        for (block, result) in results.into_iter().enumerate() {
-            assert!(block < MOST_BLOCKS, "more results than a reduction has blocks: {MOST_BLOCKS} at most");
-            nodes.push(Node::leaf(block as u32, result), &self.op);
-        }
-        nodes.combine(&self.op).unwrap_or_else(|| self.neutral.clone())
+        let results = results.into_iter();
+        let combined = if tree::is_large::<T>() {
+            combine(results.map(Box::new), &tree::boxed(&self.op)).map(|value| *value)
+        } else {
+            combine(results, &self.op)
+        };
+        combined.unwrap_or_else(|| self.neutral.clone())
     }
+}
+
+/// The results of all blocks combined along the tree. None: there are none.
+#[track_caller]
+fn combine<V>(results: impl Iterator<Item = V>, op: &impl Fn(V, V) -> V) -> Option<V> {
+    let mut nodes = Nodes::new();
+    for (block, result) in results.enumerate() {
+        assert!(block < MOST_BLOCKS, "more results than a reduction has blocks: {MOST_BLOCKS} at most");
+        nodes.push(Node::leaf(block as u32, result), op);
+    }
+    nodes.combine(op)
 }
 
 impl<L, T, F> Reduction<L, T, F> {

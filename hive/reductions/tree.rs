@@ -22,14 +22,43 @@ impl<T> Node<T> {
         Self { first: block, level: 0, value }
     }
 
+    /// The same node with its value in another form.
+    pub(super) fn map<U>(self, form: impl FnOnce(T) -> U) -> Node<U> {
+        Node { first: self.first, level: self.level, value: form(self.value) }
+    }
+
     /// Whether this and the node to its right are the two halves of one.
     fn pairs_with(&self, right: &Self) -> bool {
         self.level == right.level && self.first + (1 << self.level) == right.first && self.first.is_multiple_of(2 << self.level)
     }
 }
 
+impl<T: Copy> Node<Box<T>> {
+    /// The same with a copy of the value itself.
+    pub(super) fn unboxed(&self) -> Node<T> {
+        Node { first: self.first, level: self.level, value: *self.value }
+    }
+}
+
 /// As many nodes as a contiguous run of blocks can leave, without an allocation.
 const NODES: usize = 16;
+
+/// Values of more bytes are in boxes in a tree. Nodes lie on the stack, many of them, and not only once in a build without optimisation.
+const LARGE: usize = 256;
+
+/// Whether values of this type are to be put into a tree as boxes: see [`boxed`].
+pub(super) const fn is_large<T>() -> bool {
+    size_of::<T>() > LARGE
+}
+
+/// `op` for values in boxes, of which one is used again for the result.
+pub(super) fn boxed<T>(op: &impl Fn(T, T) -> T) -> impl Fn(Box<T>, Box<T>) -> Box<T> {
+    move |mut left, right| {
+        let value = *left;
+        *left = op(value, *right);
+        left
+    }
+}
 
 /// Nodes in the order in which they came, as far as they are not joined.
 #[derive(Clone, Debug)]
@@ -60,6 +89,10 @@ impl<T> Nodes<T> {
 
     pub(super) fn as_slice(&self) -> &[Node<T>] {
         &self.0
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Node<T>> {
+        self.0.iter()
     }
 }
 
