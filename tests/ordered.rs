@@ -4,12 +4,13 @@
 
 mod common;
 
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::sleep;
 use std::time::Duration;
 
 use common::{Gate, alone, assert_says, hush, message_of};
-use hive::{Hive, Ordered};
+use hive::{Bee, Hive, Loop, Ordered, Schedule};
 
 #[test]
 fn a_turn_that_nobody_brings_is_told_of_when_all_others_have_left() {
@@ -118,4 +119,66 @@ fn a_member_of_the_region_around_may_still_pass_the_turn_on() {
             bee.ordered(&turns, 0, || ());
         }
     });
+}
+
+/// Whatever a panic has left of the turns of one region, the next begins with the first, and each index has its turn in order; in the round after that as well.
+#[test]
+fn turns_begin_anew_in_the_region_after_a_panic() {
+    let _alone = alone();
+    hush("as expected");
+    let hive = Hive::new(3).unwrap();
+    for team in 1..=3 {
+        for schedule in [Schedule::Static, Schedule::StaticChunk(1), Schedule::Dynamic(1)] {
+            let turns = Ordered::new(10..40);
+            for (bad, amid_turn) in (10..40).step_by(3).flat_map(|bad| [(bad, false), (bad, true)]) {
+                let check = |index: usize| assert!(index != bad, "as expected");
+                let shared = Loop::new(10..40, schedule);
+                let said = message_of(|| {
+                    hive.spmd(team, |bee| {
+                        bee.for_each(&shared, |range| {
+                            for index in range {
+                                if !amid_turn {
+                                    check(index);
+                                }
+                                bee.ordered(&turns, index, || check(index));
+                            }
+                        });
+                    });
+                });
+                assert_eq!(said, "as expected");
+                let (shared, log) = (Loop::new(10..40, schedule), Mutex::new(Vec::new()));
+                let round = |bee: &Bee<'_>| {
+                    bee.for_each(&shared, |range| {
+                        range.for_each(|index| bee.ordered(&turns, index, || log.lock().unwrap().push(index)))
+                    });
+                };
+                hive.spmd(team, |bee| (0..2).for_each(|_| round(bee)));
+                let log = log.into_inner().unwrap();
+                assert!(log.iter().copied().eq((10..40).chain(10..40)), "{team} members, {schedule:?}, panic at {bad}: {log:?}");
+            }
+        }
+    }
+}
+
+/// The first index of a round may come to a member that had no turn in the round before.
+#[test]
+fn nobody_begins_anew_amid_the_turns_of_its_own_region() {
+    let _alone = alone();
+    let hive = Hive::new(3).unwrap();
+    let (turns, inside) = (Ordered::new(0..2), AtomicUsize::new(0));
+    for _ in 0..200 {
+        let shared = Loop::new(0..2, Schedule::Dynamic(1));
+        hive.spmd(3, |bee| {
+            for _ in 0..5 {
+                bee.for_each(&shared, |range| {
+                    range.for_each(|index| {
+                        bee.ordered(&turns, index, || {
+                            assert_eq!(inside.fetch_add(1, Ordering::Relaxed) % 2, index);
+                        });
+                    });
+                });
+            }
+        });
+    }
+    assert_eq!(inside.into_inner(), 2_000);
 }

@@ -1,7 +1,7 @@
 //! Work that has to be done in the order of a loop's indices.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crossbeam_utils::CachePadded;
 
@@ -12,21 +12,80 @@ use crate::region::Bee;
 /// Whose turn it is, of the indices of a loop. See [`Bee::ordered`].
 #[derive(Debug)]
 pub struct Ordered {
-    next: CachePadded<AtomicUsize>,
+    word: CachePadded<Word>,
     indices: Range<usize>,
 }
 
+/// Whose turn it is, and in which region. Both are written by who has the turn, and by who begins anew.
+#[derive(Debug)]
+struct Word {
+    next: AtomicUsize,
+    /// The key of the region whose turns these are. `ANYBODY`: also members of regions around that one or beside it bring them.
+    region: AtomicU64,
+}
+
+const ANYBODY: u64 = 0;
+
+/// In place of the key while somebody begins anew.
+const BEGINNING: u64 = 1;
+
 impl Ordered {
     /// Turns for `indices`, from the first on. After the last it is the first's turn again, so the same turns serve the next loop over the same indices.
+    ///
+    /// Each region begins with the first, also after one that was broken by a panic amid its turns. That is not so in a region inside another region, a task or an
+    /// [`install`](crate::install), or of several hives, where some of the turns
+    /// may be those of members elsewhere: after a panic there, make other turns.
     pub const fn new(indices: Range<usize>) -> Self {
-        Self { next: CachePadded::new(AtomicUsize::new(indices.start)), indices }
+        let word = Word { next: AtomicUsize::new(indices.start), region: AtomicU64::new(ANYBODY) };
+        Self { word: CachePadded::new(word), indices }
     }
 
-    /// Whether it is the turn of `index`.
+    /// Whether it is the turn of `index` in the region with this key.
     #[inline]
-    fn is_turn_of(&self, index: usize) -> bool {
-        // Acquire: pairs with the Release in `Turn`; the work of the indices before has been done.
-        self.next.load(Ordering::Acquire) == index
+    fn is_turn_of(&self, index: usize, region: u64) -> bool {
+        // Acquire, the first: pairs with the Release in `begin` and `claim`; what is read of `next` below is this region's.
+        // Acquire, the second: pairs with the Release in `Turn`; the work of the indices before has been done.
+        self.word.region.load(Ordering::Acquire) == region && self.word.next.load(Ordering::Acquire) == index
+    }
+
+    /// The same, or the turn of `index` among those of anybody.
+    fn is_open_to(&self, index: usize, region: u64) -> bool {
+        self.is_turn_of(index, region) || self.is_turn_of(index, ANYBODY)
+    }
+
+    /// The key of a region that is over, if these are still its turns.
+    fn left_over(&self, region: u64) -> Option<u64> {
+        // Relaxed: says what to try.
+        let found = self.word.region.load(Ordering::Relaxed);
+        (![ANYBODY, BEGINNING, region].contains(&found)).then_some(found)
+    }
+
+    /// Begins anew where the turns are those of a region that is over: by who brings the first index. Nobody else of this region has a turn before that. False: they are not; the first index may
+    /// come for the second time in this region.
+    fn begin_after_another(&self, region: u64) -> bool {
+        // Relaxed, both: a swap sees the last key that was written, and that of a region that is over only the first of this one finds. Who finds `BEGINNING` waits for the key.
+        let swap = |old| self.word.region.compare_exchange(old, BEGINNING, Ordering::Relaxed, Ordering::Relaxed);
+        let is_first = self.left_over(region).is_some_and(|old| swap(old).is_ok());
+        if is_first {
+            self.begin(region);
+        }
+        is_first
+    }
+
+    fn begin(&self, region: u64) {
+        // Relaxed: comes with the key.
+        self.word.next.store(self.indices.start, Ordering::Relaxed);
+        // Release: pairs with the Acquire in `is_turn_of`.
+        self.word.region.store(region, Ordering::Release);
+    }
+
+    /// By who has the turn: it is one of this region, or of anybody.
+    fn claim(&self, region: u64) {
+        // Relaxed: who has the turn has seen the last that was written.
+        if self.word.region.load(Ordering::Relaxed) != region {
+            // Release: pairs with the Acquire in `is_turn_of`.
+            self.word.region.store(region, Ordering::Release);
+        }
     }
 
     fn after(&self, index: usize) -> usize {
@@ -43,8 +102,8 @@ struct Turn<'t> {
 impl Drop for Turn<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `ordered`.
-        self.turns.next.store(self.turns.after(self.index), Ordering::Release);
+        // Release: pairs with the Acquire in `is_turn_of`.
+        self.turns.word.next.store(self.turns.after(self.index), Ordering::Release);
     }
 }
 
@@ -85,33 +144,64 @@ impl Bee<'_> {
     #[track_caller]
     pub fn ordered<R>(&self, turns: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
         assert!(turns.indices.contains(&index), "index {index} has no turn among {:?}", turns.indices);
-        if !turns.is_turn_of(index) {
-            self.wait_for_turn(turns, index);
-        }
-        let _turn = Turn { turns, index };
+        let region = self.member.region_key().max(BEGINNING + 1);
+        // Out of turn in a destructor only, which then has no turn to pass on.
+        let has_turn = turns.is_turn_of(index, region) || self.wait_for_turn(turns, index, region);
+        let _turn = has_turn.then_some(Turn { turns, index });
         work()
     }
 
-    /// Waits for the turn of `index`.
+    /// Waits for the turn of `index`. False: it has not come, and this is a destructor that must not panic.
     ///
     /// # Panics
     /// As [`ordered`](Self::ordered).
     #[track_caller]
-    fn wait_for_turn(&self, turns: &Ordered, index: usize) {
+    fn wait_for_turn(&self, turns: &Ordered, index: usize, region: u64) -> bool {
+        let is_alone = self.member.team() == 1;
+        let is_among_others = if is_alone { frame::is_waited_for() } else { self.member.is_among_others() };
+        if is_among_others {
+            // Acquire: as in `is_turn_of`, whoever has passed it on.
+            return self.wait_until_turn(turns, index, ANYBODY, || turns.word.next.load(Ordering::Acquire) == index);
+        }
+        if index == turns.indices.start {
+            if is_alone {
+                // All regions of a member alone have the same key; and nobody else has a turn.
+                turns.begin(region);
+                return true;
+            }
+            if turns.begin_after_another(region) {
+                return true;
+            }
+        }
+        self.wait_until_turn(turns, index, region, || turns.is_open_to(index, region))
+    }
+
+    /// Waits until it `is_turn` of `index`, and claims it for `region`.
+    #[track_caller]
+    fn wait_until_turn(&self, turns: &Ordered, index: usize, region: u64, is_turn: impl Fn() -> bool) -> bool {
         let (mut looks, mut watch) = (0_u32, Watch::Nobody);
         self.member.wait_until(|| {
             looks = looks.wrapping_add(1);
-            turns.is_turn_of(index) || (looks.is_multiple_of(LOOKS) && watch.finds_standstill(self.member, turns, index))
+            is_turn() || (looks.is_multiple_of(LOOKS) && watch.finds_standstill(self.member, &is_turn))
         });
         if let Watch::Over = watch {
+            let next = match turns.left_over(region) {
+                Some(_) => turns.indices.start,
+                None => turns.word.next.load(Ordering::Relaxed),
+            };
             self.member.complain(format_args!(
-                "member {} of {} waits for the turn of index {index}, and it is the turn of index {}, which nobody will bring: all other members have come to the \
+                "member {} of {} waits for the turn of index {index}, and it is the turn of index {next}, which nobody will bring: all other members have come to the \
                  ends of their parts, or wait for turns that do not come either",
                 self.id(),
                 self.count(),
-                turns.next.load(Ordering::Relaxed),
             ));
+            return false;
         }
+        let has_come = is_turn();
+        if has_come {
+            turns.claim(region);
+        }
+        has_come
     }
 }
 
@@ -129,9 +219,9 @@ enum Watch<'m> {
 }
 
 impl<'m> Watch<'m> {
-    /// Whether the turn of `index`, which `member` waits for, will never come.
+    /// Whether the turn that `member` waits for will never come.
     #[cold]
-    fn finds_standstill(&mut self, member: &'m Member<'m>, turns: &Ordered, index: usize) -> bool {
+    fn finds_standstill(&mut self, member: &'m Member<'m>, is_turn: impl Fn() -> bool) -> bool {
         let is_over = match self {
             // Alone, unless it is inside of something that others do as well.
             Self::Nobody if member.team() == 1 => !frame::is_waited_for(),
@@ -139,9 +229,7 @@ impl<'m> Watch<'m> {
                 *self = Self::Standing(member.stand());
                 false
             }
-            Self::Standing(standing) => {
-                standing.as_ref().is_some_and(|standing| standing.is_for_ever(|| turns.is_turn_of(index)))
-            }
+            Self::Standing(standing) => standing.as_ref().is_some_and(|standing| standing.is_for_ever(is_turn)),
             Self::Over => true,
         };
         if is_over {

@@ -99,13 +99,18 @@ pub(crate) struct Standing<'m> {
 }
 
 impl Member<'_> {
+    /// Whether others than its team's members may do something for them: its region is inside another or beside it. Its team is of more than one.
+    pub(crate) fn is_among_others(&self) -> bool {
+        // Relaxed: see `among_others`.
+        self.crew().standstill.is_among_others.load(Ordering::Relaxed)
+    }
+
     /// Stands: does nothing for others of its team until the guard is dropped. None where it cannot be told who has left, because
     /// the team meets in several groups, or where others may do something for it.
     #[cold]
     pub(crate) fn stand(&self) -> Option<Standing<'_>> {
         let standstill = &self.crew().standstill;
-        // Relaxed: see `among_others`.
-        if self.own().size < self.team() || standstill.is_among_others.load(Ordering::Relaxed) {
+        if self.own().size < self.team() || self.is_among_others() {
             return None;
         }
         standstill.change(|standing| standing + 1);

@@ -46,7 +46,7 @@ impl Hive {
             let map = move |range| Box::new(map(range));
             self.reduce_range(range, schedule, (cut, members), &tree::boxed(op), map).map(|value| *value)
         } else {
-            self.reduce_range(range, schedule, (cut, members), op, move |range| map(range))
+            self.reduce_range(range, schedule, (cut, members), op, move |range| (*map)(range))
         };
         result.unwrap_or_else(|| reduction.neutral.clone())
     }

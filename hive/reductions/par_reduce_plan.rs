@@ -43,7 +43,7 @@ impl Hive {
         let result = if tree::is_large::<T>() {
             self.reduce_by_plan(plan, cut, &tree::boxed(op), |range| Box::new(map(range))).map(|value| *value)
         } else {
-            self.reduce_by_plan(plan, cut, op, |range| map(range))
+            self.reduce_by_plan(plan, cut, op, &*map)
         };
         result.unwrap_or_else(|| reduction.neutral.clone())
     }
