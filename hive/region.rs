@@ -29,7 +29,8 @@ impl<F: Fn(&Bee<'_>) + Sync> Part for Body<F> {
 
 /// One member of a region's team: what the body learns who it is from, and meets the others through.
 ///
-/// A region's body gets a reference to one, on the member's own thread, and cannot send it elsewhere:
+/// A region's body gets a reference to one, on the member's own thread, and cannot send it elsewhere. So it cannot be used in the closures of a `join`, `scope` or `install` inside the region either,
+/// which may run on other threads: take what they need, such as `bee.id()`, before.
 ///
 /// ```compile_fail,E0277
 /// hive::spmd(2, |bee| {

@@ -294,7 +294,7 @@ fn members_that_call_different_things_are_told() {
     });
     assert_says(&other_type, &["came to barrier number 1 for something else", "in the same order"]);
     assert_says(&different(&|bee| bee.barrier()), &["member 1 came to barrier number 1 for something else"]);
-    assert_says(&different(&|_| ()), &["all members must call barrier() equally often"]);
+    assert_says(&different(&|_| ()), &["all members must call barrier() equally often, counting the collective operations"]);
     let three = Hive::new(3).unwrap();
     let inside = message_of(|| {
         three.spmd(3, |bee| {

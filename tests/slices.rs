@@ -115,12 +115,15 @@ fn a_part_is_lent_to_one_writer_or_to_readers() {
         }
     });
     assert_says(&other_way, &["read since the last barrier"]);
-    assert_says(&with(&|bee, parts| drop(parts.read(bee, 2))), &["no part 2 of 2"]);
+    assert_says(&with(&|bee, parts| drop(parts.read(bee, 2))), &["no part 2: their numbers are below 2"]);
     let mut data = vec![0; 10];
     let parts = Parts::new(&mut data, 2);
     hive.spmd(2, |bee| drop(parts.take(bee)));
     hive.spmd(2, |bee| assert_eq!(parts.read(bee, 1 - bee.id()).len(), 5));
-    assert_says(&message_of(|| Hive::new(3).unwrap().spmd(3, |bee| drop(parts.take(bee)))), &["no part 2 of 2"]);
+    assert_says(
+        &message_of(|| Hive::new(3).unwrap().spmd(3, |bee| drop(parts.take(bee)))),
+        &["there are 2 parts, and none for member 2 of a team of 3"],
+    );
 }
 
 #[test]
@@ -165,7 +168,7 @@ fn bad_parts_are_refused() {
         &["10 elements", "rows of 3"],
     );
     assert_says(&message_of(|| hive::par_rows_mut(&mut data.clone(), 0, Schedule::Static, |_, _, _| ())), &["row of 0"]);
-    assert_says(&message_of(|| drop(Parts::cut_at(&mut data, &[5]))), &["Some(5)", "10 elements"]);
+    assert_says(&message_of(|| drop(Parts::cut_at(&mut data, &[5]))), &["ends at 5", "10 elements"]);
 }
 
 #[test]
@@ -204,4 +207,11 @@ fn a_value_is_out_once() {
     });
     assert_eq!(sum.load(Ordering::Relaxed) + refused.load(Ordering::Relaxed), 3000);
     assert_eq!(per_bee.into_iter().sum::<usize>(), sum.into_inner());
+}
+
+#[test]
+fn wrong_ends_of_parts_are_told_of_in_words() {
+    let cut_at = |ends: &[usize]| message_of(|| drop(Parts::cut_at(&mut [0; 8], ends)));
+    assert_eq!(cut_at(&[]), "a slice cannot be cut into 0 parts");
+    assert_eq!(cut_at(&[3, 5]), "the last part ends at 5, and the slice has 8 elements");
 }

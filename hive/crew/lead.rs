@@ -152,7 +152,7 @@ impl Crew {
                 self.perform(member, || {
                     panic!(
                         "the part of member {} of {} has ended, and another member waits at barrier number {}, which it will not come to; all members must \
-                         call barrier() equally often",
+                         call barrier() equally often, counting the collective operations, each of which is one",
                         member.id(),
                         member.team(),
                         account.passed + 1,

@@ -211,7 +211,7 @@ impl<'c> Member<'c> {
             Broken::Poisoned => panics::release(self.region_key()),
             Broken::Deserted => panic!(
                 "member {} of {} waits at its barrier number {}, which another member will not come to: its part of the \
-                 region has ended; all members must call barrier() equally often",
+                 region has ended; all members must call barrier() equally often, counting the collective operations, each of which is one",
                 self.id,
                 self.team,
                 self.passed.get() + 1,

@@ -16,7 +16,7 @@ impl Hive {
     /// Combines what `map` returns for parts of `range`, dealt out by `schedule` to all members that are awake.
     ///
     /// `map` is called for contiguous parts, each index in exactly one; `reduction` says how the results are combined and how reproducible that is. An empty range
-    /// gives the neutral value.
+    /// gives the neutral value. The results may borrow, and need not be `Copy`, as those of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::Bee::reduce_over).
     ///
     /// ```
     /// use hive::{Reduction, Schedule};

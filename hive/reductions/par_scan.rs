@@ -27,6 +27,8 @@ pub enum Scan {
 impl Hive {
     /// Replaces each element of `data` by its prefix sum under `reduction`, on all members that are awake.
     ///
+    /// The elements are `Copy` and borrow nothing (`'static`), where [`par_reduce`](Self::par_reduce) takes any values that can be cloned: here members show one another their sums inside a region, as copies.
+    ///
     /// Each element is read twice and written once. With [`Fixed`](crate::Fixed) the result is bit by bit the same whatever the size of the team; else as long as that is.
     ///
     /// ```

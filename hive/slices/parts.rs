@@ -14,8 +14,8 @@ use crate::split;
 /// A mutable slice in contiguous parts, which the members of a team write to and read of each other, each part checked at run time: a part is with one
 /// member that writes to it, or with any number that read it.
 ///
-/// Between two barriers a part is either written to or read by others: a member that reads what its neighbour writes to in the same phase panics, whoever
-/// happens to come first. So a stencil in place, with the neighbours' edges, is safe Rust:
+/// Between two barriers a part is either written to or read by others: a member that reads what its neighbour writes to in the same phase panics, or the neighbour does, whoever
+/// happens to come first. Two members that write to one part in the same phase panic only if both have it at once: one after the other may, and which of them comes last is chance. So a stencil in place, with the neighbours' edges, is safe Rust:
 ///
 /// ```
 /// use hive::Parts;
@@ -120,12 +120,8 @@ impl<'d, T> Parts<'d, T> {
     #[track_caller]
     pub fn cut_at(data: &'d mut [T], ends: &[usize]) -> Self {
         assert!(ends.is_sorted(), "parts cannot end at {ends:?}: one would end before it begins");
-        assert!(
-            ends.last() == Some(&data.len()),
-            "the last part ends at {:?}, and the slice has {} elements",
-            ends.last(),
-            data.len()
-        );
+        let Some(end) = ends.last() else { panic!("a slice cannot be cut into 0 parts") };
+        assert!(*end == data.len(), "the last part ends at {end}, and the slice has {} elements", data.len());
         Self::with_cuts(data, std::iter::once(0).chain(ends.iter().copied()).collect())
     }
 
@@ -161,7 +157,7 @@ impl<'d, T> Parts<'d, T> {
     /// If there is none of that number.
     #[track_caller]
     pub fn range(&self, part: usize) -> Range<usize> {
-        assert!(part < self.count(), "there is no part {part} of {}", self.count());
+        assert!(part < self.count(), "there is no part {part}: their numbers are below {}", self.count());
         self.cuts[part]..self.cuts[part + 1]
     }
 
@@ -173,7 +169,9 @@ impl<'d, T> Parts<'d, T> {
     #[inline]
     #[track_caller]
     pub fn take(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
-        self.take_number(bee, bee.id())
+        let (id, count) = (bee.id(), self.count());
+        assert!(id < count, "there are {count} parts, and none for member {id} of a team of {}", bee.count());
+        self.take_number(bee, id)
     }
 
     /// Part number `part`, to write to: for loops over more parts than there are members.

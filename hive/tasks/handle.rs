@@ -15,11 +15,13 @@ use crate::results;
 impl Hive {
     /// Runs two closures, perhaps at the same time, and returns what both return.
     ///
-    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. It is offered as soon as somebody
-    /// is idle, and by a thread from outside in any case; so two long closures run at the same time where there is somebody to help. Recursion is what this is made
-    /// for: a join that nobody helps with costs a few nanoseconds.
+    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. Whether `b` is offered is decided when
+    /// the join begins, and again as later joins inside of `a` begin: it is if somebody is idle then, and by a thread from outside in any case. Recursion is what this is made for: a join that nobody
+    /// helps with costs a few nanoseconds, and there is always a next one.
     ///
-    /// That both run at the same time is not promised: everybody else may be busy. A bee counts as busy for some microseconds after it has ended something.
+    /// That both run at the same time is not promised: everybody else may be busy when the join begins, and who becomes idle while a long `a` without joins runs does not find `b`. A bee counts as busy
+    /// for some microseconds after it has ended something. Two closures that are long, or that wait for something, are better tasks of a [`scope`](Self::scope) or of [`spawn`](Self::spawn),
+    /// which are in a queue from the beginning, for whoever becomes idle later.
     ///
     /// A thread from outside whose place is taken, because a region or another thread's tasks are on, waits while a bee
     /// runs both, hired if there is none; inside a region or a task of another hive it runs one after the other
