@@ -51,7 +51,9 @@ impl Stray {
     }
 
     fn resume(&self) {
-        if let Some(release) = self.0.lock().unwrap().take() {
+        // The lock is let go first: it would be poisoned for who comes at the same time.
+        let release = self.0.lock().unwrap().take();
+        if let Some(release) = release {
             resume_unwind(release);
         }
     }
