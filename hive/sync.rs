@@ -17,7 +17,7 @@ use crate::fork;
 pub(crate) use crate::abort::abort_saying;
 pub(crate) use crate::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::doing::{Activity, Doing, Note};
-pub(crate) use crate::frame::is_in_region;
+pub(crate) use crate::frame::{is_in_region, within as within_region};
 pub(crate) use crate::hold::Hold;
 pub(crate) use crate::posts::Posts;
 pub(crate) use crate::semaphore::Semaphore;

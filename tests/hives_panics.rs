@@ -5,6 +5,7 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::hives::{TWO_BY_TWO, assert_work, on, two_by_two};
@@ -140,6 +141,38 @@ fn a_hive_that_does_not_come_to_a_barrier_is_missed() {
                 assert_says(&message, &["barrier number 1", "all members must call barrier() equally often"]);
                 assert_work(&hives, 4);
             }
+        }
+    });
+}
+
+/// The caller drops what another hive's member has panicked with, because its own panic goes before.
+#[test]
+fn a_payload_that_nobody_hears_of_may_call_the_hives() {
+    on(TWO_BY_TWO, "a_payload_that_nobody_hears_of_may_call_the_hives", &[], || {
+        struct Calling(Arc<Hives>, Arc<AtomicUsize>);
+        impl Drop for Calling {
+            fn drop(&mut self) {
+                assert_eq!(self.0.spmd_map(|bee| bee.count()), [1], "a team of one inside of the region");
+                assert_eq!(self.0.on_each(|number, hive| hive.join(|| number, || ()).0), [0, 1]);
+                self.0.settle();
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        hush("as expected");
+        for hives in two_by_two() {
+            let (hives, calls) = (Arc::new(hives), Arc::new(AtomicUsize::new(0)));
+            let panic = panic_of(|| {
+                hives.spmd(|bee| match bee.id() {
+                    0 => {
+                        assert!(catch_unwind(AssertUnwindSafe(|| bee.barrier())).is_err());
+                        panic_any("the lowest");
+                    }
+                    3 => panic_any(Calling(Arc::clone(&hives), Arc::clone(&calls))),
+                    _ => bee.barrier(),
+                });
+            });
+            assert_eq!((panic.downcast_ref(), calls.load(Ordering::Relaxed)), (Some(&"the lowest"), 1));
+            assert_work(&hives, 4);
         }
     });
 }

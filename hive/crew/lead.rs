@@ -11,7 +11,7 @@ use super::muster::{Account, Base, Broken, End, Muster};
 use super::shape::{LEVELS, Shape};
 use super::signal::Signal;
 use super::{Crew, Member};
-use crate::sync::Activity;
+use crate::sync::{Activity, within_region};
 
 /// The groups that a member heads, the widest first, and their books. The member alone has it; of the queen, who holds the turn.
 pub(crate) struct Lead {
@@ -96,6 +96,17 @@ impl<'c> Led<'c> {
     }
 }
 
+/// The part of `member` has ended, and others of its team wait at this barrier.
+#[cold]
+fn complain_of_deserters(member: &Member<'_>, barrier: u64) -> ! {
+    panic!(
+        "the part of member {} of {} has ended, and another member waits at barrier number {barrier}, which it will not come to; all members must call \
+         barrier() equally often, counting the collective operations, each of which is one",
+        member.id(),
+        member.team(),
+    )
+}
+
 impl Crew {
     /// The part of a team of `team` that is in a bee's own group.
     pub(super) fn part_of<'c>(&'c self, group: u32, lines: &'c Group, team: u32, base: Base) -> Section<'c> {
@@ -149,15 +160,9 @@ impl Crew {
         match wait() {
             End::Deserter => {
                 self.policy().assert_at_home();
-                self.perform(member, || {
-                    panic!(
-                        "the part of member {} of {} has ended, and another member waits at barrier number {}, which it will not come to; all members must \
-                         call barrier() equally often, counting the collective operations, each of which is one",
-                        member.id(),
-                        member.team(),
-                        account.passed + 1,
-                    )
-                });
+                // Before the panic hook runs: the program's code might wait for those who wait at the barrier.
+                self.poison(member.region());
+                self.perform(member, || within_region(member, || complain_of_deserters(member, account.passed + 1)));
                 wait()
             }
             end => end,

@@ -88,7 +88,7 @@ use turn::Turn;
 use untucked::Untucked;
 use work::Work;
 
-use crate::sync::{Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew};
+use crate::sync::{Log, MOST_ENTRIES, Mutex, Posts, Tally, WaitPolicy, number_of_crew, within_region};
 
 /// What a hive's members share.
 pub(crate) struct Crew {
@@ -306,9 +306,22 @@ impl Crew {
     /// Ends the part of `member` with a panic.
     #[cold]
     fn end_part(&self, member: &Member<'_>, payload: Payload) {
-        if self.panics.keep(member.id(), member.region_key(), payload) {
+        if let Some(spare) = self.panics.keep(member.id(), member.region_key(), payload) {
             self.poison(member.region());
+            // When nobody waits for this member at a barrier any more, and as a member still: the drop is the program's
+            // code, and may call hive.
+            within_region(member, || drop(spare));
         }
+    }
+
+    /// Ends a poisoned region, whose queen has seen all leave. As its queen still, because the panic hook is the
+    /// program's code, and the turn has not been given back.
+    ///
+    /// # Panics
+    /// As [`Panics::end`].
+    #[cold]
+    fn end_poisoned(&self, queen: &Member<'_>) {
+        within_region(queen, || self.panics.end(queen.team()));
     }
 
     /// Ends the barriers of `region`, which is on.

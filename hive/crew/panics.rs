@@ -44,6 +44,17 @@ struct Kept {
     undone: Option<(u32, Undone)>,
 }
 
+/// The payload of which nobody will hear, of two members that have panicked; none, if only one has. It is dropped
+/// quietly. That runs code of the program's, and so belongs inside of the region.
+#[must_use = "its drop runs the program's code, and so the place for it is to be chosen"]
+pub(super) struct Spare(Option<Payload>);
+
+impl Drop for Spare {
+    fn drop(&mut self) {
+        self.0.take().into_iter().for_each(drop_quietly);
+    }
+}
+
 impl Panics {
     pub(super) fn new() -> Self {
         Self { kept: Mutex::new(Kept::default()), begun_amid_unwinding: AtomicU64::new(u64::MAX) }
@@ -64,21 +75,20 @@ impl Panics {
         self.begun_amid_unwinding.load(Ordering::Relaxed) == region
     }
 
-    /// Keeps what the part of member `id`, in the region of this key, has ended with. Says whether that is a panic of its own.
+    /// Keeps what the part of member `id`, in the region of this key, has ended with. If that is a panic of its own,
+    /// returns what is not kept for it.
     #[cold]
-    pub(super) fn keep(&self, id: u32, region: u64, payload: Payload) -> bool {
+    pub(super) fn keep(&self, id: u32, region: u64, payload: Payload) -> Option<Spare> {
         if payload.downcast_ref().is_some_and(|released: &Released| released.region == region) {
             self.note(id, Undone::Part);
-            return false;
+            return None;
         }
         let mut kept = self.kept();
         let spare = match &kept.panic {
             Some((lowest, _)) if *lowest <= id => Some(payload),
             _ => kept.panic.replace((id, payload)).map(|(_, other)| other),
         };
-        drop(kept);
-        spare.into_iter().for_each(drop_quietly);
-        true
+        Some(Spare(spare))
     }
 
     /// Notes what member `id` of a poisoned region leaves undone.
@@ -190,7 +200,7 @@ mod tests {
     fn the_lowest_member_s_panic_is_kept() {
         let ended = ended(|panics| {
             for (id, name) in [(2, "two"), (1, "one"), (3, "three")] {
-                assert!(panics.keep(id, REGION, Box::new(name)));
+                assert!(panics.keep(id, REGION, Box::new(name)).is_some());
             }
         });
         assert_eq!(ended, Err("one".to_owned()));
@@ -199,12 +209,12 @@ mod tests {
 
     #[test]
     fn who_is_let_go_has_not_panicked_and_has_not_come_to_the_end() {
-        let let_go = |panics: &Panics| assert!(!panics.keep(1, REGION, caught(|| release(REGION))));
+        let let_go = |panics: &Panics| assert!(panics.keep(1, REGION, caught(|| release(REGION))).is_none());
         let said = ended(let_go).expect_err("its part is not done");
         assert!(said.contains("member 1 of 3 was cut short"), "{said}");
         let panicked = ended(|panics| {
             let_go(panics);
-            panics.keep(2, REGION, Box::new("two"));
+            drop(panics.keep(2, REGION, Box::new("two")));
         });
         assert_eq!(panicked, Err("two".to_owned()), "what has happened goes before what came of it");
     }
@@ -217,7 +227,8 @@ mod tests {
 
     #[test]
     fn a_release_from_another_region_is_a_panic_and_told_as_such() {
-        let said = ended(|panics| assert!(panics.keep(1, REGION, caught(|| release(REGION + 1))))).expect_err("a panic");
+        let said =
+            ended(|panics| assert!(panics.keep(1, REGION, caught(|| release(REGION + 1))).is_some())).expect_err("a panic");
         assert!(said.contains("resumed outside of that region"), "{said}");
         let kept = told(caught(|| release(REGION)), |region| region == REGION);
         assert!(kept.is::<Released>(), "who is in the region is let go by it");
@@ -232,8 +243,8 @@ mod tests {
             }
         }
         let ended = ended(|panics| {
-            panics.keep(1, REGION, Box::new("first"));
-            panics.keep(2, REGION, Box::new(Bomb));
+            drop(panics.keep(1, REGION, Box::new("first")));
+            drop(panics.keep(2, REGION, Box::new(Bomb)));
         });
         assert_eq!(ended, Err("first".to_owned()));
     }

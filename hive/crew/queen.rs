@@ -46,7 +46,7 @@ impl Crew {
         self.note(0, || Activity::Left);
         intact.disarm();
         if end == End::Poisoned {
-            self.panics.end(team);
+            self.end_poisoned(&queen);
         }
     }
 
@@ -84,7 +84,7 @@ impl Crew {
         self.note(0, || Activity::Left);
         intact.disarm();
         if is_poisoned {
-            self.panics.end(team);
+            self.end_poisoned(&queen);
         }
     }
 
