@@ -165,6 +165,7 @@ impl Colony {
     pub(crate) fn alone<P: Part>(self: &Arc<Self>, part: &P) {
         let alone = Alone { colony: self, member: Member::alone(&self.crew) };
         part.run(&alone.member);
+        if alone.member.has_ended_plainly() { std::mem::forget(alone) } else { alone.end() }
     }
 
     #[inline]
@@ -468,6 +469,23 @@ impl Drop for AfterRegion<'_> {
 struct Alone<'c> {
     colony: &'c Arc<Colony>,
     member: Member<'c>,
+}
+
+impl Alone<'_> {
+    /// Ends a region in which there was something to note.
+    ///
+    /// # Panics
+    /// If its member has returned, and has gone on without what it could not have.
+    #[cold]
+    fn end(self) {
+        let is_amiss = self.member.has_gone_without();
+        drop(self);
+        assert!(
+            !is_amiss,
+            "the only member of a region has gone on without what it could not have, in a destructor, where a panic would have ended the process: the region \
+             cannot return as if nothing had been"
+        );
+    }
 }
 
 impl Drop for Alone<'_> {

@@ -493,3 +493,104 @@ fn nothing_else_aborts_in_a_destructor_whose_region_is_broken() {
         }
     });
 }
+
+/// What a team of one runs in a destructor while its part is being unwound, and what it cannot have there: the part that
+/// is out, and a turn that nobody brings.
+#[test]
+fn nothing_aborts_in_a_destructor_of_a_team_of_one() {
+    in_own_process("nothing_aborts_in_a_destructor_of_a_team_of_one", || {
+        hush("as expected");
+        let hive = Hive::new(2).unwrap();
+        let region = || {
+            let (turns, runs) = (Ordered::new(0..3), AtomicUsize::new(0));
+            let mut data = vec![0; 4];
+            let parts = Parts::new(&mut data, 2);
+            let panicked = whose(|| {
+                hive.spmd(1, |bee| {
+                    let _out = parts.take(bee);
+                    let _at_end = OnDrop(|| {
+                        assert!(parts.take(bee).is_empty() && parts.read(bee, 0).is_empty(), "it is out");
+                        assert_eq!(parts.take_number(bee, 1).len(), 2);
+                        assert_eq!(bee.all_reduce(3, usize::max), 3);
+                        bee.barrier();
+                        bee.ordered(&turns, 0, || runs.fetch_add(1, Ordering::Relaxed));
+                        bee.ordered(&turns, 1, || runs.fetch_add(1, Ordering::Relaxed));
+                    });
+                    panic_any(Payload("its own"));
+                });
+            });
+            assert_eq!((panicked, runs.load(Ordering::Relaxed)), ("its own", 2));
+        };
+        // Where nobody else can bring the turn, it is not waited for.
+        let out_of_turn = || {
+            let (turns, runs) = (Ordered::new(0..3), AtomicUsize::new(0));
+            let panicked = whose(|| {
+                hive.spmd(1, |bee| {
+                    let _at_end = OnDrop(|| _ = bee.ordered(&turns, 2, || runs.fetch_add(1, Ordering::Relaxed)));
+                    panic_any(Payload("its own"));
+                });
+            });
+            assert_eq!((panicked, runs.load(Ordering::Relaxed)), ("its own", 1));
+        };
+        region();
+        out_of_turn();
+        hive.install(region);
+        hive.install(out_of_turn);
+        hive.spmd(2, |_| region());
+        hive.join(region, region);
+        assert_works(&hive, 2);
+    });
+}
+
+/// A region of one returns only if its member has had all that it asked for, whoever catches what: neither one whose part was
+/// unwound and caught that, nor one that a destructor runs while something else unwinds, where the two cannot be told apart.
+#[test]
+fn a_team_of_one_does_not_return_if_it_has_gone_without_something() {
+    in_own_process("a_team_of_one_does_not_return_if_it_has_gone_without_something", || {
+        hush("cannot return as if");
+        let (hive, said) = (Hive::new(2).unwrap(), Mutex::new(Vec::new()));
+        let mut data = vec![0; 4];
+        let parts = Parts::new(&mut data, 2);
+        let asks_twice = |bee: &Bee<'_>| {
+            let _out = parts.take(bee);
+            assert!(parts.take(bee).is_empty());
+        };
+        let say = |region: &dyn Fn()| said.lock().unwrap().push(message_of(region));
+        let unwinds = |destructor: &dyn Fn()| {
+            let _at_end = OnDrop(destructor);
+            panic_any(Payload("another"));
+        };
+        say(&|| hive.spmd(1, |bee| assert_eq!(whose(|| unwinds(&|| asks_twice(bee))), "another")));
+        let amid = || unwinds(&|| say(&|| hive.spmd(1, asks_twice)));
+        assert_eq!(whose(amid), "another");
+        // In a part of a team of one that is being unwound, too, and in one of a larger team.
+        assert_eq!(whose(|| hive.spmd(1, |_| amid())), "another");
+        assert_eq!(
+            whose(|| hive.spmd(2, |bee| if bee.is_queen() {
+                amid()
+            })),
+            "another"
+        );
+        assert_eq!(
+            whose(|| hive.spmd(2, |bee| if !bee.is_queen() {
+                amid()
+            })),
+            "another"
+        );
+        let said = said.into_inner().unwrap();
+        assert_eq!(said.len(), 5);
+        assert!(said.iter().all(|said| said.contains("gone on without what it could not have")), "{said:?}");
+        // A size asked for beside that is had all the same.
+        let region = || {
+            hive.spmd(1, |bee| {
+                hive.resize(3).unwrap();
+                caught(|| unwinds(&|| asks_twice(bee)));
+                hive.resize(4).unwrap();
+            });
+        };
+        assert_says(&message_of(region), &["gone on without what it could not have"]);
+        assert_eq!(hive.bees(), 4);
+        hive.spmd(1, |_| hive.resize(2).unwrap());
+        assert_works(&hive, 2);
+    });
+}

@@ -7,6 +7,7 @@ use super::Crew;
 use super::lead::{Led, Section};
 use super::muster::{Account, Base, Broken};
 use super::panics::{self, Undone};
+use super::signal::MAX_TEAM;
 use crate::sync::{Event, is_unwinding, one_poll_at_a_time};
 
 /// Looks at a condition between two looks at all else.
@@ -36,9 +37,14 @@ pub(crate) struct Member<'c> {
     passed: Cell<u64>,
     /// Whether it has left a barrier without passing it. Others may have passed that one, and read what it has shown there.
     is_astray: Cell<bool>,
-    /// The size that its body wants the hive to have afterwards. 0: none.
+    /// The size that its body wants the hive to have afterwards. 0: none. And, of a team of one, `GONE_WITHOUT`: all that is
+    /// to be looked at when that has ended is in this word.
     wish: Cell<u32>,
 }
+
+/// A team of one has gone on without what it could not have.
+const GONE_WITHOUT: u32 = 1 << 31;
+const _: () = assert!(MAX_TEAM < GONE_WITHOUT);
 
 impl<'c> Member<'c> {
     #[inline(always)]
@@ -104,14 +110,24 @@ impl<'c> Member<'c> {
 
     /// Notes a size that the hive is to have after this region, whose team is its caller alone.
     pub(crate) fn make_wish(&self, bees: u32) {
-        self.wish.set(bees);
+        self.wish.set(self.wish.get() & GONE_WITHOUT | bees);
     }
 
     /// The wish noted last.
-    #[inline(always)]
     pub(crate) fn wish(&self) -> Option<u32> {
-        let bees = self.wish.get();
+        let bees = self.wish.get() & !GONE_WITHOUT;
         (bees > 0).then_some(bees)
+    }
+
+    /// Whether it has gone on without what it could not have: asked of a team of one, at its end.
+    pub(crate) fn has_gone_without(&self) -> bool {
+        self.wish.get() & GONE_WITHOUT > 0
+    }
+
+    /// Whether there is neither a wish nor anything amiss.
+    #[inline(always)]
+    pub(crate) fn has_ended_plainly(&self) -> bool {
+        self.wish.get() == 0
     }
 
     #[inline(always)]
@@ -232,9 +248,12 @@ impl<'c> Member<'c> {
     #[cold]
     #[track_caller]
     pub(crate) fn complain(&self, complaint: fmt::Arguments<'_>) {
-        // A team of one does not wait, and there is nobody to tell at its end.
-        if self.team == 1 || self.may_unwind() {
+        if self.may_unwind() {
             panic!("{complaint}");
+        }
+        if self.team == 1 {
+            // Nobody waits for it.
+            return self.wish.set(self.wish.get() | GONE_WITHOUT);
         }
         self.is_astray.set(true);
         self.crew.panics.note(self.id, Undone::Meeting);
