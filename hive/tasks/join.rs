@@ -47,8 +47,9 @@ where
     // SAFETY: the job stays here, in no closure either, until it is taken back or its latch is set, both below, also when `a` panics.
     let task = unsafe { job.task() };
     let number = hand.keep(task);
-    share(hand);
+    // From here on others may have it.
     let intact = AbortOnUnwind::new("in a join");
+    share(hand);
     hand.enter();
     let a = catch_unwind(AssertUnwindSafe(a));
     let b = if hand.take_back(number) || hand.take_back_or_work(&task, job.latch()) {
