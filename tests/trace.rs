@@ -5,12 +5,13 @@
 mod common;
 
 use std::sync::mpsc;
+use std::thread;
 use std::time::Duration;
 
 use common::tasks::{PROTOCOLS, fib, join_apart};
 use common::trace::{Room, Slice, Trace, traced};
-use common::{alone, assert_says, assert_works, hush, message_of, task, until};
-use hive::Ordered;
+use common::{Gate, alone, assert_says, assert_works, hush, message_of, task, until};
+use hive::{Hive, Ordered};
 
 #[test]
 fn regions_and_their_barriers_are_there_with_their_numbers() {
@@ -111,6 +112,31 @@ fn who_waits_for_another_member_s_turn_is_seen_to_wait_meanwhile() {
         hive.spmd(2, |bee| bee.ordered(&turns, bee.id(), || until(|| waits() == [1])));
     });
     assert_eq!((trace.count("wait"), trace.named("wait").next().unwrap().depth), (1, 1));
+}
+
+/// It may wait while the queen of a larger team does something else, whose log that is.
+#[test]
+fn who_waits_in_a_team_of_one_writes_in_nobody_s_log() {
+    let _alone = alone();
+    let room = Room::new("lone-turns");
+    let (turns, around, comes) = (Ordered::new(0..2), Hive::new(2).unwrap(), Gate::new());
+    let trace = traced(room.builder(2), |hive| {
+        around.spmd(2, |outer| {
+            let holds_up = || {
+                comes.wait_for(1);
+                thread::sleep(Duration::from_millis(20));
+            };
+            let id = outer.id();
+            hive.spmd(1, |bee| match id {
+                0 => bee.ordered(&turns, 0, holds_up),
+                _ => {
+                    comes.come();
+                    bee.ordered(&turns, 1, || ());
+                }
+            });
+        });
+    });
+    assert_eq!(trace.count("wait"), 0);
 }
 
 #[test]

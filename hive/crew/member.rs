@@ -186,11 +186,18 @@ impl<'c> Member<'c> {
         if condition() {
             return;
         }
-        self.crew.log(self.id, || Event::Wait);
+        self.log(|| Event::Wait);
         let come = self.poll_for(condition);
-        self.crew.log(self.id, || Event::Come);
+        self.log(|| Event::Come);
         if let Err(broken) = come {
             self.leave_barrier(broken);
+        }
+    }
+
+    /// A team of one logs nothing: the log of its number is the queen's, who has the turn, and may be at it.
+    fn log(&self, event: impl FnOnce() -> Event) {
+        if self.team > 1 {
+            self.crew.log(self.id, event);
         }
     }
 
