@@ -262,7 +262,8 @@ impl Hive {
 
     /// Returns when no surplus bee is on a core, that is, when [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0: the cores are then
     /// free for others. Inside a region of this hive it returns at once. Inside a region or a task of any hive it does not wait for
-    /// surplus bees that are in the middle of a task or a region themselves: they may be waiting for the caller, or be the caller.
+    /// surplus bees that are in the middle of a task or a region themselves: they may be waiting for the caller, or be the caller. While
+    /// another thread has the turn, those of the last region's team are taken to be in it still.
     pub fn settle(&self) {
         self.colony.settle();
     }

@@ -184,7 +184,9 @@ impl Crew {
     }
 
     /// Waits until no surplus bee is on a core but those that are in the middle of a task, or may be in a region. `is_between`: no
-    /// region is on.
+    /// region is on, nor begins before this returns. Without that, who was in the last region may be in it still, and is not waited
+    /// for, though it may have left long ago: nobody but the queen knows. The other way round nobody is waited for in vain: while a
+    /// region is on the word names its team, and each look reads it anew.
     pub(crate) fn settle_idle(&self, is_between: bool) {
         let may_be_in_region = |slot: &Slot| !is_between && slot.id < self.root().look().team();
         let is_busy = |slot: &&Slot| slot.state() == State::Surplus && (slot.is_in_task() || may_be_in_region(slot));
