@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use hive::Hive;
 
 use common::process::in_own_process;
-use common::sys::{fork, limit_address_space};
+use common::sys::{fork, limit_data};
 use common::tasks::Payload;
 use common::{Gate, alone, assert_says, assert_works, hush, message_of, task, until};
 use guest::{all_at_once, host, on_a_thread, sum};
@@ -141,7 +141,7 @@ fn a_hive_that_cannot_be_built_leaves_no_thread() {
         until(|| task::count() == threads);
         // With some of its bees hired already.
         let stack = 64 << 20;
-        limit_address_space(4 << 30);
+        limit_data(1 << 30);
         let error = on_a_thread(|| host(1_000).stack_size(stack).build().map(drop).unwrap_err());
         assert_says(&error.to_string(), &["made no thread for member"]);
         until(|| task::count() == threads);

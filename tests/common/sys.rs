@@ -223,6 +223,13 @@ pub(crate) fn limit_address_space(bytes: u64) {
     check(unsafe { libc::setrlimit(libc::RLIMIT_AS, &raw const limit) });
 }
 
+/// Limits the memory that the process may write to, which no hive counts beforehand.
+pub(crate) fn limit_data(bytes: u64) {
+    let limit = libc::rlimit { rlim_cur: bytes, rlim_max: libc::RLIM_INFINITY };
+    // SAFETY: the structure is valid for this call.
+    check(unsafe { libc::setrlimit(libc::RLIMIT_DATA, &raw const limit) });
+}
+
 /// Makes so many mappings of memory, or one more.
 pub(crate) fn make_mappings(count: usize) {
     const PAGE: usize = 4 << 10;
