@@ -42,6 +42,10 @@ pub(crate) struct Hive {
 #[derive(Clone)]
 pub(crate) struct BeesHand(Rc<Cell<*const Hand<'static>>>);
 
+#[expect(unsafe_code, reason = "lets the parts of regions use it")]
+// SAFETY: loom's threads take turns on one of the system's.
+unsafe impl Sync for BeesHand {}
+
 impl BeesHand {
     fn new() -> Self {
         Self(Rc::new(Cell::new(ptr::null())))

@@ -48,6 +48,9 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::up_to(1, "task_nested_start_hot", "the same while the bee polls", || nested_start(JEC, HOT, 2)),
     Model::up_to(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, SLEEPY, 3)),
+    Model::up_to(1, "task_nested_after", "the same for a bee that has run a task of its own in a region before", || {
+        nested_after(JEC, HOT)
+    }),
     Model::up_to(1, "task_told", "a bee that is to run a task finds mail first, which waits for that task", || told(JEC)),
     Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
@@ -358,6 +361,24 @@ fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
     other.join();
     errand.wait();
     hive.region(bees, |_| ());
+    hive.end();
+}
+
+/// Whether the bee is idle is asked after a region in which it ran a task without having begun to look for any, as one does that waits for a scope in its part.
+fn nested_after(sleep: Protocol, policy: WaitPolicy) {
+    let hive = Hive::with_tasks(2, 2, policy, sleep());
+    let hand = hive.hand_of(1);
+    hive.region(2, |member| {
+        if member.id() == 1 {
+            let (errand, task) = Errand::new();
+            hand.lend(|hand| {
+                hand.push(task);
+                assert!(hand.run_one(), "the bee finds its own task");
+            });
+            errand.wait();
+        }
+    });
+    hive.nested_region(2, |_| ());
     hive.end();
 }
 
