@@ -122,6 +122,8 @@ impl Colony {
         let mut in_turn = |turn: Option<&mut Turned<'_>>| {
             // In this order: what `can_start` has announced is followed by the region.
             let mut run = |turn: &mut Turned<'_>| {
+                // Whatever becomes of the region.
+                let _announced = Announced(&self.crew);
                 let _among_others = self.crew.among_others();
                 self.spmd_in_turn(turn, team, part)
             };
@@ -146,18 +148,10 @@ impl Colony {
         // Dropped before the turn: another queen's region may have wishes of its own.
         let _resize = AfterRegion(self);
         if team > self.crew.bees() {
-            self.grow_to(team).map_err(|error| self.refused(error))?;
+            self.grow_to(team).map_err(|error| SpmdError(SpmdProblem::Hire(error)))?;
         }
         self.crew.region(turn, team, part);
         Ok(())
-    }
-
-    /// What becomes of a region for which no bees could be hired.
-    #[cold]
-    fn refused(&self, error: HireError) -> SpmdError {
-        // If it was announced.
-        self.crew.give_up_region();
-        SpmdError(SpmdProblem::Hire(error))
     }
 
     /// Runs a region whose team is the caller alone.
@@ -462,6 +456,15 @@ impl Drop for AfterRegion<'_> {
             self.0.postponed.store(0, Ordering::Relaxed);
             self.0.grant(bees);
         }
+    }
+}
+
+/// Takes back, after a region however it ends or fails to begin, that it was announced.
+struct Announced<'c>(&'c Crew);
+
+impl Drop for Announced<'_> {
+    fn drop(&mut self) {
+        self.0.give_up_region();
     }
 }
 

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 use common::process::in_own_process;
 use common::{Gate, alone};
-use hive::Hive;
+use hive::{BarrierShape, Hive};
 
 #[test]
 fn inside_a_region_of_the_same_hive_a_region_is_a_team_of_one() {
@@ -393,5 +393,56 @@ fn bees_that_ran_tasks_in_a_region_are_idle_after_it() {
     drop(hot);
     for spin in [Duration::MAX, Duration::ZERO] {
         run_tasks_and_nest(&Hive::builder().bees(2).spin(spin).build().unwrap());
+    }
+}
+
+/// Members that are bound nowhere are in groups of sixteen, so the last of eighteen hears nothing of a region of two.
+#[test]
+fn bees_that_hear_nothing_of_an_announced_region_run_tasks_during_it_and_after_it() {
+    let _alone = alone();
+    let outer = Hive::new(1).unwrap();
+    let inner = Hive::builder().bees(18).barrier(BarrierShape::Node).build().unwrap();
+    let count_runs = |inner: &Hive| {
+        let ran = Arc::new(Gate::new());
+        let by_the_last = Arc::clone(&ran);
+        inner.spawn_on(17, move || by_the_last.come());
+        ran.wait_for(1);
+        ran.here()
+    };
+    for _ in 0..20 {
+        assert_eq!(counts_from_a_join(&outer, &inner, 2), [2, 2]);
+        assert_eq!(inner.broadcast(|index| index).len(), 17);
+        let during = outer.join(|| inner.spmd_map(2, |bee| if bee.is_queen() { count_runs(&inner) } else { 0 }), || ()).0;
+        assert_eq!(during, [1, 0]);
+        // Others go to sleep.
+        thread::sleep(Duration::from_micros(500));
+    }
+    counts_from_a_join(&outer, &inner, 2);
+    inner.resize(1).unwrap();
+    inner.settle();
+}
+
+/// An announced region that ends with a panic leaves nothing behind either.
+#[test]
+fn an_announced_region_that_panics_holds_nobody_back() {
+    let _alone = alone();
+    let outer = Hive::new(1).unwrap();
+    let inner = Hive::builder().bees(18).barrier(BarrierShape::Node).build().unwrap();
+    for culprit in 0..2 {
+        outer.join(
+            || {
+                let panicking = || {
+                    inner.spmd(2, |bee| {
+                        if bee.id() == culprit {
+                            std::panic::resume_unwind(Box::new(culprit))
+                        }
+                    })
+                };
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(panicking));
+                assert_eq!(caught.unwrap_err().downcast_ref(), Some(&culprit));
+            },
+            || (),
+        );
+        assert_eq!(inner.broadcast(|index| index).len(), 17);
     }
 }

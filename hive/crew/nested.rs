@@ -7,23 +7,32 @@
 //! The thread, which has the turn, announces the region, *fence*, looks whether a bee is in a task. A bee says that it looks for
 //! tasks, *fence*, looks whether a region has been announced. One of the two fences comes first, and whoever comes second sees
 //! what the other has said. The proof is in `docs/start.md`.
+//!
+//! Only bees of the team mind an announcement. Others may never hear of the region: it may have no part for anybody in the group in which they listen.
 
+use super::signal::StartWord;
 use super::slot::Slot;
 use super::{Crew, Turned};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The epoch of the last region that was announced; 0: none, or it was given up.
+/// The start word of the last region that was announced; one that calls nobody: none, or it was given up.
 pub(super) struct Announced(AtomicU64);
 
 impl Announced {
     pub(super) fn new() -> Self {
-        Self(AtomicU64::new(0))
+        Self(AtomicU64::new(StartWord::NONE.bits()))
     }
 
-    /// Whether a region has been announced that a bee which has seen those up to `seen` has not come to.
-    fn is_ahead_of(&self, seen: u64) -> bool {
+    fn set(&self, word: StartWord) {
+        // Relaxed: the fence in `Crew::announce_region` orders an announcement; a bee that sees late that one was taken back begins to look for tasks late.
+        self.0.store(word.bits(), Ordering::Relaxed);
+    }
+
+    /// Whether a region has been announced that bee `id`, which has seen those up to `seen`, has a part in and has not come to.
+    fn is_ahead_of(&self, id: u32, seen: u64) -> bool {
         // Relaxed: the fence in `Crew::begins_to_look` orders it.
-        self.0.load(Ordering::Relaxed) > seen
+        let word = StartWord::of_bits(self.0.load(Ordering::Relaxed));
+        id < word.team() && word.epoch() > seen
     }
 }
 
@@ -74,11 +83,9 @@ impl Crew {
     /// Announces a region of `team` members to the bees, for a thread that others may be waiting for. Says whether it may be
     /// started: no bee of the team is in a task, and none begins one before that region.
     ///
-    /// If so, the caller, who has the turn, starts the region or calls `give_up_region`.
+    /// The caller, who has the turn, calls `give_up_region` before it gives that on: when the region has ended, or will not be.
     pub(crate) fn announce_region(&self, _turn: &Turned<'_>, team: u32) -> bool {
-        let epoch = self.root().look().next(team).epoch();
-        // Relaxed: the fence orders it.
-        self.announced.0.store(epoch, Ordering::Relaxed);
+        self.announced.set(self.root().look().next(team));
         // Pairs with the fence in `begins_to_look`: either a bee sees the announcement, or what it does is seen below.
         fence(Ordering::SeqCst);
         let mut bees = self.all_slots().take(team as usize).skip(1);
@@ -104,8 +111,7 @@ impl Crew {
 
     /// Takes an announcement back.
     pub(crate) fn give_up_region(&self) {
-        // Relaxed: a bee that sees it late begins to look for tasks late.
-        self.announced.0.store(0, Ordering::Relaxed);
+        self.announced.set(StartWord::NONE);
     }
 
     /// The idle owner of `slot`, which has seen the regions up to `seen`, begins to look for tasks. Says no if it may not: it has
@@ -114,7 +120,7 @@ impl Crew {
         slot.phase.set(Phase::Looking);
         // Pairs with the fence in `announce_region`: that thread sees that this bee is not idle, or its region is seen below.
         fence(Ordering::SeqCst);
-        let may_look = !self.announced.is_ahead_of(seen);
+        let may_look = !self.announced.is_ahead_of(slot.id, seen);
         if !may_look {
             slot.phase.set(Phase::Idle);
         }

@@ -29,6 +29,17 @@ pub(crate) struct StartWord(u64);
 impl StartWord {
     const TEAM_BITS: u32 = 16;
 
+    /// A word that calls nobody.
+    pub(super) const NONE: Self = Self(0);
+
+    pub(super) fn bits(self) -> u64 {
+        self.0
+    }
+
+    pub(super) fn of_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
     /// The word of the region after this one, for a team of `team`.
     pub(super) fn next(self, team: u32) -> Self {
         debug_assert!((1..=MAX_TEAM).contains(&team), "a team of {team}");

@@ -88,9 +88,14 @@ impl Hive {
 
     /// Of a member on each of these nodes, who poll.
     pub(crate) fn on_nodes(nodes: &[usize], policy: WaitPolicy) -> Self {
+        Self::on_nodes_with_tasks(nodes, policy, Sleep::without_tasks())
+    }
+
+    /// The same, and the bees run tasks and sleep by `sleep`.
+    pub(crate) fn on_nodes_with_tasks(nodes: &[usize], policy: WaitPolicy, sleep: Sleep) -> Self {
         let addresses: Vec<Address> = nodes.iter().map(|&node| [None, None, Some(node)]).collect();
         let members = nodes.len() as u32;
-        Self::at(&addresses, members, policy, Sleep::without_tasks()).raise(members, members).up(members)
+        Self::at(&addresses, members, policy, sleep).raise(members, members).up(members)
     }
 
     /// Of `bees` members, who poll. The play is still to begin.
@@ -225,6 +230,7 @@ impl Hive {
         let mut turn = self.crew.take_turn();
         if self.crew.announce_region(&turn, team) {
             self.crew.region(&mut turn, team, &mut Body(body));
+            self.crew.give_up_region();
         }
     }
 

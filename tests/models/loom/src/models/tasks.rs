@@ -51,6 +51,12 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(1, "task_nested_after", "the same for a bee that has run a task of its own in a region before", || {
         nested_after(JEC, HOT)
     }),
+    Model::up_to(1, "task_nested_apart", "a bee whose group has no part in such a region gets a task after it", || {
+        nested_apart(JEC, false)
+    }),
+    Model::up_to(1, "task_nested_apart_inside", "the same while the region is on, and waits for that task", || {
+        nested_apart(JEC, true)
+    }),
     Model::up_to(1, "task_told", "a bee that is to run a task finds mail first, which waits for that task", || told(JEC)),
     Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
@@ -379,6 +385,26 @@ fn nested_after(sleep: Protocol, policy: WaitPolicy) {
         }
     });
     hive.nested_region(2, |_| ());
+    hive.end();
+}
+
+/// Bee 2 hears of regions in a group that has no part in this one, and is asked for a task while that is on, or after it.
+fn nested_apart(sleep: Protocol, is_inside: bool) {
+    let hive = Hive::on_nodes_with_tasks(&[0, 1, 1], SLEEPY, sleep());
+    let crew = Arc::clone(&hive.crew);
+    let ask = || {
+        let (errand, task) = Errand::new();
+        crew.send(2, task);
+        errand.wait();
+    };
+    hive.nested_region(2, |member| {
+        if is_inside && member.id() == 0 {
+            ask();
+        }
+    });
+    if !is_inside {
+        ask();
+    }
     hive.end();
 }
 
