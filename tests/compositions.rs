@@ -1,5 +1,5 @@
 //! The table of compositions: every nest of two of hive's calls (of three with `HIVE_COMPOSITIONS_DEPTH=3`), on two hives of one to three members, from every
-//! place that a program may call hive from.
+//! place that a program may call hive from. Two of three cases have hives of several groups, `:split` or `:relay`, on a machine that hwloc makes up.
 //! Each case ends with the right result or with a panic that `docs/composition.md` lists; none hangs, and none ends the process. Half of the deeper ones
 //! panic somewhere themselves. Afterwards both hives work.
 //!

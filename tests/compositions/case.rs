@@ -172,12 +172,43 @@ pub(crate) struct Waiting {
     pub(crate) sleep: SleepProtocol,
     /// None: as long as by default.
     pub(crate) spin: Option<Duration>,
+    pub(crate) groups: Groups,
+}
+
+/// In which groups the members of a hive start and meet: see `docs/shape.md`. More than one on a machine that hwloc makes up only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Groups {
+    One,
+    /// The queen and member 1, and the queen and member 2.
+    Split,
+    /// The queen and member 1, and members 1 and 2.
+    Relay,
+}
+
+impl Groups {
+    /// The places of the members, by the CPUs of [`MACHINE`](Self::MACHINE).
+    pub(crate) fn places(self) -> Option<&'static str> {
+        match self {
+            Self::One => None,
+            Self::Split => Some("{0},{1},{2}"),
+            Self::Relay => Some("{0},{2},{3}"),
+        }
+    }
+
+    /// Two nodes of two CPUs, as hwloc's environment describes them.
+    pub(crate) const MACHINE: [(&str, &str); 2] =
+        [("HWLOC_SYNTHETIC", "pack:2 [numa(memory=1GB)] core:2 pu:1"), ("HWLOC_THISSYSTEM", "0")];
 }
 
 impl Waiting {
     /// All that there are.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        PROTOCOLS.into_iter().flat_map(|sleep| [None, Some(Duration::ZERO)].map(|spin| Self { sleep, spin }))
+        let groups: &'static [Groups] =
+            if cfg!(feature = "hwloc") { &[Groups::One, Groups::Split, Groups::Relay] } else { &[Groups::One] };
+        PROTOCOLS.into_iter().flat_map(move |sleep| {
+            let with_groups = move |spin| groups.iter().map(move |&groups| Self { sleep, spin, groups });
+            [None, Some(Duration::ZERO)].into_iter().flat_map(with_groups)
+        })
     }
 }
 
@@ -255,6 +286,11 @@ impl fmt::Display for Case {
         if self.waiting.spin.is_some() {
             f.write_str(":spin0")?;
         }
+        match self.waiting.groups {
+            Groups::One => {}
+            Groups::Split => f.write_str(":split")?,
+            Groups::Relay => f.write_str(":relay")?,
+        }
         if self.is_mirrored {
             f.write_str(":mirrored")?;
         }
@@ -284,7 +320,7 @@ impl FromStr for Case {
             Ok(Level { verb: find(&VERBS, verb)?, on })
         });
         let levels = levels.collect::<Result<_, String>>()?;
-        let waiting = Waiting { sleep: SleepProtocol::Jec, spin: None };
+        let waiting = Waiting { sleep: SleepProtocol::Jec, spin: None, groups: Groups::One };
         let mut case =
             Self { place, sizes: sizes.map(|size| size.unwrap_or(2)), levels, waiting, fault: None, is_mirrored: false };
         properties.split(':').filter(|property| !property.is_empty()).try_for_each(|property| case.set(property))?;
@@ -303,6 +339,8 @@ impl Case {
             ("tickle", _) => self.waiting.sleep = SleepProtocol::Tickle,
             ("notify", _) => self.waiting.sleep = SleepProtocol::Notify,
             ("spin", _) => self.waiting.spin = Some(Duration::ZERO),
+            ("split", _) => self.waiting.groups = Groups::Split,
+            ("relay", _) => self.waiting.groups = Groups::Relay,
             ("mirrored", _) => self.is_mirrored = true,
             ("before", fault) => *fault = at(At::Before(call)),
             ("after", fault) => *fault = at(At::After(call)),
@@ -312,7 +350,7 @@ impl Case {
             ("explodes", Some(fault)) => fault.explodes = true,
             _ => {
                 return Err(format!(
-                    "{property:?} is none of tickle, notify, spin0, mirrored, before0, after0, beside0, both0; and then caught0, explodes"
+                    "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, before0, after0, beside0, both0; and then caught0, explodes"
                 ));
             }
         }

@@ -10,6 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use super::super::common::{limit, process, sys, task};
+use super::case::{Case, Groups};
 use super::child::{ENDS, FAILS};
 use super::summary::{Failure, Summary};
 
@@ -82,6 +83,11 @@ impl Worker {
             command.env_remove(format!("HIVE_{name}"));
         }
         command.env_remove("RUST_BACKTRACE");
+        // All in a list wait in one way.
+        let is_in_groups = |name: &String| name.parse::<Case>().is_ok_and(|case| case.waiting.groups != Groups::One);
+        if cases.first().is_some_and(is_in_groups) {
+            command.envs(Groups::MACHINE);
+        }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the test program runs");
         let (mut input, names) = (child.stdin.take().expect("piped"), cases.join("\n"));

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use hive::{Builder, Hive, Pin};
+use hive::{BarrierShape, Builder, Hive, Pin, ProcBind};
 
 use super::case::{Case, Waiting};
 use super::fault::{Payload, defused};
@@ -35,7 +35,11 @@ fn hear(payload: Payload) {
 
 /// Asks for hives whose bees wait so.
 pub(crate) fn builder(waiting: Waiting) -> Builder {
-    let builder = Hive::builder().pin(Pin::None).sleep(waiting.sleep).panic_handler(hear);
+    let builder = Hive::builder().sleep(waiting.sleep).panic_handler(hear);
+    let builder = match waiting.groups.places() {
+        None => builder.pin(Pin::None),
+        Some(places) => builder.places(places.parse().expect("places")).proc_bind(ProcBind::Close).barrier(BarrierShape::Node),
+    };
     match waiting.spin {
         Some(spin) => builder.spin(spin),
         None => builder,
