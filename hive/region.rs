@@ -85,6 +85,9 @@ impl Bee<'_> {
     /// member has panicked, the barrier ends this part by unwinding, without a report of its own; what that member did before is visible to
     /// the destructors that run then. Who catches either may go on in its body, but passes no barrier of this region any more.
     ///
+    /// In a team of several groups (see [`BarrierShape`](crate::BarrierShape)) one case of a barrier left out is not seen: members keep each other from it by other means as
+    /// well, such as [`ordered`](Self::ordered). That region stands still. The page `docs/shape.md` has the details.
+    ///
     /// # In destructors
     /// In a destructor that runs because this part is being unwound it can do neither, since two panics at once end the process: it returns at once, without having met the others. So do all other
     /// calls that wait for the team: where they return something, it is of this member alone. The region does not return then, whoever catches what: see [`Hive::spmd`](crate::Hive::spmd).

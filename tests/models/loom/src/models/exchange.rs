@@ -99,7 +99,10 @@ fn show_again(member: &Member<'_>) {
     stage::play();
     match caught(|| member.show(Operation::AllReduce, &[id]).expect("the barrier is passed")) {
         Some(shown) => (0..3).for_each(|other| assert_eq!(shown.value(other, 0), Some(other), "what member {other} has shown")),
-        None => assert!(caught(|| member.show(Operation::AllReduce, &[10 + id])).is_none(), "a barrier is passed after one that was not"),
+        None => assert!(
+            caught(|| member.show(Operation::AllReduce, &[10 + id])).is_none(),
+            "a barrier is passed after one that was not"
+        ),
     }
 }
 

@@ -23,7 +23,9 @@ pub(super) const MODELS: &[Model] = &[
         "three bees fall asleep while a region starts, and one of them is to wake another",
         || play(SLEEPY, 4, &[4]),
     ),
-    Model::up_to(2, "sleep_beside", "two bees fall asleep while a region starts that needs one of them", || play(SLEEPY, 3, &[2])),
+    Model::up_to(2, "sleep_beside", "two bees fall asleep while a region starts that needs one of them", || {
+        play(SLEEPY, 3, &[2])
+    }),
     Model::all("rehearsal", "two threads rehearse two regions on a line", rehearse),
     Model::up_to(2, "sleep_two", "two bees may sleep", || play(SLEEPY, 3, &[3, 2, 3])),
 ];

@@ -25,10 +25,14 @@ pub(super) const MODELS: &[Model] = &[
     Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
     Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
     Model::up_to(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
-    Model::up_to(4, "task_inside_hot", "the queen queues tasks, and the bee polls and never takes its last look", || inside_hot(2)),
+    Model::up_to(4, "task_inside_hot", "the queen queues tasks, and the bee polls and never takes its last look", || {
+        inside_hot(2)
+    }),
     Model::up_to(2, "task_inside_hot_two", "the same with two bees", || inside_hot(3)),
     Model::up_to(2, "task_inside_hot_bee", "a bee queues a task that another bee has to find", || inside_hot_bee(2, false)),
-    Model::up_to(2, "task_inside_hot_both", "a bee and the queen queue a task each, and another bee runs both", || inside_hot_bee(1, true)),
+    Model::up_to(2, "task_inside_hot_both", "a bee and the queen queue a task each, and another bee runs both", || {
+        inside_hot_bee(1, true)
+    }),
     Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", || mail(JEC)),
     Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", || mail_parking(JEC)),
     Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),

@@ -30,7 +30,6 @@ mod wait;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
-use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
 pub(crate) use doing::{Activity, Doing, Note};
 pub(crate) use event::Event;
 pub(crate) use log::{Log, MOST as MOST_ENTRIES};
@@ -40,6 +39,7 @@ pub(crate) use once::OnceLock;
 pub(crate) use posts::Posts;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
+use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
 pub(crate) use tally::{Count, Tally};
 pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread, with_takes_to_reserve};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
