@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::process::in_own_process;
 use common::{Gate, alone};
 use hive::{BarrierShape, Hive};
 
