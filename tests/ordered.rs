@@ -177,6 +177,9 @@ fn nobody_begins_anew_amid_the_turns_of_its_own_region() {
                         });
                     });
                 });
+                // Else somebody without a turn in this round may be ahead, and bring the first index of the next one while
+                // the first of this one is still to come.
+                bee.barrier();
             }
         });
     }

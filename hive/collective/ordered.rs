@@ -30,7 +30,8 @@ const ANYBODY: u64 = 0;
 const BEGINNING: u64 = 1;
 
 impl Ordered {
-    /// Turns for `indices`, from the first on. After the last it is the first's turn again, so the same turns serve the next loop over the same indices.
+    /// Turns for `indices`, from the first on. After the last it is the first's turn again, so the same turns serve the next loop over the same indices,
+    /// after a [barrier](Bee::barrier): a member that is ahead in that loop could otherwise take the turn of an index that is still to come in this one.
     ///
     /// Each region begins with the first, also after one that was broken by a panic amid its turns. That is not so in a region inside another region, a task or an
     /// [`install`](crate::install), or of several hives, where some of the turns
