@@ -135,6 +135,7 @@ mod tests {
 
         fn wait_for(&self, round: u64) {
             for polls in 1_u64.. {
+                // Acquire: pairs with the Release by which the other side comes to a round.
                 if self.round.load(Ordering::Acquire) >= round {
                     break;
                 }
@@ -156,6 +157,7 @@ mod tests {
                 let round = |round| {
                     heavy_side.wait_for(round);
                     let missed = light_side.missed(heavy_side, round, light);
+                    // Release: pairs with the Acquire in `wait_for`.
                     light_side.round.store(round, Ordering::Release);
                     missed
                 };
@@ -163,6 +165,7 @@ mod tests {
             });
             let thread = receiver.recv().unwrap();
             let round = |round| {
+                // Release: pairs with the Acquire in `wait_for`.
                 heavy_side.round.store(round, Ordering::Release);
                 // The other sees it a while later.
                 (0..round % 64).for_each(|_| spin_loop());

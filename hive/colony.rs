@@ -123,7 +123,7 @@ impl Colony {
             // In this order: what `can_start` has announced is followed by the region.
             let mut run = |turn: &mut Turned<'_>| {
                 // Whatever becomes of the region.
-                let _announced = Announced(&self.crew);
+                let _announcement = AfterAnnouncement(&self.crew);
                 let _among_others = self.crew.among_others();
                 self.spmd_in_turn(turn, team, part)
             };
@@ -460,9 +460,9 @@ impl Drop for AfterRegion<'_> {
 }
 
 /// Takes back, after a region however it ends or fails to begin, that it was announced.
-struct Announced<'c>(&'c Crew);
+struct AfterAnnouncement<'c>(&'c Crew);
 
-impl Drop for Announced<'_> {
+impl Drop for AfterAnnouncement<'_> {
     fn drop(&mut self) {
         self.0.give_up_region();
     }
