@@ -7,13 +7,14 @@
 //! is not recorded but worked out, by the rules of that page, in `compositions/oracle.rs`, from what each thread is inside of. Processes of this
 //! program's own run the cases, so that one that hangs or dies takes no other with it.
 //!
-//!     cargo test --test compositions                              # one of ten cases, chosen by chance; says by which seed
+//!     cargo test --test compositions                              # one of ten cases, the same ones each time
+//!     HIVE_COMPOSITIONS_SEED=now cargo test --test compositions   # others, chosen by the time; says by which seed
 //!     HIVE_COMPOSITIONS=all cargo test --test compositions        # all of them
 //!     HIVE_COMPOSITIONS=outside/a2.install/b1.team/a2.join ...    # this one; several, with spaces between them
 //!     HIVE_COMPOSITIONS=install/b2. ...                           # those whose names contain this
 //!
-//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses the same cases again, `_OF=n` one of
-//! n, `_DEPTH` up to so many calls in one another, `_FAILURES` goes on after more than forty. `HIVE_TEST_LIMIT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
+//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses by another number, `_OF=n` one of n,
+//! `_DEPTH` up to so many calls in one another, `_FAILURES` goes on after more than forty. `HIVE_TEST_LIMIT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
 //! shows where its threads are then.
 
 #![cfg(target_os = "linux")]
@@ -44,6 +45,14 @@ const ENOUGH: usize = 40;
 
 fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
+}
+
+/// What the cases are chosen by. A gate that finds something in one run and not in the next is of no use: by default it is always the same.
+fn seed() -> u64 {
+    if env::var("HIVE_COMPOSITIONS_SEED").is_ok_and(|asked| asked == "now") {
+        return SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
+    }
+    number("HIVE_COMPOSITIONS_SEED").unwrap_or(1)
 }
 
 /// What is asked for by the environment.
@@ -97,8 +106,7 @@ fn every_nest_ends_well() {
     if env::var_os(parent::MARK).is_some() {
         child::run();
     }
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970");
-    let seed = number("HIVE_COMPOSITIONS_SEED").unwrap_or(now.as_millis() as u64);
+    let seed = seed();
     let depth = number("HIVE_COMPOSITIONS_DEPTH").map_or(DEPTH, |depth| depth as usize);
     let enough = number("HIVE_COMPOSITIONS_FAILURES").map_or(ENOUGH, |most| most as usize);
     let lists = Asked::read().lists(depth, seed);

@@ -66,6 +66,14 @@ impl Book {
         Entered { book: self, thread, before }
     }
 
+    /// Writes down a thread that the case does not see, and which stays inside of `frames` until the case is over.
+    pub(crate) fn add_unseen(&self, frames: &[Frame]) {
+        let mut chains = self.lock();
+        // The numbers of threads are positive.
+        let number = chains.first_key_value().map_or(-1, |(&first, _)| first.min(0) - 1);
+        chains.insert(number, frames.to_vec());
+    }
+
     /// The calling thread's chain, and those of all others.
     pub(crate) fn chains(&self) -> (Chain, Vec<Chain>) {
         let mut chains = self.lock().clone();

@@ -9,7 +9,7 @@ use hive::Hive;
 
 use super::super::common::{Gate, assert_works, until};
 use super::book::{Frame, Wait};
-use super::case::{Case, Place};
+use super::case::{Case, Groups, Place};
 use super::handlers::{Errand, Heard, Slot};
 use super::hook;
 use super::pool::{Pool, Pooled, builder};
@@ -98,6 +98,10 @@ fn in_start_handler(case: &Case, [_, b]: [Pooled; 2]) -> Result<Ending, String> 
         a.hive.spawn(|| ());
     } else {
         let _waits = run.book.enter(&[Frame::Turn(0), Frame::Waits(Wait::Idly)]);
+        if case.waiting.groups == Groups::Relay && size == 3 {
+            // Bee 1 leads the group that bee 2 is in: its own part ends at once, and then it waits for bee 2.
+            run.book.add_unseen(&[Frame::Bee(0, 1), Frame::Waits(Wait::Idly)]);
+        }
         a.hive.spmd(size, |_| ());
     }
     until(|| errand.is_done());
