@@ -3,10 +3,10 @@
 #[doc = include_str!("../docs/start.md")]
 pub mod start {}
 
-#[doc = include_str!("../docs/turn.md")]
+#[doc = include_str!("../docs/leader-lock.md")]
 pub mod turn {}
 
-#[doc = include_str!("../docs/muster.md")]
+#[doc = include_str!("../docs/barrier.md")]
 pub mod muster {}
 
 #[doc = include_str!("../docs/resize.md")]
@@ -15,7 +15,7 @@ pub mod resize {}
 #[doc = include_str!("../docs/sleep.md")]
 pub mod sleep {}
 
-#[doc = include_str!("../docs/waits.md")]
+#[doc = include_str!("../docs/waits-between-hives.md")]
 pub mod waits {}
 
 #[doc = include_str!("../docs/loops.md")]

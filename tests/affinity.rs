@@ -1,4 +1,4 @@
-//! Which CPUs members are bound to: each test in a process of its own, whose mask it may change.
+//! Which CPUs bees are bound to: each test in a process of its own, whose mask it may change.
 
 #![cfg(target_os = "linux")]
 
@@ -8,32 +8,32 @@ use std::collections::HashSet;
 use std::thread;
 
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_says, assert_works, sorted, sys, task};
+use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sorted, sys};
 use hive::{Builder, Hive, Pin};
 
 /// The calling thread's CPUs.
-fn own() -> Vec<usize> {
-    task::cpus(sys::tid())
+fn own_cpus() -> Vec<usize> {
+    proc_threads::cpus(sys::tid())
 }
 
 /// Runs `part` in a process of its own, if it has more than one CPU to show anything with; it gets their numbers.
 fn with_cpus(test: &str, part: impl FnOnce(&[usize])) {
     in_own_process(test, || {
-        let cpus = own();
+        let cpus = own_cpus();
         if cpus.len() < 2 { println!("skipped: there is only CPU {cpus:?}") } else { part(&cpus) }
     });
 }
 
-/// The masks of the threads of `n` members, which are really `n`.
+/// The masks of the threads of `n` bees, which are really `n`.
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
     let gate = Gate::new();
     hive.spmd_map(n, |_| {
-        gate.meet(n);
-        own()
+        gate.arrive_and_wait(n);
+        own_cpus()
     })
 }
 
-fn built(builder: Builder) -> Hive {
+fn build_checked(builder: Builder) -> Hive {
     builder.build().unwrap()
 }
 
@@ -42,18 +42,18 @@ fn bees_are_bound_as_places_says_and_the_queen_is_not() {
     with_cpus("bees_are_bound_as_places_says_and_the_queen_is_not", |cpus| {
         for pin in [Pin::Core, Pin::Cluster, Pin::Node, Pin::Package, Pin::Cpus(vec![cpus[1]])] {
             for n in [2, 5] {
-                let hive = built(Hive::builder().bees(n).pin(pin.clone()));
+                let hive = build_checked(Hive::builder().bees(n).pin(pin.clone()));
                 let (masks, places) = (masks(&hive, n), hive.places());
                 assert_eq!(places.len(), n);
-                for member in 1..n {
-                    let place = places[member].as_ref().unwrap_or_else(|| panic!("{pin}: member {member} has no place"));
-                    assert_eq!(masks[member], sorted(place.cpus()), "{pin}: member {member} of {n}");
+                for id in 1..n {
+                    let place = places[id].as_ref().unwrap_or_else(|| panic!("{pin}: bee {id} has no place"));
+                    assert_eq!(masks[id], sorted(place.cpus()), "{pin}: bee {id} of {n}");
                     let on_it = hive.spmd_map(n, |bee| bee.place());
-                    assert_eq!(on_it[member].as_ref(), Some(place));
+                    assert_eq!(on_it[id].as_ref(), Some(place));
                     assert_eq!(on_it[0], None);
                 }
                 assert_eq!(masks[0], cpus, "the queen's");
-                assert_eq!(own(), cpus);
+                assert_eq!(own_cpus(), cpus);
             }
         }
     });
@@ -63,7 +63,7 @@ fn bees_are_bound_as_places_says_and_the_queen_is_not() {
 fn by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not() {
     with_cpus("by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not", |cpus| {
         let many = cpus.len() + 1;
-        let hive = built(Hive::builder().bees(cpus.len()));
+        let hive = build_checked(Hive::builder().bees(cpus.len()));
         let bound = masks(&hive, cpus.len());
         assert!(bound[1..].iter().all(|mask| mask.len() == 1), "{bound:?}");
         let distinct: HashSet<_> = bound[1..].iter().collect();
@@ -74,7 +74,7 @@ fn by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not()
         assert_eq!(grown[many - 1], cpus);
         assert!(hive.places()[many - 1].is_none());
         drop(hive);
-        let large = built(Hive::builder().bees(many));
+        let large = build_checked(Hive::builder().bees(many));
         assert!(masks(&large, many).iter().all(|mask| mask == cpus));
         assert!(large.places().iter().all(Option::is_none));
     });
@@ -83,7 +83,7 @@ fn by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not()
 #[test]
 fn with_pin_none_nobody_is_bound() {
     with_cpus("with_pin_none_nobody_is_bound", |cpus| {
-        let hive = built(Hive::builder().bees(2).pin(Pin::None).pin_queen(true));
+        let hive = build_checked(Hive::builder().bees(2).pin(Pin::None).pin_queen(true));
         assert_eq!(masks(&hive, 4), vec![cpus; 4]);
         assert!(hive.places().iter().all(Option::is_none));
         assert!(hive.spmd_map(2, |bee| bee.place()).iter().all(Option::is_none));
@@ -94,7 +94,7 @@ fn with_pin_none_nobody_is_bound() {
 fn a_list_is_followed_in_its_order_and_begun_again() {
     with_cpus("a_list_is_followed_in_its_order_and_begun_again", |cpus| {
         let (a, b) = (cpus[0], cpus[1]);
-        let hive = built(Hive::builder().bees(3).pin(Pin::Cpus(vec![b, a, b])).pin_queen(true));
+        let hive = build_checked(Hive::builder().bees(3).pin(Pin::Cpus(vec![b, a, b])).pin_queen(true));
         assert_eq!(masks(&hive, 5), [[b], [a], [b], [b], [a]]);
     });
 }
@@ -102,14 +102,18 @@ fn a_list_is_followed_in_its_order_and_begun_again() {
 #[test]
 fn a_list_with_a_cpu_that_is_not_allowed_is_an_error_that_names_it() {
     with_cpus("a_list_with_a_cpu_that_is_not_allowed_is_an_error_that_names_it", |cpus| {
-        let refused = |list: &[usize]| Hive::builder().bees(2).pin(Pin::Cpus(list.to_vec())).build().unwrap_err().to_string();
-        assert_says(&refused(&[cpus[0], 4000]), &["4000"]);
-        assert_says(&refused(&[]), &["empty"]);
+        let refused =
+            |list: &[usize]| Hive::builder().bees(2).pin(Pin::Cpus(list.to_vec())).build().unwrap_err().to_string();
+        assert_contains_all(&refused(&[cpus[0], 4000]), &["4000"]);
+        assert_contains_all(&refused(&[]), &["empty"]);
         sys::bind(&[cpus[1]]);
-        assert_says(&refused(&[cpus[1], cpus[0]]), &[&format!("CPUs {}", cpus[0]), &format!("may use CPUs {}", cpus[1])]);
-        assert_eq!(own(), [cpus[1]], "nothing was bound");
+        assert_contains_all(
+            &refused(&[cpus[1], cpus[0]]),
+            &[&format!("CPUs {}", cpus[0]), &format!("may use CPUs {}", cpus[1])],
+        );
+        assert_eq!(own_cpus(), [cpus[1]], "nothing was bound");
         // It left nothing behind.
-        assert_works(&Hive::new(2).unwrap(), 2);
+        assert_hive_works(&Hive::new(2).unwrap(), 2);
     });
 }
 
@@ -117,27 +121,27 @@ fn a_list_with_a_cpu_that_is_not_allowed_is_an_error_that_names_it() {
 fn the_queen_is_bound_on_request_and_gets_her_mask_back() {
     with_cpus("the_queen_is_bound_on_request_and_gets_her_mask_back", |cpus| {
         for pin in [Pin::Core, Pin::Cpus(vec![cpus[1], cpus[0]])] {
-            let hive = built(Hive::builder().bees(2).pin(pin).pin_queen(true));
+            let hive = build_checked(Hive::builder().bees(2).pin(pin).pin_queen(true));
             let places = hive.places();
             let place = places[0].as_ref().expect("a place");
-            assert_eq!(own(), place.cpus());
+            assert_eq!(own_cpus(), place.cpus());
             assert_eq!(hive.spmd_map(2, |bee| bee.place()), places);
             assert_eq!(masks(&hive, 2)[1], places[1].as_ref().expect("a place").cpus());
             // A bee that is hired by a bound thread is not bound to that thread's CPU, and a thread that she spawns is not, if she says so.
-            let unpinned = hive.spmd_map(2, |bee| bee.unpinned(|| thread::spawn(own)).join().unwrap());
+            let unpinned = hive.spmd_map(2, |bee| bee.unpinned(|| thread::spawn(own_cpus)).join().unwrap());
             assert_eq!(unpinned, [cpus, cpus]);
-            assert_eq!(own(), place.cpus());
+            assert_eq!(own_cpus(), place.cpus());
             drop(hive);
-            assert_eq!(own(), cpus);
+            assert_eq!(own_cpus(), cpus);
         }
         // Another thread's region leaves that thread alone.
-        let hive = built(Hive::builder().bees(2).pin_queen(true));
+        let hive = build_checked(Hive::builder().bees(2).pin_queen(true));
         let all = cpus.to_vec();
         thread::scope(|scope| {
             scope.spawn(|| {
                 sys::bind(&all);
                 assert_eq!(masks(&hive, 2)[0], all);
-                assert_eq!(own(), all);
+                assert_eq!(own_cpus(), all);
             });
         });
     });
@@ -148,12 +152,12 @@ fn an_inherited_mask_is_all_that_is_used() {
     with_cpus("an_inherited_mask_is_all_that_is_used", |cpus| {
         for &cpu in cpus {
             sys::bind(&[cpu]);
-            let hive = built(Hive::builder());
+            let hive = build_checked(Hive::builder());
             assert_eq!(hive.bees(), 1);
             let report = hive.report().to_string();
             let allowed = report.lines().find_map(|line| line.strip_prefix("allowed CPUs:")).expect("the mask");
             assert_eq!(allowed.trim(), cpu.to_string());
-            // More members than that are there, on this one CPU.
+            // More bees than that are there, on this one CPU.
             assert_eq!(masks(&hive, 3), [[cpu]; 3]);
             for pin in [Pin::None, Pin::Core, Pin::Node] {
                 let asked = Hive::builder().bees(3).pin(pin.clone()).build();
@@ -168,32 +172,32 @@ fn an_inherited_mask_is_all_that_is_used() {
 #[test]
 fn what_is_spawned_by_a_bee_inherits_its_core_unless_unpinned() {
     with_cpus("what_is_spawned_by_a_bee_inherits_its_core_unless_unpinned", |cpus| {
-        let hive = built(Hive::builder().bees(2).pin(Pin::Cpus(vec![cpus[0], cpus[1]])));
+        let hive = build_checked(Hive::builder().bees(2).pin(Pin::Cpus(vec![cpus[0], cpus[1]])));
         hive.spmd(2, |bee| {
-            let before = own();
-            let spawned = thread::spawn(own).join().unwrap();
+            let before = own_cpus();
+            let spawned = thread::spawn(own_cpus).join().unwrap();
             assert_eq!(spawned, before, "as of any thread");
-            let (inside, unpinned) = bee.unpinned(|| (own(), thread::spawn(own).join().unwrap()));
+            let (inside, unpinned) = bee.unpinned(|| (own_cpus(), thread::spawn(own_cpus).join().unwrap()));
             assert_eq!((&inside[..], &unpinned[..]), (cpus, cpus));
-            assert_eq!(own(), before);
+            assert_eq!(own_cpus(), before);
             // Also when it unwinds.
             let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                 bee.unpinned(|| std::panic::resume_unwind(Box::new(())))
             }));
             assert!(panicked.is_err());
-            assert_eq!(own(), before);
-            assert_eq!(bee.unpinned(|| bee.unpinned(own)), cpus);
-            assert_eq!(own(), before);
+            assert_eq!(own_cpus(), before);
+            assert_eq!(bee.unpinned(|| bee.unpinned(own_cpus)), cpus);
+            assert_eq!(own_cpus(), before);
         });
     });
 }
 
-/// The CPUs that the members of a hive are bound to, none where they are not. They are as `places()` says.
-fn bound(hive: &Hive, n: usize, all: &[usize]) -> HashSet<usize> {
+/// The CPUs that the bees of a hive are bound to, none where they are not. They are as `places()` says.
+fn check_bound_cpus(hive: &Hive, n: usize, all: &[usize]) -> HashSet<usize> {
     let masks = masks(hive, n);
-    for (member, place) in hive.places().iter().enumerate().skip(1) {
+    for (bee, place) in hive.places().iter().enumerate().skip(1) {
         let expected = place.as_ref().map_or(all, |place| place.cpus());
-        assert_eq!(masks[member], expected, "places() of member {member}: {place:?}");
+        assert_eq!(masks[bee], expected, "places() of bee {bee}: {place:?}");
     }
     masks.into_iter().skip(1).filter(|mask| mask != all).flatten().collect()
 }
@@ -203,9 +207,9 @@ fn two_hives_are_not_bound_to_the_same_cores_by_default() {
     with_cpus("two_hives_are_not_bound_to_the_same_cores_by_default", |cpus| {
         let both = |first: usize, second: usize, grown: usize| {
             let (a, b) = (Hive::new(first).unwrap(), Hive::new(second).unwrap());
-            assert_works(&a, grown);
-            assert_works(&b, grown);
-            let (in_a, in_b) = (bound(&a, grown, cpus), bound(&b, grown, cpus));
+            assert_hive_works(&a, grown);
+            assert_hive_works(&b, grown);
+            let (in_a, in_b) = (check_bound_cpus(&a, grown, cpus), check_bound_cpus(&b, grown, cpus));
             assert!(in_a.is_disjoint(&in_b), "hives of {first} and {second}, grown to {grown}: {in_a:?}, {in_b:?}");
             in_a.len()
         };
@@ -223,19 +227,19 @@ fn two_hives_are_not_bound_to_the_same_cores_by_default() {
 #[test]
 fn a_hive_that_is_built_on_a_bee_sees_the_process_s_cpus() {
     with_cpus("a_hive_that_is_built_on_a_bee_sees_the_process_s_cpus", |cpus| {
-        let outer = built(Hive::builder().bees(2).pin(Pin::Cpus(vec![cpus[0], cpus[1]])).pin_queen(true));
+        let outer = build_checked(Hive::builder().bees(2).pin(Pin::Cpus(vec![cpus[0], cpus[1]])).pin_queen(true));
         outer.spmd(2, |bee| {
-            for member in 0..2 {
-                if bee.id() == member {
-                    let core = own();
+            for id in 0..2 {
+                if bee.id() == id {
+                    let core = own_cpus();
                     assert_eq!(core.len(), 1);
-                    let inner = built(Hive::builder().pin(Pin::None));
+                    let inner = build_checked(Hive::builder().pin(Pin::None));
                     assert!(inner.bees() > 1, "{}", inner.report());
                     assert_eq!(masks(&inner, 3)[1..], [cpus, cpus]);
-                    let listed = built(Hive::builder().bees(3).pin(Pin::Cpus(cpus.to_vec())));
+                    let listed = build_checked(Hive::builder().bees(3).pin(Pin::Cpus(cpus.to_vec())));
                     assert_eq!(masks(&listed, 3)[1], [cpus[1]]);
                     // One that grows here was built elsewhere.
-                    assert_eq!(own(), core);
+                    assert_eq!(own_cpus(), core);
                 }
                 bee.barrier();
             }
@@ -247,7 +251,7 @@ fn a_hive_that_is_built_on_a_bee_sees_the_process_s_cpus() {
 #[test]
 fn bees_that_are_not_bound_may_go_where_the_builder_could() {
     with_cpus("bees_that_are_not_bound_may_go_where_the_builder_could", |cpus| {
-        let hive = built(Hive::builder().bees(1).pin(Pin::None));
+        let hive = build_checked(Hive::builder().bees(1).pin(Pin::None));
         let grown = thread::scope(|scope| {
             let grower = scope.spawn(|| {
                 sys::bind(&cpus[..1]);
@@ -261,12 +265,16 @@ fn bees_that_are_not_bound_may_go_where_the_builder_could() {
 
 #[test]
 fn hive_pin_is_heard() {
-    let cpus = own();
+    let cpus = own_cpus();
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
-    in_own_process_with("hive_pin_is_heard", &[("HIVE_PIN", &format!("{last},{first}")), ("HIVE_NUM_BEES", "3")], || {
-        assert_eq!(hive::global().bees(), 3);
-        assert_eq!(masks(hive::global(), 3)[1..], [[first], [last]]);
-        // The builder goes before it.
-        assert_eq!(masks(&built(Hive::builder().bees(2).pin(Pin::None)), 2)[1], cpus);
-    });
+    in_own_process_with(
+        "hive_pin_is_heard",
+        &[("HIVE_PIN", &format!("{last},{first}")), ("HIVE_NUM_BEES", "3")],
+        || {
+            assert_eq!(hive::global().bees(), 3);
+            assert_eq!(masks(hive::global(), 3)[1..], [[first], [last]]);
+            // The builder goes before it.
+            assert_eq!(masks(&build_checked(Hive::builder().bees(2).pin(Pin::None)), 2)[1], cpus);
+        },
+    );
 }

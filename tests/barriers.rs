@@ -1,4 +1,4 @@
-//! Barriers inside regions: what they order, and what happens when not all members come.
+//! Barriers inside regions: what they order, and what happens when not all bees come.
 
 #![cfg(target_os = "linux")]
 
@@ -9,31 +9,34 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::sys::{self, Plain};
-use common::{Gate, alone, assert_says, assert_works, hush, message_of, task, until};
+use common::sys::{self, UnsyncCell};
+use common::{
+    Gate, assert_contains_all, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics,
+    wait_until,
+};
 use hive::{Bee, Hive};
 
 /// A team that meets in the start signal's line, and one that does not.
 const TEAMS: [usize; 2] = [2, 6];
 
-/// Waiting members sleep at once, or poll for longer than any test.
+/// Waiting bees sleep at once, or poll for longer than any test.
 const SPINS: [Duration; 2] = [Duration::ZERO, Duration::from_secs(3600)];
 
 /// What the panic of a mismatch says.
-const MISMATCH: &str = "all members must call barrier() equally often";
+const MISMATCH: &str = "all bees must call barrier() equally often";
 
 fn hive(bees: usize, spin: Duration) -> Hive {
     Hive::builder().bees(bees).spin(spin).build().unwrap()
 }
 
-/// Each member writes its own cell and reads all others'.
-fn phases(hive: &Hive, n: usize, rounds: u64) {
-    let cells: Vec<Plain> = (0..n).map(|_| Plain::default()).collect();
+/// Each bee writes its own cell and reads all others'.
+fn check_phases(hive: &Hive, n: usize, rounds: u64) {
+    let cells: Vec<UnsyncCell> = (0..n).map(|_| UnsyncCell::default()).collect();
     hive.spmd(n, |bee| {
         for round in 1..=rounds {
             cells[bee.id()].set(round);
             bee.barrier();
-            assert!(cells.iter().all(|cell| cell.get() == round), "round {round} of {n} members");
+            assert!(cells.iter().all(|cell| cell.get() == round), "round {round} of {n} bees");
             bee.barrier();
         }
     });
@@ -42,26 +45,26 @@ fn phases(hive: &Hive, n: usize, rounds: u64) {
 
 #[test]
 fn smoke_what_is_written_before_a_barrier_is_read_after_it() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(8).unwrap();
     for n in 1..=8 {
-        phases(&hive, n, 1_000);
+        check_phases(&hive, n, 1_000);
     }
 }
 
 #[test]
 fn stress_thousands_of_barriers_in_one_region() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in TEAMS {
         for spin in SPINS {
-            phases(&hive(n, spin), n, 2_000);
+            check_phases(&hive(n, spin), n, 2_000);
         }
     }
 }
 
 #[test]
 fn the_last_to_come_wakes_those_who_sleep_there() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in TEAMS {
         let hive = hive(n, Duration::ZERO);
         for last in [0, 1, n - 1] {
@@ -85,7 +88,7 @@ fn the_last_to_come_wakes_those_who_sleep_there() {
 
 fn until_others_sleep(sleepers: &[AtomicI32], except: usize) {
     for (_, tid) in sleepers.iter().enumerate().filter(|&(id, _)| id != except) {
-        until(|| tid.load(Ordering::Acquire) != 0 && task::is_asleep(tid.load(Ordering::Acquire)));
+        wait_until(|| tid.load(Ordering::Acquire) != 0 && proc_threads::is_asleep(tid.load(Ordering::Acquire)));
     }
 }
 
@@ -100,16 +103,22 @@ enum Others {
     Asleep,
 }
 
-/// All members but one, or only one, come to a barrier more than the others do.
-fn mismatch(hive: &Hive, n: usize, deserts: impl Fn(usize) -> bool + Sync, before: usize, others: Others) -> String {
-    let waiting = (0..n).filter(|&id| !deserts(id)).count();
+/// All bees but one, or only one, come to a barrier more than the others do.
+fn mismatch(
+    hive: &Hive,
+    n: usize,
+    skips_barrier: impl Fn(usize) -> bool + Sync,
+    before: usize,
+    others: Others,
+) -> String {
+    let waiting = (0..n).filter(|&id| !skips_barrier(id)).count();
     let (come, tids) = (Gate::new(), (0..n).map(|_| AtomicI32::new(0)).collect::<Vec<_>>());
-    let message = message_of(|| {
+    let message = panic_message(|| {
         hive.spmd(n, |bee| {
             (0..before).for_each(|_| bee.barrier());
-            if !deserts(bee.id()) {
+            if !skips_barrier(bee.id()) {
                 tids[bee.id()].store(sys::tid(), Ordering::Release);
-                come.come();
+                come.arrive();
                 bee.barrier();
                 return;
             }
@@ -118,19 +127,19 @@ fn mismatch(hive: &Hive, n: usize, deserts: impl Fn(usize) -> bool + Sync, befor
                 (0..100).for_each(|_| thread::yield_now());
             }
             if others == Others::Asleep {
-                let asleep = |id: usize| task::is_asleep(tids[id].load(Ordering::Acquire));
-                until(|| (0..n).filter(|&id| !deserts(id)).all(asleep));
+                let asleep = |id: usize| proc_threads::is_asleep(tids[id].load(Ordering::Acquire));
+                wait_until(|| (0..n).filter(|&id| !skips_barrier(id)).all(asleep));
             }
         });
     });
-    assert_works(hive, n);
+    assert_hive_works(hive, n);
     message
 }
 
 #[test]
 fn a_barrier_that_a_member_does_not_come_to_panics_and_says_so() {
-    let _alone = alone();
-    hush(MISMATCH);
+    let _alone = run_exclusively();
+    silence_panics(MISMATCH);
     for n in TEAMS {
         for spin in SPINS {
             let hive = hive(n, spin);
@@ -144,7 +153,7 @@ fn a_barrier_that_a_member_does_not_come_to_panics_and_says_so() {
                         let what = format!("team {n}, {spin:?}, {others:?}, {before} barriers before, {odd} alone");
                         let one_leaves = mismatch(&hive, n, |id| id == odd, before, others);
                         assert!(one_leaves.contains(MISMATCH), "{what} leaves: {one_leaves}");
-                        assert_says(&one_leaves, &[&format!("barrier number {}", before + 1), &n.to_string()]);
+                        assert_contains_all(&one_leaves, &[&format!("barrier number {}", before + 1), &n.to_string()]);
                         let one_stays = mismatch(&hive, n, |id| id != odd, before, others);
                         assert!(one_stays.contains(MISMATCH), "{what} stays: {one_stays}");
                     }
@@ -156,8 +165,8 @@ fn a_barrier_that_a_member_does_not_come_to_panics_and_says_so() {
 
 #[test]
 fn stress_mismatches_of_every_kind_leave_the_hive_as_it_was() {
-    let _alone = alone();
-    hush(MISMATCH);
+    let _alone = run_exclusively();
+    silence_panics(MISMATCH);
     let hive = Hive::new(6).unwrap();
     for round in 0..300 {
         let n = TEAMS[round % 2];
@@ -165,11 +174,11 @@ fn stress_mismatches_of_every_kind_leave_the_hive_as_it_was() {
     }
 }
 
-/// A member that catches the panic of a barrier which another did not come to, and goes on.
+/// A bee that catches the panic of a barrier which another did not come to, and goes on.
 #[test]
 fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
-    let _alone = alone();
-    hush(MISMATCH);
+    let _alone = run_exclusively();
+    silence_panics(MISMATCH);
     for n in TEAMS {
         let hive = Hive::new(n).unwrap();
         for stays in [0, n - 1] {
@@ -182,8 +191,8 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
                     }
                 });
             }));
-            (0..10).for_each(|_| assert_works(&hive, n));
-            phases(&hive, n, 100);
+            (0..10).for_each(|_| assert_hive_works(&hive, n));
+            check_phases(&hive, n, 100);
         }
     }
 }
@@ -191,8 +200,8 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
 /// As above, but in a destructor that runs because of another panic, where the barrier returns instead of panicking.
 #[test]
 fn a_mismatch_in_a_destructor_that_unwinding_runs_does_not_spoil_later_regions() {
-    let _alone = alone();
-    hush(MISMATCH);
+    let _alone = run_exclusively();
+    silence_panics(MISMATCH);
     struct Barrier<'b, 'r>(&'b Bee<'r>);
     impl Drop for Barrier<'_, '_> {
         fn drop(&mut self) {
@@ -213,16 +222,16 @@ fn a_mismatch_in_a_destructor_that_unwinding_runs_does_not_spoil_later_regions()
                     }
                 });
             }));
-            (0..10).for_each(|_| assert_works(&hive, n));
-            phases(&hive, n, 100);
+            (0..10).for_each(|_| assert_hive_works(&hive, n));
+            check_phases(&hive, n, 100);
         }
     }
 }
 
 #[test]
 fn a_team_of_one_passes_its_barriers() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     hive.spmd(1, |bee| (0..1_000).for_each(|_| bee.barrier()));
-    phases(&hive, 4, 100);
+    check_phases(&hive, 4, 100);
 }

@@ -1,4 +1,4 @@
-//! The table of compositions: every nest of two of hive's calls (of three with `HIVE_COMPOSITIONS_DEPTH=3`), on two hives of one to three members, from every
+//! The table of compositions: every nest of two of hive's calls (of three with `HIVE_COMPOSITIONS_DEPTH=3`), on two hives of one to three bees, from every
 //! place that a program may call hive from. Two of three cases have hives of several groups, `:split` or `:relay`, on a machine that hwloc makes up.
 //! Each case ends with the right result or with a panic that `docs/composition.md` lists; none hangs, and none ends the process. Half of the deeper ones
 //! panic somewhere themselves. Afterwards both hives work.
@@ -14,7 +14,7 @@
 //!     HIVE_COMPOSITIONS=install/b2. ...                           # those whose names contain this
 //!
 //! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses by another number, `_OF=n` one of n,
-//! `_DEPTH` up to so many calls in one another, `_FAILURES` goes on after more than forty. `HIVE_TEST_LIMIT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
+//! `_DEPTH` up to so many calls in one another, `_FAILURES` goes on after more than forty. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
 //! shows where its threads are then.
 
 #![cfg(target_os = "linux")]
@@ -27,9 +27,9 @@ use std::env;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use compositions::case::{Case, Waiting};
-use compositions::select::Chance;
+use compositions::select::Rng;
 use compositions::summary::Failure;
-use compositions::{child, hook, parent, select};
+use compositions::{driver, panic_hook, select, worker};
 
 /// Calls in one another, besides those that lead to the place, where the environment does not say.
 const DEPTH: usize = 2;
@@ -38,10 +38,10 @@ const DEPTH: usize = 2;
 const CASES_A_PROCESS: usize = 2_000;
 
 /// How often a case that failed is run again, by itself.
-const AGAIN: usize = 3;
+const RETRIES: usize = 3;
 
 /// As many failures say enough.
-const ENOUGH: usize = 40;
+const MAX_FAILURES: usize = 40;
 
 fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
@@ -67,7 +67,7 @@ enum Asked {
 impl Asked {
     fn read() -> Self {
         match env::var("HIVE_COMPOSITIONS") {
-            Err(_) => Self::Some(number("HIVE_COMPOSITIONS_OF").unwrap_or(10)),
+            Err(_) => Self::Some(number("HIVE_COMPOSITIONS_SAMPLE").unwrap_or(10)),
             Ok(all) if all == "all" => Self::All,
             Ok(names) => Self::Named(names.split_whitespace().map(ToOwned::to_owned).collect()),
         }
@@ -84,7 +84,7 @@ impl Asked {
         let (whole, parts): (Vec<_>, Vec<_>) =
             names.iter().map(|name| (name, name.parse::<Case>())).partition(|(_, case)| case.is_ok());
         whole.into_iter().filter_map(|(_, case)| case.ok()).for_each(|case| put(&case));
-        let mut chance = Chance(seed ^ 0x5eed);
+        let mut chance = Rng(seed ^ 0x5eed);
         if !matches!(self, Self::Named(_)) || !parts.is_empty() {
             select::all(depth, seed, &mut |case| {
                 let is_taken = match self {
@@ -103,25 +103,25 @@ impl Asked {
 
 #[test]
 fn every_nest_ends_well() {
-    if env::var_os(parent::MARK).is_some() {
-        child::run();
+    if env::var_os(driver::CHILD_VARIABLE).is_some() {
+        worker::run();
     }
     let seed = seed();
     let depth = number("HIVE_COMPOSITIONS_DEPTH").map_or(DEPTH, |depth| depth as usize);
-    let enough = number("HIVE_COMPOSITIONS_FAILURES").map_or(ENOUGH, |most| most as usize);
+    let enough = number("HIVE_COMPOSITIONS_MAX_FAILURES").map_or(MAX_FAILURES, |most| most as usize);
     let lists = Asked::read().lists(depth, seed);
     let cases: usize = lists.iter().map(Vec::len).sum();
     println!("{cases} cases, by HIVE_COMPOSITIONS_SEED={seed}");
-    let summary = parent::run("every_nest_ends_well", lists, enough);
+    let summary = driver::run("every_nest_ends_well", lists, enough);
     println!("{summary}");
     // What other threads of a case do at the same time the rules cannot always tell. Such a case comes out otherwise now and
     // then, and not twice; a fault of hive's does. A process that dies has a fault in any case.
-    let again: Vec<_> = summary.failures.iter().map(|failure| vec![failure.case.clone(); AGAIN]).collect();
+    let again: Vec<_> = summary.failures.iter().map(|failure| vec![failure.case.clone(); RETRIES]).collect();
     if !again.is_empty() {
-        let second = parent::run("every_nest_ends_well", again, enough);
-        println!("those that failed, {AGAIN} times more: {second}");
+        let second = driver::run("every_nest_ends_well", again, enough);
+        println!("those that failed, {RETRIES} times more: {second}");
         let times = |case: &str| second.failures.iter().filter(|failed| failed.case == case).count();
-        let is_firm = |failure: &&Failure| failure.is_firm || times(&failure.case) == AGAIN;
+        let is_firm = |failure: &&Failure| failure.is_firm || times(&failure.case) == RETRIES;
         let firm: Vec<_> = summary.failures.iter().filter(is_firm).map(|failure| &failure.case).collect();
         assert!(firm.is_empty(), "{firm:?}: see above; HIVE_COMPOSITIONS=NAME runs one case");
         assert!(summary.failures.len() < enough, "too many cases to be run again");
@@ -147,7 +147,7 @@ fn names_are_read_back() {
 #[test]
 fn every_text_that_a_case_may_end_with_is_in_the_documentation() {
     let page = include_str!("../docs/composition.md");
-    for text in hook::DOCUMENTED {
+    for text in panic_hook::DOCUMENTED {
         assert!(page.contains(text), "{text:?} is not in docs/composition.md");
     }
 }

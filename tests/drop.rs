@@ -9,68 +9,68 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Gate, alone, assert_works, sys, task, until};
+use common::{Gate, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::{Builder, Hive, Pin};
 
 /// The bees' threads of these tests are called this.
-const NAME: &str = "dropped";
+const THREAD_NAME: &str = "dropped";
 
 fn builder(bees: usize) -> Builder {
-    Hive::builder().bees(bees).thread_name(NAME)
+    Hive::builder().bees(bees).thread_name(THREAD_NAME)
 }
 
 /// Drops the hive; none of its threads is left.
-fn end(hive: Hive, bees: usize) {
+fn drop_and_check(hive: Hive, bees: usize) {
     // A thread gives itself its name.
-    until(|| task::named(NAME).len() == bees);
+    wait_until(|| proc_threads::named(THREAD_NAME).len() == bees);
     drop(hive);
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn bees_that_poll() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in [2, 6] {
         let hive = builder(n).spin(Duration::MAX).build().unwrap();
-        assert_works(&hive, n);
-        end(hive, n - 1);
+        assert_hive_works(&hive, n);
+        drop_and_check(hive, n - 1);
     }
 }
 
 #[test]
 fn bees_that_sleep() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in [2, 6] {
         let hive = builder(n).spin(Duration::ZERO).build().unwrap();
-        assert_works(&hive, n);
-        task::until_asleep(&task::named(NAME));
-        end(hive, n - 1);
+        assert_hive_works(&hive, n);
+        proc_threads::wait_until_asleep(&proc_threads::named(THREAD_NAME));
+        drop_and_check(hive, n - 1);
     }
 }
 
 #[test]
 fn bees_that_are_parked() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in [2, 6] {
         let hive = builder(n).build().unwrap();
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
         hive.resize(1).unwrap();
-        hive.settle();
-        end(hive, n - 1);
+        hive.wait_until_parked();
+        drop_and_check(hive, n - 1);
     }
 }
 
 #[test]
 fn bees_that_have_just_become_surplus_or_been_called_back() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
         for sizes in [&[1][..], &[1, 6], &[3], &[1, 4, 2], &[2, 8]] {
             for _ in 0..10 {
                 let hive = builder(6).spin(spin).build().unwrap();
-                assert_works(&hive, 6);
+                assert_hive_works(&hive, 6);
                 sizes.iter().for_each(|&size| hive.resize(size).unwrap());
                 drop(hive);
-                task::until_gone(NAME);
+                proc_threads::wait_until_ended(THREAD_NAME);
             }
         }
     }
@@ -78,17 +78,17 @@ fn bees_that_have_just_become_surplus_or_been_called_back() {
 
 #[test]
 fn drop_waits_for_the_very_end_of_the_threads() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     static ENDED: AtomicUsize = AtomicUsize::new(0);
-    struct Late;
-    impl Drop for Late {
+    struct EndsLate;
+    impl Drop for EndsLate {
         fn drop(&mut self) {
             (0..100).for_each(|_| thread::yield_now());
             ENDED.fetch_add(1, Ordering::Relaxed);
         }
     }
     thread_local! {
-        static AT_THE_END: Late = const { Late };
+        static AT_THE_END: EndsLate = const { EndsLate };
     }
     for _ in 0..10 {
         let hive = builder(4).build().unwrap();
@@ -105,119 +105,121 @@ fn drop_waits_for_the_very_end_of_the_threads() {
 
 #[test]
 fn bees_that_were_never_used() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in [1, 2, 6] {
         for _ in 0..20 {
             let hive = builder(n).build().unwrap();
             drop(hive);
-            task::until_gone(NAME);
+            proc_threads::wait_until_ended(THREAD_NAME);
         }
     }
 }
 
 #[test]
 fn bees_whose_region_panicked() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in [2, 6] {
         let hive = builder(n).build().unwrap();
-        let body = |bee: &hive::Bee<'_>| if bee.id() == n - 1 { std::panic::resume_unwind(Box::new(())) } else { bee.barrier() };
-        common::panic_of(|| hive.spmd(n, body));
-        end(hive, n - 1);
+        let body = |bee: &hive::Bee<'_>| {
+            if bee.id() == n - 1 { std::panic::resume_unwind(Box::new(())) } else { bee.barrier() }
+        };
+        common::panic_payload(|| hive.spmd(n, body));
+        drop_and_check(hive, n - 1);
     }
 }
 
 #[test]
 fn stress_two_hundred_hives_leave_no_thread() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for number in 0..200 {
         let hive = builder(1 + number % 5).build().unwrap();
         if number % 2 == 0 {
-            assert_works(&hive, 3);
+            assert_hive_works(&hive, 3);
         }
         if number % 3 == 0 {
             hive.resize(1).unwrap();
         }
     }
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn stampede_of_hives_built_used_and_dropped_on_many_threads() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let start = Gate::new();
     thread::scope(|scope| {
         for _ in 0..8 {
             scope.spawn(|| {
-                start.meet(8);
+                start.arrive_and_wait(8);
                 for n in 1..=10 {
                     let hive = builder(n).build().unwrap();
-                    assert_works(&hive, n / 2 + 1);
+                    assert_hive_works(&hive, n / 2 + 1);
                 }
             });
         }
     });
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn on_another_thread_than_the_builder_s() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = builder(4).build().unwrap();
-    assert_works(&hive, 4);
-    thread::spawn(move || end(hive, 3)).join().unwrap();
+    assert_hive_works(&hive, 4);
+    thread::spawn(move || drop_and_check(hive, 3)).join().unwrap();
 }
 
 #[test]
 fn while_another_hive_works() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let other = Hive::new(3).unwrap();
     let (busy, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
         scope.spawn(|| {
             other.spmd(3, |bee| {
-                busy.come();
+                busy.arrive();
                 free.wait_for(1);
                 bee.barrier();
             });
         });
         busy.wait_for(3);
         let hive = builder(3).build().unwrap();
-        assert_works(&hive, 3);
-        end(hive, 2);
-        free.come();
+        assert_hive_works(&hive, 3);
+        drop_and_check(hive, 2);
+        free.arrive();
     });
-    assert_works(&other, 3);
+    assert_hive_works(&other, 3);
 }
 
 #[test]
 fn with_the_thread_that_has_it_for_a_thread_local() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     thread_local! {
         static OWN: Hive = builder(3).pin_queen(true).build().unwrap();
     }
     for _ in 0..10 {
-        thread::spawn(|| OWN.with(|hive| assert_works(hive, 4))).join().unwrap();
-        task::until_gone(NAME);
+        thread::spawn(|| OWN.with(|hive| assert_hive_works(hive, 4))).join().unwrap();
+        proc_threads::wait_until_ended(THREAD_NAME);
     }
 }
 
 /// Inside a region of the hive itself: the last handle is the caller's, so the hive ends after its region, on the caller's thread.
 #[test]
 fn of_all_handles_but_the_caller_s_inside_a_region() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = std::sync::Arc::new(builder(3).build().unwrap());
     let handles: Vec<_> = (0..3).map(|_| std::sync::Mutex::new(Some(hive.clone()))).collect();
     hive.spmd(3, |bee| {
         drop(handles[bee.id()].lock().unwrap().take());
         bee.barrier();
     });
-    end(std::sync::Arc::into_inner(hive).expect("the last handle"), 2);
+    drop_and_check(std::sync::Arc::into_inner(hive).expect("the last handle"), 2);
 }
 
 #[test]
 fn the_builder_s_mask_comes_back_whatever_the_order_of_the_drops() {
     in_own_process("the_builder_s_mask_comes_back_whatever_the_order_of_the_drops", || {
-        let own = || task::cpus(sys::tid());
+        let own = || proc_threads::cpus(sys::tid());
         let before = own();
         let cpu = |index: usize| before[index % before.len()];
         let built = |index| builder(2).pin(Pin::Cpus(vec![cpu(index)])).pin_queen(true).build().unwrap();
@@ -240,10 +242,10 @@ fn the_builder_s_mask_comes_back_whatever_the_order_of_the_drops() {
         let others = thread::spawn(move || {
             sys::bind(&before);
             drop(hive);
-            (task::cpus(sys::tid()), before)
+            (proc_threads::cpus(sys::tid()), before)
         });
         let (others, before) = others.join().unwrap();
         assert_eq!(others, before);
-        task::until_gone(NAME);
+        proc_threads::wait_until_ended(THREAD_NAME);
     });
 }

@@ -10,53 +10,53 @@ use std::time::Duration;
 
 use common::process::in_own_process;
 use common::sys::fork;
-use common::{Gate, assert_says, assert_works, message_of, sys, task};
+use common::{Gate, assert_contains_all, assert_hive_works, panic_message, proc_threads, sys};
 use hive::Hive;
 
 /// A hive from before the fork is of no use, and says so.
-fn assert_useless(hive: &Hive) {
+fn assert_refuses_calls(hive: &Hive) {
     for n in [1, 2, 6] {
-        assert_says(&hive.try_spmd(n, |_| unreachable!()).unwrap_err().to_string(), &["forked", "Hive::new"]);
-        assert_says(&hive.resize(n).unwrap_err().to_string(), &["forked", "Hive::new"]);
+        assert_contains_all(&hive.try_spmd(n, |_| unreachable!()).unwrap_err().to_string(), &["forked", "Hive::new"]);
+        assert_contains_all(&hive.resize(n).unwrap_err().to_string(), &["forked", "Hive::new"]);
     }
-    assert_says(&hive.try_spmd(0, |_| ()).unwrap_err().to_string(), &["0 were asked for"]);
-    assert_says(&message_of(|| hive.spmd(2, |_| ())), &["forked", "try_spmd"]);
-    assert_says(&message_of(|| drop(hive.spmd_map(2, |_| ()))), &["forked", "try_spmd"]);
-    hive.settle();
+    assert_contains_all(&hive.try_spmd(0, |_| ()).unwrap_err().to_string(), &["0 were asked for"]);
+    assert_contains_all(&panic_message(|| hive.spmd(2, |_| ())), &["forked", "try_spmd"]);
+    assert_contains_all(&panic_message(|| drop(hive.spmd_map(2, |_| ()))), &["forked", "try_spmd"]);
+    hive.wait_until_parked();
     assert!(hive.bees() <= hive.max_bees() && hive.places().len() == hive.bees());
-    assert_says(&hive.report().to_string(), &["forked"]);
+    assert_contains_all(&hive.report().to_string(), &["forked"]);
 }
 
 /// A hive that is built now works.
 fn assert_new_hives_work() {
     let hive = Hive::new(3).unwrap();
-    assert_works(&hive, 3);
-    assert_works(&hive, 5);
+    assert_hive_works(&hive, 3);
+    assert_hive_works(&hive, 5);
     hive.resize(1).unwrap();
-    hive.settle();
-    assert_works(&hive, 2);
+    hive.wait_until_parked();
+    assert_hive_works(&hive, 2);
     drop(hive);
-    assert_works(&Hive::builder().build().unwrap(), 2);
+    assert_hive_works(&Hive::builder().build().unwrap(), 2);
 }
 
 #[test]
 fn a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent() {
     in_own_process("a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent", || {
         let hive = Hive::new(3).unwrap();
-        assert_works(&hive, 3);
-        assert_works(hive::global(), 2);
+        assert_hive_works(&hive, 3);
+        assert_hive_works(hive::global(), 2);
         let child = fork(|| {
-            assert_useless(&hive);
-            assert_useless(hive::global());
+            assert_refuses_calls(&hive);
+            assert_refuses_calls(hive::global());
             assert!(hive::try_spmd(2, |_| ()).is_err() && hive::resize(1).is_err());
-            hive::settle();
+            hive::wait_until_parked();
             assert_new_hives_work();
-            assert_useless(&hive);
+            assert_refuses_calls(&hive);
         });
-        assert_works(&hive, 6);
+        assert_hive_works(&hive, 6);
         child.join();
-        assert_works(&hive, 3);
-        assert_works(hive::global(), 2);
+        assert_hive_works(&hive, 3);
+        assert_hive_works(hive::global(), 2);
     });
 }
 
@@ -64,12 +64,12 @@ fn a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent(
 fn whatever_the_bees_are_doing_at_the_fork() {
     in_own_process("whatever_the_bees_are_doing_at_the_fork", || {
         let in_child = |hive: &Hive| {
-            assert_useless(hive);
+            assert_refuses_calls(hive);
             assert_new_hives_work();
         };
         let check = |hive: &Hive| {
             fork(|| in_child(hive)).join();
-            assert_works(hive, 3);
+            assert_hive_works(hive, 3);
         };
         for spin in [Duration::ZERO, Duration::MAX] {
             let hive = Hive::builder().bees(3).spin(spin).build().unwrap();
@@ -77,11 +77,11 @@ fn whatever_the_bees_are_doing_at_the_fork() {
             // Polling, or about to sleep.
             check(&hive);
             if spin.is_zero() {
-                task::until_asleep(&task::named("hive-bee"));
+                proc_threads::wait_until_asleep(&proc_threads::named("hive-bee"));
                 check(&hive);
             }
             hive.resize(1).unwrap();
-            hive.settle();
+            hive.wait_until_parked();
             check(&hive);
             // Surplus.
             hive.resize(1).unwrap();
@@ -91,14 +91,14 @@ fn whatever_the_bees_are_doing_at_the_fork() {
             thread::scope(|scope| {
                 let queen = scope.spawn(|| {
                     hive.spmd(3, |_| {
-                        busy.come();
+                        busy.arrive();
                         free.wait_for(1);
                     });
                 });
                 busy.wait_for(3);
                 hive.resize(2).unwrap();
                 fork(|| in_child(&hive)).join();
-                free.come();
+                free.arrive();
                 // The scope would not wait for the very end of its thread, at which that holds a lock of std.
                 queen.join().unwrap();
             });
@@ -111,11 +111,11 @@ fn whatever_the_bees_are_doing_at_the_fork() {
 fn from_inside_a_region() {
     in_own_process("from_inside_a_region", || {
         let hive = Hive::new(3).unwrap();
-        for member in [0, 2] {
+        for id in [0, 2] {
             hive.spmd(3, |bee| {
-                if bee.id() == member {
+                if bee.id() == id {
                     let child = fork(|| {
-                        assert_useless(&hive);
+                        assert_refuses_calls(&hive);
                         assert_new_hives_work();
                     });
                     child.join();
@@ -123,7 +123,7 @@ fn from_inside_a_region() {
                 bee.barrier();
             });
         }
-        assert_works(&hive, 3);
+        assert_hive_works(&hive, 3);
     });
 }
 
@@ -133,14 +133,14 @@ fn a_hive_is_dropped_in_the_child() {
         for n in [1, 2, 4] {
             for spin in [Duration::ZERO, Duration::MAX] {
                 let hive = Hive::builder().bees(n).spin(spin).pin_queen(true).build().unwrap();
-                assert_works(&hive, n);
+                assert_hive_works(&hive, n);
                 // In the child, and then in the parent.
                 fork(move || {
                     drop(hive);
                     assert_new_hives_work();
                 })
                 .join();
-                task::until_gone("hive-bee");
+                proc_threads::wait_until_ended("hive-bee");
             }
         }
     });
@@ -152,12 +152,12 @@ fn the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go() {
     in_own_process("the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go", || {
         for bees in 1..4 {
             let watched = Hive::builder().bees(bees).deadlock_watchdog(Some(Duration::from_secs(100))).build().unwrap();
-            assert_works(&watched, bees);
+            assert_hive_works(&watched, bees);
             fork(move || {
                 let own = Hive::new(4).unwrap();
-                assert_works(&own, 4);
+                assert_hive_works(&own, 4);
                 drop(watched);
-                assert_works(&own, 4);
+                assert_hive_works(&own, 4);
                 // Waits for its threads, which it must find.
                 drop(own);
             })
@@ -171,13 +171,13 @@ fn the_global_hive_may_be_the_child_s_first() {
     in_own_process("the_global_hive_may_be_the_child_s_first", || {
         let part = || {
             hive::spmd(2, |bee| bee.barrier());
-            assert_works(hive::global(), 3);
+            assert_hive_works(hive::global(), 3);
         };
         fork(part).join();
         // And the grandchild's, and then the parent's.
         fork(|| fork(part).join()).join();
         part();
-        fork(|| assert_useless(hive::global())).join();
+        fork(|| assert_refuses_calls(hive::global())).join();
     });
 }
 
@@ -188,16 +188,16 @@ fn children_of_children() {
         fork(|| {
             let childs = Hive::new(2).unwrap();
             fork(|| {
-                assert_useless(&parents);
-                assert_useless(&childs);
+                assert_refuses_calls(&parents);
+                assert_refuses_calls(&childs);
                 assert_new_hives_work();
             })
             .join();
-            assert_works(&childs, 2);
-            assert_useless(&parents);
+            assert_hive_works(&childs, 2);
+            assert_refuses_calls(&parents);
         })
         .join();
-        assert_works(&parents, 2);
+        assert_hive_works(&parents, 2);
     });
 }
 
@@ -213,7 +213,7 @@ fn stress_right_after_a_hive_was_built() {
                 own.spmd(2, |bee| bee.barrier());
             })
             .join();
-            assert_works(&hive, 2);
+            assert_hive_works(&hive, 2);
         }
     });
 }
@@ -223,9 +223,9 @@ fn stress_right_after_a_hive_was_built() {
 #[test]
 fn stress_while_other_threads_build_and_use_and_drop_hives() {
     in_own_process("stress_while_other_threads_build_and_use_and_drop_hives", || {
-        let cpus = task::cpus(sys::tid());
+        let cpus = proc_threads::cpus(sys::tid());
         let (shared, over) = (Hive::new(3).unwrap(), AtomicBool::new(false));
-        assert_works(&shared, 4);
+        assert_hive_works(&shared, 4);
         thread::scope(|scope| {
             // The machine is read anew for each mask.
             for masks in [[&cpus[..], &cpus[..1]], [&cpus[..1], &cpus[..]]] {
@@ -234,9 +234,9 @@ fn stress_while_other_threads_build_and_use_and_drop_hives() {
                     while !over.load(Ordering::Relaxed) {
                         for mask in masks {
                             sys::bind(mask);
-                            assert_works(&Hive::new(1).unwrap(), 1);
+                            assert_hive_works(&Hive::new(1).unwrap(), 1);
                             shared.resize(2).unwrap();
-                            assert_works(shared, 4);
+                            assert_hive_works(shared, 4);
                             assert!(!shared.report().to_string().is_empty());
                         }
                     }
@@ -244,7 +244,7 @@ fn stress_while_other_threads_build_and_use_and_drop_hives() {
             }
             for _ in 0..300 {
                 fork(|| {
-                    assert_useless(&shared);
+                    assert_refuses_calls(&shared);
                     let own = Hive::new(2).unwrap();
                     own.spmd(2, |bee| bee.barrier());
                 })
@@ -258,18 +258,18 @@ fn stress_while_other_threads_build_and_use_and_drop_hives() {
 #[test]
 fn the_builder_s_bond_goes_with_the_parent_s_thread_only() {
     in_own_process("the_builder_s_bond_goes_with_the_parent_s_thread_only", || {
-        let before = task::cpus(sys::tid());
+        let before = proc_threads::cpus(sys::tid());
         let hive = Hive::builder().bees(2).pin_queen(true).build().unwrap();
-        let bound = task::cpus(sys::tid());
+        let bound = proc_threads::cpus(sys::tid());
         fork(|| {
             // The child's one thread is bound as its parent was, and a hive of its own sees the CPUs of the process.
-            assert_eq!(task::cpus(sys::tid()), bound);
+            assert_eq!(proc_threads::cpus(sys::tid()), bound);
             let own = Hive::builder().build().unwrap();
             assert_eq!(own.bees(), before.len().min(own.bees()));
             assert!(own.bees() > 1 || before.len() == 1);
         })
         .join();
         drop(hive);
-        assert_eq!(task::cpus(sys::tid()), before);
+        assert_eq!(proc_threads::cpus(sys::tid()), before);
     });
 }

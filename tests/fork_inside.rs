@@ -13,36 +13,37 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::sys::{Forked, fork, fork_here, leave};
-use common::tasks::join_apart;
-use common::{Gate, assert_works, hush, message_of, until};
+use common::sys::{Forked, exit_now, fork, fork_here};
+use common::task_helpers::join_on_two_bees;
+use common::{Gate, assert_hive_works, panic_message, silence_panics, wait_until};
 use hive::{BarrierShape, Bee, Builder, Hive, Loop, Schedule};
 
 /// What a child does where it was forked.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Deed {
-    Returns,
-    Panics,
+enum ChildAction {
+    Return,
+    Panic,
     /// Uses the hive, which is an error or is done on the spot, and its own hives, and returns then.
-    UsesHives,
-    Leaves,
+    UseHives,
+    Exit,
 }
 
-const DEEDS: [Deed; 4] = [Deed::Returns, Deed::Panics, Deed::UsesHives, Deed::Leaves];
+const CHILD_ACTIONS: [ChildAction; 4] =
+    [ChildAction::Return, ChildAction::Panic, ChildAction::UseHives, ChildAction::Exit];
 
 /// Where somebody forks, once.
-struct Scene {
+struct ForkPoint {
     hive: &'static Hive,
-    deed: Deed,
+    action: ChildAction,
     is_done: AtomicBool,
     /// In the parent.
     child: Mutex<Option<Forked>>,
 }
 
-impl Scene {
-    fn new(hive: Hive, deed: Deed) -> &'static Self {
+impl ForkPoint {
+    fn new(hive: Hive, action: ChildAction) -> &'static Self {
         let hive = Box::leak(Box::new(hive));
-        Box::leak(Box::new(Self { hive, deed, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
+        Box::leak(Box::new(Self { hive, action, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
     }
 
     /// Forks, and does `then` in the child.
@@ -58,17 +59,17 @@ impl Scene {
 
     /// Forks, and does the deed in the child.
     fn fork(&self) {
-        self.fork_and(|| match self.deed {
-            Deed::Returns => {}
-            Deed::Panics => panic!("as expected"),
-            Deed::Leaves => leave(0),
-            Deed::UsesHives => {
+        self.fork_and(|| match self.action {
+            ChildAction::Return => {}
+            ChildAction::Panic => panic!("as expected"),
+            ChildAction::Exit => exit_now(0),
+            ChildAction::UseHives => {
                 assert!(self.hive.try_spmd(2, |_| ()).is_err() && self.hive.resize(2).is_err());
                 assert_eq!(self.hive.join(|| 1, || 2), (1, 2));
                 assert_eq!(self.hive.install(|| 3), 3);
                 assert_eq!(self.hive.scope(|_| 4), 4);
-                assert!(message_of(|| self.hive.spawn(|| ())).contains("forked"));
-                assert_works(&Hive::new(2).unwrap(), 3);
+                assert!(panic_message(|| self.hive.spawn(|| ())).contains("forked"));
+                assert_hive_works(&Hive::new(2).unwrap(), 3);
             }
         });
     }
@@ -78,7 +79,7 @@ impl Scene {
         let child = self.child.lock().unwrap().take().expect("somebody has forked");
         match child.outcome() {
             None => Outcome::Hung,
-            Some(0) => Outcome::Well,
+            Some(0) => Outcome::Success,
             Some(status) if status & 0x7f == libc::SIGABRT => Outcome::Aborted,
             Some(status) => Outcome::Other(status),
         }
@@ -87,16 +88,16 @@ impl Scene {
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Outcome {
-    Well,
+    Success,
     Aborted,
     Hung,
     Other(i32),
 }
 
 /// Where the fork is, whether a child that comes back is missed there, and how to get there.
-type Place = (&'static str, bool, fn(&'static Scene));
+type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
-const PLACES: [Place; 13] = [
+const PLACES: [ForkPlace; 13] = [
     ("the queen in a region", true, |scene| {
         scene.hive.spmd(3, |bee| {
             if bee.is_queen() {
@@ -119,7 +120,7 @@ const PLACES: [Place; 13] = [
                 thread::sleep(Duration::from_millis(1));
                 scene.fork();
             }
-            left.come();
+            left.arrive();
         });
     }),
     ("a bee that has been made surplus", true, |scene| {
@@ -146,49 +147,49 @@ const PLACES: [Place; 13] = [
         scene.hive.scope(|scope| {
             scope.spawn(|_| free.wait_for(1));
             scene.fork();
-            free.come();
+            free.arrive();
         });
     }),
     ("a scope's task on a bee", true, |scene| {
         scene.hive.scope(|scope| {
             scope.spawn(|_| scene.fork());
-            until(|| scene.is_done.load(Ordering::Relaxed));
+            wait_until(|| scene.is_done.load(Ordering::Relaxed));
         });
     }),
     ("the first half of a join whose second has not ended", true, |scene| {
         let free = Gate::new();
         let first = || {
             scene.fork();
-            free.come();
+            free.arrive();
         };
-        let _ = scene.hive.install(|| join_apart(scene.hive, first, || free.wait_for(1)));
+        let _ = scene.hive.install(|| join_on_two_bees(scene.hive, first, || free.wait_for(1)));
     }),
     ("the second half of a join, on a bee", true, |scene| {
-        let _ = scene.hive.install(|| join_apart(scene.hive, || (), || scene.fork()));
+        let _ = scene.hive.install(|| join_on_two_bees(scene.hive, || (), || scene.fork()));
     }),
     ("install", false, |scene| scene.hive.install(|| scene.fork())),
 ];
 
-/// How long members poll.
+/// How long bees poll.
 fn builders() -> [Builder; 3] {
     [Duration::ZERO, Duration::from_micros(200), Duration::MAX].map(|spin| Hive::builder().bees(3).spin(spin))
 }
 
 /// Goes to a place and sees what becomes of the child. In a process of its own: the child comes back here, too.
-fn see(builder: Builder, deed: Deed, go: impl FnOnce(&'static Scene)) -> Outcome {
-    const SEEN: [Outcome; 3] = [Outcome::Well, Outcome::Aborted, Outcome::Hung];
+fn outcome_of(builder: Builder, action: ChildAction, go: impl FnOnce(&'static ForkPoint)) -> Outcome {
+    const SEEN: [Outcome; 3] = [Outcome::Success, Outcome::Aborted, Outcome::Hung];
     let process = fork(|| {
         let own = std::process::id();
-        let scene = Scene::new(builder.build().unwrap(), deed);
+        let scene = ForkPoint::new(builder.build().unwrap(), action);
         let went = catch_unwind(AssertUnwindSafe(|| go(scene)));
         if std::process::id() != own {
             // The child has come back: fine, if it is not missed.
-            leave(if went.is_ok() == (deed != Deed::Panics) { 0 } else { 9 });
+            exit_now(if went.is_ok() == (action != ChildAction::Panic) { 0 } else { 9 });
         }
         went.expect("the parent goes on");
-        assert_works(scene.hive, 4);
+        assert_hive_works(scene.hive, 4);
         let outcome = scene.outcome();
-        leave(SEEN.iter().position(|seen| *seen == outcome).map_or(10, |code| code as i32 + 20));
+        exit_now(SEEN.iter().position(|seen| *seen == outcome).map_or(10, |code| code as i32 + 20));
     });
     let status = process.outcome_of_parent().expect("the parent ends");
     let code = status >> 8;
@@ -201,7 +202,7 @@ const MESSAGE: &str = "this process is a forked child, and was forked inside a r
 /// Runs `part`, which returns the number of children that have been aborted; each of them has said why.
 fn with_messages(test: &str, part: impl FnOnce() -> usize) {
     let output = in_own_process(test, || {
-        hush("forked");
+        silence_panics("forked");
         println!("{} aborted", part());
     });
     let count = |text: &str| output.matches(text).count();
@@ -216,11 +217,12 @@ fn a_child_that_comes_back_is_aborted_where_it_is_missed() {
         let mut faults = Vec::new();
         for (name, is_missed, go) in PLACES {
             for builder in builders() {
-                for deed in DEEDS {
-                    let expected = if is_missed && deed != Deed::Leaves { Outcome::Aborted } else { Outcome::Well };
-                    let seen = see(builder.clone(), deed, go);
+                for deed in CHILD_ACTIONS {
+                    let expected =
+                        if is_missed && deed != ChildAction::Exit { Outcome::Aborted } else { Outcome::Success };
+                    let seen = outcome_of(builder.clone(), deed, go);
                     // The panic of a task that nobody waits for has ended the process before.
-                    let is_unheard = name == "a task" && deed == Deed::Panics;
+                    let is_unheard = name == "a task" && deed == ChildAction::Panic;
                     aborted += usize::from(seen == Outcome::Aborted && !is_unheard);
                     if seen != expected {
                         faults.push(format!("{name}, {deed:?}, {builder:?}: {seen:?}"));
@@ -233,11 +235,11 @@ fn a_child_that_comes_back_is_aborted_where_it_is_missed() {
     });
 }
 
-/// What a member does to wait for the others.
-type Meeting = fn(&Bee<'_>);
+/// What a bee does to wait for the others.
+type CollectiveCall = fn(&Bee<'_>);
 
-/// What members wait for one another at.
-const MEETINGS: [(&str, Meeting); 6] = [
+/// What bees wait for one another at.
+const COLLECTIVE_CALLS: [(&str, CollectiveCall); 6] = [
     ("a barrier", |bee| bee.barrier()),
     ("a reduction", |bee| assert_eq!(bee.all_reduce(1, |a, b| a + b), 3)),
     ("a broadcast", |bee| assert_eq!(bee.broadcast_from(1, || 7), 7)),
@@ -254,19 +256,19 @@ fn a_child_that_waits_for_the_others_is_aborted() {
     with_messages("a_child_that_waits_for_the_others_is_aborted", || {
         let mut aborted = 0;
         let mut faults = Vec::new();
-        for (name, meet) in MEETINGS {
-            for member in [0, 2] {
+        for (name, meet) in COLLECTIVE_CALLS {
+            for id in [0, 2] {
                 for builder in builders() {
-                    let seen = see(builder.clone(), Deed::Returns, |scene| {
+                    let seen = outcome_of(builder.clone(), ChildAction::Return, |scene| {
                         scene.hive.spmd(3, |bee| {
-                            if bee.id() == member {
+                            if bee.id() == id {
                                 scene.fork_and(|| meet(bee));
                             }
                         });
                     });
                     aborted += usize::from(seen == Outcome::Aborted);
                     if seen != Outcome::Aborted {
-                        faults.push(format!("{name}, member {member}, {builder:?}: {seen:?}"));
+                        faults.push(format!("{name}, bee {id}, {builder:?}: {seen:?}"));
                     }
                 }
             }
@@ -276,18 +278,18 @@ fn a_child_that_waits_for_the_others_is_aborted() {
     });
 }
 
-/// Members that meet in several groups: their heads wait for the others.
+/// Bees that meet in several groups: their heads wait for the others.
 #[test]
 fn a_child_of_a_region_in_groups_is_aborted() {
     with_messages("a_child_of_a_region_in_groups_is_aborted", || {
-        let members = 40;
-        let builder = Hive::builder().bees(members).barrier(BarrierShape::Cluster);
+        let bees = 40;
+        let builder = Hive::builder().bees(bees).barrier(BarrierShape::Cluster);
         let mut seen = Vec::new();
         for meets in [false, true] {
-            for member in [0, 1, members / 2, members - 1] {
-                seen.push(see(builder.clone(), Deed::Returns, move |scene| {
-                    scene.hive.spmd(members, |bee| {
-                        if bee.id() == member {
+            for id in [0, 1, bees / 2, bees - 1] {
+                seen.push(outcome_of(builder.clone(), ChildAction::Return, move |scene| {
+                    scene.hive.spmd(bees, |bee| {
+                        if bee.id() == id {
                             scene.fork_and(|| {
                                 if meets {
                                     bee.barrier()
@@ -307,8 +309,8 @@ fn a_child_of_a_region_in_groups_is_aborted() {
 #[test]
 fn a_child_of_a_hot_section_is_aborted() {
     with_messages("a_child_of_a_hot_section_is_aborted", || {
-        let seen = see(Hive::builder().bees(2), Deed::Returns, |scene| {
-            scene.hive.hot(|| {
+        let seen = outcome_of(Hive::builder().bees(2), ChildAction::Return, |scene| {
+            scene.hive.keep_spinning(|| {
                 scene.hive.spmd(2, |bee| {
                     if bee.is_queen() {
                         scene.fork()
@@ -326,14 +328,16 @@ fn a_child_of_a_hot_section_is_aborted() {
 fn a_child_runs_none_of_its_parent_s_tasks() {
     with_messages("a_child_runs_none_of_its_parent_s_tasks", || {
         let own = std::process::id();
-        let seen = see(Hive::builder().bees(2), Deed::Returns, move |scene| {
+        let seen = outcome_of(Hive::builder().bees(2), ChildAction::Return, move |scene| {
             let parent = std::process::id();
             assert_ne!(parent, own);
             let free: &'static Gate = Box::leak(Box::default());
             scene.hive.spmd(2, |bee| {
                 if !bee.is_queen() {
                     for _ in 0..9 {
-                        scene.hive.spawn(move || if std::process::id() != parent { leave(7) } else { free.come() });
+                        scene
+                            .hive
+                            .spawn(move || if std::process::id() != parent { exit_now(7) } else { free.arrive() });
                     }
                     scene.fork();
                 }
@@ -351,12 +355,12 @@ fn a_child_of_a_handler_is_aborted() {
     with_messages("a_child_of_a_handler_is_aborted", || {
         for ends in [false, true] {
             let process = fork(move || {
-                let scene = Scene::new(Hive::new(2).unwrap(), Deed::Returns);
+                let scene = ForkPoint::new(Hive::new(2).unwrap(), ChildAction::Return);
                 let handle = move |_| scene.fork();
                 let builder = Hive::builder().bees(3);
                 let builder = if ends { builder.exit_handler(handle) } else { builder.start_handler(handle) };
                 let own = builder.build().unwrap();
-                assert_works(&own, 3);
+                assert_hive_works(&own, 3);
                 drop(own);
                 assert_eq!(scene.outcome(), Outcome::Aborted);
             });

@@ -12,8 +12,8 @@ use std::time::{Duration, Instant};
 
 use common::process::{in_own_process, in_own_process_with};
 use common::sys::{Forked, fork};
-use common::trace::Room;
-use common::{Dice, assert_says, assert_works, hush, message_of};
+use common::trace_reader::TraceDirectory;
+use common::{Rng, assert_contains_all, assert_hive_works, panic_message, silence_panics};
 use hive::{Hive, Placement};
 
 /// Many children, of which none may hang or fail.
@@ -25,7 +25,7 @@ struct Children {
 }
 
 impl Children {
-    fn see(&mut self, child: Forked) {
+    fn record(&mut self, child: Forked) {
         self.count(child.outcome());
     }
 
@@ -39,19 +39,19 @@ impl Children {
     }
 
     #[track_caller]
-    fn assert_well(&self) {
+    fn assert_all_succeeded(&self) {
         let Self { hung, failed, all } = self;
         assert!(hung + failed == 0, "of {all} children {hung} hang and {failed} fail");
     }
 }
 
 /// Forks while another thread does `first`, which this process has not done before, some time after that has begun; and does `part` in the child. Many times, in processes that are new to it.
-fn while_another_does(first: fn(), part: fn()) {
+fn fork_during(first: fn(), part: fn()) {
     const ROUNDS: usize = 60;
-    let (mut children, mut dice) = (Children::default(), Dice::new(7));
+    let (mut children, mut dice) = (Children::default(), Rng::new(7));
     for _ in 0..ROUNDS {
         // From a microsecond to 16 milliseconds, the short ones as often as the long ones.
-        let wait = Duration::from_nanos(500 << dice.roll(15));
+        let wait = Duration::from_nanos(500 << dice.next_up_to(15));
         let process = fork(|| {
             let begun = AtomicBool::new(false);
             thread::scope(|scope| {
@@ -64,13 +64,13 @@ fn while_another_does(first: fn(), part: fn()) {
                 let start = Instant::now();
                 poll_until(|| start.elapsed() >= wait);
                 let mut child = Children::default();
-                child.see(fork(part));
-                child.assert_well();
+                child.record(fork(part));
+                child.assert_all_succeeded();
             });
         });
         children.count(process.outcome_of_parent());
     }
-    children.assert_well();
+    children.assert_all_succeeded();
 }
 
 fn poll_until(condition: impl Fn() -> bool) {
@@ -82,18 +82,18 @@ fn poll_until(condition: impl Fn() -> bool) {
 #[test]
 fn stress_the_memory_nodes_are_being_read() {
     let part: fn() = || drop(hive::memory_nodes());
-    in_own_process("stress_the_memory_nodes_are_being_read", || while_another_does(part, part));
+    in_own_process("stress_the_memory_nodes_are_being_read", || fork_during(part, part));
 }
 
 #[test]
 fn stress_the_first_hive_is_being_built_used_and_dropped() {
     in_own_process("stress_the_first_hive_is_being_built_used_and_dropped", || {
         let first: fn() = || drop(Hive::new(1).unwrap());
-        while_another_does(first, || {
+        fork_during(first, || {
             drop(Hive::new(1).unwrap());
             let hive = Hive::new(2).unwrap();
-            assert_works(&hive, 2);
-            assert_eq!(common::tasks::fib(&hive, 12), 144);
+            assert_hive_works(&hive, 2);
+            assert_eq!(common::task_helpers::fib_by_joins(&hive, 12), 144);
         });
     });
 }
@@ -103,18 +103,18 @@ fn stress_the_global_hive_is_being_built() {
     let variables = [("HIVE_NUM_BEES", "1")];
     in_own_process_with("stress_the_global_hive_is_being_built", &variables, || {
         let first = || hive::spmd(1, |_| ());
-        while_another_does(first, || {
+        fork_during(first, || {
             // It may have been built, and is then the parent's.
             let tried = hive::try_spmd(2, |bee| bee.barrier());
             assert!(tried.map_or_else(|error| error.to_string().contains("forked"), |()| true));
-            assert_works(&Hive::new(2).unwrap(), 2);
+            assert_hive_works(&Hive::new(2).unwrap(), 2);
         });
     });
 }
 
 #[test]
 fn stress_the_first_traces_begin() {
-    let room = Room::new("fork_locks");
+    let room = TraceDirectory::new("fork_locks");
     let file = room.file();
     let variables = [("HIVE_TRACE", file.to_str().unwrap())];
     in_own_process_with("stress_the_first_traces_begin", &variables, || {
@@ -122,7 +122,7 @@ fn stress_the_first_traces_begin() {
             let hive = Hive::new(1).unwrap();
             assert!(hive.write_trace().is_ok(), "{}", hive.report());
         };
-        while_another_does(part, part);
+        fork_during(part, part);
     });
 }
 
@@ -130,7 +130,7 @@ fn stress_the_first_traces_begin() {
 #[test]
 fn stress_others_look_at_a_hive_and_change_what_it_says() {
     in_own_process("stress_others_look_at_a_hive_and_change_what_it_says", || {
-        hush("forked");
+        silence_panics("forked");
         let (hive, over) = (Hive::new(2).unwrap(), AtomicBool::new(false));
         let mut children = Children::default();
         thread::scope(|scope| {
@@ -138,22 +138,25 @@ fn stress_others_look_at_a_hive_and_change_what_it_says() {
                 scope.spawn(|| {
                     while !over.load(Ordering::Relaxed) {
                         assert_eq!(hive.places().len(), 2);
-                        assert!(hive.report().to_string().contains("members"));
+                        assert!(hive.report().to_string().contains("bees"));
                         drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i));
                     }
                 });
             }
             for _ in 0..300 {
-                children.see(fork(|| {
+                children.record(fork(|| {
                     assert_eq!(hive.places().len(), 2);
                     assert!(hive.report().to_string().contains("forked"));
                     // The child's region cannot start; before that it has a warning.
-                    assert_says(&message_of(|| drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i))), &["forked"]);
+                    assert_contains_all(
+                        &panic_message(|| drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i))),
+                        &["forked"],
+                    );
                 }));
             }
             over.store(true, Ordering::Relaxed);
         });
-        children.assert_well();
+        children.assert_all_succeeded();
     });
 }
 
@@ -169,12 +172,12 @@ fn stress_several_threads_fork_at_once() {
                     let mut children = Children::default();
                     for _ in 0..50 {
                         drop(Hive::new(1).unwrap());
-                        children.see(fork(|| {
+                        children.record(fork(|| {
                             assert!(parents.try_spmd(1, |_| ()).is_err());
                             drop(Hive::new(1).unwrap());
                         }));
                     }
-                    children.assert_well();
+                    children.assert_all_succeeded();
                     well.fetch_add(1, Ordering::Relaxed);
                 });
             }

@@ -10,56 +10,60 @@ use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::thread;
 use std::time::Duration;
 
-use common::tasks::{PROTOCOLS, assert_all_works, builders, fib, join_apart};
-use common::{Gate, alone, assert_says, hush, message_of, task, until};
+use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders, fib_by_joins, join_on_two_bees};
+use common::{Gate, assert_contains_all, panic_message, proc_threads, run_exclusively, silence_panics, wait_until};
 use hive::{Builder, Hive, SleepProtocol};
 
 /// The threads of these hives' bees are called this.
-const NAME: &str = "handled";
+const THREAD_NAME: &str = "handled";
 
 const BEES: usize = 3;
 
 /// What a start handler does: with its hive, its bee's number, and another hive.
-type Verb = (&'static str, fn(&Hive, usize, &Hive));
+type HandlerAction = (&'static str, fn(&Hive, usize, &Hive));
 
-const VERBS: &[Verb] = &[
-    ("region", |hive, _, _| assert_eq!(hive.spmd_map(BEES, |bee| bee.count()), [1])),
-    ("region of one", |hive, _, _| assert_eq!(hive.spmd_map(1, |bee| (bee.id(), bee.count())), [(0, 1)])),
+const HANDLER_ACTIONS: &[HandlerAction] = &[
+    ("region", |hive, _, _| assert_eq!(hive.spmd_map(BEES, |bee| bee.bees()), [1])),
+    ("region of one", |hive, _, _| assert_eq!(hive.spmd_map(1, |bee| (bee.id(), bee.bees())), [(0, 1)])),
     ("install", |hive, bee, _| {
         assert_eq!(hive.install(|| hive::current().map(|(_, bee)| bee)), Some(bee));
-        assert_eq!(hive.install(|| hive.spmd_map(BEES, |bee| bee.count())), [1]);
+        assert_eq!(hive.install(|| hive.spmd_map(BEES, |bee| bee.bees())), [1]);
     }),
-    ("join", |hive, _, _| assert_eq!(fib(hive, 8), 21)),
+    ("join", |hive, _, _| assert_eq!(fib_by_joins(hive, 8), 21)),
     ("scope", |hive, _, _| {
         let sum = &AtomicUsize::new(0);
-        hive.scope(|scope| (1..=10).for_each(|number| scope.spawn(move |_| _ = sum.fetch_add(number, Ordering::Relaxed))));
+        hive.scope(|scope| {
+            (1..=10).for_each(|number| scope.spawn(move |_| _ = sum.fetch_add(number, Ordering::Relaxed)))
+        });
         assert_eq!(sum.load(Ordering::Relaxed), 55);
     }),
     ("spawn", |hive, _, _| wait_for(|task| hive.spawn(task))),
     ("spawn_on itself", |hive, bee, _| wait_for(|task| hive.spawn_on(bee, task))),
     ("spawn_on all", |hive, _, _| {
-        let hired = hive.stats().members().len();
+        let hired = hive.stats().per_bee().len();
         (1..hired).for_each(|bee| wait_for(|task| hive.spawn_on(bee, task)));
     }),
-    ("broadcast", |hive, _, _| assert_says(&message_of(|| drop(hive.broadcast(|_| ()))), &["called on a bee"])),
+    ("broadcast", |hive, _, _| {
+        assert_contains_all(&panic_message(|| drop(hive.broadcast(|_| ()))), &["called on a bee"])
+    }),
     ("resize", |hive, _, _| [1, 2, BEES].into_iter().for_each(|bees| hive.resize(bees).unwrap())),
     ("resize in a region", |hive, _, _| hive.spmd(1, |_| hive.resize(BEES).unwrap())),
-    ("hot and relax", |hive, _, _| hive.hot(|| hive.relax())),
+    ("hot and relax", |hive, _, _| hive.keep_spinning(|| hive.stop_spinning())),
     ("what there is to see", |hive, bee, _| {
-        assert!(hive.stats().members().len() > bee);
-        assert_says(&hive.report().to_string(), &["may grow to 3"]);
+        assert!(hive.stats().per_bee().len() > bee);
+        assert_contains_all(&hive.report().to_string(), &["may grow to 3"]);
         assert!(format!("{hive:?}{:?}", hive.places()).contains("max_bees: 3"));
     }),
-    ("another's region", |_, _, other| assert!(matches!(other.spmd_map(2, |bee| bee.count())[..], [1] | [2, 2]))),
+    ("another's region", |_, _, other| assert!(matches!(other.spmd_map(2, |bee| bee.bees())[..], [1] | [2, 2]))),
     ("another's tasks", |_, _, other| {
-        assert_eq!(other.install(|| fib(other, 5)), 5);
+        assert_eq!(other.install(|| fib_by_joins(other, 5)), 5);
         let (sender, receiver) = channel();
         other.spawn_on(1, move || sender.send(()).unwrap());
         receiver.recv().unwrap();
-        assert_says(&message_of(|| drop(other.broadcast(|_| ()))), &["called on a bee"]);
+        assert_contains_all(&panic_message(|| drop(other.broadcast(|_| ()))), &["called on a bee"]);
     }),
     ("another's size", |_, _, other| [1, 2].into_iter().for_each(|bees| other.resize(bees).unwrap())),
-    ("a hive of its own", |_, _, _| assert_all_works(&Hive::new(2).unwrap(), 2)),
+    ("a hive of its own", |_, _, _| assert_hive_and_tasks_work(&Hive::new(2).unwrap(), 2)),
     ("the global hive", |_, _, _| {
         hive::spmd(2, |_| ());
         assert_eq!(hive::join(|| 1, || 2), (1, 2));
@@ -68,11 +72,11 @@ const VERBS: &[Verb] = &[
 ];
 
 /// How a hive comes to have bees.
-type Way = (&'static str, fn(&Hive));
+type GrowAction = (&'static str, fn(&Hive));
 
-const WAYS: &[Way] = &[
-    ("region", |hive| assert_eq!(hive.spmd_map(BEES, |bee| bee.count()), [BEES; BEES])),
-    ("region in her place", |hive| assert_eq!(hive.install(|| hive.spmd_map(BEES, |bee| bee.count())), [BEES; BEES])),
+const GROW_ACTIONS: &[GrowAction] = &[
+    ("region", |hive| assert_eq!(hive.spmd_map(BEES, |bee| bee.bees()), [BEES; BEES])),
+    ("region in her place", |hive| assert_eq!(hive.install(|| hive.spmd_map(BEES, |bee| bee.bees())), [BEES; BEES])),
     ("resize", |hive| hive.resize(BEES).unwrap()),
     ("resize in a region", |hive| hive.spmd(1, |_| hive.resize(BEES).unwrap())),
     ("spawn", |hive| {
@@ -87,47 +91,47 @@ const WAYS: &[Way] = &[
 fn wait_for(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) {
     let done = Arc::new(Gate::new());
     let comes = Arc::clone(&done);
-    spawn(Box::new(move || comes.come()));
-    while done.here() == 0 {
+    spawn(Box::new(move || comes.arrive()));
+    while done.arrived() == 0 {
         hive::yield_now();
     }
 }
 
 /// A hive whose start handlers wait for it to be there and then run `work` with it, and where to see how many have
 /// ended.
-fn handled(
+fn with_handlers(
     builder: Builder,
     work: impl Fn(&Hive, usize) + Send + Sync + 'static,
     heard: impl Fn(String) + Send + Sync + 'static,
 ) -> (Arc<Hive>, Arc<Gate>) {
-    struct Ended(Arc<Gate>);
-    impl Drop for Ended {
+    struct EndSignal(Arc<Gate>);
+    impl Drop for EndSignal {
         fn drop(&mut self) {
-            self.0.come();
+            self.0.arrive();
         }
     }
     let (place, ended) = (Arc::new(OnceLock::<Weak<Hive>>::new()), Arc::new(Gate::new()));
     let start = {
         let (place, ended) = (Arc::clone(&place), Arc::clone(&ended));
         move |bee| {
-            let _ended = Ended(Arc::clone(&ended));
-            until(|| place.get().is_some());
+            let _ended = EndSignal(Arc::clone(&ended));
+            wait_until(|| place.get().is_some());
             assert_eq!(hive::current().map(|(_, bee)| bee), Some(bee), "it runs as the bee");
             if let Some(hive) = place.get().and_then(Weak::upgrade) {
                 work(&hive, bee);
             }
         }
     };
-    let builder = builder.thread_name(NAME).start_handler(start);
-    let builder =
-        builder.panic_handler(move |panic| heard(panic.downcast_ref::<&str>().map_or_else(String::new, |m| (*m).to_owned())));
+    let builder = builder.thread_name(THREAD_NAME).start_handler(start);
+    let builder = builder
+        .panic_handler(move |panic| heard(panic.downcast_ref::<&str>().map_or_else(String::new, |m| (*m).to_owned())));
     let hive = Arc::new(builder.build().unwrap());
     place.set(Arc::downgrade(&hive)).expect("set once");
     (hive, ended)
 }
 
 /// Runs `case` with each verb, on hives of each protocol, and says on standard error which it was if that panics.
-fn with_each_verb(case: impl Fn(Builder, Verb, &Arc<Hive>)) {
+fn for_each_action(case: impl Fn(Builder, HandlerAction, &Arc<Hive>)) {
     struct Name<'n>(&'n str, SleepProtocol);
     impl Drop for Name<'_> {
         fn drop(&mut self) {
@@ -138,47 +142,49 @@ fn with_each_verb(case: impl Fn(Builder, Verb, &Arc<Hive>)) {
     }
     let other = Arc::new(Hive::new(2).unwrap());
     for protocol in PROTOCOLS {
-        for &verb in VERBS {
+        for &verb in HANDLER_ACTIONS {
             let _name = Name(verb.0, protocol);
             case(Hive::builder().sleep(protocol).spin(Duration::from_micros(20)), verb, &other);
         }
     }
-    assert_all_works(&other, 2);
+    assert_hive_and_tasks_work(&other, 2);
 }
 
 /// What `verb` does, for a hive's handlers.
-fn of(verb: Verb, other: &Arc<Hive>) -> impl Fn(&Hive, usize) + Send + Sync + 'static {
+fn handler_for(verb: HandlerAction, other: &Arc<Hive>) -> impl Fn(&Hive, usize) + Send + Sync + 'static {
     let other = Arc::clone(other);
     move |hive, bee| verb.1(hive, bee, &other)
 }
 
 #[test]
 fn start_handlers_use_the_hive_that_is_built() {
-    let _alone = alone();
-    hush("called on a bee");
-    with_each_verb(|builder, verb, other| {
-        let (hive, ended) = handled(builder.bees(BEES).max_bees(BEES), of(verb, other), |heard| assert_eq!(heard, "as expected"));
+    let _alone = run_exclusively();
+    silence_panics("called on a bee");
+    for_each_action(|builder, verb, other| {
+        let (hive, ended) = with_handlers(builder.bees(BEES).max_bees(BEES), handler_for(verb, other), |heard| {
+            assert_eq!(heard, "as expected")
+        });
         // At once, while they run.
-        assert_eq!(hive.spmd_map(BEES, |bee| bee.count()), [BEES; BEES]);
+        assert_eq!(hive.spmd_map(BEES, |bee| bee.bees()), [BEES; BEES]);
         ended.wait_for(BEES - 1);
-        assert_all_works(&hive, BEES);
+        assert_hive_and_tasks_work(&hive, BEES);
     });
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn start_handlers_use_the_hive_that_grows() {
-    let _alone = alone();
-    hush("called on a bee");
-    for (way, grow) in WAYS {
-        with_each_verb(|builder, verb, other| {
+    let _alone = run_exclusively();
+    silence_panics("called on a bee");
+    for (way, grow) in GROW_ACTIONS {
+        for_each_action(|builder, verb, other| {
             let panics = Arc::new(AtomicUsize::new(0));
             let count = Arc::clone(&panics);
             let heard = move |heard| {
                 assert_eq!(heard, "as expected");
                 count.fetch_add(1, Ordering::Relaxed);
             };
-            let (hive, ended) = handled(builder.bees(1).max_bees(BEES), of(verb, other), heard);
+            let (hive, ended) = with_handlers(builder.bees(1).max_bees(BEES), handler_for(verb, other), heard);
             grow(&hive);
             if *way == "resize and drop" {
                 return;
@@ -188,21 +194,21 @@ fn start_handlers_use_the_hive_that_grows() {
             ended.wait_for(BEES - 1);
             let expected = if verb.0 == "panic" { BEES - 1 } else { 0 };
             assert_eq!(panics.load(Ordering::Relaxed), expected, "{} by {way}", verb.0);
-            assert_all_works(&hive, BEES);
+            assert_hive_and_tasks_work(&hive, BEES);
         });
     }
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn what_start_handlers_wait_for_is_done_while_the_hive_is_resized_under_them() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
-        let (hive, ended) = handled(
+        let (hive, ended) = with_handlers(
             builder.bees(1).max_bees(BEES),
             |hive, bee| {
                 for _ in 0..20 {
-                    assert_eq!(fib(hive, 6), 8);
+                    assert_eq!(fib_by_joins(hive, 6), 8);
                     wait_for(|task| hive.spawn_on(bee, task));
                     wait_for(|task| hive.spawn(task));
                 }
@@ -210,7 +216,7 @@ fn what_start_handlers_wait_for_is_done_while_the_hive_is_resized_under_them() {
             |heard| panic!("{heard}"),
         );
         hive.resize(BEES).unwrap();
-        while ended.here() < BEES - 1 {
+        while ended.arrived() < BEES - 1 {
             for bees in [1, BEES, 2] {
                 hive.resize(bees).unwrap();
                 hive.spawn(|| ());
@@ -218,11 +224,11 @@ fn what_start_handlers_wait_for_is_done_while_the_hive_is_resized_under_them() {
             }
         }
         hive.resize(1).unwrap();
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
-        assert_all_works(&hive, BEES);
+        assert_hive_and_tasks_work(&hive, BEES);
     }
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 /// Of a hive with a bee 1, bee 2 waits in its start handler for a half of a join that bee 1 has begun; `grow` has it
@@ -233,42 +239,43 @@ fn while_a_start_handler_waits(protocol: SleepProtocol, grow: fn(&Hive), meanwhi
     let builder = Hive::builder().bees(2).max_bees(BEES).sleep(protocol).spin(Duration::ZERO);
     let work = move |hive: &Hive, bee: usize| {
         if bee == 2 {
-            join_apart(hive, || (), || holds.wait_for(1));
+            join_on_two_bees(hive, || (), || holds.wait_for(1));
             notes_it.lock().unwrap().push("joined");
         }
     };
-    let (hive, ended) = handled(builder, work, |heard| panic!("{heard}"));
+    let (hive, ended) = with_handlers(builder, work, |heard| panic!("{heard}"));
     grow(&hive);
-    let asleep = || until(|| matches!(task::named("handled-2")[..], [tid] if task::is_asleep(tid)));
+    let asleep =
+        || wait_until(|| matches!(proc_threads::named("handled-2")[..], [tid] if proc_threads::is_asleep(tid)));
     asleep();
     // It is called for what only it may do, and goes to bed again.
     for _ in 0..3 {
         let note = Arc::clone(&notes);
         hive.spawn_on(2, move || note.lock().unwrap().push("mail"));
-        until(|| notes.lock().unwrap().last() == Some(&"mail"));
+        wait_until(|| notes.lock().unwrap().last() == Some(&"mail"));
         notes.lock().unwrap().clear();
         asleep();
     }
     thread::scope(|scope| {
         scope.spawn(|| meanwhile(&hive));
         thread::yield_now();
-        held.come();
+        held.arrive();
     });
     ended.wait_for(2);
     assert_eq!(*notes.lock().unwrap(), ["joined"]);
-    assert_all_works(&hive, BEES);
+    assert_hive_and_tasks_work(&hive, BEES);
     drop(hive);
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }
 
 #[test]
 fn a_start_handler_that_waits_in_a_join_gives_up_its_core_and_is_called() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let in_a_region: fn(&Hive) = |hive| {
         // It is hired at once, and the hive has not grown yet when the handler has come to its wait.
         hive.spmd(1, |_| {
             hive.resize(BEES).unwrap();
-            until(|| matches!(task::named("handled-2")[..], [tid] if task::is_asleep(tid)));
+            wait_until(|| matches!(proc_threads::named("handled-2")[..], [tid] if proc_threads::is_asleep(tid)));
         });
     };
     for protocol in PROTOCOLS {
@@ -285,8 +292,8 @@ fn a_start_handler_that_waits_in_a_join_gives_up_its_core_and_is_called() {
 
 #[test]
 fn exit_handlers_run_as_the_bee_and_use_other_hives() {
-    let _alone = alone();
-    hush("called on a bee");
+    let _alone = run_exclusively();
+    silence_panics("called on a bee");
     let other = Arc::new(Hive::new(2).unwrap());
     for protocol in PROTOCOLS {
         let exits = Arc::new(Mutex::new(Vec::new()));
@@ -295,20 +302,21 @@ fn exit_handlers_run_as_the_bee_and_use_other_hives() {
             move |bee| {
                 assert_eq!(hive::current().map(|(_, bee)| bee), Some(bee));
                 hive::yield_now();
-                let team = other.spmd_map(2, |bee| bee.count());
+                let team = other.spmd_map(2, |bee| bee.bees());
                 assert!(team == [1] || team == [2, 2], "{team:?}");
-                assert_eq!(fib(&other, 5), 5);
-                assert_says(&message_of(|| drop(other.broadcast(|_| ()))), &["called on a bee"]);
-                assert_all_works(&Hive::new(2).unwrap(), 2);
+                assert_eq!(fib_by_joins(&other, 5), 5);
+                assert_contains_all(&panic_message(|| drop(other.broadcast(|_| ()))), &["called on a bee"]);
+                assert_hive_and_tasks_work(&Hive::new(2).unwrap(), 2);
                 exits.lock().unwrap().push(bee);
             }
         };
-        let hive = Hive::builder().bees(BEES).sleep(protocol).thread_name(NAME).exit_handler(exit).build().unwrap();
-        assert_all_works(&hive, BEES);
+        let hive =
+            Hive::builder().bees(BEES).sleep(protocol).thread_name(THREAD_NAME).exit_handler(exit).build().unwrap();
+        assert_hive_and_tasks_work(&hive, BEES);
         drop(hive);
         let mut exits = exits.lock().unwrap().clone();
         exits.sort_unstable();
         assert_eq!(exits, [1, 2]);
     }
-    task::until_gone(NAME);
+    proc_threads::wait_until_ended(THREAD_NAME);
 }

@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::sync::mpsc::channel;
 use std::thread;
 
-use common::process::{again, is_the_other, run_and_exit};
-use common::{Gate, alone, until};
+use common::process::{is_child, rerun, run_in_child};
+use common::{Gate, run_exclusively, wait_until};
 use hive::{Hive, Reduction, Scan, Schedule};
 
 /// What is captured.
@@ -22,14 +22,14 @@ const RESULT: usize = 3 << 18;
 type Large = [u8; LARGE];
 
 /// What is copied several times on its way: a part in 64 of a bee's stack.
-const PART: usize = STACK / 64;
+const MODERATE_LEN: usize = STACK / 64;
 /// That of a bee, and of a thread that a program makes.
 const STACK: usize = 2 << 20;
 
-type Part = [u8; PART];
+type Moderate = [u8; MODERATE_LEN];
 
 /// What is done with a hive.
-type Verb = fn(&'static Hive);
+type Operation = fn(&'static Hive);
 
 /// Not a constant, which would be elsewhere than on the stack.
 fn large<const N: usize>() -> [u8; N] {
@@ -37,15 +37,15 @@ fn large<const N: usize>() -> [u8; N] {
 }
 
 #[track_caller]
-fn assert_whole(large: &[u8]) {
+fn assert_intact(large: &[u8]) {
     assert!(large.iter().all(|byte| *byte == 7));
 }
 
-const VERBS: [(&str, Verb); 8] = [
+const LARGE_OPERATIONS: [(&str, Operation); 8] = [
     ("spawn", |hive| {
         let (data, (sender, receiver)): (Large, _) = (large(), channel());
         hive.spawn(move || {
-            assert_whole(&data);
+            assert_intact(&data);
             sender.send(()).unwrap();
         });
         receiver.recv().unwrap();
@@ -53,7 +53,7 @@ const VERBS: [(&str, Verb); 8] = [
     ("spawn_on", |hive| {
         let (data, (sender, receiver)): (Large, _) = (large(), channel());
         hive.spawn_on(1, move || {
-            assert_whole(&data);
+            assert_intact(&data);
             sender.send(()).unwrap();
         });
         receiver.recv().unwrap();
@@ -63,124 +63,155 @@ const VERBS: [(&str, Verb); 8] = [
         hive.scope(|scope| {
             let (data, done): (Large, _) = (large(), &done);
             scope.spawn(move |_| {
-                assert_whole(&data);
-                done.come();
+                assert_intact(&data);
+                done.arrive();
             });
-            until(|| done.here() == 1);
+            wait_until(|| done.arrived() == 1);
         });
     }),
     ("a region", |hive| {
         let data: Large = large();
-        hive.spmd(2, move |_| assert_whole(&data));
+        hive.spmd(2, move |_| assert_intact(&data));
     }),
     ("install", |hive| {
         let data: Large = large();
-        hive.install(move || assert_whole(&data));
+        hive.install(move || assert_intact(&data));
     }),
     ("install, on a bee", |hive| {
         let (taken, free) = (Gate::new(), Gate::new());
         thread::scope(|scope| {
             scope.spawn(|| {
                 hive.install(|| {
-                    taken.come();
+                    taken.arrive();
                     free.wait_for(1);
                 });
             });
             taken.wait_for(1);
             let data: Large = large();
-            hive.install(move || assert_whole(&data));
-            free.come();
+            hive.install(move || assert_intact(&data));
+            free.arrive();
         });
     }),
-    ("spmd_map", |hive| hive.spmd_map(2, |_| large::<RESULT>()).iter().for_each(|result| assert_whole(result))),
-    ("broadcast", |hive| hive.broadcast(|_| large::<RESULT>()).iter().for_each(|result| assert_whole(result))),
+    ("spmd_map", |hive| hive.spmd_map(2, |_| large::<RESULT>()).iter().for_each(|result| assert_intact(result))),
+    ("broadcast", |hive| hive.broadcast(|_| large::<RESULT>()).iter().for_each(|result| assert_intact(result))),
 ];
 
-/// Whose values the members or the calling thread combine.
-const OF_MODERATE_SIZE: [(&str, Verb); 13] = [
+/// Whose values the bees or the calling thread combine.
+const MODERATE_OPERATIONS: [(&str, Operation); 13] = [
     ("join", |hive| {
-        let (a, b) = hive.join(large::<PART>, large::<PART>);
-        assert_whole(&a);
-        assert_whole(&b);
+        let (a, b) = hive.join(large::<MODERATE_LEN>, large::<MODERATE_LEN>);
+        assert_intact(&a);
+        assert_intact(&b);
     }),
     ("par_reduce, fixed", |hive| {
-        assert_whole(&hive.par_reduce(0..100, Schedule::Dynamic(1), &Reduction::fixed(large(), either), part))
+        assert_intact(&hive.par_reduce(
+            0..100,
+            Schedule::Dynamic(1),
+            &Reduction::deterministic(large(), combine),
+            make_moderate,
+        ))
     }),
     ("par_reduce, per team", |hive| {
-        assert_whole(&hive.par_reduce(0..100, Schedule::Dynamic(1), &Reduction::per_team(large(), either), part));
+        assert_intact(&hive.par_reduce(
+            0..100,
+            Schedule::Dynamic(1),
+            &Reduction::per_team_size(large(), combine),
+            make_moderate,
+        ));
     }),
     ("par_reduce, fast", |hive| {
-        assert_whole(&hive.par_reduce(0..100, Schedule::Dynamic(1), &Reduction::fast(large(), either), part))
+        assert_intact(&hive.par_reduce(
+            0..100,
+            Schedule::Dynamic(1),
+            &Reduction::unordered(large(), combine),
+            make_moderate,
+        ))
     }),
     ("par_reduce, a block each", |hive| {
-        assert_whole(&hive.par_reduce(0..100, Schedule::Static, &Reduction::per_team(large(), either), part));
+        assert_intact(&hive.par_reduce(
+            0..100,
+            Schedule::Static,
+            &Reduction::per_team_size(large(), combine),
+            make_moderate,
+        ));
     }),
     ("par_reduce_plan", |hive| {
-        assert_whole(&hive.par_reduce_plan(&hive.plan(100), &Reduction::fixed(large(), either), part));
-        assert_whole(&hive.par_reduce_plan(&hive.plan(100), &Reduction::per_team(large(), either), part));
+        assert_intact(&hive.par_reduce_plan(
+            &hive.plan(100),
+            &Reduction::deterministic(large(), combine),
+            make_moderate,
+        ));
+        assert_intact(&hive.par_reduce_plan(
+            &hive.plan(100),
+            &Reduction::per_team_size(large(), combine),
+            make_moderate,
+        ));
     }),
-    ("combine", |_| assert_whole(&Reduction::fixed(large(), either).combine((0..10).map(|i| part(i..i))))),
+    ("combine", |_| {
+        assert_intact(&Reduction::deterministic(large(), combine).combine((0..10).map(|i| make_moderate(i..i))))
+    }),
     ("reduce_over, fixed", |hive| {
-        let reduction = Reduction::fixed(large(), either);
-        hive.spmd(2, |bee| assert_whole(&bee.reduce_over(0..100, &reduction, part)));
+        let reduction = Reduction::deterministic(large(), combine);
+        hive.spmd(2, |bee| assert_intact(&bee.reduce_over(0..100, &reduction, make_moderate)));
     }),
     ("reduce_over, per team", |hive| {
-        let reduction = Reduction::per_team(large(), either);
-        hive.spmd(2, |bee| assert_whole(&bee.reduce_over(0..100, &reduction, part)));
+        let reduction = Reduction::per_team_size(large(), combine);
+        hive.spmd(2, |bee| assert_intact(&bee.reduce_over(0..100, &reduction, make_moderate)));
     }),
     ("all_reduce and reduce", |hive| {
-        hive.spmd(2, |bee| assert_whole(&bee.all_reduce(large(), either)));
-        hive.spmd(2, |bee| assert!(bee.reduce(large(), either).is_some() == bee.is_queen()));
+        hive.spmd(2, |bee| assert_intact(&bee.all_reduce(large(), combine)));
+        hive.spmd(2, |bee| assert!(bee.reduce(large(), combine).is_some() == bee.is_queen()));
     }),
     ("scans", |hive| {
-        hive.spmd(2, |bee| assert_whole(&bee.scan_inclusive(large(), either)));
-        hive.spmd(2, |bee| assert_whole(&bee.scan_exclusive(large(), large(), either)));
+        hive.spmd(2, |bee| assert_intact(&bee.scan_inclusive(large(), combine)));
+        hive.spmd(2, |bee| assert_intact(&bee.scan_exclusive(large(), large(), combine)));
     }),
     ("broadcast_from and single", |hive| {
-        hive.spmd(2, |bee| assert_whole(&bee.broadcast_from(1, large::<PART>)));
-        hive.spmd(2, |bee| assert_whole(&bee.single(large::<PART>)));
+        hive.spmd(2, |bee| assert_intact(&bee.broadcast_from(1, large::<MODERATE_LEN>)));
+        hive.spmd(2, |bee| assert_intact(&bee.single(large::<MODERATE_LEN>)));
     }),
     ("par_scan", |hive| {
         let mut all = vec![large(); 10];
-        hive.par_scan(&mut all, &Reduction::fixed(large(), either), Scan::Exclusive);
-        hive.par_scan(&mut all, &Reduction::per_team(large(), either), Scan::Inclusive);
-        all.iter().for_each(|part| assert_whole(part));
+        hive.par_scan(&mut all, &Reduction::deterministic(large(), combine), Scan::Exclusive);
+        hive.par_scan(&mut all, &Reduction::per_team_size(large(), combine), Scan::Inclusive);
+        all.iter().for_each(|part| assert_intact(part));
     }),
 ];
 
-fn part(_: std::ops::Range<usize>) -> Part {
+fn make_moderate(_: std::ops::Range<usize>) -> Moderate {
     large()
 }
 
-fn either(a: Part, _: Part) -> Part {
+fn combine(a: Moderate, _: Moderate) -> Moderate {
     a
 }
 
 /// Which of them a process of its own is for.
-const CASE: &str = "HIVE_TEST_CASE";
+const CASE_VARIABLE: &str = "HIVE_TEST_CASE";
 
 #[test]
 fn large_closures_and_results_fit_on_a_bee_s_stack() {
     // As large as a program's main thread usually has.
-    assert_fit("large_closures_and_results_fit_on_a_bee_s_stack", &VERBS, 8 << 20);
+    assert_fit("large_closures_and_results_fit_on_a_bee_s_stack", &LARGE_OPERATIONS, 8 << 20);
 }
 
 #[test]
 fn values_of_moderate_size_can_be_combined() {
-    assert_fit("values_of_moderate_size_can_be_combined", &OF_MODERATE_SIZE, STACK);
+    assert_fit("values_of_moderate_size_can_be_combined", &MODERATE_OPERATIONS, STACK);
 }
 
 /// Each of `verbs` ends well on a thread with a stack of so many bytes.
 #[track_caller]
-fn assert_fit(test: &str, verbs: &[(&str, Verb)], stack: usize) {
-    if is_the_other() {
-        let (_, verb) = verbs[env::var(CASE).unwrap().parse::<usize>().unwrap()];
+fn assert_fit(test: &str, verbs: &[(&str, Operation)], stack: usize) {
+    if is_child() {
+        let (_, verb) = verbs[env::var(CASE_VARIABLE).unwrap().parse::<usize>().unwrap()];
         let hive: &'static Hive = Box::leak(Box::new(Hive::new(2).unwrap()));
         let caller = thread::Builder::new().stack_size(stack).spawn(move || verb(hive)).unwrap();
-        run_and_exit(|| caller.join().unwrap());
+        run_in_child(|| caller.join().unwrap());
     }
-    let _alone = alone();
-    let ended = |number: usize| again(test, &[(CASE, &number.to_string())]);
-    let failures: Vec<_> = (0..verbs.len()).filter_map(|number| Some((verbs[number].0, ended(number).err()?))).collect();
+    let _alone = run_exclusively();
+    let ended = |number: usize| rerun(test, &[(CASE_VARIABLE, &number.to_string())]);
+    let failures: Vec<_> =
+        (0..verbs.len()).filter_map(|number| Some((verbs[number].0, ended(number).err()?))).collect();
     assert!(failures.is_empty(), "{failures:#?}");
 }

@@ -1,4 +1,4 @@
-//! A loop run again and again in one region, by members that do not keep together: nobody waits for another because of how many
+//! A loop run again and again in one region, by bees that do not keep together: nobody waits for another because of how many
 //! rounds there have been, and each index of each round comes once.
 
 #![cfg(target_os = "linux")]
@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
-use common::{Gate, alone};
+use common::{Gate, run_exclusively};
 use hive::{Bee, Hive, Loop, Schedule};
 
 /// Those in which chunks go to whoever comes for them.
@@ -26,8 +26,8 @@ impl Runs {
         Self((0..rounds * INDICES).map(|_| AtomicU8::new(0)).collect())
     }
 
-    /// Runs a member's part of this round.
-    fn round(&self, bee: &Bee<'_>, shared: &Loop, round: usize) {
+    /// Runs a bee's part of this round.
+    fn run_round(&self, bee: &Bee<'_>, shared: &Loop, round: usize) {
         bee.for_each(shared, |indices| {
             for index in indices {
                 self.0[round * INDICES + index].fetch_add(1, Ordering::Relaxed);
@@ -45,10 +45,10 @@ impl Runs {
     }
 }
 
-/// A channel that the members of a team share.
-struct Line(Mutex<Sender<()>>, Mutex<Receiver<()>>);
+/// A channel that the bees of a team share.
+struct SharedChannel(Mutex<Sender<()>>, Mutex<Receiver<()>>);
 
-impl Line {
+impl SharedChannel {
     fn new() -> Self {
         let (sender, receiver) = channel();
         Self(Mutex::new(sender), Mutex::new(receiver))
@@ -63,19 +63,19 @@ impl Line {
     }
 }
 
-/// Two members run so far ahead of the third, which waits for both. More rounds than 16 bits can count.
+/// Two bees run so far ahead of the third, which waits for both. More rounds than 16 bits can count.
 #[test]
 fn who_runs_far_ahead_waits_for_nobody() {
     const ROUNDS: usize = 70_000;
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     for schedule in SCHEDULES {
-        let (shared, runs, line) = (Loop::new(0..INDICES, schedule), Runs::new(ROUNDS), Line::new());
+        let (shared, runs, line) = (Loop::new(0..INDICES, schedule), Runs::new(ROUNDS), SharedChannel::new());
         hive.spmd(3, |bee| {
             if bee.id() == 1 {
                 (0..2).for_each(|_| line.wait());
             }
-            (0..ROUNDS).for_each(|round| runs.round(bee, &shared, round));
+            (0..ROUNDS).for_each(|round| runs.run_round(bee, &shared, round));
             if bee.id() != 1 {
                 line.send();
             }
@@ -84,23 +84,23 @@ fn who_runs_far_ahead_waits_for_nobody() {
     }
 }
 
-/// One member at a time runs some rounds, the others wait for it: whatever their number is, nobody waits in the loop.
+/// One bee at a time runs some rounds, the others wait for it: whatever their number is, nobody waits in the loop.
 #[test]
 fn members_may_wait_for_one_another_between_any_two_rounds() {
     const ROUNDS: usize = 40_000;
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for (schedule, step) in [(Schedule::Dynamic(1), 1), (Schedule::Guided(1), 64), (Schedule::Affinity, 4096)] {
         let (shared, runs) = (Loop::new(0..INDICES, schedule), Runs::new(ROUNDS));
-        let lines = [Line::new(), Line::new()];
+        let lines = [SharedChannel::new(), SharedChannel::new()];
         hive.spmd(2, |bee| {
             let own = bee.id();
             for first in (0..ROUNDS).step_by(step) {
-                // The first member goes first.
+                // The first bee goes first.
                 if own == 1 || first > 0 {
                     lines[own].wait();
                 }
-                (first..(first + step).min(ROUNDS)).for_each(|round| runs.round(bee, &shared, round));
+                (first..(first + step).min(ROUNDS)).for_each(|round| runs.run_round(bee, &shared, round));
                 lines[1 - own].send();
             }
         });
@@ -108,11 +108,11 @@ fn members_may_wait_for_one_another_between_any_two_rounds() {
     }
 }
 
-/// Each member has a start over the next in turn, over several regions of the same loop and teams of any size.
+/// Each bee has a start over the next in turn, over several regions of the same loop and teams of any size.
 #[test]
 fn the_next_region_begins_with_new_words() {
     const ROUNDS: usize = 36_000;
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     for schedule in SCHEDULES {
         let shared = Loop::new(0..INDICES, schedule);
@@ -121,8 +121,8 @@ fn the_next_region_begins_with_new_words() {
             hive.spmd(team, |bee| {
                 // Who goes before this one is through.
                 gates[(team + bee.id() - 1) % team].wait_for(usize::from(bee.id() != 1));
-                (0..ROUNDS).for_each(|round| runs.round(bee, &shared, round));
-                gates[bee.id()].come();
+                (0..ROUNDS).for_each(|round| runs.run_round(bee, &shared, round));
+                gates[bee.id()].arrive();
             });
             runs.assert_once_each(&format!("{schedule:?}, a team of {team}"));
         }
@@ -133,16 +133,18 @@ fn the_next_region_begins_with_new_words() {
 #[test]
 fn a_panic_that_is_caught_harms_no_later_round() {
     const ROUNDS: usize = 34_000;
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let (shared, runs) = (Loop::new(0..INDICES, Schedule::Dynamic(1)), Runs::new(ROUNDS));
     let is_bad = |round: usize| round % 4096 == 4095;
     hive.spmd(2, |bee| {
         for round in 0..ROUNDS {
             if is_bad(round) {
-                let _ = catch_unwind(AssertUnwindSafe(|| bee.for_each(&shared, |_| resume_unwind(Box::new("as expected")))));
+                let _ = catch_unwind(AssertUnwindSafe(|| {
+                    bee.for_each(&shared, |_| resume_unwind(Box::new("as expected")))
+                }));
             } else {
-                runs.round(bee, &shared, round);
+                runs.run_round(bee, &shared, round);
             }
         }
     });

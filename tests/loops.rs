@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Dice, Gate, alone, assert_says, hush, message_of, until};
+use common::{Gate, Rng, assert_contains_all, panic_message, run_exclusively, silence_panics, wait_until};
 use hive::{Hive, Loop, Schedule, Tiles};
 use proptest::prelude::*;
 
@@ -26,9 +26,9 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::Affinity,
 ];
 
-/// The ranges that all members got, each member's in the order in which it got them.
-fn deal(hive: &Hive, members: usize, shared: &Loop) -> Vec<Vec<Range<usize>>> {
-    hive.spmd_map(members, |bee| {
+/// The ranges that all bees got, each bee's in the order in which it got them.
+fn ranges_by_bee(hive: &Hive, bees: usize, shared: &Loop) -> Vec<Vec<Range<usize>>> {
+    hive.spmd_map(bees, |bee| {
         let mut ranges = Vec::new();
         bee.for_each(shared, |range| ranges.push(range));
         ranges
@@ -69,9 +69,9 @@ proptest! {
 
     #[test]
     fn each_index_comes_once(range in ranges(), schedule in schedules(), members in 1usize..=5, multiple in 1usize..20, min_work in 0usize..500) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let shared = Loop::new(range.clone(), schedule).aligned(multiple).min_work(min_work);
-        let dealt = deal(hive::global(), members, &shared).concat();
+        let dealt = ranges_by_bee(hive::global(), members, &shared).concat();
         prop_assert!(dealt.iter().all(|part| part.start == range.start || part.start % multiple == 0), "{:?}", dealt);
         assert_covers(dealt, range, &format!("{shared:?} of {members}"));
     }
@@ -79,7 +79,7 @@ proptest! {
 
 #[test]
 fn the_longest_ranges_are_dealt_out() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let range = 0..usize::MAX;
     for schedule in [
@@ -92,14 +92,14 @@ fn the_longest_ranges_are_dealt_out() {
     ] {
         for multiple in [1, 64] {
             let shared = Loop::new(range.clone(), schedule).aligned(multiple);
-            assert_covers(deal(&hive, 3, &shared).concat(), range.clone(), &format!("{shared:?}"));
+            assert_covers(ranges_by_bee(&hive, 3, &shared).concat(), range.clone(), &format!("{shared:?}"));
         }
     }
 }
 
 #[test]
 fn more_chunks_than_can_be_numbered_are_dealt_out_one_by_one() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let len = (1 << 25) + 3;
     let (chunks, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
@@ -114,11 +114,11 @@ fn more_chunks_than_can_be_numbered_are_dealt_out_one_by_one() {
 
 #[test]
 fn fewer_chunks_than_members_are_dealt_out_once() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(5).unwrap();
     for turn in 0..if cfg!(debug_assertions) { 1_000 } else { 10_000 } {
         for schedule in [Schedule::Dynamic(100), Schedule::Affinity, Schedule::Guided(100)] {
-            let dealt = deal(&hive, 5, &Loop::new(0..1 + turn % 3, schedule)).concat();
+            let dealt = ranges_by_bee(&hive, 5, &Loop::new(0..1 + turn % 3, schedule)).concat();
             assert_covers(dealt, 0..1 + turn % 3, &format!("{schedule:?}, turn {turn}"));
         }
     }
@@ -126,26 +126,26 @@ fn fewer_chunks_than_members_are_dealt_out_once() {
 
 #[test]
 fn static_chunks_go_round() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
-    let dealt = deal(&hive, 3, &Loop::new(0..10, Schedule::StaticChunk(2)));
+    let dealt = ranges_by_bee(&hive, 3, &Loop::new(0..10, Schedule::StaticChunk(2)));
     assert_eq!(dealt, [vec![0..2, 6..8], vec![2..4, 8..10], std::iter::once(4..6).collect()]);
-    let blocks = deal(&hive, 3, &Loop::new(0..10, Schedule::Static)).concat();
+    let blocks = ranges_by_bee(&hive, 3, &Loop::new(0..10, Schedule::Static)).concat();
     assert_eq!(blocks, [0..4, 4..7, 7..10]);
 }
 
 #[test]
 fn a_loop_is_run_again_and_again_without_a_barrier_between() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let rounds = if cfg!(debug_assertions) { 300 } else { 3_000 };
-    for members in [2, 3, 6] {
-        let hive = Hive::new(members).unwrap();
+    for bees in [2, 3, 6] {
+        let hive = Hive::new(bees).unwrap();
         for schedule in SCHEDULES {
             let shared = Loop::new(0..97, schedule);
             let counts: Vec<_> = (0..97).map(|_| AtomicUsize::new(0)).collect();
             // Three regions, each of several rounds.
             for _ in 0..3 {
-                hive.spmd(members, |bee| {
+                hive.spmd(bees, |bee| {
                     for _ in 0..rounds {
                         bee.for_each(&shared, |range| {
                             range.for_each(|i| {
@@ -162,7 +162,7 @@ fn a_loop_is_run_again_and_again_without_a_barrier_between() {
 
 #[test]
 fn a_member_may_be_thousands_of_rounds_late() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let rounds = 10_000;
     for schedule in [Schedule::Dynamic(1), Schedule::Guided(1), Schedule::Affinity] {
@@ -183,7 +183,7 @@ fn a_member_may_be_thousands_of_rounds_late() {
 
 #[test]
 fn whoever_is_done_takes_from_others() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for schedule in [Schedule::Dynamic(1), Schedule::Affinity, Schedule::Guided(1), Schedule::Factoring] {
         let (shared, done) = (Loop::new(0..1000, schedule), AtomicUsize::new(0));
@@ -194,7 +194,7 @@ fn whoever_is_done_takes_from_others() {
                 done.fetch_add(range.len(), Ordering::Relaxed);
                 if range.contains(&0) {
                     // Whoever got the first index is held up until the other has done all that can be had.
-                    until(|| done.load(Ordering::Relaxed) >= 1000 - 250);
+                    wait_until(|| done.load(Ordering::Relaxed) >= 1000 - 250);
                 }
             });
             mine
@@ -206,7 +206,7 @@ fn whoever_is_done_takes_from_others() {
 
 #[test]
 fn a_batch_of_short_chunks_is_given_back_when_one_turns_out_long() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let len = 200_000;
     let (shared, late, done) = (Loop::new(0..len, Schedule::Dynamic(1)), len / 4, AtomicUsize::new(0));
@@ -216,7 +216,7 @@ fn a_batch_of_short_chunks_is_given_back_when_one_turns_out_long() {
             after += usize::from(held);
             if range.start == late {
                 // All others but those in the same batch are done by somebody else meanwhile.
-                until(|| done.load(Ordering::Relaxed) > len * 9 / 10);
+                wait_until(|| done.load(Ordering::Relaxed) > len * 9 / 10);
                 held = true;
             }
             done.fetch_add(1, Ordering::Relaxed);
@@ -230,18 +230,18 @@ fn a_batch_of_short_chunks_is_given_back_when_one_turns_out_long() {
 
 #[test]
 fn little_work_is_for_few() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     for schedule in SCHEDULES {
         let with = |len| {
             let teams = Mutex::new(Vec::new());
-            hive.par_loop(Loop::new(0..len, schedule).min_work(100), |_, bee| teams.lock().unwrap().push(bee.count()));
+            hive.par_loop(Loop::new(0..len, schedule).min_work(100), |_, bee| teams.lock().unwrap().push(bee.bees()));
             teams.into_inner().unwrap()
         };
         assert!(with(199).iter().all(|team| *team == 1), "{schedule:?}");
         assert!(with(200).iter().all(|team| *team == 2), "{schedule:?}");
         assert!(with(100_000).iter().all(|team| *team == 4), "{schedule:?}");
-        let in_a_region = deal(&hive, 4, &Loop::new(0..200, schedule).min_work(100));
+        let in_a_region = ranges_by_bee(&hive, 4, &Loop::new(0..200, schedule).min_work(100));
         assert!(in_a_region[2].is_empty() && in_a_region[3].is_empty(), "{schedule:?}: {in_a_region:?}");
         assert_covers(in_a_region.concat(), 0..200, "in a region");
     }
@@ -249,12 +249,12 @@ fn little_work_is_for_few() {
 
 #[test]
 fn a_nested_loop_is_the_member_s_own() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let sum = AtomicUsize::new(0);
     hive.spmd(3, |_| {
         hive.par_for(0..100, Schedule::Dynamic(1), |range, bee| {
-            assert_eq!(bee.count(), 1);
+            assert_eq!(bee.bees(), 1);
             sum.fetch_add(range.sum(), Ordering::Relaxed);
         })
     });
@@ -263,11 +263,11 @@ fn a_nested_loop_is_the_member_s_own() {
 
 #[test]
 fn loops_of_all_kinds_follow_one_another() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
-    let mut dice = Dice::new(1);
+    let mut dice = Rng::new(1);
     for turn in 0..if cfg!(debug_assertions) { 2_000 } else { 100_000 } {
-        let (len, schedule) = (dice.roll(9) - 1, SCHEDULES[dice.roll(SCHEDULES.len()) - 1]);
+        let (len, schedule) = (dice.next_up_to(9) - 1, SCHEDULES[dice.next_up_to(SCHEDULES.len()) - 1]);
         let sum = AtomicUsize::new(0);
         let add = |range: Range<usize>| {
             sum.fetch_add(range.len(), Ordering::Relaxed);
@@ -294,7 +294,7 @@ fn loops_of_all_kinds_follow_one_another() {
 
 #[test]
 fn a_kind_that_was_not_used_for_long_is_as_good_as_new() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let run = |schedule| {
         let sum = AtomicUsize::new(0);
@@ -312,26 +312,26 @@ fn a_kind_that_was_not_used_for_long_is_as_good_as_new() {
 
 #[test]
 fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
-    let _alone = alone();
-    hush("index 17 is broken");
+    let _alone = run_exclusively();
+    silence_panics("index 17 is broken");
     let hive = Hive::new(3).unwrap();
     for schedule in SCHEDULES {
-        let message = message_of(|| {
+        let message = panic_message(|| {
             hive.par_for(0..100, schedule, |range, bee| {
                 assert!(!range.contains(&17), "index 17 is broken");
                 bee.unpinned(|| ());
             });
         });
-        assert_says(&message, &["index 17 is broken"]);
+        assert_contains_all(&message, &["index 17 is broken"]);
         let shared = Loop::new(0..100, schedule);
-        assert_covers(deal(&hive, 3, &shared).concat(), 0..100, "afterwards");
+        assert_covers(ranges_by_bee(&hive, 3, &shared).concat(), 0..100, "afterwards");
     }
 }
 
 #[test]
 fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(3).unwrap();
     for schedule in SCHEDULES {
         let (shared, done) = (Loop::new(0..100, schedule), AtomicUsize::new(0));
@@ -346,7 +346,7 @@ fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
 
 #[test]
 fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let run = || {
         let done = AtomicUsize::new(0);
@@ -354,7 +354,7 @@ fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
         assert_eq!(done.into_inner(), 4);
     };
     (0..u16::MAX).for_each(|_| run());
-    // Of one member, who needs no board: round 0 is not run.
+    // Of one bee, who needs no board: round 0 is not run.
     hive.spmd(2, |bee| {
         if bee.is_queen() {
             run();
@@ -365,7 +365,7 @@ fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
 
 #[test]
 fn nobody_waits_for_another_round_s_batch() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let (shared, in_batch, is_next) = (Loop::new(0..100_000, Schedule::Dynamic(1)), Gate::new(), Gate::new());
     hive.spmd(2, |bee| {
@@ -376,11 +376,11 @@ fn nobody_waits_for_another_round_s_batch() {
             }
         });
         if bee.is_queen() {
-            is_next.come();
+            is_next.arrive();
         }
         bee.for_each(&shared, |range| {
             if range.start == 60_000 {
-                in_batch.come();
+                in_batch.arrive();
                 is_next.wait_for(1);
             }
         });
@@ -389,45 +389,48 @@ fn nobody_waits_for_another_round_s_batch() {
 
 #[test]
 fn a_loop_goes_on_in_another_hive_after_a_panic() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for schedule in [Schedule::Dynamic(1), Schedule::Affinity, Schedule::Guided(1)] {
         for _ in 0..20 {
             let shared = Loop::new(0..100, schedule);
-            message_of(|| Hive::new(2).unwrap().spmd(2, |bee| bee.for_each(&shared, |_| panic!("as expected"))));
+            panic_message(|| Hive::new(2).unwrap().spmd(2, |bee| bee.for_each(&shared, |_| panic!("as expected"))));
             // Perhaps where the other one was in memory.
-            assert_covers(deal(&Hive::new(2).unwrap(), 2, &shared).concat(), 0..100, &format!("{schedule:?}"));
+            assert_covers(ranges_by_bee(&Hive::new(2).unwrap(), 2, &shared).concat(), 0..100, &format!("{schedule:?}"));
         }
     }
 }
 
 #[test]
 fn bad_loops_are_refused_with_what_is_wrong() {
-    let _alone = alone();
-    hush("");
-    assert_says(&message_of(|| drop(Loop::new(0..9, Schedule::Dynamic(0)))), &["Dynamic(0)", "at least one index"]);
-    assert_says(&message_of(|| drop(Loop::new(0..9, Schedule::Static).aligned(0))), &["multiples of 0"]);
-    assert_says(
-        &message_of(|| {
+    let _alone = run_exclusively();
+    silence_panics("");
+    assert_contains_all(
+        &panic_message(|| drop(Loop::new(0..9, Schedule::Dynamic(0)))),
+        &["Dynamic(0)", "at least one index"],
+    );
+    assert_contains_all(&panic_message(|| drop(Loop::new(0..9, Schedule::Static).aligned(0))), &["multiples of 0"]);
+    assert_contains_all(
+        &panic_message(|| {
             Tiles::new(0..9, 0..9, [0, 3]);
         }),
         &["0 x 3"],
     );
     let (small, large) = (Hive::new(2).unwrap(), Hive::new(4).unwrap());
     let shared = Loop::new(0..9, Schedule::Dynamic(1));
-    assert_covers(deal(&small, 2, &shared).concat(), 0..9, "by the small hive");
-    let message = message_of(|| drop(deal(&large, 4, &shared)));
-    assert_says(&message, &["a hive of 2 members", "a team of 4", "make another Loop"]);
+    assert_covers(ranges_by_bee(&small, 2, &shared).concat(), 0..9, "by the small hive");
+    let message = panic_message(|| drop(ranges_by_bee(&large, 4, &shared)));
+    assert_contains_all(&message, &["a hive of 2 bees", "a team of 4", "make another Loop"]);
 }
 
 #[test]
 fn stress_loops_on_hives_that_are_resized() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(4).max_bees(4).spin(Duration::ZERO).build().unwrap();
-    let mut dice = Dice::new(7);
+    let mut dice = Rng::new(7);
     for turn in 0..if cfg!(debug_assertions) { 300 } else { 2_000 } {
-        hive.resize(dice.roll(4)).unwrap();
-        let (len, schedule) = (dice.roll(500) - 1, SCHEDULES[dice.roll(SCHEDULES.len()) - 1]);
+        hive.resize(dice.next_up_to(4)).unwrap();
+        let (len, schedule) = (dice.next_up_to(500) - 1, SCHEDULES[dice.next_up_to(SCHEDULES.len()) - 1]);
         let seen: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
         hive.par_for(0..len, schedule, |range, _| {
             range.for_each(|i| {

@@ -7,21 +7,21 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::process::in_own_process_with;
-use common::{alone, assert_says, hush, message_of};
+use common::{assert_contains_all, panic_message, run_exclusively, silence_panics};
 use hive::{Hive, NumaVec, Parts, Placement, Plan, Reduction, Schedule, memory_nodes, node_of};
 use proptest::prelude::*;
 
 /// Counts those that there are.
-struct Counted<'c>(&'c AtomicUsize);
+struct LiveCounter<'c>(&'c AtomicUsize);
 
-impl<'c> Counted<'c> {
-    fn new(there: &'c AtomicUsize) -> Self {
-        there.fetch_add(1, Ordering::Relaxed);
-        Self(there)
+impl<'c> LiveCounter<'c> {
+    fn new(live: &'c AtomicUsize) -> Self {
+        live.fetch_add(1, Ordering::Relaxed);
+        Self(live)
     }
 }
 
-impl Drop for Counted<'_> {
+impl Drop for LiveCounter<'_> {
     fn drop(&mut self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
     }
@@ -34,13 +34,13 @@ fn placements(plan: &Plan) -> [Placement<'_>; 4] {
 
 #[test]
 fn elements_are_made_once_and_dropped_once() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let there = AtomicUsize::new(0);
     for len in [0, 1, 2, 1000] {
         let plan = hive.plan(len);
         for placement in placements(&plan) {
-            let data = hive.alloc(len, placement, |i| (i, Counted::new(&there)));
+            let data = hive.alloc(len, placement, |i| (i, LiveCounter::new(&there)));
             assert_eq!(there.load(Ordering::Relaxed), len, "{placement:?}");
             assert!(data.iter().map(|(i, _)| *i).eq(0..len));
             drop(data);
@@ -51,30 +51,30 @@ fn elements_are_made_once_and_dropped_once() {
 
 #[test]
 fn what_was_made_before_a_panic_is_dropped() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(3).unwrap();
     let plan = hive.plan(1000);
     for fatal in [0, 1, 500, 999] {
         let (there, made) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let message = message_of(|| {
+        let message = panic_message(|| {
             hive.alloc(1000, Placement::FirstTouch, |i| {
                 assert_ne!(i, fatal, "as expected");
                 made.fetch_add(1, Ordering::Relaxed);
-                Counted::new(&there)
+                LiveCounter::new(&there)
             });
         });
-        assert_says(&message, &["as expected"]);
-        let own = plan.range(plan.owner(fatal).member);
+        assert_contains_all(&message, &["as expected"]);
+        let own = plan.range(plan.owner(fatal).bee);
         assert_eq!(made.into_inner(), 1000 - (own.end - fatal), "the others' parts, and its own up to there");
         assert_eq!(there.into_inner(), 0);
     }
-    common::assert_works(&hive, 3);
+    common::assert_hive_works(&hive, 3);
 }
 
 #[test]
 fn a_vector_is_a_slice_in_whole_pages() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let mut data: NumaVec<u16> = hive.alloc(10_000, Placement::FirstTouch, |i| i as u16);
     assert_eq!(data.as_ptr().addr() % 4096, 0);
@@ -85,7 +85,7 @@ fn a_vector_is_a_slice_in_whole_pages() {
 
 #[test]
 fn elements_without_size_are_counted() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let (hive, there) = (Hive::new(2).unwrap(), AtomicUsize::new(0));
     #[derive(Debug)]
     struct Nothing;
@@ -102,7 +102,7 @@ fn elements_without_size_are_counted() {
 fn aligned_elements_are_aligned() {
     #[repr(align(4096))]
     struct Page(u8);
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let pages = hive.alloc(5, Placement::FirstTouch, |i| Page(i as u8));
     assert!(pages.iter().enumerate().all(|(i, page)| page.0 == i as u8 && (&raw const *page).addr() % 4096 == 0));
@@ -111,36 +111,39 @@ fn aligned_elements_are_aligned() {
 
 #[test]
 fn too_much_is_refused_in_words() {
-    let _alone = alone();
-    hush("no memory");
+    let _alone = run_exclusively();
+    silence_panics("no memory");
     let hive = Hive::new(2).unwrap();
     for len in [usize::MAX, usize::MAX / 8, isize::MAX as usize / 8] {
-        let message = message_of(|| drop(hive.alloc(len, Placement::FirstTouch, |i| i)));
-        assert_says(&message, &["no memory", &len.to_string(), "8 bytes"]);
+        let message = panic_message(|| drop(hive.alloc(len, Placement::FirstTouch, |i| i)));
+        assert_contains_all(&message, &["no memory", &len.to_string(), "8 bytes"]);
     }
 }
 
 #[test]
 fn a_plan_for_another_length_is_refused() {
-    let _alone = alone();
-    hush("plan");
+    let _alone = run_exclusively();
+    silence_panics("plan");
     let hive = Hive::builder().bees(2).max_bees(2).build().unwrap();
     let plan = hive.plan(10);
-    assert_says(
-        &message_of(|| drop(hive.alloc(11, Placement::LikeLoop(&plan), |i| i))),
+    assert_contains_all(
+        &panic_message(|| drop(hive.alloc(11, Placement::LikeLoop(&plan), |i| i))),
         &["another number of elements", "11", "10"],
     );
     let mut data = hive.alloc(9, Placement::FirstTouch, |i| i);
-    assert_says(&message_of(|| hive.migrate(&mut data, &plan)), &["another number of elements"]);
-    assert_says(&message_of(|| drop(plan.moves_to(&hive.plan(11)))), &["different numbers of indices"]);
-    for members in [0, 3] {
-        assert_says(&message_of(|| drop(Plan::new(&hive, 10, members))), &[&format!("for {members} members"), "1 to 2"]);
+    assert_contains_all(&panic_message(|| hive.migrate(&mut data, &plan)), &["another number of elements"]);
+    assert_contains_all(&panic_message(|| drop(plan.moves_to(&hive.plan(11)))), &["different numbers of indices"]);
+    for bees in [0, 3] {
+        assert_contains_all(
+            &panic_message(|| drop(Plan::new(&hive, 10, bees))),
+            &[&format!("for {bees} bees"), "1 to 2"],
+        );
     }
 }
 
 #[test]
 fn a_page_is_on_a_node_once_it_is_touched() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     // More than malloc has at hand: fresh pages.
     let untouched = Vec::<u8>::with_capacity(1 << 27);
@@ -158,7 +161,7 @@ fn a_page_is_on_a_node_once_it_is_touched() {
 
 #[test]
 fn memory_on_a_node_that_is_not_there_is_there_with_a_warning() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for _ in 0..2 {
         let data = hive.alloc(1000, Placement::Bind(987_654), |i| i);
@@ -167,47 +170,55 @@ fn memory_on_a_node_that_is_not_there_is_there_with_a_warning() {
     let report = hive.report();
     let about_it: Vec<_> = report.warnings().iter().filter(|warning| warning.contains("Bind(987654)")).collect();
     assert_eq!(about_it.len(), 1, "told once: {report}");
-    assert_says(about_it[0], &["touched first", if cfg!(feature = "hwloc") { "no memory node 987654" } else { "without hwloc" }]);
+    assert_contains_all(
+        about_it[0],
+        &["touched first", if cfg!(feature = "hwloc") { "no memory node 987654" } else { "without hwloc" }],
+    );
 }
 
 #[test]
 fn binding_on_another_machine_is_a_warning() {
-    in_own_process_with("binding_on_another_machine_is_a_warning", &[("HWLOC_SYNTHETIC", "pack:2 [numa] core:2 pu:1")], || {
-        let hive = Hive::builder().bees(4).pin(hive::Pin::Core).build().unwrap();
-        let plan = hive.plan(100);
-        let data = hive.alloc(100, Placement::LikeLoop(&plan), |i| i);
-        assert!(data.iter().copied().eq(0..100));
-        let warnings = hive.report().to_string();
-        if cfg!(feature = "hwloc") {
-            assert_says(&warnings, &["not as LikeLoop has it: hwloc describes another machine"]);
-            assert_eq!((0..4).map(|member| plan.node(member)).collect::<Vec<_>>(), [Some(0), Some(0), Some(1), Some(1)]);
-            assert_eq!((memory_nodes(), hive.memory_node(1), hive.memory_node(2)), (vec![0, 1], Some(1), None));
-        }
-    });
+    in_own_process_with(
+        "binding_on_another_machine_is_a_warning",
+        &[("HWLOC_SYNTHETIC", "pack:2 [numa] core:2 pu:1")],
+        || {
+            let hive = Hive::builder().bees(4).pin(hive::Pin::Core).build().unwrap();
+            let plan = hive.plan(100);
+            let data = hive.alloc(100, Placement::LikeLoop(&plan), |i| i);
+            assert!(data.iter().copied().eq(0..100));
+            let warnings = hive.report().to_string();
+            if cfg!(feature = "hwloc") {
+                assert_contains_all(&warnings, &["not as LikeLoop has it: hwloc describes another machine"]);
+                assert_eq!((0..4).map(|bee| plan.node(bee)).collect::<Vec<_>>(), [Some(0), Some(0), Some(1), Some(1)]);
+                assert_eq!((memory_nodes(), hive.memory_node(1), hive.memory_node(2)), (vec![0, 1], Some(1), None));
+            }
+        },
+    );
 }
 
 #[test]
 fn memory_that_moves_keeps_its_elements() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     let plan = hive.plan(50_000);
     let mut data = hive.alloc(plan.len(), Placement::LikeLoop(&plan), |i| i);
     hive.resize(1).unwrap();
-    let plan = plan.remade(&hive);
-    assert_eq!(plan.members(), 1);
+    let plan = plan.rebuild(&hive);
+    assert_eq!(plan.bees(), 1);
     hive.migrate(&mut data, &plan);
     assert!(data.iter().copied().eq(0..50_000));
 }
 
 #[test]
 fn inside_a_region_one_member_makes_all() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let plan = hive.plan(1000);
     hive.spmd(2, |_| {
         let data = hive.alloc(1000, Placement::LikeLoop(&plan), |i| i);
         assert!(data.iter().copied().eq(0..1000));
-        let sum = hive.par_reduce_plan(&plan, &Reduction::per_team(0, |a, b| a + b), |range| data[range].iter().sum());
+        let sum =
+            hive.par_reduce_plan(&plan, &Reduction::per_team_size(0, |a, b| a + b), |range| data[range].iter().sum());
         assert_eq!(sum, 499_500);
     });
 }
@@ -215,24 +226,24 @@ fn inside_a_region_one_member_makes_all() {
 proptest! {
     #[test]
     fn loops_by_a_plan_run_where_it_says(len in 0usize..2000, members in 1usize..5, multiple in 1usize..40) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let hive = Hive::builder().bees(4).max_bees(4).build().unwrap();
         let plan = Plan::new(&hive, len, members).aligned(multiple);
         let mut owners = hive.alloc(len, Placement::LikeLoop(&plan), |_| usize::MAX);
         let parts = Parts::by_plan(&mut owners, &plan);
         hive.par_for_plan(&plan, |range, bee| {
-            assert_eq!((range, bee.count()), (plan.range(bee.id()), members));
-            parts.take(bee).fill(bee.id());
+            assert_eq!((range, bee.bees()), (plan.range(bee.id()), members));
+            parts.own_mut(bee).fill(bee.id());
         });
         drop(parts);
-        prop_assert!(owners.iter().enumerate().all(|(index, owner)| plan.owner(index).member == *owner));
+        prop_assert!(owners.iter().enumerate().all(|(index, owner)| plan.owner(index).bee == *owner));
         let shared = plan.to_loop(Schedule::Static);
         hive.spmd(members, |bee| bee.for_each(&shared, |range| assert_eq!(range, plan.range(bee.id()))));
     }
 
     #[test]
     fn a_plan_as_it_comes_is_a_static_loop(len in 0usize..2000, members in 1usize..5) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let hive = Hive::new(members).unwrap();
         let plan = hive.plan(len);
         hive.par_for(0..len, Schedule::Static, |range, bee| assert_eq!(range, plan.range(bee.id())));
@@ -241,14 +252,14 @@ proptest! {
 
     #[test]
     fn reductions_by_a_plan_have_the_same_sums(len in 0usize..3000, members in 1usize..5, multiple in 1usize..40) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let hive = Hive::new(4).unwrap();
         let plan = Plan::new(&hive, len, members).aligned(multiple);
         let value = |range: std::ops::Range<usize>| range.map(|i| 1.0 / (i as f64 + 0.3)).sum::<f64>();
-        let fixed = Reduction::fixed(0.0, |a: f64, b| a + b);
+        let fixed = Reduction::deterministic(0.0, |a: f64, b| a + b);
         let expected = hive.par_reduce(0..len, Schedule::Dynamic(7), &fixed, value);
         prop_assert_eq!(hive.par_reduce_plan(&plan, &fixed, value).to_bits(), expected.to_bits());
-        let fast = hive.par_reduce_plan(&plan, &Reduction::fast(0.0, |a: f64, b| a + b), value);
+        let fast = hive.par_reduce_plan(&plan, &Reduction::unordered(0.0, |a: f64, b| a + b), value);
         prop_assert!((fast - expected).abs() < 1e-9);
     }
 }

@@ -8,25 +8,25 @@ mod common;
 use std::collections::BTreeMap;
 use std::fs;
 
-use common::{alone, in_guest, kernel, sys, task};
+use common::{is_in_guest, kernel, proc_threads, run_exclusively, sys};
 use hive::{Hive, NumaVec, Pin, Placement, Plan, memory_nodes, node_of};
 
 const PAGE: usize = 4096;
 const PAGES: usize = 600;
 
-/// A member on each CPU, the queen bound too.
+/// A bee on each CPU, the queen bound too.
 fn hive_of_all_cpus() -> Hive {
-    let cpus = task::cpus(sys::tid());
+    let cpus = proc_threads::cpus(sys::tid());
     Hive::builder().bees(cpus.len()).pin(Pin::Core).pin_queen(true).build().unwrap()
 }
 
 /// A vector of whole pages; None where the system refuses to place memory, which it may not in a guest.
-fn pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAGE]>> {
-    sys::small_pages();
+fn place_pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAGE]>> {
+    sys::disable_huge_pages();
     let data = hive.alloc(PAGES, placement, |_| [1; PAGE]);
     let refused = hive.report().warnings().iter().any(|warning| warning.starts_with("memory is where"));
     let told = node_of(&data[0]).is_some();
-    assert!(!in_guest() || (told && !refused), "{}", hive.report());
+    assert!(!is_in_guest() || (told && !refused), "{}", hive.report());
     (told && !refused).then_some(data)
 }
 
@@ -63,7 +63,7 @@ fn assert_in_maps(data: &[[u8; PAGE]]) {
     assert_eq!(in_maps, counts, "in numa_maps, and by move_pages");
 }
 
-/// The node of the place of each member, as the kernel has it.
+/// The node of the place of each bee, as the kernel has it.
 fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
     hive.places().iter().map(|place| kernel::node_of(place.as_ref()?.cpus()[0])).collect()
 }
@@ -72,31 +72,35 @@ fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
 fn assert_by_owner(data: &[[u8; PAGE]], plan: &Plan, nodes: &[Option<usize>]) {
     for (index, page) in data.iter().enumerate() {
         let owner = plan.owner(index);
-        if let Some(node) = nodes[owner.member] {
-            assert_eq!((node_of(page), owner.node), (Some(node), Some(node)), "page {index}, of member {}", owner.member);
+        if let Some(node) = nodes[owner.bee] {
+            assert_eq!((node_of(page), owner.node), (Some(node), Some(node)), "page {index}, of bee {}", owner.bee);
         }
     }
 }
 
 #[test]
 fn the_numbers_are_the_kernels() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
     for place in hive.places().iter().flatten() {
         let (own, kernels) = (place.node().and_then(|node| hive.memory_node(node)), kernel::node_of(place.cpus()[0]));
         assert!(kernels.is_none() || own == kernels, "{place}: {own:?}, and the kernel has {kernels:?}");
     }
     let online = |node: &usize| fs::exists(format!("/sys/devices/system/node/node{node}")).unwrap();
-    assert!(!fs::exists("/sys/devices/system/node").unwrap() || memory_nodes().iter().all(online), "{:?}", memory_nodes());
+    assert!(
+        !fs::exists("/sys/devices/system/node").unwrap() || memory_nodes().iter().all(online),
+        "{:?}",
+        memory_nodes()
+    );
 }
 
 #[test]
 fn memory_is_bound_to_each_node() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
     assert!(!memory_nodes().is_empty());
     for node in memory_nodes() {
-        let Some(data) = pages(&hive, Placement::Bind(node)) else { return };
+        let Some(data) = place_pages(&hive, Placement::Bind(node)) else { return };
         assert_eq!(counts(&data), [(node, PAGES)].into());
         assert_in_maps(&data);
     }
@@ -104,9 +108,9 @@ fn memory_is_bound_to_each_node() {
 
 #[test]
 fn memory_is_interleaved_over_the_nodes_with_cpus() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
-    let Some(data) = pages(&hive, Placement::Interleave) else { return };
+    let Some(data) = place_pages(&hive, Placement::Interleave) else { return };
     let counts = counts(&data);
     assert_in_maps(&data);
     let mut with_cpus: Vec<_> = nodes_of_members(&hive).into_iter().flatten().collect();
@@ -119,38 +123,38 @@ fn memory_is_interleaved_over_the_nodes_with_cpus() {
 
 #[test]
 fn memory_is_with_its_owners() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
     let plan = hive.plan(PAGES);
-    let Some(data) = pages(&hive, Placement::LikeLoop(&plan)) else { return };
+    let Some(data) = place_pages(&hive, Placement::LikeLoop(&plan)) else { return };
     assert_by_owner(&data, &plan, &nodes_of_members(&hive));
     assert_in_maps(&data);
 }
 
 #[test]
 fn what_is_touched_first_is_where_its_member_is() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
-    let Some(data) = pages(&hive, Placement::FirstTouch) else { return };
+    let Some(data) = place_pages(&hive, Placement::FirstTouch) else { return };
     assert_by_owner(&data, &hive.plan(PAGES), &nodes_of_members(&hive));
 }
 
 #[test]
 fn pages_follow_a_new_plan() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
     let old = hive.plan(PAGES);
-    let Some(mut data) = pages(&hive, Placement::LikeLoop(&old)) else { return };
+    let Some(mut data) = place_pages(&hive, Placement::LikeLoop(&old)) else { return };
     let before: Vec<_> = data.iter().map(|page| node_of(page)).collect();
     for bees in [1, hive.bees().div_ceil(2), hive.bees()] {
         hive.resize(bees).unwrap();
-        let new = old.remade(&hive);
+        let new = old.rebuild(&hive);
         let moves = old.moves_to(&new);
         hive.migrate(&mut data, &new);
         assert_by_owner(&data, &new, &nodes_of_members(&hive));
         assert_in_maps(&data);
         let moved = data.iter().zip(&before).filter(|(page, before)| node_of(*page) != **before).count();
-        assert_eq!(moved * PAGE, moves.bytes_to_other_nodes::<[u8; PAGE]>(), "with {bees} members");
+        assert_eq!(moved * PAGE, moves.bytes_to_other_nodes::<[u8; PAGE]>(), "with {bees} bees");
         assert!(data.iter().all(|page| *page == [1; PAGE]));
     }
     assert!(hive.report().warnings().iter().all(|warning| !warning.starts_with("memory is")), "{}", hive.report());

@@ -1,4 +1,4 @@
-//! More members than CPUs: they make progress, whatever the waiting.
+//! More bees than CPUs: they make progress, whatever the waiting.
 
 #![cfg(target_os = "linux")]
 
@@ -8,11 +8,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::alone;
+use common::run_exclusively;
 use hive::Hive;
 
-/// Barriers and regions of `n` members.
-fn progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
+/// Barriers and regions of `n` bees.
+fn assert_progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
     let runs = AtomicUsize::new(0);
     hive.spmd(n, |bee| {
         for round in 1..=barriers {
@@ -32,41 +32,41 @@ fn progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
 
 #[test]
 fn eight_members_meet_at_barriers() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     // Endless polling collapses where CPUs are short: else each barrier would cost time slices.
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
         let hive = Hive::builder().bees(8).spin(spin).build().unwrap();
-        progress(&hive, 8, 1_000, 1_000);
+        assert_progress(&hive, 8, 1_000, 1_000);
     }
 }
 
 #[test]
 fn sixty_four_members_meet_at_barriers() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
         let hive = Hive::builder().bees(64).spin(spin).build().unwrap();
-        progress(&hive, 64, 50, 50);
+        assert_progress(&hive, 64, 50, 50);
     }
 }
 
 #[test]
 fn a_thousand_members() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(1).max_bees(1_000).stack_size(64 << 10).build().unwrap();
-    progress(&hive, 1_000, 2, 2);
+    assert_progress(&hive, 1_000, 2, 2);
     hive.resize(1).unwrap();
-    hive.settle();
-    progress(&hive, 1_000, 1, 1);
+    hive.wait_until_parked();
+    assert_progress(&hive, 1_000, 1, 1);
 }
 
 #[test]
 fn hives_that_poll_without_end_beside_each_other() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let built = || Hive::builder().bees(3).spin(Duration::MAX).build().unwrap();
     let hives = [built(), built(), built()];
     thread::scope(|scope| {
         for hive in &hives {
-            scope.spawn(|| progress(hive, 3, 300, 300));
+            scope.spawn(|| assert_progress(hive, 3, 300, 300));
         }
     });
 }

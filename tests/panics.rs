@@ -1,4 +1,4 @@
-//! Panics in members: whose reaches the caller, what becomes of the others, and that the hive is as good as before.
+//! Panics in bees: whose reaches the caller, what becomes of the others, and that the hive is as good as before.
 
 #![cfg(target_os = "linux")]
 
@@ -10,22 +10,24 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Gate, alone, assert_says, assert_works, hush, message_of, panic_of};
+use common::{
+    Gate, assert_contains_all, assert_hive_works, panic_message, panic_payload, run_exclusively, silence_panics,
+};
 use hive::{Bee, Hive};
 
 /// A team that meets in the start signal's line, and one that does not.
 const TEAMS: [usize; 2] = [2, 6];
 
-/// What a member panics with.
+/// What a bee panics with.
 #[derive(Debug, PartialEq)]
 struct Payload(usize);
 
-/// The member whose payload reached the caller.
+/// The bee whose payload reached the caller.
 fn who_panicked(body: impl FnOnce()) -> usize {
-    panic_of(body).downcast::<Payload>().expect("a member's own payload").0
+    panic_payload(body).downcast::<Payload>().expect("a bee's own payload").0
 }
 
-/// Hives whose members wait asleep and whose members poll, in each of the sizes.
+/// Hives whose bees wait asleep and whose bees poll, in each of the sizes.
 fn hives() -> impl Iterator<Item = (usize, Hive)> {
     let spins = [Duration::ZERO, Duration::from_secs(3600)];
     let built = |n, spin| (n, Hive::builder().bees(n).spin(spin).build().unwrap());
@@ -34,10 +36,10 @@ fn hives() -> impl Iterator<Item = (usize, Hive)> {
 
 #[test]
 fn the_lowest_member_s_payload_reaches_the_caller_whoever_panics() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
-        // Each set of members, as bits.
+        // Each set of bees, as bits.
         for who in 1_usize..1 << n {
             let panicked = who_panicked(|| {
                 hive.spmd(n, |bee| {
@@ -46,16 +48,16 @@ fn the_lowest_member_s_payload_reaches_the_caller_whoever_panics() {
                     }
                 });
             });
-            assert_eq!(panicked, who.trailing_zeros() as usize, "members {who:b} of {n} panicked");
+            assert_eq!(panicked, who.trailing_zeros() as usize, "bees {who:b} of {n} panicked");
         }
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
     }
 }
 
 #[test]
 fn the_lowest_of_those_who_panic_in_any_order() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         for upwards in [true, false] {
             let gate = Gate::new();
@@ -64,7 +66,7 @@ fn the_lowest_of_those_who_panic_in_any_order() {
                     struct Next<'g>(&'g Gate);
                     impl Drop for Next<'_> {
                         fn drop(&mut self) {
-                            self.0.come();
+                            self.0.arrive();
                         }
                     }
                     let _next = Next(&gate);
@@ -73,15 +75,15 @@ fn the_lowest_of_those_who_panic_in_any_order() {
                 });
             });
             assert_eq!(panicked, 0);
-            assert_works(&hive, n);
+            assert_hive_works(&hive, n);
         }
     }
 }
 
 #[test]
 fn others_are_let_go_from_their_barriers() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         for who in [0, 1, n - 1] {
             for before in [0, 1, 10] {
@@ -100,11 +102,14 @@ fn others_are_let_go_from_their_barriers() {
                 });
                 assert_eq!(panicked, who);
                 assert_eq!(unwound.into_inner(), n, "all unwind");
-                // A member that has not yet left an earlier barrier unwinds from there.
+                // A bee that has not yet left an earlier barrier unwinds from there.
                 let (least, most) = (before, n * before);
                 let passed = passed.into_inner();
-                assert!((least..=most).contains(&passed), "{passed} of {least} to {most}: nobody passes one's missing barrier");
-                assert_works(&hive, n);
+                assert!(
+                    (least..=most).contains(&passed),
+                    "{passed} of {least} to {most}: nobody passes one's missing barrier"
+                );
+                assert_hive_works(&hive, n);
             }
         }
     }
@@ -120,8 +125,8 @@ impl Drop for CountsUnwinding<'_> {
 
 #[test]
 fn a_panic_after_the_last_barrier_leaves_the_others_alone() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         let finished = AtomicUsize::new(0);
         let panicked = who_panicked(|| {
@@ -133,17 +138,17 @@ fn a_panic_after_the_last_barrier_leaves_the_others_alone() {
                 finished.fetch_add(1, Ordering::Relaxed);
             });
         });
-        // A member that has not yet left the fifth barrier may go on as if poisoned; it does not need it any more.
+        // A bee that has not yet left the fifth barrier may go on as if poisoned; it does not need it any more.
         assert_eq!(panicked, n - 1);
         assert!(finished.into_inner() < n);
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
     }
 }
 
 #[test]
 fn a_member_may_catch_what_ends_its_barrier() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         let caught = AtomicUsize::new(0);
         let panicked = who_panicked(|| {
@@ -160,20 +165,20 @@ fn a_member_may_catch_what_ends_its_barrier() {
         });
         assert_eq!(panicked, 1);
         assert_eq!(caught.into_inner(), 3 * (n - 1));
-        (0..5).for_each(|_| assert_works(&hive, n));
+        (0..5).for_each(|_| assert_hive_works(&hive, n));
     }
 }
 
 #[test]
 fn a_member_that_catches_its_own_panic_has_not_panicked() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         hive.spmd(n, |bee| {
             assert!(catch_unwind(|| panic_any(Payload(7))).is_err());
             bee.barrier();
         });
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
     }
 }
 
@@ -190,12 +195,12 @@ impl Drop for BarrierOnDrop<'_, '_> {
 #[test]
 fn a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort() {
     in_own_process("a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort", || {
-        hush("must call barrier() equally often");
+        silence_panics("must call barrier() equally often");
         for (n, hive) in hives() {
             for who in [0, 1, n - 1] {
-                // The others wait at the barrier that the panicking member's destructor runs, at a later one, or have left.
+                // The others wait at the barrier that the panicking bee's destructor runs, at a later one, or have left.
                 for others in 0..=2 {
-                    let payload = panic_of(|| {
+                    let payload = panic_payload(|| {
                         hive.spmd(n, |bee| {
                             if bee.id() == who {
                                 let _barrier = BarrierOnDrop(bee);
@@ -206,7 +211,7 @@ fn a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort() {
                     });
                     // A barrier that the others have not come to, but for the panic, would have been one itself.
                     assert!(payload.is::<Payload>() || others == 0);
-                    assert_works(&hive, n);
+                    assert_hive_works(&hive, n);
                 }
                 // Everybody's destructor runs one, on the way out of a poisoned barrier, too.
                 let panicked = who_panicked(|| {
@@ -220,19 +225,19 @@ fn a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort() {
                     });
                 });
                 assert_eq!(panicked, who);
-                assert_works(&hive, n);
+                assert_hive_works(&hive, n);
             }
         }
     });
 }
 
 /// A payload that panics when it is dropped, with another such payload, and so on.
-struct Bomb(usize);
+struct PanicsOnDrop(usize);
 
-impl Drop for Bomb {
+impl Drop for PanicsOnDrop {
     fn drop(&mut self) {
         if self.0 > 0 {
-            resume_unwind(Box::new(Bomb(self.0 - 1)));
+            resume_unwind(Box::new(PanicsOnDrop(self.0 - 1)));
         }
     }
 }
@@ -240,27 +245,27 @@ impl Drop for Bomb {
 #[test]
 fn a_payload_whose_drop_panics_reaches_the_caller_or_is_got_rid_of() {
     in_own_process("a_payload_whose_drop_panics_reaches_the_caller_or_is_got_rid_of", || {
-        hush("as expected");
+        silence_panics("as expected");
         for (n, hive) in hives() {
-            let all = panic_of(|| hive.spmd(n, |bee| panic_any(Bomb(bee.id() + 1))));
-            let lowest = all.downcast::<Bomb>().expect("a bomb");
+            let all = panic_payload(|| hive.spmd(n, |bee| panic_any(PanicsOnDrop(bee.id() + 1))));
+            let lowest = all.downcast::<PanicsOnDrop>().expect("a bomb");
             assert_eq!(lowest.0, 1, "the queen's");
             // Its drop panics, with a payload whose drop does not.
             assert!(catch_unwind(AssertUnwindSafe(|| drop(lowest))).is_err());
-            assert_works(&hive, n);
+            assert_hive_works(&hive, n);
             let panicked = who_panicked(|| {
-                hive.spmd(n, |bee| if bee.is_queen() { panic_any(Payload(0)) } else { panic_any(Bomb(3)) });
+                hive.spmd(n, |bee| if bee.is_queen() { panic_any(Payload(0)) } else { panic_any(PanicsOnDrop(3)) });
             });
             assert_eq!(panicked, 0);
-            assert_works(&hive, n);
+            assert_hive_works(&hive, n);
         }
     });
 }
 
 #[test]
 fn results_of_spmd_map_are_dropped_once_when_another_member_panics() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     static MADE: AtomicUsize = AtomicUsize::new(0);
     static DROPPED: AtomicUsize = AtomicUsize::new(0);
     struct Counted(#[expect(dead_code, reason = "a double drop of it would be a double free")] Box<usize>);
@@ -294,8 +299,8 @@ fn results_of_spmd_map_are_dropped_once_when_another_member_panics() {
 
 #[test]
 fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         let other = Hive::new(2).unwrap();
         for inner in [&hive, &other] {
@@ -307,7 +312,7 @@ fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
                         if outer == who {
                             // The last of the team, which is of one in the same hive.
                             inner.spmd(2, |bee| {
-                                if bee.id() + 1 == bee.count() {
+                                if bee.id() + 1 == bee.bees() {
                                     panic_any(Payload(outer))
                                 }
                             });
@@ -316,8 +321,8 @@ fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
                     });
                 });
                 assert_eq!(panicked, who);
-                assert_works(&hive, n);
-                assert_works(inner, 2);
+                assert_hive_works(&hive, n);
+                assert_hive_works(inner, 2);
                 // Caught inside, it is over.
                 hive.spmd(n, |bee| {
                     let caught = catch_unwind(AssertUnwindSafe(|| inner.spmd(2, |_| panic_any(Payload(9)))));
@@ -331,20 +336,20 @@ fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
 
 #[test]
 fn a_panic_in_a_team_of_one() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(3).unwrap();
     for _ in 0..3 {
         assert_eq!(who_panicked(|| hive.spmd(1, |_| panic_any(Payload(4)))), 4);
         // The thread is outside of any region again.
-        assert_eq!(hive.spmd_map(3, |bee| bee.count()), [3, 3, 3]);
+        assert_eq!(hive.spmd_map(3, |bee| bee.bees()), [3, 3, 3]);
     }
 }
 
 #[test]
 fn a_resize_asked_for_inside_takes_effect_although_the_region_panics() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for (n, hive) in hives() {
         for (asker, size) in [(0, 1), (n - 1, 3), (0, 8), (n - 1, n)] {
             let panicked = who_panicked(|| {
@@ -358,26 +363,26 @@ fn a_resize_asked_for_inside_takes_effect_although_the_region_panics() {
                 });
             });
             assert_eq!((panicked, hive.bees()), (asker, size));
-            hive.settle();
+            hive.wait_until_parked();
             hive.resize(n).unwrap();
-            assert_works(&hive, n);
+            assert_hive_works(&hive, n);
         }
     }
 }
 
 #[test]
 fn a_message_is_as_it_was() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(3).unwrap();
-    let message = message_of(|| hive.spmd(3, |bee| assert_ne!(bee.id(), 2, "no member {}, as expected", bee.id())));
-    assert_says(&message, &["no member 2, as expected"]);
+    let message = panic_message(|| hive.spmd(3, |bee| assert_ne!(bee.id(), 2, "no bee {}, as expected", bee.id())));
+    assert_contains_all(&message, &["no bee 2, as expected"]);
 }
 
 #[test]
 fn stress_panics_everywhere_and_regions_between_them() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(6).unwrap();
     for round in 0..500 {
         let (n, who) = (TEAMS[round % 2], round % 7);
@@ -393,6 +398,6 @@ fn stress_panics_everywhere_and_regions_between_them() {
             });
         }));
         assert_eq!(ended.err().map(|payload| payload.downcast::<Payload>().unwrap().0), (who < n).then_some(who));
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
     }
 }

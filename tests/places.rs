@@ -5,29 +5,29 @@
 mod common;
 
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_says, line, sys, task};
+use common::{Gate, assert_contains_all, proc_threads, report_line, sys};
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
 
 /// The calling thread's CPUs.
-fn own() -> Vec<usize> {
-    task::cpus(sys::tid())
+fn own_cpus() -> Vec<usize> {
+    proc_threads::cpus(sys::tid())
 }
 
-/// The masks of the threads of `n` members, which are really `n`.
+/// The masks of the threads of `n` bees, which are really `n`.
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
     let gate = Gate::new();
     hive.spmd_map(n, |_| {
-        gate.meet(n);
-        own()
+        gate.arrive_and_wait(n);
+        own_cpus()
     })
 }
 
-fn listed(places: &[&[usize]]) -> PlaceList {
+fn place_list(places: &[&[usize]]) -> PlaceList {
     PlaceList::Listed(places.iter().map(|cpus| cpus.to_vec()).collect())
 }
 
-fn asked(places: &[&[usize]], bees: usize) -> Builder {
-    Hive::builder().bees(bees).pin_queen(true).places(listed(places))
+fn builder_for(places: &[&[usize]], bees: usize) -> Builder {
+    Hive::builder().bees(bees).pin_queen(true).places(place_list(places))
 }
 
 #[cfg(feature = "hwloc")]
@@ -37,7 +37,10 @@ fn kinds_of_cores_are_in_the_report() {
     let variables = [("HWLOC_XMLFILE", machine), ("HWLOC_THISSYSTEM", "0"), ("HIVE_SHRINK", "spread")];
     in_own_process_with("kinds_of_cores_are_in_the_report", &variables, || {
         let hive = Hive::builder().bees(7).pin(Pin::Core).build().unwrap();
-        assert_says(&hive.report().to_string(), &["fastest cores: CPUs 0-7, then 8-15", "core; order to shrink in: spread"]);
+        assert_contains_all(
+            &hive.report().to_string(),
+            &["fastest cores: CPUs 0-7, then 8-15", "core; order to shrink in: spread"],
+        );
         let cpus: Vec<_> = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect();
         assert_eq!(cpus, [0, 2, 4, 6, 8, 9, 10]);
     });
@@ -45,7 +48,7 @@ fn kinds_of_cores_are_in_the_report() {
 
 /// Runs `part` in a process of its own with two CPUs, if there are two.
 fn with_two(test: &str, part: impl FnOnce(usize, usize)) {
-    in_own_process(test, || match own()[..] {
+    in_own_process(test, || match own_cpus()[..] {
         [a, b, ..] => part(a, b),
         ref cpus => println!("skipped: there is only CPU {cpus:?}"),
     });
@@ -56,7 +59,7 @@ fn members_are_bound_by_each_policy() {
     with_two("members_are_bound_by_each_policy", |a, b| {
         let places: &[&[usize]] = &[&[b], &[a], &[a, b]];
         let bound = |bind: ProcBind, bees: usize, asked_of: usize| {
-            let hive = asked(places, bees).proc_bind(bind).build().unwrap();
+            let hive = builder_for(places, bees).proc_bind(bind).build().unwrap();
             let masks = masks(&hive, asked_of);
             let told: Vec<_> = hive.spmd_map(asked_of, |bee| bee.place().map(|place| place.cpus().to_vec()));
             assert!(
@@ -70,7 +73,7 @@ fn members_are_bound_by_each_policy() {
         assert_eq!(bound(ProcBind::Spread, 2, 3), [vec![b], vec![a, b], vec![a]]);
         assert_eq!(bound(ProcBind::Close, 4, 4), [vec![b], vec![b], vec![a], vec![a, b]]);
         assert_eq!(bound(ProcBind::True, 2, 4), [vec![b], vec![a], vec![a, b], vec![b]]);
-        assert_eq!(bound(ProcBind::False, 2, 2), vec![own(); 2]);
+        assert_eq!(bound(ProcBind::False, 2, 2), vec![own_cpus(); 2]);
     });
 }
 
@@ -78,20 +81,20 @@ fn members_are_bound_by_each_policy() {
 fn cpus_that_are_not_allowed_are_left_out_with_a_warning() {
     with_two("cpus_that_are_not_allowed_are_left_out_with_a_warning", |a, b| {
         sys::bind(&[b]);
-        let hive = asked(&[&[a, b], &[a], &[4000]], 2).build().unwrap();
+        let hive = builder_for(&[&[a, b], &[a], &[4000]], 2).build().unwrap();
         assert_eq!(masks(&hive, 2), [[b], [b]]);
         let report = hive.report();
         let [warning] = report.warnings() else { panic!("{report}") };
-        assert_says(
+        assert_contains_all(
             warning,
             &[
                 &format!("CPUs {a},4000 of the places are left out, and places that have no other (2)"),
                 &format!("may use CPUs {b}"),
             ],
         );
-        let refused = asked(&[&[a], &[4000]], 2).build().unwrap_err().to_string();
-        assert_says(&refused, &["none of the places", &format!("may use CPUs {b}")]);
-        assert_says(&asked(&[], 2).build().unwrap_err().to_string(), &["none of the places"]);
+        let refused = builder_for(&[&[a], &[4000]], 2).build().unwrap_err().to_string();
+        assert_contains_all(&refused, &["none of the places", &format!("may use CPUs {b}")]);
+        assert_contains_all(&builder_for(&[], 2).build().unwrap_err().to_string(), &["none of the places"]);
     });
 }
 
@@ -100,7 +103,7 @@ fn hives_by_threads_and_cores_keep_apart() {
     with_two("hives_by_threads_and_cores_keep_apart", |a, _| {
         for each in ["threads", "cores"] {
             let first = Hive::builder().bees(1).pin(Pin::Cpus(vec![a])).build().unwrap();
-            let second = Hive::builder().bees(own().len()).places(each.parse().unwrap()).build().unwrap();
+            let second = Hive::builder().bees(own_cpus().len()).places(each.parse().unwrap()).build().unwrap();
             let places = second.places();
             assert!(places.iter().flatten().all(|place| !place.cpus().contains(&a)), "{each}: {places:?}");
             drop(first);
@@ -110,20 +113,28 @@ fn hives_by_threads_and_cores_keep_apart() {
 
 #[test]
 fn the_environment_is_heard_and_what_is_not_heard_is_told() {
-    let cpus = own();
+    let cpus = own_cpus();
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
     let list = format!("{{{last}}}, {{{first}}}");
-    let variables = [("HIVE_PLACES", &*list), ("HIVE_PROC_BIND", "close"), ("HIVE_SHRINK", "spread"), ("HIVE_PIN", "node")];
+    let variables =
+        [("HIVE_PLACES", &*list), ("HIVE_PROC_BIND", "close"), ("HIVE_SHRINK", "spread"), ("HIVE_PIN", "node")];
     in_own_process_with("the_environment_is_heard_and_what_is_not_heard_is_told", &variables, || {
         let hive = Hive::builder().bees(2).build().unwrap();
         assert_eq!(masks(&hive, 2)[1], [first]);
         let report = hive.report().to_string();
-        assert_says(&report, &["bound by close", "HIVE_PIN=node has no effect", "the order to shrink in, spread, has no effect"]);
+        assert_contains_all(
+            &report,
+            &["bound by close", "HIVE_PIN=node has no effect", "the order to shrink in, spread, has no effect"],
+        );
         // The builder goes before it.
         let hive = Hive::builder().bees(2).pin(Pin::None).build().unwrap();
         assert_eq!(masks(&hive, 2)[1], cpus);
-        let hive = Hive::builder().bees(2).places("sockets".parse().unwrap()).shrink(Shrink::KeepNodes).build().unwrap();
-        assert_says(&hive.report().to_string(), &["places sockets, bound by true; order to shrink in: keep_nodes"]);
+        let hive =
+            Hive::builder().bees(2).places("sockets".parse().unwrap()).shrink(Shrink::KeepNodes).build().unwrap();
+        assert_contains_all(
+            &hive.report().to_string(),
+            &["places sockets, bound by true; order to shrink in: keep_nodes"],
+        );
     });
 }
 
@@ -131,7 +142,7 @@ fn the_environment_is_heard_and_what_is_not_heard_is_told() {
 #[test]
 fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() {
     let test = "cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list";
-    let cpus = own();
+    let cpus = own_cpus();
     let (first, last) = (cpus[0], cpus[cpus.len() - 1]);
     let variables = [("HIVE_PIN", &*format!("{last},4000-4003,{first}")), ("HIVE_NUM_BEES", "2")];
     let output = in_own_process_with(test, &variables, || {
@@ -139,14 +150,14 @@ fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() 
         assert_eq!(masks(hive::global(), 2)[1], [first]);
         let report = hive::global().report();
         let [warning] = report.warnings() else { panic!("{report}") };
-        assert_says(
+        assert_contains_all(
             warning,
             &["HIVE_PIN=", "CPUs 4000-4003 are left out", "may use CPUs", &format!("CPUs {last},{first} in turn")],
         );
-        assert_eq!(line(&report.to_string(), "pinned to"), format!("{last},{first}"));
+        assert_eq!(report_line(&report.to_string(), "pinned to"), format!("{last},{first}"));
         // A program's own list is its word.
         let refused = Hive::builder().bees(2).pin(Pin::Cpus(vec![first, 4000])).build().unwrap_err().to_string();
-        assert_says(&refused, &["CPUs 4000 cannot be pinned to"]);
+        assert_contains_all(&refused, &["CPUs 4000 cannot be pinned to"]);
     });
     assert_eq!(output.matches("hive: HIVE_PIN=").count(), 1, "{output}");
 }
@@ -155,18 +166,27 @@ fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() 
 fn a_list_of_the_environment_s_of_which_nothing_is_there_is_told() {
     let test = "a_list_of_the_environment_s_of_which_nothing_is_there_is_told";
     let output = in_own_process_with(test, &[("HIVE_PIN", "4000-4003"), ("HIVE_NUM_BEES", "2")], || {
-        assert_says(&Hive::new(2).unwrap_err().to_string(), &["CPUs 4000-4003 cannot be pinned to", "may use CPUs"]);
+        assert_contains_all(
+            &Hive::new(2).unwrap_err().to_string(),
+            &["CPUs 4000-4003 cannot be pinned to", "may use CPUs"],
+        );
         assert_eq!(hive::global().bees(), 1);
-        assert_says(&hive::global().report().warnings().join("\n"), &["queen alone", "CPUs 4000-4003 cannot be pinned to"]);
+        assert_contains_all(
+            &hive::global().report().warnings().join("\n"),
+            &["queen alone", "CPUs 4000-4003 cannot be pinned to"],
+        );
     });
-    assert_says(&output, &["hive: the hive starts with its queen alone: CPUs 4000-4003 cannot be pinned to"]);
+    assert_contains_all(&output, &["hive: the hive starts with its queen alone: CPUs 4000-4003 cannot be pinned to"]);
 }
 
 #[test]
 fn what_excludes_one_another_is_refused() {
     let refused = |builder: Builder| builder.bees(1).build().unwrap_err().to_string();
     let cores = || Hive::builder().places("cores".parse().unwrap());
-    assert_says(&refused(cores().pin(Pin::Core)), &["pin as well as places"]);
-    assert_says(&refused(Hive::builder().pin(Pin::Core).proc_bind(ProcBind::Close)), &["pin as well as proc_bind"]);
-    assert_says(&refused(cores().proc_bind(ProcBind::Spread).shrink(Shrink::Compact)), &["as well as shrink"]);
+    assert_contains_all(&refused(cores().pin(Pin::Core)), &["pin as well as places"]);
+    assert_contains_all(
+        &refused(Hive::builder().pin(Pin::Core).proc_bind(ProcBind::Close)),
+        &["pin as well as proc_bind"],
+    );
+    assert_contains_all(&refused(cores().proc_bind(ProcBind::Spread).shrink(Shrink::Compact)), &["as well as shrink"]);
 }

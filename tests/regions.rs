@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::{self, ThreadId};
 
 use common::process::in_own_process_with;
-use common::sys::Plain;
-use common::{Dice, Gate, alone, assert_says, assert_works, message_of};
+use common::sys::UnsyncCell;
+use common::{Gate, Rng, assert_contains_all, assert_hive_works, panic_message, run_exclusively};
 use hive::{Bee, Hive};
 
 /// Does not compile if `Bee` is Send or Sync: then the item would be ambiguous.
@@ -37,29 +37,29 @@ const _: fn() = || {
 
 #[test]
 fn smoke_each_of_n_members_runs_once_all_at_the_same_time() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for n in 1..=8 {
         let hive = Hive::new(n).unwrap();
         let gate = Gate::new();
         let threads: Mutex<Vec<(usize, ThreadId)>> = Mutex::default();
         hive.spmd(n, |bee| {
-            assert_eq!((bee.count(), bee.is_queen()), (n, bee.id() == 0));
+            assert_eq!((bee.bees(), bee.is_queen()), (n, bee.id() == 0));
             threads.lock().unwrap().push((bee.id(), thread::current().id()));
-            gate.meet(n);
+            gate.arrive_and_wait(n);
         });
         let mut threads = threads.into_inner().unwrap();
         threads.sort_by_key(|&(id, _)| id);
         assert!(threads.iter().map(|&(id, _)| id).eq(0..n), "{threads:?}");
-        assert_eq!(threads[0].1, thread::current().id(), "the caller is member 0");
+        assert_eq!(threads[0].1, thread::current().id(), "the caller is bee 0");
         let distinct: HashSet<_> = threads.iter().map(|&(_, thread)| thread).collect();
         assert_eq!(distinct.len(), n, "{threads:?}");
-        assert_eq!(gate.here(), n);
+        assert_eq!(gate.arrived(), n);
     }
 }
 
 #[test]
 fn a_body_borrows_mutably_what_it_splits() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     for n in 1..=3 {
         let mut data = vec![0_usize; 1000];
@@ -77,21 +77,21 @@ fn a_body_borrows_mutably_what_it_splits() {
             part.iter_mut().enumerate().for_each(|(i, x)| *x = *start + i);
         });
         drop(parts);
-        assert!(data.iter().copied().eq(0..1000), "{n} members");
+        assert!(data.iter().copied().eq(0..1000), "{n} bees");
     }
 }
 
 #[test]
 fn spmd_map_returns_results_in_order_of_the_members() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for n in 1..=8 {
-        // The last to be done is member 0.
+        // The last to be done is bee 0.
         let done = Gate::new();
         let words = hive.spmd_map(n, |bee| {
             done.wait_for(n - 1 - bee.id());
-            done.come();
-            format!("{} of {}", bee.id(), bee.count())
+            done.arrive();
+            format!("{} of {}", bee.id(), bee.bees())
         });
         assert!(words.into_iter().eq((0..n).map(|id| format!("{id} of {n}"))));
     }
@@ -100,21 +100,21 @@ fn spmd_map_returns_results_in_order_of_the_members() {
 
 #[test]
 fn a_region_of_none_or_too_many_is_an_error_that_says_the_numbers_and_runs_nothing() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(2).max_bees(7).build().unwrap();
     let ran = AtomicBool::new(false);
     let body = |_: &Bee<'_>| ran.store(true, Ordering::Relaxed);
 
     let none = hive.try_spmd(0, body).unwrap_err().to_string();
-    assert_says(&none, &["at least 1 member", "0 were asked for"]);
+    assert_contains_all(&none, &["at least 1 bee", "0 were asked for"]);
     for n in [8, 1 << 16, (1 << 32) + 1, usize::MAX] {
         let many = hive.try_spmd(n, body).unwrap_err().to_string();
-        assert_says(&many, &[&n.to_string(), "limit is 7"]);
+        assert_contains_all(&many, &[&n.to_string(), "limit is 7"]);
     }
-    assert_says(&message_of(|| hive.spmd(0, body)), &["0", "try_spmd"]);
-    assert_says(&message_of(|| hive.spmd(8, body)), &["8", "7", "try_spmd"]);
-    assert_says(&message_of(|| drop(hive.spmd_map(usize::MAX, body))), &["7", "try_spmd"]);
-    assert_says(&message_of(|| hive::spmd(0, body)), &["0", "try_spmd"]);
+    assert_contains_all(&panic_message(|| hive.spmd(0, body)), &["0", "try_spmd"]);
+    assert_contains_all(&panic_message(|| hive.spmd(8, body)), &["8", "7", "try_spmd"]);
+    assert_contains_all(&panic_message(|| drop(hive.spmd_map(usize::MAX, body))), &["7", "try_spmd"]);
+    assert_contains_all(&panic_message(|| hive::spmd(0, body)), &["0", "try_spmd"]);
 
     // Inside a region, too, although it would be a team of one there.
     hive.spmd(2, |_| {
@@ -123,17 +123,17 @@ fn a_region_of_none_or_too_many_is_an_error_that_says_the_numbers_and_runs_nothi
     });
     assert!(!ran.load(Ordering::Relaxed));
     assert_eq!(hive.bees(), 2);
-    assert_works(&hive, 7);
+    assert_hive_works(&hive, 7);
 }
 
 #[test]
 fn a_hive_grows_on_demand_and_keeps_its_size() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(1).max_bees(16).build().unwrap();
     assert_eq!((hive.bees(), hive.max_bees()), (1, 16));
     let mut largest = 1;
     for n in [1, 3, 2, 5, 1, 16, 4, 16] {
-        assert_works(&hive, n);
+        assert_hive_works(&hive, n);
         largest = largest.max(n);
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (largest, 0));
     }
@@ -141,15 +141,15 @@ fn a_hive_grows_on_demand_and_keeps_its_size() {
 
 #[test]
 fn stress_the_team_changes_its_size_in_every_region() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(1).unwrap();
-    let mut dice = Dice::new(1);
+    let mut dice = Rng::new(1);
     let runs: [AtomicUsize; 8] = Default::default();
     let mut expected = [0; 8];
     for region in 0..5_000 {
-        let n = dice.roll(8);
+        let n = dice.next_up_to(8);
         hive.spmd(n, |bee| {
-            assert_eq!(bee.count(), n);
+            assert_eq!(bee.bees(), n);
             runs[bee.id()].fetch_add(1, Ordering::Relaxed);
         });
         expected[..n].iter_mut().for_each(|count| *count += 1);
@@ -160,28 +160,28 @@ fn stress_the_team_changes_its_size_in_every_region() {
 
 #[test]
 fn small_and_large_teams_take_turns_with_barriers() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(1).unwrap();
     for _ in 0..200 {
-        [2, 6, 4, 5, 1].into_iter().for_each(|n| assert_works(&hive, n));
+        [2, 6, 4, 5, 1].into_iter().for_each(|n| assert_hive_works(&hive, n));
     }
 }
 
 #[test]
 fn regions_of_two_hives_take_turns_on_one_thread() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let (first, second) = (Hive::new(3).unwrap(), Hive::new(2).unwrap());
     for _ in 0..500 {
-        assert_works(&first, 3);
-        assert_works(&second, 2);
+        assert_hive_works(&first, 3);
+        assert_hive_works(&second, 2);
     }
 }
 
 #[test]
 fn what_is_written_before_a_region_is_read_inside_and_what_is_written_inside_after_it() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
-    let (given, found): (Plain, [Plain; 6]) = Default::default();
+    let (given, found): (UnsyncCell, [UnsyncCell; 6]) = Default::default();
     let regions = |first: u64| {
         for number in first..first + 500 {
             let n = 1 + number as usize % 6;
@@ -196,7 +196,7 @@ fn what_is_written_before_a_region_is_read_inside_and_what_is_written_inside_aft
     regions(0);
     thread::scope(|scope| scope.spawn(|| regions(1_000)).join().unwrap());
     // Other queens, whose turns alone order what they do.
-    let count = Plain::default();
+    let count = UnsyncCell::default();
     thread::scope(|scope| {
         for _ in 0..4 {
             scope.spawn(|| {
@@ -220,7 +220,7 @@ fn stampede_to_the_global_hive_s_first_use() {
         thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| {
-                    start.meet(8);
+                    start.arrive_and_wait(8);
                     hive::spmd(3, |bee| {
                         runs.fetch_add(1, Ordering::Relaxed);
                         bee.barrier();
@@ -234,16 +234,16 @@ fn stampede_to_the_global_hive_s_first_use() {
 
 #[test]
 fn stampede_of_queens_has_one_region_at_a_time() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     const QUEENS: usize = 8;
     const REGIONS: usize = 200;
     let hive = Hive::new(3).unwrap();
-    let (start, inside, members) = (Gate::new(), AtomicUsize::new(0), AtomicUsize::new(0));
+    let (start, inside, runs) = (Gate::new(), AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for queen in 0..QUEENS {
-            let (hive, start, inside, members) = (&hive, &start, &inside, &members);
+            let (hive, start, inside, runs) = (&hive, &start, &inside, &runs);
             scope.spawn(move || {
-                start.meet(QUEENS);
+                start.arrive_and_wait(QUEENS);
                 for region in 0..REGIONS {
                     let team = 2 + (queen + region) % 3;
                     hive.spmd(team, |bee| {
@@ -252,7 +252,7 @@ fn stampede_of_queens_has_one_region_at_a_time() {
                         }
                         bee.barrier();
                         assert_eq!(inside.load(Ordering::Relaxed), team);
-                        members.fetch_add(1, Ordering::Relaxed);
+                        runs.fetch_add(1, Ordering::Relaxed);
                         bee.barrier();
                         if bee.is_queen() {
                             inside.store(0, Ordering::Relaxed);
@@ -263,28 +263,28 @@ fn stampede_of_queens_has_one_region_at_a_time() {
         }
     });
     let teams = (0..QUEENS).flat_map(|queen| (0..REGIONS).map(move |region| 2 + (queen + region) % 3));
-    assert_eq!(members.into_inner(), teams.sum::<usize>());
+    assert_eq!(runs.into_inner(), teams.sum::<usize>());
 }
 
 #[test]
 fn no_starvation_by_a_queen_who_always_comes_back() {
-    let _alone = alone();
-    const MODEST: usize = 3;
+    let _alone = run_exclusively();
+    const SMALL_TEAM: usize = 3;
     let hive = Hive::new(2).unwrap();
     let done = Gate::new();
     thread::scope(|scope| {
         for _ in 0..2 {
             // They go on until the modest ones have had their share.
             scope.spawn(|| {
-                while done.here() < MODEST {
+                while done.arrived() < SMALL_TEAM {
                     hive.spmd(2, |_| ());
                 }
             });
         }
-        for _ in 0..MODEST {
+        for _ in 0..SMALL_TEAM {
             scope.spawn(|| {
                 (0..50).for_each(|_| hive.spmd(2, |bee| bee.barrier()));
-                done.come();
+                done.arrive();
             });
         }
     });

@@ -7,56 +7,56 @@ mod common;
 use std::time::Duration;
 
 use common::process::in_own_process_with;
-use common::{alone, assert_says, line, sys, task};
+use common::{assert_contains_all, proc_threads, report_line, run_exclusively, sys};
 use hive::{Hive, Pin, build_info};
 
 #[test]
 fn a_report_says_all_that_is_in_effect() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(3).max_bees(99).spin(Duration::from_micros(77)).pin(Pin::None).build().unwrap();
     let report = hive.report().to_string();
-    assert_says(line(&report, "members"), &["3", "99", "0 surplus"]);
-    assert_says(line(&report, "waiting"), &["77µs"]);
-    assert_says(line(&report, "pinned to"), &["none"]);
-    assert_says(line(&report, "hive"), &[env!("CARGO_PKG_VERSION")]);
-    assert_says(line(&report, "places"), &["queen not bound", "1 not bound", "2 not bound"]);
-    assert_says(line(&report, "machine"), &["CPU", "core", "node", "package"]);
-    let hwloc = line(&report, "machine").contains("read by hwloc");
+    assert_contains_all(report_line(&report, "bees"), &["3", "99", "0 surplus"]);
+    assert_contains_all(report_line(&report, "waiting"), &["77µs"]);
+    assert_contains_all(report_line(&report, "pinned to"), &["none"]);
+    assert_contains_all(report_line(&report, "hive"), &[env!("CARGO_PKG_VERSION")]);
+    assert_contains_all(report_line(&report, "places"), &["queen not bound", "1 not bound", "2 not bound"]);
+    assert_contains_all(report_line(&report, "machine"), &["CPU", "core", "node", "package"]);
+    let hwloc = report_line(&report, "machine").contains("read by hwloc");
     assert_eq!(hwloc, cfg!(feature = "hwloc"), "{report}");
-    assert_eq!(hwloc, !line(&report, "machine").contains("a flat list"));
-    assert_eq!(task::numbers(line(&report, "allowed CPUs")), task::cpus(sys::tid()));
-    assert!(!line(&report, "CPU quota").is_empty() && !line(&report, "usable CPUs").is_empty());
-    assert_eq!(line(&report, "warnings"), "none");
+    assert_eq!(hwloc, !report_line(&report, "machine").contains("a flat list"));
+    assert_eq!(proc_threads::parse_cpu_list(report_line(&report, "allowed CPUs")), proc_threads::cpus(sys::tid()));
+    assert!(!report_line(&report, "CPU quota").is_empty() && !report_line(&report, "usable CPUs").is_empty());
+    assert_eq!(report_line(&report, "warnings"), "none");
     assert_eq!(hive.report().warnings(), [] as [&str; 0]);
 
     hive.resize(2).unwrap();
-    hive.settle();
-    assert_says(line(&hive.report().to_string(), "members"), &["2"]);
+    hive.wait_until_parked();
+    assert_contains_all(report_line(&hive.report().to_string(), "bees"), &["2"]);
     let endless = Hive::builder().bees(1).spin(Duration::MAX).build().unwrap().report().to_string();
-    assert_says(line(&endless, "waiting"), &["without end"]);
+    assert_contains_all(report_line(&endless, "waiting"), &["without end"]);
 }
 
 #[test]
 fn a_report_names_the_places() {
-    let _alone = alone();
-    let cpu = task::cpus(sys::tid())[0];
+    let _alone = run_exclusively();
+    let cpu = proc_threads::cpus(sys::tid())[0];
     let hive = Hive::builder().bees(3).pin(Pin::Cpus(vec![cpu])).build().unwrap();
     let report = hive.report().to_string();
-    let on = |member: usize| format!("{member} on cpu {cpu}");
-    assert_says(line(&report, "places"), &["queen not bound", &on(1), &on(2)]);
-    assert_says(line(&report, "pinned to"), &[&cpu.to_string()]);
+    let on = |bee: usize| format!("{bee} on cpu {cpu}");
+    assert_contains_all(report_line(&report, "places"), &["queen not bound", &on(1), &on(2)]);
+    assert_contains_all(report_line(&report, "pinned to"), &[&cpu.to_string()]);
     assert_eq!(hive.places().iter().flatten().map(|place| place.cpus()).collect::<Vec<_>>(), [[cpu]; 3]);
 }
 
 #[test]
 fn surplus_bees_are_in_the_report() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     hive.spmd(4, |bee| {
         bee.barrier();
         if bee.id() == 1 {
             std::thread::scope(|scope| scope.spawn(|| hive.resize(2).unwrap()).join().unwrap());
-            assert_says(line(&hive.report().to_string(), "members"), &["2", "2 surplus"]);
+            assert_contains_all(report_line(&hive.report().to_string(), "bees"), &["2", "2 surplus"]);
         }
         bee.barrier();
     });
@@ -67,11 +67,11 @@ fn build_info_is_complete() {
     let info = build_info();
     let fields = [info.version, info.rustc, info.target, info.opt_level, info.profile, info.hwloc, info.commit];
     assert!(fields.iter().all(|field| !field.trim().is_empty()), "{info:?}");
-    assert_says(info.rustc, &["rustc"]);
+    assert_contains_all(info.rustc, &["rustc"]);
     assert_eq!(info.version, env!("CARGO_PKG_VERSION"));
     assert_eq!(info.features.contains("hwloc"), cfg!(feature = "hwloc"));
     let shown = info.to_string();
-    assert_says(&shown, &fields);
+    assert_contains_all(&shown, &fields);
 }
 
 /// What a hive reports in a process with these variables.
@@ -86,10 +86,10 @@ fn report_with(test: &str, variables: &[(&str, &str)]) -> String {
 fn the_environment_is_heard() {
     let variables = [("HIVE_NUM_BEES", "3"), ("HIVE_PIN", "none"), ("HIVE_SPIN", "50us")];
     let report = report_with("the_environment_is_heard", &variables);
-    assert_says(line(&report, "members"), &["3"]);
-    assert_says(line(&report, "pinned to"), &["none"]);
-    assert_says(line(&report, "waiting"), &["50µs"]);
-    assert_eq!((line(&report, "warned"), line(&report, "warnings")), ("0", "none"));
+    assert_contains_all(report_line(&report, "bees"), &["3"]);
+    assert_contains_all(report_line(&report, "pinned to"), &["none"]);
+    assert_contains_all(report_line(&report, "waiting"), &["50µs"]);
+    assert_eq!((report_line(&report, "warned"), report_line(&report, "warnings")), ("0", "none"));
 }
 
 #[test]
@@ -97,11 +97,14 @@ fn bad_values_in_the_environment_are_warnings_and_as_if_not_there() {
     let variables = [("HIVE_NUM_BEES", "none"), ("HIVE_PIN", "socks"), ("HIVE_SPIN", "200")];
     let report = report_with("bad_values_in_the_environment_are_warnings_and_as_if_not_there", &variables);
     let plain = Hive::builder().build().unwrap();
-    assert_eq!(line(&report, "bees"), plain.bees().to_string());
-    assert_eq!(line(&report, "warned"), "3");
+    assert_eq!(report_line(&report, "bees"), plain.bees().to_string());
+    assert_eq!(report_line(&report, "warned"), "3");
     for (name, value) in variables {
         let warning = report.lines().find(|line| line.starts_with("warning:") && line.contains(name));
-        assert_says(warning.unwrap_or_else(|| panic!("no warning of {name} in {report}")), &[value, "expected"]);
+        assert_contains_all(
+            warning.unwrap_or_else(|| panic!("no warning of {name} in {report}")),
+            &[value, "expected"],
+        );
     }
 }
 
@@ -112,18 +115,18 @@ fn the_builder_goes_before_the_environment() {
         let hive = Hive::builder().bees(2).pin(Pin::None).spin(Duration::from_millis(9)).build().unwrap();
         println!("{}", hive.report());
     });
-    assert_says(line(&report, "members"), &["2"]);
-    assert_says(line(&report, "pinned to"), &["none"]);
-    assert_says(line(&report, "waiting"), &["9ms"]);
+    assert_contains_all(report_line(&report, "bees"), &["2"]);
+    assert_contains_all(report_line(&report, "pinned to"), &["none"]);
+    assert_contains_all(report_line(&report, "waiting"), &["9ms"]);
 }
 
 #[test]
 fn the_global_hive_does_without_places_that_it_cannot_have() {
     let variables = [("HIVE_PIN", "4000")];
     let report = in_own_process_with("the_global_hive_does_without_places_that_it_cannot_have", &variables, || {
-        common::assert_works(hive::global(), 2);
+        common::assert_hive_works(hive::global(), 2);
         println!("{}", hive::global().report());
         assert_eq!(hive::global().report().warnings().len(), 1);
     });
-    assert_says(line(&report, "warning"), &["4000"]);
+    assert_contains_all(report_line(&report, "warning"), &["4000"]);
 }

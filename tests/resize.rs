@@ -9,15 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::{Gate, alone, assert_says, assert_works, sys, task, until};
+use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
 /// Comes to a gate when dropped, however its scope is left.
-struct Opens<'g>(&'g Gate);
+struct OpensOnDrop<'g>(&'g Gate);
 
-impl Drop for Opens<'_> {
+impl Drop for OpensOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.come();
+        self.0.arrive();
     }
 }
 
@@ -27,21 +27,21 @@ fn while_busy(hive: &Hive, n: usize, meanwhile: impl FnOnce()) {
     thread::scope(|scope| {
         scope.spawn(|| {
             hive.spmd(n, |_| {
-                busy.come();
+                busy.arrive();
                 free.wait_for(1);
             });
         });
         busy.wait_for(n);
-        let _free = Opens(&free);
+        let _free = OpensOnDrop(&free);
         meanwhile();
     });
 }
 
 /// The numbers of the bees' threads, without the queen's.
-fn bees(hive: &Hive, n: usize) -> Vec<i32> {
+fn bee_tids(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |_| {
-        gate.meet(n);
+        gate.arrive_and_wait(n);
         sys::tid()
     });
     tids.remove(0);
@@ -50,15 +50,15 @@ fn bees(hive: &Hive, n: usize) -> Vec<i32> {
 
 #[test]
 fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
-    let _alone = alone();
-    const ACTS: usize = 6;
+    let _alone = run_exclusively();
+    const OPERATIONS: usize = 6;
     let hive = Hive::new(3).unwrap();
     let mut size = 3;
     // Four acts in a row, in every combination.
-    for acts in 0..ACTS.pow(4) {
-        for act in [acts, acts / ACTS, acts / ACTS.pow(2), acts / ACTS.pow(3)] {
-            match act % ACTS {
-                0 => hive.settle(),
+    for acts in 0..OPERATIONS.pow(4) {
+        for act in [acts, acts / OPERATIONS, acts / OPERATIONS.pow(2), acts / OPERATIONS.pow(3)] {
+            match act % OPERATIONS {
+                0 => hive.wait_until_parked(),
                 1 => {
                     hive.spmd(2, |bee| bee.barrier());
                     size = size.max(2);
@@ -74,30 +74,30 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
             }
             assert_eq!(hive.bees(), size);
             // A bee that is brought back just as it goes to bed counts itself off when it comes to it.
-            until(|| hive.bees_not_yet_tucked_in() <= 6 - size);
+            wait_until(|| hive.bees_not_yet_tucked_in() <= 6 - size);
         }
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (size, 0));
     }
 }
 
 #[test]
 fn sizes_out_of_range_are_errors_with_their_numbers_and_change_nothing() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(3).max_bees(6).build().unwrap();
-    assert_says(&hive.resize(0).unwrap_err().to_string(), &["at least 1 member", "resize(0)"]);
+    assert_contains_all(&hive.resize(0).unwrap_err().to_string(), &["at least 1 bee", "resize(0)"]);
     for n in [7, (1 << 32) + 1, usize::MAX] {
-        assert_says(&hive.resize(n).unwrap_err().to_string(), &[&n.to_string(), "limit is 6"]);
+        assert_contains_all(&hive.resize(n).unwrap_err().to_string(), &[&n.to_string(), "limit is 6"]);
     }
     hive.spmd(3, |_| assert!(hive.resize(0).is_err() && hive.resize(7).is_err()));
     assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (3, 0));
     hive.resize(6).unwrap();
-    assert_works(&hive, 6);
+    assert_hive_works(&hive, 6);
 }
 
 #[test]
 fn the_surplus_of_a_busy_team_is_counted_until_it_ends_and_growing_takes_it_back() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(6).unwrap();
     for last in [1, 2, 6, 8] {
         while_busy(&hive, 6, || {
@@ -106,31 +106,31 @@ fn the_surplus_of_a_busy_team_is_counted_until_it_ends_and_growing_takes_it_back
                 hive.resize(size).unwrap();
                 assert_eq!(hive.bees(), size);
                 // Bees 6 and 7 are not in the team: they go as they like.
-                until(|| hive.bees_not_yet_tucked_in() == surplus);
+                wait_until(|| hive.bees_not_yet_tucked_in() == surplus);
             }
             hive.resize(last).unwrap();
             assert_eq!(hive.bees(), last);
         });
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (last, 0));
-        assert_works(&hive, 6);
-        assert_works(&hive, 8);
+        assert_hive_works(&hive, 6);
+        assert_hive_works(&hive, 8);
     }
 }
 
 #[test]
 fn settle_waits_for_a_busy_surplus_bee_and_for_no_other() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     let settled = AtomicBool::new(false);
     thread::scope(|scope| {
         while_busy(&hive, 4, || {
             // The team of four is busy, and all belong to the hive.
-            hive.settle();
+            hive.wait_until_parked();
             hive.resize(2).unwrap();
             for _ in 0..3 {
                 scope.spawn(|| {
-                    hive.settle();
+                    hive.wait_until_parked();
                     assert_eq!(hive.bees_not_yet_tucked_in(), 0);
                     settled.store(true, Ordering::Release);
                 });
@@ -145,12 +145,12 @@ fn settle_waits_for_a_busy_surplus_bee_and_for_no_other() {
 
 #[test]
 fn growing_back_lets_those_go_who_wait_for_a_busy_bee() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     while_busy(&hive, 4, || {
         hive.resize(1).unwrap();
         thread::scope(|scope| {
-            let settlers: Vec<_> = (0..3).map(|_| scope.spawn(|| hive.settle())).collect();
+            let settlers: Vec<_> = (0..3).map(|_| scope.spawn(|| hive.wait_until_parked())).collect();
             (0..100).for_each(|_| thread::yield_now());
             assert!(settlers.iter().all(|settler| !settler.is_finished()));
             hive.resize(4).unwrap();
@@ -158,35 +158,35 @@ fn growing_back_lets_those_go_who_wait_for_a_busy_bee() {
         });
         assert_eq!(hive.bees_not_yet_tucked_in(), 0);
     });
-    assert_works(&hive, 4);
+    assert_hive_works(&hive, 4);
 }
 
 #[test]
 fn a_bee_that_sleeps_is_not_woken_to_be_sent_to_bed() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(5).spin(Duration::ZERO).build().unwrap();
-    let bees = bees(&hive, 5);
+    let bees = bee_tids(&hive, 5);
     for _ in 0..3 {
-        task::until_asleep(&bees);
-        let sleeps: Vec<_> = bees.iter().map(|&bee| task::sleeps(bee)).collect();
+        proc_threads::wait_until_asleep(&bees);
+        let sleeps: Vec<_> = bees.iter().map(|&bee| proc_threads::sleep_count(bee)).collect();
         hive.resize(2).unwrap();
         assert_eq!(hive.bees_not_yet_tucked_in(), 0, "those who sleep are off their cores");
-        hive.settle();
+        hive.wait_until_parked();
         hive.resize(1).unwrap();
         (0..100).for_each(|_| thread::yield_now());
-        assert!(bees.iter().map(|&bee| task::sleeps(bee)).eq(sleeps), "somebody was woken");
-        assert_works(&hive, 5);
+        assert!(bees.iter().map(|&bee| proc_threads::sleep_count(bee)).eq(sleeps), "somebody was woken");
+        assert_hive_works(&hive, 5);
     }
 }
 
 #[test]
 fn a_resize_from_inside_takes_effect_when_the_region_ends() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let (hive, other) = (Hive::new(3).unwrap(), Hive::new(2).unwrap());
     for asker in [0, 2] {
         for size in [1, 2, 3, 6] {
             hive.resize(3).unwrap();
-            hive.settle();
+            hive.wait_until_parked();
             hive.spmd(3, |bee| {
                 if bee.id() == asker {
                     hive.resize(5).unwrap();
@@ -199,16 +199,16 @@ fn a_resize_from_inside_takes_effect_when_the_region_ends() {
                     });
                 }
                 assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (3, 0));
-                hive.settle();
+                hive.wait_until_parked();
                 bee.barrier();
                 assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (3, 0));
-                hive.settle();
+                hive.wait_until_parked();
                 bee.barrier();
             });
             assert_eq!(hive.bees(), size, "the last wish");
-            hive.settle();
+            hive.wait_until_parked();
             assert_eq!(hive.bees_not_yet_tucked_in(), 0);
-            assert_works(&hive, 4);
+            assert_hive_works(&hive, 4);
         }
     }
     // A team of one is a region as well.
@@ -222,20 +222,20 @@ fn a_resize_from_inside_takes_effect_when_the_region_ends() {
 
 #[test]
 fn a_resize_from_inside_does_not_take_effect_when_another_region_ends() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let (asked, passed) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
         scope.spawn(|| {
             asked.wait_for(1);
-            let _passed = Opens(&passed);
+            let _passed = OpensOnDrop(&passed);
             // A team of one needs no turn.
             hive.spmd(1, |_| ());
         });
         hive.spmd(3, |bee| {
             if bee.is_queen() {
                 hive.resize(2).unwrap();
-                asked.come();
+                asked.arrive();
                 passed.wait_for(1);
                 assert_eq!(hive.bees(), 3, "the region that asked is still on");
             }
@@ -246,16 +246,16 @@ fn a_resize_from_inside_does_not_take_effect_when_another_region_ends() {
 
 #[test]
 fn a_hive_is_resized_at_once_from_inside_a_region_of_another() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let (hive, other) = (Hive::new(3).unwrap(), Hive::new(2).unwrap());
     other.spmd(2, |bee| {
         for round in 0..200 {
             if bee.id() == round % 2 {
                 hive.resize(1).unwrap();
                 assert_eq!(hive.bees(), 1);
-                hive.settle();
+                hive.wait_until_parked();
                 assert_eq!(hive.bees_not_yet_tucked_in(), 0);
-                assert_works(&hive, 3);
+                assert_hive_works(&hive, 3);
             }
             bee.barrier();
         }
@@ -264,17 +264,17 @@ fn a_hive_is_resized_at_once_from_inside_a_region_of_another() {
 
 #[test]
 fn a_region_that_needs_parked_bees_takes_them_back() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for spin in [Duration::ZERO, Duration::from_secs(3600)] {
         let hive = Hive::builder().bees(6).spin(spin).build().unwrap();
         for _ in 0..200 {
             hive.resize(1).unwrap();
-            hive.settle();
-            assert_works(&hive, 6);
+            hive.wait_until_parked();
+            assert_hive_works(&hive, 6);
             assert_eq!(hive.bees(), 6);
             hive.resize(2).unwrap();
             // Without settling.
-            assert_works(&hive, 5);
+            assert_hive_works(&hive, 5);
             assert_eq!(hive.bees(), 5);
         }
     }
@@ -282,15 +282,15 @@ fn a_region_that_needs_parked_bees_takes_them_back() {
 
 #[test]
 fn the_members_of_a_hive_keep_their_threads_through_parking() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
-    let before = bees(&hive, 4);
+    let before = bee_tids(&hive, 4);
     let threads = Mutex::new(Vec::new());
     for _ in 0..20 {
         hive.resize(1).unwrap();
-        hive.settle();
+        hive.wait_until_parked();
         hive.resize(4).unwrap();
-        threads.lock().unwrap().push(bees(&hive, 4));
+        threads.lock().unwrap().push(bee_tids(&hive, 4));
     }
     assert!(threads.into_inner().unwrap().iter().all(|threads| threads == &before));
 }

@@ -9,21 +9,29 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{Dice, Gate, assert_works, sys, task, until};
+use common::{Gate, Rng, assert_hive_works, proc_threads, sys, wait_until};
 use hive::Hive;
 
-const BLOCKED: [i32; 8] =
-    [libc::SIGUSR1, libc::SIGUSR2, libc::SIGTERM, libc::SIGINT, libc::SIGALRM, libc::SIGHUP, libc::SIGCHLD, libc::SIGIO];
+const BLOCKED: [i32; 8] = [
+    libc::SIGUSR1,
+    libc::SIGUSR2,
+    libc::SIGTERM,
+    libc::SIGINT,
+    libc::SIGALRM,
+    libc::SIGHUP,
+    libc::SIGCHLD,
+    libc::SIGIO,
+];
 
 const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL];
 
 const OF_PROFILERS: [i32; 2] = [libc::SIGPROF, libc::SIGVTALRM];
 
-/// All members' threads but the queen's.
-fn bees_of(hive: &Hive, n: usize) -> Vec<i32> {
+/// All bees' threads but the queen's.
+fn bee_tids(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |_| {
-        gate.meet(n);
+        gate.arrive_and_wait(n);
         sys::tid()
     });
     tids.remove(0);
@@ -33,13 +41,13 @@ fn bees_of(hive: &Hive, n: usize) -> Vec<i32> {
 #[test]
 fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_it_was() {
     in_own_process("bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_it_was", || {
-        sys::block(libc::SIGUSR2);
-        let own = || task::status(sys::tid(), "SigBlk");
+        sys::block_signal(libc::SIGUSR2);
+        let own = || proc_threads::status(sys::tid(), "SigBlk");
         let before = own();
         let hive = Hive::new(3).unwrap();
         assert_eq!(own(), before);
         // Those made when the hive is built, when a region needs them, when it is resized, and from inside of a region.
-        assert_works(&hive, 5);
+        assert_hive_works(&hive, 5);
         hive.resize(6).unwrap();
         assert_eq!(own(), before);
         hive.spmd(3, |bee| {
@@ -48,25 +56,28 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
             }
         });
         assert_eq!(own(), before);
-        assert!(task::blocks(sys::tid(), libc::SIGUSR2) && !task::blocks(sys::tid(), libc::SIGUSR1));
-        let bees = bees_of(&hive, 8);
+        assert!(
+            proc_threads::has_blocked(sys::tid(), libc::SIGUSR2)
+                && !proc_threads::has_blocked(sys::tid(), libc::SIGUSR1)
+        );
+        let bees = bee_tids(&hive, 8);
         assert_eq!(bees.len(), 7);
         for bee in bees {
             for signal in BLOCKED {
-                assert!(task::blocks(bee, signal), "signal {signal} would be handled on a bee");
+                assert!(proc_threads::has_blocked(bee, signal), "signal {signal} would be handled on a bee");
             }
             for fault in FAULTS {
-                assert!(!task::blocks(bee, fault), "fault {fault} would not be reported");
+                assert!(!proc_threads::has_blocked(bee, fault), "fault {fault} would not be reported");
             }
             for signal in OF_PROFILERS {
-                assert!(!task::blocks(bee, signal), "a profiler by signal {signal} would not see bees");
+                assert!(!proc_threads::has_blocked(bee, signal), "a profiler by signal {signal} would not see bees");
             }
         }
         // What the maker blocks its bees block.
-        sys::block(libc::SIGPROF);
+        sys::block_signal(libc::SIGPROF);
         let hive = Hive::new(2).unwrap();
-        let [bee] = bees_of(&hive, 2)[..] else { unreachable!() };
-        assert!(task::blocks(bee, libc::SIGPROF) && !task::blocks(bee, libc::SIGVTALRM));
+        let [bee] = bee_tids(&hive, 2)[..] else { unreachable!() };
+        assert!(proc_threads::has_blocked(bee, libc::SIGPROF) && !proc_threads::has_blocked(bee, libc::SIGVTALRM));
     });
 }
 
@@ -74,15 +85,19 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
 #[test]
 fn a_profiler_s_timer_interrupts_bees() {
     in_own_process("a_profiler_s_timer_interrupts_bees", || {
-        sys::profile(Duration::from_millis(1));
+        sys::start_profiling(Duration::from_millis(1));
         let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
         hive.spmd(2, |bee| {
             if !bee.is_queen() {
-                let before = sys::profiled();
+                let before = sys::profile_signals_here();
                 // The queen sleeps meanwhile, so that this is the only thread that uses any.
                 let end = sys::cpu_time() + Duration::from_secs(5);
-                while sys::profiled() < before + 10 && sys::cpu_time() < end {}
-                assert!(sys::profiled() >= before + 10, "the bee has been interrupted {} times", sys::profiled() - before);
+                while sys::profile_signals_here() < before + 10 && sys::cpu_time() < end {}
+                assert!(
+                    sys::profile_signals_here() >= before + 10,
+                    "the bee has been interrupted {} times",
+                    sys::profile_signals_here() - before
+                );
             }
         });
     });
@@ -91,30 +106,30 @@ fn a_profiler_s_timer_interrupts_bees() {
 #[test]
 fn stress_regions_and_tasks_and_naps_under_a_profiler() {
     in_own_process("stress_regions_and_tasks_and_naps_under_a_profiler", || {
-        sys::profile(Duration::from_micros(200));
+        sys::start_profiling(Duration::from_micros(200));
         for spin in [Duration::ZERO, Duration::from_micros(50)] {
             for poll in [None, Some(Duration::from_micros(200))] {
                 let hive = Hive::builder().bees(4).spin(spin).poll(poll).build().unwrap();
-                let mut dice = Dice::new(3);
+                let mut dice = Rng::new(3);
                 for _ in 0..300 {
-                    assert_works(&hive, dice.roll(6));
-                    assert_eq!(common::tasks::fib(&hive, 10), 55);
+                    assert_hive_works(&hive, dice.next_up_to(6));
+                    assert_eq!(common::task_helpers::fib_by_joins(&hive, 10), 55);
                     assert_eq!(hive.broadcast(|bee| bee).len(), hive.bees() - 1);
-                    hive.resize(dice.roll(6)).unwrap();
-                    hive.settle();
+                    hive.resize(dice.next_up_to(6)).unwrap();
+                    hive.wait_until_parked();
                 }
             }
         }
-        assert!(sys::profiled_in_all() > 20, "only {} signals came", sys::profiled_in_all());
+        assert!(sys::profile_signals() > 20, "only {} signals came", sys::profile_signals());
     });
 }
 
 /// Alarms a thread every so often.
-fn pester(tid: &AtomicI32, over: &AtomicBool) {
+fn send_signals(tid: &AtomicI32, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let tid = tid.load(Ordering::Acquire);
         if tid != 0 {
-            sys::alarm(tid);
+            sys::send_sigalrm(tid);
         }
         thread::sleep(Duration::from_micros(300));
     }
@@ -124,25 +139,26 @@ fn pester(tid: &AtomicI32, over: &AtomicBool) {
 fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
     in_own_process("stress_regions_resizes_and_settling_under_a_storm_of_alarms", || {
         // To the process, and to the two threads that use the hive.
-        sys::ring(Duration::from_millis(1));
+        sys::start_alarms(Duration::from_millis(1));
         let over = AtomicBool::new(false);
         let users: [AtomicI32; 2] = Default::default();
-        let hives = [Duration::ZERO, Duration::from_micros(200)].map(|spin| Hive::builder().bees(4).spin(spin).build().unwrap());
+        let hives = [Duration::ZERO, Duration::from_micros(200)]
+            .map(|spin| Hive::builder().bees(4).spin(spin).build().unwrap());
         let done = Gate::new();
         thread::scope(|scope| {
             for user in &users {
-                scope.spawn(|| pester(user, &over));
+                scope.spawn(|| send_signals(user, &over));
             }
             for (number, hive) in (1..).zip(&hives) {
                 for user in &users {
                     let done = &done;
                     scope.spawn(move || {
                         user.store(sys::tid(), Ordering::Release);
-                        let mut dice = Dice::new(5);
+                        let mut dice = Rng::new(5);
                         for _ in 0..500 {
-                            assert_works(hive, dice.roll(6));
-                            hive.resize(dice.roll(6)).unwrap();
-                            hive.settle();
+                            assert_hive_works(hive, dice.next_up_to(6));
+                            hive.resize(dice.next_up_to(6)).unwrap();
+                            hive.wait_until_parked();
                             // Long enough for the queen to sleep until its end.
                             hive.spmd(3, |bee| {
                                 if bee.id() == 2 {
@@ -153,21 +169,21 @@ fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
                             drop(Hive::new(2).unwrap());
                         }
                         user.store(0, Ordering::Release);
-                        done.come();
+                        done.arrive();
                     });
                 }
                 done.wait_for(2 * number);
             }
             over.store(true, Ordering::Relaxed);
         });
-        assert!(sys::rung() > 20, "only {} alarms came", sys::rung());
+        assert!(sys::alarm_count() > 20, "only {} alarms came", sys::alarm_count());
     });
 }
 
 #[test]
 fn a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal() {
     in_own_process("a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal", || {
-        sys::ring(Duration::from_secs(1_000));
+        sys::start_alarms(Duration::from_secs(1_000));
         let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
         let queen = sys::tid();
         let ended = AtomicBool::new(false);
@@ -175,12 +191,12 @@ fn a_queen_that_sleeps_until_a_region_s_end_sleeps_on_after_a_signal() {
             hive.spmd(2, |bee| {
                 if !bee.is_queen() {
                     for _ in 0..5 {
-                        task::until_asleep(&[queen]);
-                        let rung = sys::rung();
-                        sys::alarm(queen);
-                        until(|| sys::rung() > rung);
+                        proc_threads::wait_until_asleep(&[queen]);
+                        let rung = sys::alarm_count();
+                        sys::send_sigalrm(queen);
+                        wait_until(|| sys::alarm_count() > rung);
                     }
-                    task::until_asleep(&[queen]);
+                    proc_threads::wait_until_asleep(&[queen]);
                     ended.store(true, Ordering::Relaxed);
                 }
             });

@@ -1,4 +1,4 @@
-//! Slices in parts, and a value for each member: right where they are used right, refused where they are not.
+//! Slices in parts, and a value for each bee: right where they are used right, refused where they are not.
 
 #![cfg(target_os = "linux")]
 
@@ -7,7 +7,7 @@ mod common;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{alone, assert_says, hush, message_of};
+use common::{assert_contains_all, panic_message, run_exclusively, silence_panics};
 use hive::{Hive, Parts, PerBee, Schedule};
 use proptest::prelude::*;
 
@@ -27,12 +27,12 @@ proptest! {
 
     #[test]
     fn each_element_is_written_by_one(len in 0usize..500, members in 1usize..5, more in 0usize..20) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let mut data = vec![0; len];
         let parts = Parts::new(&mut data, members + more);
         hive::par_for(0..parts.count(), Schedule::Dynamic(1), |range, bee| {
             for part in range {
-                parts.take_number(bee, part).iter_mut().for_each(|x| *x += 1);
+                parts.part_mut(bee, part).iter_mut().for_each(|x| *x += 1);
             }
         });
         drop(parts);
@@ -41,7 +41,7 @@ proptest! {
 
     #[test]
     fn loops_write_each_row_once(rows in 0usize..200, width in 1usize..5, chunk in 1usize..50, which in 0usize..5) {
-        let _alone = alone();
+        let _alone = run_exclusively();
         let schedule = [Schedule::Static, Schedule::StaticChunk(chunk), Schedule::Dynamic(chunk), Schedule::Guided(chunk), Schedule::Affinity][which];
         let mut data = vec![0; rows * width];
         hive::par_rows_mut(&mut data, width, schedule, |rows, part, _| {
@@ -68,16 +68,16 @@ proptest! {
 
 #[test]
 fn neighbours_are_read_after_a_barrier() {
-    let _alone = alone();
-    for members in [1, 2, 5] {
-        let hive = Hive::new(members).unwrap();
+    let _alone = run_exclusively();
+    for bees in [1, 2, 5] {
+        let hive = Hive::new(bees).unwrap();
         let mut data = vec![0_usize; 40];
-        let parts = Parts::new(&mut data, members);
-        hive.spmd(members, |bee| {
+        let parts = Parts::new(&mut data, bees);
+        hive.spmd(bees, |bee| {
             for round in 1..200 {
-                parts.take(bee).fill(round);
+                parts.own_mut(bee).fill(round);
                 bee.barrier();
-                assert!((0..members).all(|part| parts.read(bee, part).iter().all(|x| *x == round)));
+                assert!((0..bees).all(|part| parts.part(bee, part).iter().all(|x| *x == round)));
                 bee.barrier();
             }
         });
@@ -88,118 +88,128 @@ fn neighbours_are_read_after_a_barrier() {
 
 #[test]
 fn a_part_is_lent_to_one_writer_or_to_readers() {
-    let _alone = alone();
-    hush("");
+    let _alone = run_exclusively();
+    silence_panics("");
     let hive = Hive::new(2).unwrap();
     let with = |body: &(dyn Fn(&hive::Bee<'_>, &Parts<'_, i32>) + Sync)| {
         let mut data = vec![0; 10];
         let parts = Parts::new(&mut data, 2);
-        message_of(|| hive.spmd(2, |bee| body(bee, &parts)))
+        panic_message(|| hive.spmd(2, |bee| body(bee, &parts)))
     };
-    let twice = with(&|bee, parts| drop((parts.take(bee), parts.take(bee))));
-    assert_says(&twice, &["member 0 cannot have part 0", "it is being written to"]);
-    let both = with(&|bee, parts| drop((parts.read(bee, bee.id()), parts.take(bee))));
-    assert_says(&both, &["it is being read"]);
-    // Found each time, whoever comes first: this member has long given it back.
+    let twice = with(&|bee, parts| drop((parts.own_mut(bee), parts.own_mut(bee))));
+    assert_contains_all(&twice, &["bee 0 cannot have part 0", "it is being written to"]);
+    let both = with(&|bee, parts| drop((parts.part(bee, bee.id()), parts.own_mut(bee))));
+    assert_contains_all(&both, &["it is being read"]);
+    // Found each time, whoever comes first: this bee has long given it back.
     let without_barrier = with(&|bee, parts| {
         if bee.id() == 0 {
-            drop(parts.take(bee));
-            drop(parts.read(bee, 0));
+            drop(parts.own_mut(bee));
+            drop(parts.part(bee, 0));
         }
     });
-    assert_says(&without_barrier, &["written to since the last barrier"]);
+    assert_contains_all(&without_barrier, &["written to since the last barrier"]);
     let other_way = with(&|bee, parts| {
         if bee.id() == 0 {
-            drop(parts.read(bee, 0));
-            drop(parts.take(bee));
+            drop(parts.part(bee, 0));
+            drop(parts.own_mut(bee));
         }
     });
-    assert_says(&other_way, &["read since the last barrier"]);
-    assert_says(&with(&|bee, parts| drop(parts.read(bee, 2))), &["no part 2: their numbers are below 2"]);
+    assert_contains_all(&other_way, &["read since the last barrier"]);
+    assert_contains_all(&with(&|bee, parts| drop(parts.part(bee, 2))), &["no part 2: their numbers are below 2"]);
     let mut data = vec![0; 10];
     let parts = Parts::new(&mut data, 2);
-    hive.spmd(2, |bee| drop(parts.take(bee)));
-    hive.spmd(2, |bee| assert_eq!(parts.read(bee, 1 - bee.id()).len(), 5));
-    assert_says(
-        &message_of(|| Hive::new(3).unwrap().spmd(3, |bee| drop(parts.take(bee)))),
-        &["there are 2 parts, and none for member 2 of a team of 3"],
+    hive.spmd(2, |bee| drop(parts.own_mut(bee)));
+    hive.spmd(2, |bee| assert_eq!(parts.part(bee, 1 - bee.id()).len(), 5));
+    assert_contains_all(
+        &panic_message(|| Hive::new(3).unwrap().spmd(3, |bee| drop(parts.own_mut(bee)))),
+        &["there are 2 parts, and none for bee 2 of a team of 3"],
     );
 }
 
 #[test]
 fn a_part_goes_from_hive_to_hive() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let mut data = vec![0; 10];
     let parts = Parts::new(&mut data, 2);
     // As far as either hive knows, this is its first region.
-    Hive::new(2).unwrap().spmd(2, |bee| parts.take(bee).fill(1));
-    Hive::new(2).unwrap().spmd(2, |bee| assert_eq!(parts.read(bee, 1 - bee.id())[..], [1; 5]));
+    Hive::new(2).unwrap().spmd(2, |bee| parts.own_mut(bee).fill(1));
+    Hive::new(2).unwrap().spmd(2, |bee| assert_eq!(parts.part(bee, 1 - bee.id())[..], [1; 5]));
 }
 
 #[test]
 fn a_part_comes_back_from_a_member_that_panics() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let hive = Hive::new(2).unwrap();
     let mut data = vec![0; 10];
     let parts = Parts::new(&mut data, 2);
-    message_of(|| {
+    panic_message(|| {
         hive.spmd(2, |bee| {
-            let _part = parts.take(bee);
+            let _part = parts.own_mut(bee);
             panic!("as expected");
         });
     });
-    hive.spmd(2, |bee| parts.take(bee).fill(1));
+    hive.spmd(2, |bee| parts.own_mut(bee).fill(1));
     drop(parts);
     assert_eq!(data, [1; 10]);
 }
 
 #[test]
 fn bad_parts_are_refused() {
-    let _alone = alone();
-    hush("");
+    let _alone = run_exclusively();
+    silence_panics("");
     let mut data = vec![0; 10];
-    assert_says(&message_of(|| drop(Parts::new(&mut data.clone(), 0))), &["0 parts"]);
-    assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 3, 2))), &["10 elements", "rows of 3"]);
-    assert_says(&message_of(|| drop(Parts::rows(&mut data.clone(), 0, 2))), &["row of 0"]);
-    assert_says(&message_of(|| drop(Parts::cut_at(&mut data.clone(), &[5, 3, 10]))), &["[5, 3, 10]"]);
-    assert_says(
-        &message_of(|| hive::par_rows_mut(&mut data.clone(), 3, Schedule::Static, |_, _, _| ())),
+    assert_contains_all(&panic_message(|| drop(Parts::new(&mut data.clone(), 0))), &["0 parts"]);
+    assert_contains_all(&panic_message(|| drop(Parts::rows(&mut data.clone(), 3, 2))), &["10 elements", "rows of 3"]);
+    assert_contains_all(&panic_message(|| drop(Parts::rows(&mut data.clone(), 0, 2))), &["row of 0"]);
+    assert_contains_all(&panic_message(|| drop(Parts::cut_at(&mut data.clone(), &[5, 3, 10]))), &["[5, 3, 10]"]);
+    assert_contains_all(
+        &panic_message(|| hive::par_rows_mut(&mut data.clone(), 3, Schedule::Static, |_, _, _| ())),
         &["10 elements", "rows of 3"],
     );
-    assert_says(&message_of(|| hive::par_rows_mut(&mut data.clone(), 0, Schedule::Static, |_, _, _| ())), &["row of 0"]);
-    assert_says(&message_of(|| drop(Parts::cut_at(&mut data, &[5]))), &["ends at 5", "10 elements"]);
+    assert_contains_all(
+        &panic_message(|| hive::par_rows_mut(&mut data.clone(), 0, Schedule::Static, |_, _, _| ())),
+        &["row of 0"],
+    );
+    assert_contains_all(&panic_message(|| drop(Parts::cut_at(&mut data, &[5]))), &["ends at 5", "10 elements"]);
 }
 
 #[test]
 fn each_member_has_a_value_of_its_own() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
-    let per_bee = PerBee::new(3, |member| vec![member]);
+    let per_bee = PerBee::new(3, |bee| vec![bee]);
     for _ in 0..10 {
         hive.spmd(3, |bee| per_bee.get(bee).push(bee.id()));
     }
     let values: Vec<_> = per_bee.into_iter().collect();
-    assert!(values.iter().enumerate().all(|(member, value)| *value == vec![member; 11]), "{values:?}");
+    assert!(values.iter().enumerate().all(|(bee, value)| *value == vec![bee; 11]), "{values:?}");
 }
 
 #[test]
 fn a_value_is_out_once() {
-    let _alone = alone();
-    hush("");
+    let _alone = run_exclusively();
+    silence_panics("");
     let hive = Hive::new(2).unwrap();
     let per_bee = PerBee::new(1, |_| 0);
-    assert_says(&message_of(|| hive.spmd(2, |bee| drop(per_bee.get(bee)))), &["for 1 members", "none for member 1"]);
-    assert_says(&message_of(|| hive.spmd(1, |bee| drop((per_bee.get(bee), per_bee.get(bee))))), &["out already"]);
-    // Members of one number of several hives never have it at the same time.
+    assert_contains_all(
+        &panic_message(|| hive.spmd(2, |bee| drop(per_bee.get(bee)))),
+        &["for 1 bees", "none for bee 1"],
+    );
+    assert_contains_all(
+        &panic_message(|| hive.spmd(1, |bee| drop((per_bee.get(bee), per_bee.get(bee))))),
+        &["out already"],
+    );
+    // Bees of one number of several hives never have it at the same time.
     let (refused, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..3 {
             scope.spawn(|| {
                 let hive = Hive::new(1).unwrap();
                 for _ in 0..1000 {
-                    let got =
-                        std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hive.spmd(1, |bee| *per_bee.get(bee) += 1)));
+                    let got = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                        hive.spmd(1, |bee| *per_bee.get(bee) += 1)
+                    }));
                     if got.is_ok() { &sum } else { &refused }.fetch_add(1, Ordering::Relaxed);
                 }
             });
@@ -211,7 +221,7 @@ fn a_value_is_out_once() {
 
 #[test]
 fn wrong_ends_of_parts_are_told_of_in_words() {
-    let cut_at = |ends: &[usize]| message_of(|| drop(Parts::cut_at(&mut [0; 8], ends)));
+    let cut_at = |ends: &[usize]| panic_message(|| drop(Parts::cut_at(&mut [0; 8], ends)));
     assert_eq!(cut_at(&[]), "a slice cannot be cut into 0 parts");
     assert_eq!(cut_at(&[3, 5]), "the last part ends at 5, and the slice has 8 elements");
 }

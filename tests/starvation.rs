@@ -8,32 +8,32 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::tasks::PROTOCOLS;
-use common::{Gate, alone};
+use common::task_helpers::PROTOCOLS;
+use common::{Gate, run_exclusively};
 use hive::{Hive, Scope};
 
 /// What ends a chain.
 #[derive(Default)]
-struct Over(AtomicBool);
+struct StopFlag(AtomicBool);
 
-impl Over {
+impl StopFlag {
     fn new() -> Self {
         Self::default()
     }
 
-    fn say(&self) {
+    fn set(&self) {
         self.0.store(true, Ordering::Relaxed);
     }
 
-    fn is_said(&self) -> bool {
+    fn is_set(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }
 
 /// Spawns itself again until it is over.
-fn chain<'scope>(scope: &Scope<'scope>, over: &'scope Over) {
-    if !over.is_said() {
-        scope.spawn(move |scope| chain(scope, over));
+fn chain<'scope>(scope: &Scope<'scope>, stop: &'scope StopFlag) {
+    if !stop.is_set() {
+        scope.spawn(move |scope| chain(scope, stop));
     }
 }
 
@@ -47,61 +47,61 @@ fn hives(bees: usize) -> impl Iterator<Item = &'static Hive> {
 }
 
 /// A hive of two, whose bee is in a chain while `caller`, a thread of its own, does what ends that. Nobody else lends a hand.
-fn beside_a_chain(caller: impl Fn(&'static Hive, &'static Over) + Sync) {
-    let _alone = alone();
+fn during_chain(caller: impl Fn(&'static Hive, &'static StopFlag) + Sync) {
+    let _alone = run_exclusively();
     for hive in hives(2) {
-        let (over, begun): (&'static Over, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        let (over, begun): (&'static StopFlag, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
         hive.spawn_on(1, move || {
-            begun.come();
+            begun.arrive();
             hive.scope(|scope| chain(scope, over));
         });
         begun.wait_for(1);
         caller(hive, over);
-        assert!(over.is_said());
+        assert!(over.is_set());
     }
 }
 
 #[test]
 fn a_chain_does_not_starve_spawn_on() {
-    beside_a_chain(|hive, over| {
-        hive.spawn_on(1, || over.say());
-        common::until(|| over.is_said());
+    during_chain(|hive, over| {
+        hive.spawn_on(1, || over.set());
+        common::wait_until(|| over.is_set());
     });
 }
 
 #[test]
 fn a_chain_does_not_starve_broadcast() {
-    beside_a_chain(|hive, over| drop(hive.broadcast(|_| over.say())));
+    during_chain(|hive, over| drop(hive.broadcast(|_| over.set())));
 }
 
 #[test]
 fn a_chain_does_not_starve_spawn() {
-    beside_a_chain(|hive, over| {
-        hive.spawn(|| over.say());
-        common::until(|| over.is_said());
+    during_chain(|hive, over| {
+        hive.spawn(|| over.set());
+        common::wait_until(|| over.is_set());
     });
 }
 
 #[test]
 fn a_chain_does_not_starve_a_region() {
-    beside_a_chain(|hive, over| hive.spmd(2, |_| over.say()));
+    during_chain(|hive, over| hive.spmd(2, |_| over.set()));
 }
 
 /// The queen's place is taken by somebody who does nothing, so the caller has its join done by the bee.
 #[test]
 fn a_chain_does_not_starve_a_caller_from_outside() {
-    beside_a_chain(|hive, over| {
+    during_chain(|hive, over| {
         let (taken, done) = (Gate::new(), Gate::new());
         thread::scope(|scope| {
             scope.spawn(|| {
                 hive.install(|| {
-                    taken.come();
+                    taken.arrive();
                     done.wait_for(1);
                 });
             });
             taken.wait_for(1);
-            assert_eq!(hive.join(|| over.say(), || 2), ((), 2));
-            done.come();
+            assert_eq!(hive.join(|| over.set(), || 2), ((), 2));
+            done.arrive();
         });
     });
 }
@@ -109,15 +109,15 @@ fn a_chain_does_not_starve_a_caller_from_outside() {
 /// It lies below the chain in a queue that is last in, first out.
 #[test]
 fn a_chain_does_not_starve_an_older_task_of_its_own_queue() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives(2) {
-        let (over, ended): (&'static Over, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        let (over, ended): (&'static StopFlag, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
         hive.spawn_on(1, move || {
             hive.scope(|scope| {
-                scope.spawn(|_| over.say());
+                scope.spawn(|_| over.set());
                 chain(scope, over);
             });
-            ended.come();
+            ended.arrive();
         });
         ended.wait_for(1);
     }
@@ -125,27 +125,27 @@ fn a_chain_does_not_starve_an_older_task_of_its_own_queue() {
 
 #[test]
 fn a_chain_of_a_lone_queen_does_not_starve_an_older_task() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives(1) {
-        let over = Over::new();
+        let over = StopFlag::new();
         hive.scope(|scope| {
-            scope.spawn(|_| over.say());
+            scope.spawn(|_| over.set());
             chain(scope, &over);
         });
     }
 }
 
 /// A hive of two, whose bee does `first` and then nothing until the queen's chain is over.
-fn queens_chain_beside(first: impl Fn(&'static Hive, &'static Over) + Copy + Send + 'static) {
-    let _alone = alone();
+fn during_queens_chain(first: impl Fn(&'static Hive, &'static StopFlag) + Copy + Send + 'static) {
+    let _alone = run_exclusively();
     for hive in hives(2) {
-        let over: &'static Over = Box::leak(Box::default());
+        let over: &'static StopFlag = Box::leak(Box::default());
         let (begun, ended): (&'static Gate, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
         hive.spawn_on(1, move || {
             first(hive, over);
-            begun.come();
-            common::until(|| over.is_said());
-            ended.come();
+            begun.arrive();
+            common::wait_until(|| over.is_set());
+            ended.arrive();
         });
         begun.wait_for(1);
         hive.scope(|scope| chain(scope, over));
@@ -155,30 +155,30 @@ fn queens_chain_beside(first: impl Fn(&'static Hive, &'static Over) + Copy + Sen
 
 #[test]
 fn a_queens_chain_does_not_starve_what_lies_in_a_busy_bees_queue() {
-    queens_chain_beside(|hive, over| hive.spawn(|| over.say()));
+    during_queens_chain(|hive, over| hive.spawn(|| over.set()));
 }
 
 #[test]
 fn a_queens_chain_does_not_starve_what_comes_from_outside() {
-    queens_chain_beside(|hive, over| _ = thread::spawn(|| hive.spawn(|| over.say())));
+    during_queens_chain(|hive, over| _ = thread::spawn(|| hive.spawn(|| over.set())));
 }
 
 /// Mail that begets mail: the queue of the bee itself is empty all the time.
 #[test]
 fn a_chain_by_mail_does_not_starve_what_comes_from_outside() {
-    fn post_again(hive: &'static Hive, over: &'static Over, sent: &'static AtomicUsize) {
-        if !over.is_said() {
+    fn respawn_on(hive: &'static Hive, over: &'static StopFlag, sent: &'static AtomicUsize) {
+        if !over.is_set() {
             sent.fetch_add(1, Ordering::Relaxed);
-            hive.spawn_on(1, move || post_again(hive, over, sent));
+            hive.spawn_on(1, move || respawn_on(hive, over, sent));
         }
     }
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives(2) {
-        let over: &'static Over = Box::leak(Box::default());
+        let over: &'static StopFlag = Box::leak(Box::default());
         let sent: &'static AtomicUsize = Box::leak(Box::default());
-        post_again(hive, over, sent);
-        common::until(|| sent.load(Ordering::Relaxed) > 10);
-        hive.spawn(|| over.say());
-        common::until(|| over.is_said());
+        respawn_on(hive, over, sent);
+        common::wait_until(|| sent.load(Ordering::Relaxed) > 10);
+        hive.spawn(|| over.set());
+        common::wait_until(|| over.is_set());
     }
 }

@@ -5,13 +5,13 @@ mod common;
 use std::sync::mpsc;
 use std::time::Duration;
 
-use common::tasks::{PROTOCOLS, fib, join_apart};
-use common::{alone, until};
+use common::task_helpers::{PROTOCOLS, fib_by_joins, join_on_two_bees};
+use common::{run_exclusively, wait_until};
 use hive::Hive;
 
 #[test]
 fn parts_of_regions_are_counted_by_each_member() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     (0..10).for_each(|_| hive.spmd(3, |_| {}));
     (0..5).for_each(|_| hive.spmd(2, |_| {}));
@@ -19,12 +19,12 @@ fn parts_of_regions_are_counted_by_each_member() {
     let stats = hive.stats();
     assert_eq!([0, 1, 2].map(|member| stats[member].regions), [15, 15, 10], "{stats}");
     assert_eq!(stats.total().regions, 40);
-    assert_eq!(stats.members().len(), 3);
+    assert_eq!(stats.per_bee().len(), 3);
 }
 
 #[test]
 fn tasks_and_steals_are_counted_and_joins_that_nobody_helps_with_are_not() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let ran = |hive: &Hive| hive.stats().total().tasks;
     let (sender, receiver) = mpsc::channel();
@@ -35,32 +35,32 @@ fn tasks_and_steals_are_counted_and_joins_that_nobody_helps_with_are_not() {
     assert_eq!(receiver.iter().take(10).count(), 10);
     assert_eq!((ran(&hive), hive.stats()[1].tasks), (10, 10), "the bee ran what the thread outside has spawned");
     let before = hive.stats();
-    join_apart(&hive, || (), || ());
+    join_on_two_bees(&hive, || (), || ());
     let after = hive.stats();
     assert_eq!(after[1].tasks - before[1].tasks, 1);
     assert_eq!(after[1].steals.total() - before[1].steals.total(), 1, "{after}");
     let alone = Hive::new(1).unwrap();
-    fib(&alone, 15);
+    fib_by_joins(&alone, 15);
     assert_eq!(ran(&alone), 0);
 }
 
 #[test]
 fn bees_that_park_and_sleep_are_counted() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap();
     let of_bee = || hive.stats()[1];
-    until(|| of_bee().sleeps > 0);
+    wait_until(|| of_bee().sleeps > 0);
     let before = of_bee();
     hive.spmd(2, |_| {});
     assert_eq!((of_bee().wakes, of_bee().wakes_for_nothing), (before.wakes + 1, 0));
     hive.resize(1).unwrap();
-    hive.settle();
+    hive.wait_until_parked();
     assert_eq!((of_bee().parks, of_bee().cancelled_parks), (1, 0));
     hive.resize(2).unwrap();
     // It is kept from parking until it is wanted again.
     let (sender, receiver) = mpsc::channel::<()>();
     hive.spawn_on(1, move || receiver.iter().for_each(drop));
-    until(|| of_bee().tasks == 1);
+    wait_until(|| of_bee().tasks == 1);
     hive.resize(1).unwrap();
     hive.resize(2).unwrap();
     assert_eq!((of_bee().parks, of_bee().cancelled_parks), (1, 1));
@@ -69,10 +69,15 @@ fn bees_that_park_and_sleep_are_counted() {
 
 #[test]
 fn sleepers_that_look_for_work_rescue_nothing_that_they_were_woken_for() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for protocol in PROTOCOLS {
-        let hive =
-            Hive::builder().bees(3).spin(Duration::ZERO).poll(Some(Duration::from_micros(50))).sleep(protocol).build().unwrap();
+        let hive = Hive::builder()
+            .bees(3)
+            .spin(Duration::ZERO)
+            .poll(Some(Duration::from_micros(50)))
+            .sleep(protocol)
+            .build()
+            .unwrap();
         let (sender, receiver) = mpsc::channel();
         for _ in 0..2_000 {
             let sender = sender.clone();

@@ -9,8 +9,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::tasks::{Counted, Payload, assert_all_works, builders, fib, join_apart, whose};
-use common::{Gate, alone, hush, panic_of};
+use common::task_helpers::{
+    DropCounter, Payload, assert_hive_and_tasks_work, builders, fib_by_joins, join_on_two_bees, payload_of,
+};
+use common::{Gate, panic_payload, run_exclusively, silence_panics};
 use hive::Hive;
 
 fn add(count: &AtomicUsize, number: usize) {
@@ -18,33 +20,33 @@ fn add(count: &AtomicUsize, number: usize) {
 }
 
 /// Comes to a gate when it is dropped, unwinding or not.
-struct Comes<'g>(&'g Gate);
+struct ArrivesOnDrop<'g>(&'g Gate);
 
-impl Drop for Comes<'_> {
+impl Drop for ArrivesOnDrop<'_> {
     fn drop(&mut self) {
-        self.0.come();
+        self.0.arrive();
     }
 }
 
 /// Runs `work` while another thread has the queen's place of `hive`.
-fn without_place(hive: &Hive, work: impl FnOnce()) {
+fn while_leader_lock_is_held(hive: &Hive, work: impl FnOnce()) {
     let (taken, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
         scope.spawn(|| {
             hive.install(|| {
-                taken.come();
+                taken.arrive();
                 free.wait_for(1);
             });
         });
         taken.wait_for(1);
-        let _free = Comes(&free);
+        let _free = ArrivesOnDrop(&free);
         work();
     });
 }
 
 #[test]
 fn the_other_half_of_a_join_completes_when_one_panics() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(2).unwrap();
         hive.install(|| {
@@ -68,11 +70,11 @@ fn the_other_half_of_a_join_completes_when_one_panics() {
     }
 }
 
-/// One half of a join ends first; the other then returns a value or panics, on the same member or on another.
+/// One half of a join ends first; the other then returns a value or panics, on the same bee or on another.
 #[test]
 fn a_join_goes_on_with_the_panic_of_the_first_half_before_the_second_s() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(2).build().unwrap();
         for (a_panics, b_panics) in [(true, false), (false, true), (true, true)] {
@@ -82,37 +84,37 @@ fn a_join_goes_on_with_the_panic_of_the_first_half_before_the_second_s() {
                     let half = |number: usize, panics: bool, waits: bool, name| {
                         let (dropped, ended) = (&dropped, &ended);
                         move || {
-                            let _captured = Counted(dropped);
-                            // On one member they end in order.
+                            let _captured = DropCounter(dropped);
+                            // On one bee they end in order.
                             if apart && waits {
                                 ended[1 - number].wait_for(1);
                             }
-                            let _ended = Comes(&ended[number]);
+                            let _ended = ArrivesOnDrop(&ended[number]);
                             if panics {
                                 panic_any(Payload(name));
                             }
-                            Counted(dropped)
+                            DropCounter(dropped)
                         }
                     };
                     let a = half(0, a_panics, !a_ends_first, "a");
                     let b = half(1, b_panics, a_ends_first, "b");
-                    let panicked = whose(|| {
-                        drop(hive.install(|| if apart { join_apart(&hive, a, b) } else { hive.join(a, b) }));
+                    let panicked = payload_of(|| {
+                        drop(hive.install(|| if apart { join_on_two_bees(&hive, a, b) } else { hive.join(a, b) }));
                     });
                     assert_eq!(panicked, if a_panics { "a" } else { "b" });
-                    assert!(ended.iter().all(|gate| gate.here() == 1), "both run, once");
+                    assert!(ended.iter().all(|gate| gate.arrived() == 1), "both run, once");
                     let results = usize::from(!a_panics) + usize::from(!b_panics);
                     assert_eq!(dropped.into_inner(), 2 + results, "what both captured, and what one returned");
                 }
             }
         }
-        assert_all_works(&hive, 2);
+        assert_hive_and_tasks_work(&hive, 2);
     }
 }
 
 #[test]
 fn a_panic_in_a_task_of_a_scope_reaches_the_caller_when_all_are_done() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(2).unwrap();
         let done = AtomicUsize::new(0);
@@ -134,42 +136,42 @@ fn a_panic_in_a_task_of_a_scope_reaches_the_caller_when_all_are_done() {
 
 #[test]
 fn a_panic_in_a_scope_s_body_waits_for_the_tasks_and_goes_before_theirs() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();
         for task_panics in [false, true] {
             let (begun, free, ended) = (Gate::new(), Gate::new(), Gate::new());
-            let panicked = whose(|| {
+            let panicked = payload_of(|| {
                 hive.scope(|scope| {
                     scope.spawn(|_| {
-                        let _ended = Comes(&ended);
-                        begun.come();
+                        let _ended = ArrivesOnDrop(&ended);
+                        begun.arrive();
                         free.wait_for(1);
                         if task_panics {
                             panic_any(Payload("task"));
                         }
                     });
                     begun.wait_for(1);
-                    let _free = Comes(&free);
+                    let _free = ArrivesOnDrop(&free);
                     panic_any(Payload("body"));
                 });
             });
-            assert_eq!((panicked, ended.here()), ("body", 1));
+            assert_eq!((panicked, ended.arrived()), ("body", 1));
         }
-        assert_all_works(&hive, 3);
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn of_several_tasks_that_panic_the_first_counts_and_all_end() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     const NAMES: [&str; 4] = ["one", "two", "three", "four"];
     // The queen alone runs them, one after the other, in an order of hers.
     let hive = Hive::new(1).unwrap();
     let order = Mutex::new(Vec::new());
-    let panicked = whose(|| {
+    let panicked = payload_of(|| {
         hive.scope(|scope| {
             for name in NAMES {
                 let order = &order;
@@ -186,37 +188,37 @@ fn of_several_tasks_that_panic_the_first_counts_and_all_end() {
     for builder in builders() {
         let hive = builder.bees(4).build().unwrap();
         let ended = Gate::new();
-        let panicked = whose(|| {
+        let panicked = payload_of(|| {
             hive.scope(|scope| {
                 for name in NAMES {
                     let ended = &ended;
                     scope.spawn(move |_| {
-                        let _ended = Comes(ended);
+                        let _ended = ArrivesOnDrop(ended);
                         panic_any(Payload(name));
                     });
                 }
             });
         });
         assert!(NAMES.contains(&panicked));
-        assert_eq!(ended.here(), NAMES.len());
-        assert_all_works(&hive, 4);
+        assert_eq!(ended.arrived(), NAMES.len());
+        assert_hive_and_tasks_work(&hive, 4);
     }
 }
 
 #[test]
 fn a_panic_in_a_nested_task_ends_the_scope_that_it_was_spawned_in() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();
         let ended = AtomicUsize::new(0);
-        let panicked = whose(|| {
+        let panicked = payload_of(|| {
             hive.scope(|scope| {
                 scope.spawn(|scope| {
                     // Of the same scope.
                     scope.spawn(|_| panic_any(Payload("outer")));
                     // Of a scope of its own, which is over before this task is.
-                    let inner = whose(|| hive.scope(|scope| scope.spawn(|_| panic_any(Payload("inner")))));
+                    let inner = payload_of(|| hive.scope(|scope| scope.spawn(|_| panic_any(Payload("inner")))));
                     assert_eq!(inner, "inner");
                     add(&ended, 1);
                 });
@@ -224,14 +226,14 @@ fn a_panic_in_a_nested_task_ends_the_scope_that_it_was_spawned_in() {
             });
         });
         assert_eq!((panicked, ended.into_inner()), ("outer", 11));
-        assert_all_works(&hive, 3);
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn a_panic_passes_from_any_level_of_scopes_joins_and_regions_to_the_caller() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     /// Panics on the level that is asked for.
     fn here(level: usize, asked: usize, name: &'static str) {
         if level == asked {
@@ -262,7 +264,7 @@ fn a_panic_passes_from_any_level_of_scopes_joins_and_regions_to_the_caller() {
                     check(0);
                 });
             };
-            assert_eq!(whose(scope_first), name);
+            assert_eq!(payload_of(scope_first), name);
             // A team of two around it, whose others wait at a barrier.
             let region_first = || {
                 hive.spmd(2, |bee| {
@@ -272,40 +274,40 @@ fn a_panic_passes_from_any_level_of_scopes_joins_and_regions_to_the_caller() {
                     bee.barrier();
                 });
             };
-            assert_eq!(whose(region_first), name);
-            assert_eq!(whose(|| hive.install(scope_first)), name);
-            assert_all_works(&hive, 2);
+            assert_eq!(payload_of(region_first), name);
+            assert_eq!(payload_of(|| hive.install(scope_first)), name);
+            assert_hive_and_tasks_work(&hive, 2);
         }
     }
 }
 
 #[test]
 fn a_panic_reaches_a_caller_who_waits_because_the_queen_s_place_is_taken() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();
-        without_place(&hive, || {
-            assert_eq!(whose(|| hive.install(|| panic_any(Payload("work")))), "work");
-            assert_eq!(whose(|| _ = hive.join(|| panic_any(Payload("a")), || ())), "a");
-            assert_eq!(whose(|| _ = hive.join(|| (), || panic_any(Payload("b")))), "b");
-            assert_eq!(whose(|| hive.scope(|scope| scope.spawn(|_| panic_any(Payload("task"))))), "task");
-            assert_eq!(hive.install(|| fib(&hive, 10)), 55);
+        while_leader_lock_is_held(&hive, || {
+            assert_eq!(payload_of(|| hive.install(|| panic_any(Payload("work")))), "work");
+            assert_eq!(payload_of(|| _ = hive.join(|| panic_any(Payload("a")), || ())), "a");
+            assert_eq!(payload_of(|| _ = hive.join(|| (), || panic_any(Payload("b")))), "b");
+            assert_eq!(payload_of(|| hive.scope(|scope| scope.spawn(|_| panic_any(Payload("task"))))), "task");
+            assert_eq!(hive.install(|| fib_by_joins(&hive, 10)), 55);
         });
-        assert_all_works(&hive, 3);
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn broadcast_ends_with_a_panic_when_it_has_run_on_all_bees() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(4).build().unwrap();
         for who in [&[1][..], &[2], &[3], &[1, 3], &[1, 2, 3]] {
             let check = || {
                 let ran = AtomicUsize::new(0);
-                let panicked = whose(|| {
+                let panicked = payload_of(|| {
                     hive.broadcast(|bee| {
                         add(&ran, 1);
                         if who.contains(&bee) {
@@ -316,20 +318,20 @@ fn broadcast_ends_with_a_panic_when_it_has_run_on_all_bees() {
                 assert_eq!((panicked, ran.into_inner()), ("bee", 3), "of {who:?}");
             };
             check();
-            without_place(&hive, check);
+            while_leader_lock_is_held(&hive, check);
         }
-        assert_all_works(&hive, 4);
+        assert_hive_and_tasks_work(&hive, 4);
     }
 }
 
 /// The bees that it would wait for may be waiting for its caller.
 #[test]
 fn broadcast_from_a_bee_or_a_region_of_any_hive_is_refused() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     let (hive, other) = (Hive::new(3).unwrap(), Hive::new(2).unwrap());
     let refused = |ran: &AtomicUsize| {
-        let refusal = panic_of(|| {
+        let refusal = panic_payload(|| {
             hive.broadcast(|_| add(ran, 1));
         });
         let refusal = refusal.downcast_ref::<&str>().copied().expect("a message");
@@ -347,6 +349,6 @@ fn broadcast_from_a_bee_or_a_region_of_any_hive_is_refused() {
     hive.install(|| hive.broadcast(|_| add(&ran, 1)));
     other.install(|| hive.broadcast(|_| add(&ran, 1)));
     assert_eq!(ran.into_inner(), 6);
-    assert_all_works(&hive, 3);
-    assert_all_works(&other, 2);
+    assert_hive_and_tasks_work(&hive, 3);
+    assert_hive_and_tasks_work(&other, 2);
 }

@@ -8,17 +8,17 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
 use common::process::in_own_process;
-use common::tasks::{assert_all_works, builders, join_apart};
-use common::{Gate, alone, sys, task};
+use common::task_helpers::{assert_hive_and_tasks_work, builders, join_on_two_bees};
+use common::{Gate, proc_threads, run_exclusively, sys};
 use hive::Hive;
 
 /// A join whose second half is on bee 2 and does not end until it is told to; its owner, bee 1, sleeps.
-struct Waiting {
+struct BlockedTask {
     release: mpsc::Sender<()>,
     sum: mpsc::Receiver<u32>,
 }
 
-impl Waiting {
+impl BlockedTask {
     fn on_bee_1(hive: &Arc<Hive>) -> Self {
         let (release, held) = mpsc::channel();
         let (tell_owner, owner) = mpsc::channel();
@@ -33,13 +33,13 @@ impl Waiting {
                 held.recv().unwrap();
                 2
             };
-            let (a, b) = join_apart(&own, first, second);
+            let (a, b) = join_on_two_bees(&own, first, second);
             // So that the hive is not dropped here.
             drop(own);
             tell_sum.send(a + b).unwrap();
         });
         // Nothing else is there that could make it sleep.
-        task::until_asleep(&[owner.recv().unwrap()]);
+        proc_threads::wait_until_asleep(&[owner.recv().unwrap()]);
         Self { release, sum }
     }
 
@@ -51,50 +51,50 @@ impl Waiting {
 
 #[test]
 fn a_join_ends_whose_owner_was_laid_off_while_it_slept() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = Arc::new(builder.bees(3).build().unwrap());
-        let waiting = Waiting::on_bee_1(&hive);
+        let waiting = BlockedTask::on_bee_1(&hive);
         hive.resize(1).unwrap();
         waiting.finish();
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
-        assert_all_works(&hive, 3);
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn a_join_ends_whose_owner_was_laid_off_and_brought_back_while_it_slept() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = Arc::new(builder.bees(3).build().unwrap());
-        let waiting = Waiting::on_bee_1(&hive);
+        let waiting = BlockedTask::on_bee_1(&hive);
         for size in [1, 3, 1, 2, 3] {
             hive.resize(size).unwrap();
         }
         waiting.finish();
-        hive.settle();
-        assert_all_works(&hive, 3);
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn a_join_ends_whose_second_half_is_on_a_bee_that_was_laid_off() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = Arc::new(builder.bees(3).build().unwrap());
-        let waiting = Waiting::on_bee_1(&hive);
+        let waiting = BlockedTask::on_bee_1(&hive);
         hive.resize(2).unwrap();
         assert_eq!(hive.bees_not_yet_tucked_in(), 1, "it is at work on it");
         waiting.finish();
-        hive.settle();
-        assert_all_works(&hive, 3);
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = Arc::new(builder.bees(3).build().unwrap());
         let (release, held) = mpsc::channel();
@@ -105,7 +105,7 @@ fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
             let begun = &Gate::new();
             own.scope(|scope| {
                 scope.spawn(move |_| {
-                    begun.come();
+                    begun.arrive();
                     held.recv().unwrap();
                 });
                 begun.wait_for(1);
@@ -114,18 +114,18 @@ fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
             drop(own);
             tell_end.send(()).unwrap();
         });
-        task::until_asleep(&[owner.recv().unwrap()]);
+        proc_threads::wait_until_asleep(&[owner.recv().unwrap()]);
         hive.resize(1).unwrap();
         release.send(()).unwrap();
         end.recv().unwrap();
-        hive.settle();
-        assert_all_works(&hive, 3);
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
 #[test]
 fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();
         let (release, held) = mpsc::channel();
@@ -136,16 +136,16 @@ fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
                 hive.spmd(2, |bee| {
                     if bee.id() == 1 {
                         let tell = || tell_owner.send(sys::tid()).unwrap();
-                        join_apart(&hive, tell, || held.lock().unwrap().recv().unwrap());
+                        join_on_two_bees(&hive, tell, || held.lock().unwrap().recv().unwrap());
                     }
                 });
             });
-            task::until_asleep(&[owner.recv().unwrap()]);
+            proc_threads::wait_until_asleep(&[owner.recv().unwrap()]);
             hive.resize(1).unwrap();
             release.send(()).unwrap();
         });
-        hive.settle();
-        assert_all_works(&hive, 3);
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 3);
     }
 }
 
@@ -161,28 +161,28 @@ fn a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half(
             let gate = Arc::clone(&laid_off);
             hive.spawn_on(2, move || {
                 let first = || {
-                    gate.meet(2);
+                    gate.arrive_and_wait(2);
                     gate.wait_for(3);
                     tell.send(sys::tid()).unwrap();
                 };
-                join_apart(&own, first, move || held.recv().unwrap());
+                join_on_two_bees(&own, first, move || held.recv().unwrap());
             });
-            laid_off.meet(2);
+            laid_off.arrive_and_wait(2);
             hive.resize(2).unwrap();
-            laid_off.come();
-            task::until_asleep(&[told.recv().unwrap()]);
+            laid_off.arrive();
+            proc_threads::wait_until_asleep(&[told.recv().unwrap()]);
             release.send(()).unwrap();
             // The bee has let go of its handle, and what it has to tell.
             assert!(told.recv().is_err());
-            hive.settle();
-            assert_all_works(&hive, 3);
+            hive.wait_until_parked();
+            assert_hive_and_tasks_work(&hive, 3);
         }
     });
 }
 
 #[test]
 fn a_bee_in_a_long_task_is_surplus_until_it_has_run_that_and_its_mail() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         let hive = builder.bees(4).build().unwrap();
         let (release, held) = mpsc::channel();
@@ -209,15 +209,15 @@ fn a_bee_in_a_long_task_is_surplus_until_it_has_run_that_and_its_mail() {
         assert!(told.try_recv().is_err(), "its mail waits for that");
         release.send(()).unwrap();
         assert_eq!(told.recv(), Ok(3));
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (2, 0));
-        assert_all_works(&hive, 4);
+        assert_hive_and_tasks_work(&hive, 4);
     }
 }
 
 #[test]
 fn what_a_busy_bee_has_spawned_is_run_by_others_although_it_is_laid_off() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for builder in builders() {
         for size in [1, 2] {
             let hive = Arc::new(builder.clone().bees(3).build().unwrap());
@@ -227,7 +227,7 @@ fn what_a_busy_bee_has_spawned_is_run_by_others_although_it_is_laid_off() {
             let laid_off = Arc::new(Gate::new());
             let gate = Arc::clone(&laid_off);
             hive.spawn_on(2, move || {
-                gate.meet(2);
+                gate.arrive_and_wait(2);
                 gate.wait_for(3);
                 for number in 0..10 {
                     let tell = tell.clone();
@@ -236,15 +236,15 @@ fn what_a_busy_bee_has_spawned_is_run_by_others_although_it_is_laid_off() {
                 drop((own, tell));
                 held.recv().unwrap();
             });
-            laid_off.meet(2);
+            laid_off.arrive_and_wait(2);
             hive.resize(size).unwrap();
-            laid_off.come();
+            laid_off.arrive();
             let mut numbers: Vec<_> = told.iter().collect();
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..10), "hive of {size}");
             release.send(()).unwrap();
-            hive.settle();
-            assert_all_works(&hive, 3);
+            hive.wait_until_parked();
+            assert_hive_and_tasks_work(&hive, 3);
         }
     }
 }

@@ -13,8 +13,8 @@ use std::time::Duration;
 use hive::Hive;
 
 use common::process::in_own_process;
-use common::tasks::{PROTOCOLS, builders, fib};
-use common::{alone, sys, task};
+use common::task_helpers::{PROTOCOLS, builders, fib_by_joins};
+use common::{proc_threads, run_exclusively, sys};
 
 fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
@@ -22,19 +22,19 @@ fn add(count: &AtomicUsize, number: usize) {
 
 #[test]
 fn join_returns_what_both_return() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         for bees in [1, 2, 4] {
             let hive = Hive::new(bees).unwrap();
-            assert_eq!(fib(&hive, 20), 6765, "{bees} bees");
-            assert_eq!(hive.install(|| fib(&hive, 20)), 6765);
+            assert_eq!(fib_by_joins(&hive, 20), 6765, "{bees} bees");
+            assert_eq!(hive.install(|| fib_by_joins(&hive, 20)), 6765);
         }
     }
 }
 
 #[test]
 fn each_sleep_protocol_runs_everything() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for sleep in PROTOCOLS {
         // Bees that sleep as soon as they may.
         let hive = Hive::builder().bees(4).spin(Duration::ZERO).sleep(sleep).build().unwrap();
@@ -46,7 +46,7 @@ fn each_sleep_protocol_runs_everything() {
                 assert_eq!(receiver.iter().take(if turn == 0 { 1 } else { 3 }).count(), if turn == 0 { 1 } else { 3 });
             }
             if turn % 100 == 0 {
-                assert_eq!(fib(&hive, 10), 55);
+                assert_eq!(fib_by_joins(&hive, 10), 55);
                 hive.spmd(4, |bee| bee.barrier());
             }
         }
@@ -57,12 +57,12 @@ fn each_sleep_protocol_runs_everything() {
 
 #[test]
 fn join_from_several_threads_at_once() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         thread::scope(|scope| {
             for _ in 0..4 {
-                scope.spawn(|| assert_eq!(fib(&hive, 16), 987));
+                scope.spawn(|| assert_eq!(fib_by_joins(&hive, 16), 987));
             }
         });
     }
@@ -70,7 +70,7 @@ fn join_from_several_threads_at_once() {
 
 #[test]
 fn tasks_of_a_scope_borrow_and_spawn_more() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         for _ in 0..200 {
@@ -92,7 +92,7 @@ fn tasks_of_a_scope_borrow_and_spawn_more() {
 
 #[test]
 fn what_is_spawned_runs_once_also_in_a_hive_of_one() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         for bees in [1, 2, 4] {
             let hive = Hive::new(bees).unwrap();
@@ -105,7 +105,7 @@ fn what_is_spawned_runs_once_also_in_a_hive_of_one() {
             let mut numbers: Vec<_> = receiver.iter().collect();
             numbers.sort_unstable();
             assert!(numbers.into_iter().eq(0..1000), "{bees} bees");
-            hive.settle();
+            hive.wait_until_parked();
             assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (bees, 0));
         }
     }
@@ -113,29 +113,29 @@ fn what_is_spawned_runs_once_also_in_a_hive_of_one() {
 
 #[test]
 fn a_hive_resized_to_one_runs_what_is_spawned_and_parks_again() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         hive.resize(1).unwrap();
-        hive.settle();
+        hive.wait_until_parked();
         for _ in 0..100 {
             let (sender, receiver) = mpsc::channel();
             hive.spawn(move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
             assert!(receiver.recv().unwrap().is_some_and(|bee| bee > 0));
         }
-        hive.settle();
+        hive.wait_until_parked();
         assert_eq!(hive.bees_not_yet_tucked_in(), 0);
     }
 }
 
 #[test]
 fn spawn_on_runs_on_that_bee_awake_asleep_or_parked() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         for bees in [3, 1] {
             hive.resize(bees).unwrap();
-            hive.settle();
+            hive.wait_until_parked();
             for turn in 0..100 {
                 let (sender, receiver) = mpsc::channel();
                 let bee = 1 + turn % 2;
@@ -145,14 +145,14 @@ fn spawn_on_runs_on_that_bee_awake_asleep_or_parked() {
                     thread::sleep(Duration::from_millis(2));
                 }
             }
-            hive.settle();
+            hive.wait_until_parked();
         }
     }
 }
 
 #[test]
 fn broadcast_runs_once_on_every_bee() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(4).unwrap();
         for _ in 0..100 {
@@ -167,7 +167,7 @@ fn broadcast_runs_once_on_every_bee() {
 
 #[test]
 fn regions_and_tasks_take_turns() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         for _ in 0..300 {
@@ -176,21 +176,21 @@ fn regions_and_tasks_take_turns() {
                 ran.fetch_add(1, Ordering::Relaxed);
             });
             assert_eq!(ran.into_inner(), 3);
-            assert_eq!(fib(&hive, 8), 21);
+            assert_eq!(fib_by_joins(&hive, 8), 21);
         }
     }
 }
 
 #[test]
 fn join_and_scope_work_inside_a_region_on_every_member() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();
         let sums = hive.spmd_map(3, |bee| {
             let sum = AtomicUsize::new(0);
             hive.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| add(&sum, 1))));
             bee.barrier();
-            fib(&hive, 12) as usize + sum.into_inner()
+            fib_by_joins(&hive, 12) as usize + sum.into_inner()
         });
         assert_eq!(sums, [154, 154, 154]);
     }
@@ -198,19 +198,19 @@ fn join_and_scope_work_inside_a_region_on_every_member() {
 
 #[test]
 fn a_region_in_a_task_is_a_team_of_one() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(2).unwrap();
-        let counts = hive.join(|| hive.spmd_map(2, |bee| bee.count()), || hive.spmd_map(2, |bee| bee.count()));
+        let counts = hive.join(|| hive.spmd_map(2, |bee| bee.bees()), || hive.spmd_map(2, |bee| bee.bees()));
         assert_eq!(counts, (vec![1], vec![1]));
     }
 }
 
 #[test]
 fn a_region_in_the_queen_s_place_is_a_real_one_where_nobody_waits_for_its_caller() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
-    let counts = |n: usize| hive.spmd_map(n, |bee| (bee.id(), bee.count()));
+    let counts = |n: usize| hive.spmd_map(n, |bee| (bee.id(), bee.bees()));
     let all = vec![(0, 3), (1, 3), (2, 3)];
     let (ran, outer) = (AtomicUsize::new(0), thread::current().id());
     hive.install(|| {
@@ -240,7 +240,7 @@ fn a_region_in_the_queen_s_place_is_a_real_one_where_nobody_waits_for_its_caller
 
 #[test]
 fn scopes_and_regions_nest() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(2).unwrap();
         let count = AtomicUsize::new(0);
@@ -258,16 +258,16 @@ fn scopes_and_regions_nest() {
 
 #[test]
 fn two_hives_that_use_each_other_do_not_wait_for_each_other() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
         let meet = Barrier::new(2);
         let use_other = |own: &Hive, other: &Hive| {
             own.install(|| {
                 meet.wait();
-                assert_eq!(fib(other, 10), 55);
+                assert_eq!(fib_by_joins(other, 10), 55);
                 other.scope(|scope| scope.spawn(|_| ()));
-                assert_eq!(fib(own, 10), 55);
+                assert_eq!(fib_by_joins(own, 10), 55);
             });
         };
         thread::scope(|scope| {
@@ -279,7 +279,7 @@ fn two_hives_that_use_each_other_do_not_wait_for_each_other() {
 
 #[test]
 fn dropping_a_hive_runs_what_is_queued() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         for bees in [1, 2, 3] {
             for _ in 0..50 {
@@ -298,7 +298,7 @@ fn dropping_a_hive_runs_what_is_queued() {
 
 #[test]
 fn resizes_lose_no_task() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     {
         let hive = Hive::new(4).unwrap();
         let over = AtomicBool::new(false);
@@ -312,7 +312,7 @@ fn resizes_lose_no_task() {
                 }
             });
             for turn in 0..300 {
-                assert_eq!(fib(&hive, 10), 55);
+                assert_eq!(fib_by_joins(&hive, 10), 55);
                 let (sender, receiver) = mpsc::channel();
                 for _ in 0..5 {
                     let sender = sender.clone();
@@ -336,7 +336,7 @@ fn no_bee_sleeps_while_a_task_is_queued() {
             let hive = builder.bees(4).build().unwrap();
             let bees = hive.broadcast(|_| sys::tid());
             for _ in 0..500 {
-                task::until_asleep(&bees);
+                proc_threads::wait_until_asleep(&bees);
                 // From outside, one after the other: three that need three bees.
                 let all = Arc::new(Barrier::new(4));
                 for _ in 0..3 {
@@ -344,8 +344,8 @@ fn no_bee_sleeps_while_a_task_is_queued() {
                     hive.spawn(move || _ = all.wait());
                 }
                 all.wait();
-                // From a member, who is the fourth.
-                task::until_asleep(&bees);
+                // From a bee, who is the fourth.
+                proc_threads::wait_until_asleep(&bees);
                 hive.scope(|scope| {
                     (0..3).for_each(|_| scope.spawn(|_| _ = all.wait()));
                     all.wait();
@@ -355,7 +355,7 @@ fn no_bee_sleeps_while_a_task_is_queued() {
     });
 }
 
-/// A member that waits in a join inside a region may run tasks, but none that waits for the region.
+/// A bee that waits in a join inside a region may run tasks, but none that waits for the region.
 #[test]
 fn stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other() {
     in_own_process("stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other", || {
@@ -373,7 +373,7 @@ fn stress_broadcasts_and_regions_with_barriers_do_not_wait_for_each_other() {
                 for turn in 0..2_000 {
                     hive.spmd(3, |bee| {
                         if bee.id() == turn % 3 {
-                            assert_eq!(fib(&hive, 10), 55);
+                            assert_eq!(fib_by_joins(&hive, 10), 55);
                         }
                         bee.barrier();
                     });

@@ -8,14 +8,14 @@ use std::fs;
 
 use common::process::{in_own_process, in_own_process_with};
 use common::sys::fork;
-use common::trace::{Room, Trace};
-use common::{assert_says, assert_works, sys};
+use common::trace_reader::{Trace, TraceDirectory};
+use common::{assert_contains_all, assert_hive_works, sys};
 use hive::Hive;
 
 #[test]
 fn the_global_hive_writes_when_the_process_ends() {
     let name = "the_global_hive_writes_when_the_process_ends";
-    let room = Room::new("exit");
+    let room = TraceDirectory::new("exit");
     let file = room.file();
     in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         hive::spmd(2, |bee| bee.barrier());
@@ -31,15 +31,15 @@ fn the_global_hive_writes_when_the_process_ends() {
 #[test]
 fn a_forked_child_writes_nothing_of_its_parent_s() {
     let name = "a_forked_child_writes_nothing_of_its_parent_s";
-    let room = Room::new("fork");
+    let room = TraceDirectory::new("fork");
     let file = room.file();
     in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         hive::spmd(2, |_| ());
         let own = hive::global().write_trace().unwrap();
         fs::write(&own, "untouched").unwrap();
         let child = fork(|| {
-            assert_says(&hive::global().write_trace().unwrap_err().to_string(), &["forked"]);
-            assert_works(&Hive::new(2).unwrap(), 2);
+            assert_contains_all(&hive::global().write_trace().unwrap_err().to_string(), &["forked"]);
+            assert_hive_works(&Hive::new(2).unwrap(), 2);
             std::process::exit(0);
         });
         child.join();
@@ -54,9 +54,9 @@ fn a_file_that_cannot_be_made_is_a_warning() {
     let name = "a_file_that_cannot_be_made_is_a_warning";
     let output = in_own_process(name, || {
         let hive = Hive::builder().bees(2).trace("/nowhere/at/all.json").build().unwrap();
-        assert_works(&hive, 2);
-        assert_says(&hive.report().warnings().join("\n"), &["nothing is traced", "/nowhere/at/all.json"]);
-        assert_says(&hive.write_trace().unwrap_err().to_string(), &["not traced"]);
+        assert_hive_works(&hive, 2);
+        assert_contains_all(&hive.report().warnings().join("\n"), &["nothing is traced", "/nowhere/at/all.json"]);
+        assert_contains_all(&hive.write_trace().unwrap_err().to_string(), &["not traced"]);
     });
     assert!(!output.contains("cannot be written"), "{output}");
 }
@@ -72,19 +72,19 @@ fn tracer_s_warning(file: &std::path::Path) -> String {
 #[test]
 fn a_named_pipe_is_refused_and_not_waited_for() {
     let name = "a_named_pipe_is_refused_and_not_waited_for";
-    let room = Room::new("pipe");
+    let room = TraceDirectory::new("pipe");
     let file = room.file();
     let output = in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         sys::make_fifo(&file);
         let hive = Hive::new(2).unwrap();
-        assert_works(&hive, 2);
-        assert_says(
+        assert_hive_works(&hive, 2);
+        assert_contains_all(
             &hive.report().warnings().join("\n"),
             &["nothing is traced", file.to_str().unwrap(), "it is a pipe", "a regular file"],
         );
         // With somebody who reads, too.
         let _reader = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
-        assert_says(&tracer_s_warning(&file), &["it is a pipe"]);
+        assert_contains_all(&tracer_s_warning(&file), &["it is a pipe"]);
     });
     assert!(!output.contains("cannot be written"), "{output}");
 }
@@ -93,7 +93,7 @@ fn a_named_pipe_is_refused_and_not_waited_for() {
 #[test]
 fn the_end_of_the_process_does_not_wait_for_a_pipe() {
     let name = "the_end_of_the_process_does_not_wait_for_a_pipe";
-    let room = Room::new("late-pipe");
+    let room = TraceDirectory::new("late-pipe");
     let file = room.file();
     let output = in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         hive::spmd(2, |_| ());
@@ -101,20 +101,20 @@ fn the_end_of_the_process_does_not_wait_for_a_pipe() {
         fs::remove_file(&file).unwrap();
         sys::make_fifo(&file);
     });
-    assert_says(&output, &["the trace ", "cannot be written: it is a pipe"]);
+    assert_contains_all(&output, &["the trace ", "cannot be written: it is a pipe"]);
 }
 
 #[test]
 fn what_can_be_written_to_without_waiting_is_taken() {
     let name = "what_can_be_written_to_without_waiting_is_taken";
-    let room = Room::new("targets");
+    let room = TraceDirectory::new("targets");
     let (file, directory) = (room.file(), room.file().with_extension("d"));
     in_own_process_with(name, &[("HIVE_TRACE", "/dev/null"), ("HIVE_NUM_BEES", "2")], || {
         assert!(hive::global().report().warnings().is_empty(), "{}", hive::global().report());
         assert_eq!(hive::global().write_trace().unwrap().to_str(), Some("/dev/null"));
         fs::create_dir_all(&directory).unwrap();
         let refused = Hive::builder().bees(1).trace(&directory).build().unwrap().report().warnings().join("\n");
-        assert_says(&refused, &["nothing is traced", "it is a directory"]);
+        assert_contains_all(&refused, &["nothing is traced", "it is a directory"]);
         // What was in it is gone.
         fs::write(&file, "x".repeat(1 << 20)).unwrap();
         drop(Hive::builder().bees(1).trace(&file).build().unwrap());
@@ -126,8 +126,8 @@ fn what_can_be_written_to_without_waiting_is_taken() {
 fn an_empty_name_is_a_warning() {
     in_own_process_with("an_empty_name_is_a_warning", &[("HIVE_TRACE", " ")], || {
         let hive = Hive::new(2).unwrap();
-        assert_works(&hive, 2);
-        assert_says(&hive.report().warnings().join("\n"), &["HIVE_TRACE", "name of a file"]);
+        assert_hive_works(&hive, 2);
+        assert_contains_all(&hive.report().warnings().join("\n"), &["HIVE_TRACE", "name of a file"]);
         assert!(!hive.report().to_string().contains("tracing:"));
     });
 }

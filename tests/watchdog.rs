@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{alone, assert_says, assert_works, sys, until};
+use common::{assert_contains_all, assert_hive_works, run_exclusively, sys, wait_until};
 use hive::Hive;
 
 const LIMIT: Duration = Duration::from_millis(20);
@@ -28,8 +28,11 @@ fn a_member_that_does_not_come_to_a_barrier_is_named() {
             bee.barrier();
         });
     });
-    let missing = "member 2 is missing: in its part, before barrier 2";
-    assert_says(&output, &["watched: a region of 3 has not got on for", "member 0 waits at barrier 2", missing]);
+    let missing = "bee 2 is missing: in its part, before barrier 2";
+    assert_contains_all(
+        &output,
+        &["watched: a region of 3 has made no progress for", "bee 0 waits at barrier 2", missing],
+    );
 }
 
 #[test]
@@ -38,14 +41,14 @@ fn a_bee_that_is_in_a_task_is_named() {
         let hive = watched(2);
         let (sender, receiver) = mpsc::channel::<()>();
         hive.spawn_on(1, move || receiver.iter().for_each(drop));
-        until(|| hive.stats()[1].tasks == 1);
+        wait_until(|| hive.stats()[1].tasks == 1);
         std::thread::scope(|scope| {
             scope.spawn(|| hive.spmd(2, |_| {}));
             std::thread::sleep(5 * LIMIT);
             drop(sender);
         });
     });
-    assert_says(&output, &["member 0 waits at the end", "member 1 is missing: in a task"]);
+    assert_contains_all(&output, &["bee 0 waits at the end", "bee 1 is missing: in a task"]);
 }
 
 #[test]
@@ -66,7 +69,7 @@ fn a_hive_that_has_nothing_to_do_is_not_reported() {
 #[test]
 fn a_hive_whose_standard_error_nobody_reads_goes_on_and_ends() {
     in_own_process("a_hive_whose_standard_error_nobody_reads_goes_on_and_ends", || {
-        sys::say_errors_to_nobody();
+        sys::silence_stderr();
         let hive = watched(2);
         for _ in 0..2 {
             hive.spmd(2, |bee| {
@@ -75,14 +78,14 @@ fn a_hive_whose_standard_error_nobody_reads_goes_on_and_ends() {
                 }
             });
         }
-        assert_works(&hive, 2);
+        assert_hive_works(&hive, 2);
         drop(hive);
     });
 }
 
 #[test]
 fn a_watchdog_without_time_is_refused() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let error = Hive::builder().deadlock_watchdog(Some(Duration::ZERO)).build().unwrap_err().to_string();
     assert!(error.contains("deadlock_watchdog") && error.contains("None"), "{error}");
 }

@@ -1,4 +1,4 @@
-//! Solves A x = b by conjugate gradients, A from a symmetric Matrix Market file, b such that x is all ones. The same bits on any number of members.
+//! Solves A x = b by conjugate gradients, A from a symmetric Matrix Market file, b such that x is all ones. The same bits on any number of bees.
 //!
 //!     cargo run --release --example cg [FILE.mtx]
 
@@ -7,8 +7,12 @@ use hive::{Parts, Reduction};
 /// For each row the columns and values that are not 0.
 fn read(path: &str) -> Vec<Vec<(usize, f64)>> {
     let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    assert!(text.starts_with("%%MatrixMarket matrix coordinate real symmetric"), "{path}: no symmetric matrix of real numbers");
-    let numbers = |line: &str| line.split_whitespace().map(|word| word.parse::<f64>().expect("a number")).collect::<Vec<_>>();
+    assert!(
+        text.starts_with("%%MatrixMarket matrix coordinate real symmetric"),
+        "{path}: no symmetric matrix of real numbers"
+    );
+    let numbers =
+        |line: &str| line.split_whitespace().map(|word| word.parse::<f64>().expect("a number")).collect::<Vec<_>>();
     let mut lines = text.lines().filter(|line| !line.starts_with('%')).map(numbers);
     let mut rows = vec![Vec::new(); lines.next().expect("a line with the size")[0] as usize];
     for line in lines {
@@ -27,7 +31,7 @@ fn main() {
     let rows = read(&path);
     let n = rows.len();
     let b: Vec<f64> = rows.iter().map(|row| row.iter().map(|(_, value)| value).sum()).collect();
-    let (members, sum) = (hive::global().bees(), Reduction::fixed(0.0, |a, b| a + b));
+    let (members, sum) = (hive::global().bees(), Reduction::deterministic(0.0, |a, b| a + b));
     let mut shared = b.clone();
     // The reduction says which part of the vectors is whose.
     let ends: Vec<_> = (0..members).map(|id| sum.part(0..n, id, members).end).collect();
@@ -37,7 +41,7 @@ fn main() {
         let dot = |a: &[f64], b: &[f64]| {
             bee.reduce_over(0..n, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum::<f64>())
         };
-        // Each member keeps its own part of these vectors, and all of the direction.
+        // Each bee keeps its own part of these vectors, and all of the direction.
         let (mut x, mut r, mut p, mut q) = (vec![0.0; n], b.clone(), b.clone(), vec![0.0; n]);
         let mut rr = dot(&r, &r);
         while rr.sqrt() > 1e-10 {
@@ -45,14 +49,18 @@ fn main() {
             let alpha = rr / dot(&p, &q);
             own.clone().for_each(|i| (x[i], r[i]) = (x[i] + alpha * p[i], r[i] - alpha * q[i]));
             let before = std::mem::replace(&mut rr, dot(&r, &r));
-            direction.take(bee).iter_mut().zip(own.clone()).for_each(|(shared, i)| *shared = r[i] + rr / before * p[i]);
+            direction
+                .own_mut(bee)
+                .iter_mut()
+                .zip(own.clone())
+                .for_each(|(shared, i)| *shared = r[i] + rr / before * p[i]);
             bee.barrier();
-            (0..members).for_each(|part| p[direction.range(part)].copy_from_slice(&direction.read(bee, part)));
+            (0..members).for_each(|part| p[direction.range(part)].copy_from_slice(&direction.part(bee, part)));
             bee.barrier();
         }
         x[own].to_vec()
     });
     let error = solution.concat().iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
-    println!("{path}: {n} unknowns by {members} members; off by {error:.1e} at most");
+    println!("{path}: {n} unknowns by {members} bees; off by {error:.1e} at most");
     assert!(error < 1e-6, "x should be all ones");
 }

@@ -1,4 +1,4 @@
-//! Heat spreads over a plate whose upper edge is hot: Jacobi's method, all steps in one region, each member with rows of its own.
+//! Heat spreads over a plate whose upper edge is hot: Jacobi's method, all steps in one region, each bee with rows of its own.
 //!
 //!     cargo run --release --example jacobi
 
@@ -8,17 +8,17 @@ use hive::{Bee, Parts};
 const SIDE: usize = 65;
 const STEPS: usize = 20_000;
 
-/// One step of this member's rows. Returns the largest change.
+/// One step of this bee's rows. Returns the largest change.
 fn step(bee: &Bee<'_>, from: &Parts<'_, f64>, to: &Parts<'_, f64>) -> f64 {
-    let own = from.read(bee, bee.id());
-    let above = bee.id().checked_sub(1).map(|id| from.read(bee, id));
-    let below = (bee.id() + 1 < bee.count()).then(|| from.read(bee, bee.id() + 1));
+    let own = from.part(bee, bee.id());
+    let above = bee.id().checked_sub(1).map(|id| from.part(bee, id));
+    let below = (bee.id() + 1 < bee.bees()).then(|| from.part(bee, bee.id() + 1));
     // The last row of the part above, the own rows, the first row of the part below; the plate's edges stay as they are.
     let mut rows: Vec<&[f64]> = Vec::new();
     rows.extend(above.iter().map(|part| &part[part.len() - SIDE..]));
     rows.extend(own.chunks_exact(SIDE));
     rows.extend(below.iter().map(|part| &part[..SIDE]));
-    let mut next = to.take(bee);
+    let mut next = to.own_mut(bee);
     let inner = next.chunks_exact_mut(SIDE).skip(usize::from(above.is_none()));
     let mut change = 0.0_f64;
     for (row, around) in inner.zip(rows.windows(3)) {
@@ -40,7 +40,7 @@ fn main() {
         let (mut from, mut to) = (&even_parts, &odd_parts);
         let mut change = 0.0;
         for _ in 0..STEPS {
-            // All members learn the largest change of all, and have then all done their step.
+            // All bees learn the largest change of all, and have then all done their step.
             change = bee.all_reduce(step(bee, from, to), f64::max);
             (from, to) = (to, from);
         }
@@ -48,6 +48,9 @@ fn main() {
     });
     drop((even_parts, odd_parts));
     let middle = even[SIDE / 2 * SIDE + SIDE / 2];
-    println!("after {STEPS} steps by {members} members the middle is at {middle:.6}, and changes by {:.0e} a step", changes[0]);
+    println!(
+        "after {STEPS} steps by {members} bees the middle is at {middle:.6}, and changes by {:.0e} a step",
+        changes[0]
+    );
     assert!((middle - 25.0).abs() < 1e-6, "the middle has the mean of the four edges");
 }

@@ -24,12 +24,13 @@ fn sort(data: &mut [f64], spare: &mut [f64]) {
 
 fn main() {
     let (len, members) = (1 << 20, hive::global().bees());
-    let mut signal: Vec<f64> = (0..len).map(|i| (f64::from(i) * 0.37).sin() + if i % 1000 == 7 { 50.0 } else { 0.0 }).collect();
+    let mut signal: Vec<f64> =
+        (0..len).map(|i| (f64::from(i) * 0.37).sin() + if i % 1000 == 7 { 50.0 } else { 0.0 }).collect();
 
-    // A region: each member cuts the spikes off its own part, and all agree on how many there were.
+    // A region: each bee cuts the spikes off its own part, and all agree on how many there were.
     let parts = Parts::new(&mut signal, members);
     let spikes = hive::spmd_map(members, |bee| {
-        let mut own = parts.take(bee);
+        let mut own = parts.own_mut(bee);
         let spikes = own.iter_mut().filter(|x| **x > 2.0).map(|x| *x -= 50.0).count();
         bee.all_reduce(spikes, |a, b| a + b)
     })[0];
@@ -41,10 +42,13 @@ fn main() {
 
     // A loop, and a task beside it.
     let (median, power) = hive::join(|| sorted[sorted.len() / 2], || signal.iter().map(|x| x * x).sum::<f64>());
-    let again = hive::par_reduce(0..signal.len(), Schedule::Guided(1024), &Reduction::fixed(0.0, |a, b| a + b), |range| {
-        signal[range].iter().map(|x| x * x).sum()
-    });
-    println!("{spikes} spikes cut off by {members} members; median {median:.6}, power {:.6}", power / f64::from(len));
+    let again = hive::par_reduce(
+        0..signal.len(),
+        Schedule::Guided(1024),
+        &Reduction::deterministic(0.0, |a, b| a + b),
+        |range| signal[range].iter().map(|x| x * x).sum(),
+    );
+    println!("{spikes} spikes cut off by {members} bees; median {median:.6}, power {:.6}", power / f64::from(len));
     assert_eq!(spikes, 1049);
     assert!(sorted.is_sorted() && median.abs() < 1e-3 && (power - again).abs() < 1e-6 * power);
 }

@@ -30,7 +30,7 @@ fn pull(on: &Body, all: &[Body]) -> [f64; 3] {
 }
 
 fn momentum(hive: &Hive, bodies: &[Body]) -> f64 {
-    let sum = Reduction::fixed(0.0, |a, b| a + b);
+    let sum = Reduction::deterministic(0.0, |a, b| a + b);
     hive.par_reduce(0..bodies.len(), Schedule::Static, &sum, |range| {
         bodies[range].iter().map(|body| body.mass * body.speed[0]).sum()
     })
@@ -39,9 +39,10 @@ fn momentum(hive: &Hive, bodies: &[Body]) -> f64 {
 fn main() {
     let hive = hive::global();
     let place = |i: usize| [random(3 * i), random(3 * i + 1), random(3 * i + 2)];
-    let mut bodies: Vec<_> = (0..BODIES).map(|i| Body { at: place(i), speed: [0.0; 3], mass: 1.0 + random(7 * i) }).collect();
+    let mut bodies: Vec<_> =
+        (0..BODIES).map(|i| Body { at: place(i), speed: [0.0; 3], mass: 1.0 + random(7 * i) }).collect();
     let mut pulls = vec![[0.0; 3]; BODIES];
-    hive.hot(|| {
+    hive.keep_spinning(|| {
         for _ in 0..STEPS {
             hive.par_for_mut(&mut pulls, Schedule::Dynamic(8), |range, pulls, _| {
                 pulls.iter_mut().zip(range).for_each(|(sum, i)| *sum = pull(&bodies[i], &bodies));
@@ -52,7 +53,11 @@ fn main() {
             }
         }
     });
-    let (momentum, fastest) = (momentum(hive, &bodies), bodies.iter().map(|body| body.speed[0].abs()).fold(0.0, f64::max));
-    println!("{BODIES} bodies, {STEPS} steps by {} members: momentum {momentum:.1e}, speeds up to {fastest:.2}", hive.bees());
+    let (momentum, fastest) =
+        (momentum(hive, &bodies), bodies.iter().map(|body| body.speed[0].abs()).fold(0.0, f64::max));
+    println!(
+        "{BODIES} bodies, {STEPS} steps by {} members: momentum {momentum:.1e}, speeds up to {fastest:.2}",
+        hive.bees()
+    );
     assert!(momentum.abs() < 1e-9 && fastest > 0.0, "momentum is conserved");
 }

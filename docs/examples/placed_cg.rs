@@ -1,4 +1,4 @@
-//! Solves A x = b by conjugate gradients, A tridiagonal and b such that x is all ones, with every vector and every loop by one plan: each member works in the memory of its own node.
+//! Solves A x = b by conjugate gradients, A tridiagonal and b such that x is all ones, with every vector and every loop by one plan: each bee works in the memory of its own node.
 //!
 //!     cargo run --release --example placed_cg
 
@@ -22,15 +22,16 @@ impl Solver<'_> {
     fn update(&self, vector: &mut [f64], update: impl Fn(usize, f64) -> f64 + Sync) {
         let parts = Parts::by_plan(vector, &self.plan);
         self.hive.par_for_plan(&self.plan, |range, bee| {
-            for (index, value) in range.zip(parts.take(bee).iter_mut()) {
+            for (index, value) in range.zip(parts.own_mut(bee).iter_mut()) {
                 *value = update(index, *value);
             }
         });
     }
 
     fn dot(&self, a: &[f64], b: &[f64]) -> f64 {
-        let sum = Reduction::fixed(0.0, |a, b| a + b);
-        self.hive.par_reduce_plan(&self.plan, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum())
+        let sum = Reduction::deterministic(0.0, |a, b| a + b);
+        self.hive
+            .par_reduce_plan(&self.plan, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum())
     }
 }
 
@@ -59,7 +60,8 @@ fn main() {
         steps += 1;
     }
     let error = x.iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
-    let nodes: Vec<_> = (0..solver.plan.members()).map(|member| hive::node_of(&x[solver.plan.range(member).start])).collect();
-    println!("{steps} steps of {LEN} unknowns, off by {error:.0e} at most; the members' parts are on nodes {nodes:?}");
+    let nodes: Vec<_> =
+        (0..solver.plan.bees()).map(|member| hive::node_of(&x[solver.plan.range(member).start])).collect();
+    println!("{steps} steps of {LEN} unknowns, off by {error:.0e} at most; the bees' parts are on nodes {nodes:?}");
     assert!(error < 1e-8, "the solution is all ones");
 }

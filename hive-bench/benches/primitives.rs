@@ -92,19 +92,21 @@ fn loops(c: &mut Criterion) {
 fn reductions(c: &mut Criterion) {
     let (hive, x) = (hive(), vec![1.0; 10_000]);
     let sum = |range: std::ops::Range<usize>| x[range].iter().sum::<f64>();
-    let (per_team, fixed) = (Reduction::per_team(0.0, |a, b| a + b), Reduction::fixed(0.0, |a, b| a + b));
-    c.bench_function("par_reduce PerTeam", |b| b.iter(|| hive.par_reduce(0..x.len(), Schedule::Static, &per_team, sum)));
+    let (per_team, fixed) = (Reduction::per_team_size(0.0, |a, b| a + b), Reduction::deterministic(0.0, |a, b| a + b));
+    c.bench_function("par_reduce PerTeam", |b| {
+        b.iter(|| hive.par_reduce(0..x.len(), Schedule::Static, &per_team, sum))
+    });
     c.bench_function("par_reduce Fixed", |b| b.iter(|| hive.par_reduce(0..x.len(), Schedule::Static, &fixed, sum)));
     inside(c, "reduce_over Fixed", |bee| use_up(bee.reduce_over(0..x.len(), &fixed, sum)));
     let mut counts = vec![1_u64; 10_000];
-    let count = Reduction::fixed(0, |a: u64, b| a.wrapping_add(b));
+    let count = Reduction::deterministic(0, |a: u64, b| a.wrapping_add(b));
     c.bench_function("par_scan", |b| b.iter(|| hive.par_scan(&mut counts, &count, Scan::Inclusive)));
 }
 
 fn slices(c: &mut Criterion) {
     let (mut data, counters) = (vec![0_u64; 1024], PerBee::new(team(), |_| 0_u64));
     let parts = Parts::new(&mut data, team());
-    inside(c, "Parts::take", |bee| parts.take(bee)[0] += 1);
+    inside(c, "Parts::take", |bee| parts.own_mut(bee)[0] += 1);
     inside(c, "PerBee::get", |bee| *counters.get(bee) += 1);
 }
 
@@ -113,14 +115,14 @@ fn tasks(c: &mut Criterion) {
     c.bench_function("join", |b| hive.install(|| b.iter(|| hive.join(|| black_box(1), || black_box(2)))));
 }
 
-/// Down to one member until the surplus is parked, up again until a region has run.
+/// Down to one bee until the surplus is parked, up again until a region has run.
 fn resize(c: &mut Criterion) {
     let hive = hive();
     let members = hive.bees();
     c.bench_function("shrink and grow", |b| {
         b.iter(|| {
-            hive.resize(1).expect("one member can always be had");
-            hive.settle();
+            hive.resize(1).expect("one bee can always be had");
+            hive.wait_until_parked();
             hive.resize(members).expect("the team has been there before");
             hive.spmd(members, |bee| {
                 black_box(bee.id());

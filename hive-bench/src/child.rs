@@ -18,10 +18,9 @@ use crate::runtimes::std_scope::StdScope;
 pub(crate) fn main(job: &str) -> ExitCode {
     let job = serde_json::from_str(job).map_err(|error| format!("cannot read the job: {error}"));
     let measured = job.and_then(|job| measure(&job));
-    answer(
-        measured
-            .and_then(|measured| serde_json::to_string(&measured).map_err(|error| format!("cannot write the samples: {error}"))),
-    )
+    answer(measured.and_then(|measured| {
+        serde_json::to_string(&measured).map_err(|error| format!("cannot write the samples: {error}"))
+    }))
 }
 
 /// Tells the parent, or why not.
@@ -57,7 +56,7 @@ fn measure(job: &Job) -> Result<Measured, String> {
 }
 
 pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
-    let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
+    let cpus = job.cpus.get(..job.members).ok_or("more bees than CPUs")?;
     match job.runtime {
         _ if job.case == Case::Guest => with_guest(cpus, job, measured),
         runtime if runtime.is_hive() => {

@@ -67,15 +67,15 @@ pub(crate) enum Command {
     /// Write a matrix to a file
     #[command(subcommand)]
     Generate(Generate),
-    /// Run cases on a hive that is traced, and write a timeline of what its members do
+    /// Run cases on a hive that is traced, and write a timeline of what its bees do
     Trace(trace::Arguments),
     /// Predict fork, join, barrier and cold wake on a machine that is not at hand, by simulating its cache lines
     ///
     /// Exit codes: 0 fine, 1 --check is off by more than 20 %, 2 bad usage.
     Model(model::Arguments),
-    /// Show the machine as hwloc sees it, and where the members of a hive are
+    /// Show the machine as hwloc sees it, and where the bees of a hive are
     ///
-    /// With HWLOC_SYNTHETIC or HWLOC_XMLFILE it is another machine, on which members have places and nobody is bound.
+    /// With HWLOC_SYNTHETIC or HWLOC_XMLFILE it is another machine, on which bees have places and nobody is bound.
     #[cfg(feature = "hwloc")]
     Topo(topo::Arguments),
     /// Measure how long a cache line takes between every two CPUs and back
@@ -87,7 +87,7 @@ pub(crate) enum Command {
     Numa(numa::Arguments),
     /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
     ///
-    /// Exit codes: 0 fine, 1 the method broke down or --check found a bit that differs, 2 bad usage. docs/beyond-one-machine.md says how to run it.
+    /// Exit codes: 0 fine, 1 the method broke down or --check found a bit that differs, 2 bad usage. docs/mpi.md says how to run it.
     #[cfg(feature = "mpi")]
     Mpi(mpi::Arguments),
     /// Measure one thing.

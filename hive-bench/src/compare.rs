@@ -70,7 +70,8 @@ impl Change {
     /// `None` unless both runs have it, and the old one a figure.
     fn of(key: Key, old: &Figures, new: &Figures) -> Option<Self> {
         let least = least(key.case.unit());
-        let rounds = |figures: &Figures| -> Vec<f64> { figures.rounds(key).into_iter().map(|value| value.max(least)).collect() };
+        let rounds =
+            |figures: &Figures| -> Vec<f64> { figures.rounds(key).into_iter().map(|value| value.max(least)).collect() };
         let (old_rounds, new_rounds) = (rounds(old), rounds(new));
         let was = median(&old.rounds(key))?;
         if !new.has(key) {
@@ -79,7 +80,8 @@ impl Change {
         let Some(is) = median(&new.rounds(key)) else {
             return Some(Self { key, old: was, new: None, reference: None, interval: None, word: Word::Fails });
         };
-        let multiples = |reference: &Reference| Some((old.multiples(key, *reference)?, new.multiples(key, *reference)?));
+        let multiples =
+            |reference: &Reference| Some((old.multiples(key, *reference)?, new.multiples(key, *reference)?));
         let reference = reference(key).filter(|reference| multiples(reference).is_some());
         let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
         let interval = ratio_of_medians(&before, &after);
@@ -148,7 +150,9 @@ fn warnings(old: &Run, new: &Run) -> Vec<String> {
     }
     let [before, after] = [old, new].map(|run| (&run.machine.processor, &run.machine.system, &run.machine.cpus));
     if before != after {
-        warnings.push("the runs are of different machines or systems: only multiples of references can be compared".to_owned());
+        warnings.push(
+            "the runs are of different machines or systems: only multiples of references can be compared".to_owned(),
+        );
     }
     if old.effort != new.effort {
         warnings.push("the runs did not measure equally much: one with --quick, or by another build".to_owned());
@@ -166,8 +170,12 @@ pub(crate) fn run(old: &Path, new: &Path, threshold: f64) -> Result<bool, String
 
 /// Percent as typed, such as `5` or `2.5`.
 pub(crate) fn percent(text: &str) -> Result<f64, String> {
-    let percent =
-        text.trim_end_matches('%').trim_end().parse::<f64>().ok().filter(|percent| percent.is_finite() && *percent >= 0.0);
+    let percent = text
+        .trim_end_matches('%')
+        .trim_end()
+        .parse::<f64>()
+        .ok()
+        .filter(|percent| percent.is_finite() && *percent >= 0.0);
     percent.ok_or_else(|| "name percent from 0 on, such as 5 or 2.5".to_owned())
 }
 

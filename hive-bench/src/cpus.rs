@@ -8,9 +8,10 @@ use std::str::FromStr;
 
 use hive::Pin;
 
-/// Member i belongs on the i-th of these.
+/// Bee i belongs on the i-th of these.
 pub(crate) fn in_order_of_use() -> Vec<usize> {
-    let allowed: Vec<usize> = core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
+    let allowed: Vec<usize> =
+        core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
     if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
 }
 

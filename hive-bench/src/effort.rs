@@ -37,7 +37,7 @@ pub(crate) struct Effort {
     pub(crate) round_trips: u32,
     /// Which Fibonacci number.
     pub(crate) fib: u64,
-    /// Tasks that members spawn, and that a thread from outside does.
+    /// Tasks that bees spawn, and that a thread from outside does.
     pub(crate) flood_tasks: u64,
     pub(crate) posted_tasks: u64,
     /// Generations of the tree that is searched.
@@ -182,7 +182,9 @@ impl Effort {
         self.hot()
             + match case {
                 Case::TriadMemory => Duration::from_millis(90),
-                Case::Jacobi | Case::JacobiBarrier => Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot()),
+                Case::Jacobi | Case::JacobiBarrier => {
+                    Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot())
+                }
                 Case::Spmv => self.matrix_set_up(),
                 Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),
                 Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),

@@ -132,7 +132,8 @@ pub(crate) mod tests {
 
     pub(crate) fn record(key: Key, round: usize, samples: &[f64], references: &[(Reference, f64)]) -> Record {
         let references = references.iter().map(|(reference, value)| (*reference, vec![*value])).collect();
-        let outcome = Outcome::Measured(Measured { samples: samples.to_vec(), references, seen_on: Vec::new(), delay: None });
+        let outcome =
+            Outcome::Measured(Measured { samples: samples.to_vec(), references, seen_on: Vec::new(), delay: None });
         Record { round, runtime: key.runtime, case: key.case, members: key.members, seconds: 0.1, outcome }
     }
 

@@ -67,8 +67,10 @@ fn write(what: &Generate) -> Result<(), String> {
             output.write(&comment, rows, laplacian.count(), laplacian.entries())
         }
         Generate::RandomGraph { vertices, edges, seed, output } => {
-            let graph = RandomGraph::new(*vertices, *edges, *seed).map_err(|error| format!("--edges {edges}: {error}"))?;
-            let comment = format!("hive-bench generate random-graph --vertices {vertices} --edges {edges} --seed {seed}");
+            let graph =
+                RandomGraph::new(*vertices, *edges, *seed).map_err(|error| format!("--edges {edges}: {error}"))?;
+            let comment =
+                format!("hive-bench generate random-graph --vertices {vertices} --edges {edges} --seed {seed}");
             output.write(&comment, (*vertices).into(), graph.count(), graph.entries())
         }
     }

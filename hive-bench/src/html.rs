@@ -100,7 +100,8 @@ fn promises(figures: &Figures) -> Markup {
 }
 
 fn machine(run: &Run) -> Markup {
-    let percent = run.disturbance.stolen_percent.map_or_else(|| "not known".to_owned(), |stolen| format!("{stolen:.2} %"));
+    let percent =
+        run.disturbance.stolen_percent.map_or_else(|| "not known".to_owned(), |stolen| format!("{stolen:.2} %"));
     let load = run.disturbance.load_before.map_or_else(|| "not known".to_owned(), |load| format!("{load:.2}"));
     let rounds = run.records.iter().map(|record| record.round + 1).max().unwrap_or(0);
     html! {
@@ -134,7 +135,9 @@ fn cases(run: &Run, figures: &Figures) -> Result<Vec<Markup>, String> {
     let groups = figures.groups();
     let case = |case: Case, sizes: &mut dyn Iterator<Item = usize>| -> Result<Markup, String> {
         let groups = sizes.map(|members| group(run, figures, case, members)).collect::<Result<Vec<_>, _>>()?;
-        Ok(html! { article id=(case.name()) { h3 { (case.name()) small { (case.help()) } } @for group in &groups { (group) } } })
+        Ok(
+            html! { article id=(case.name()) { h3 { (case.name()) small { (case.help()) } } @for group in &groups { (group) } } },
+        )
     };
     let of_one_case = groups.chunk_by(|(one, _), (other, _)| one == other);
     of_one_case.map(|groups| case(groups[0].0, &mut groups.iter().map(|(_, members)| *members))).collect()
@@ -170,9 +173,14 @@ mod tests {
     #[test]
     fn a_page_has_all_parts_and_nothing_from_elsewhere() {
         let text = page_of(&run());
-        for part in
-            ["hive beside its rivals", "hive is ahead in 1", "region, a team of 2", "libomp", "What hive promises", "CPU 1"]
-        {
+        for part in [
+            "hive beside its rivals",
+            "hive is ahead in 1",
+            "region, a team of 2",
+            "libomp",
+            "What hive promises",
+            "CPU 1",
+        ] {
             assert!(text.contains(part), "{part} is missing");
         }
         assert_eq!(text.replace("http://www.w3.org/2000/svg", "").matches("http").count(), 0);

@@ -68,7 +68,8 @@ fn chosen(arguments: &Arguments) -> Result<Vec<topology::Place>, String> {
 
 fn store(arguments: &Arguments, matrix: &Matrix, places: &[topology::Place]) -> Result<(), String> {
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string(matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"))?;
+        let text =
+            serde_json::to_string(matrix).map_err(|error| format!("the matrix cannot be written as JSON: {error}"))?;
         write_file("--json", path, &text)?;
     }
     arguments.svg.as_ref().map_or(Ok(()), |path| write_file("--svg", path, &heat::picture(matrix, places)))

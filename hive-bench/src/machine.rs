@@ -82,11 +82,15 @@ pub(crate) struct Watch {
 impl Watch {
     pub(crate) fn start() -> Self {
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        Self { load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()), ticks_before: Ticks::read() }
+        Self {
+            load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()),
+            ticks_before: Ticks::read(),
+        }
     }
 
     pub(crate) fn finish(self) -> Disturbance {
-        let stolen_percent = self.ticks_before.zip(Ticks::read()).and_then(|(before, after)| after.stolen_since(&before));
+        let stolen_percent =
+            self.ticks_before.zip(Ticks::read()).and_then(|(before, after)| after.stolen_since(&before));
         Disturbance { load_before: self.load_before, stolen_percent }
     }
 }

@@ -157,7 +157,8 @@ fn measure(options: &Options) -> Run {
 
 fn store(run: &Run, figures: &Figures, options: &Options) -> Result<(), String> {
     if let Some(path) = &options.json {
-        let text = serde_json::to_string(run).map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
+        let text =
+            serde_json::to_string(run).map_err(|error| format!("the results cannot be written as JSON: {error}"))?;
         write_file("--json", path, &text)?;
     }
     options.html.as_ref().map_or(Ok(()), |path| write_file("--html", path, &html::page(run, figures)?))

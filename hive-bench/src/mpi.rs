@@ -1,4 +1,4 @@
-//! `mpi`: Jacobi's method and conjugate gradients on several machines, by one hive a rank. `docs/beyond-one-machine.md` is about it.
+//! `mpi`: Jacobi's method and conjugate gradients on several machines, by one hive a rank. `docs/mpi.md` is about it.
 
 mod cg;
 mod check;
@@ -52,7 +52,7 @@ struct Terms {
     /// Steps of the method
     #[arg(long, value_name = "N", default_value_t = 100, value_parser = value_parser!(u32).range(1..))]
     steps: u32,
-    /// Members of each rank's hive, the queen counted [default: the rank's share of the CPUs in its mask]
+    /// Bees of each rank's hive, the queen counted [default: the rank's share of the CPUs in its mask]
     #[arg(long, value_name = "N")]
     bees: Option<usize>,
     /// Blocks of the fixed reductions. Ranks get whole blocks, so more ranks than that need more; the sums depend on it

@@ -70,7 +70,8 @@ pub(crate) fn main(arguments: &Arguments) -> ExitCode {
 fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
     arguments.json.as_ref().map_or(Ok(()), |path| options::writable("--json", path))?;
     let most = cpus::in_order_of_use().len();
-    let mut sizes = arguments.bees.iter().map(|size| options::checked_size(*size, most)).collect::<Result<Vec<_>, _>>()?;
+    let mut sizes =
+        arguments.bees.iter().map(|size| options::checked_size(*size, most)).collect::<Result<Vec<_>, _>>()?;
     sizes.sort_unstable();
     sizes.dedup();
     let nodes = Nodes::read()?;
@@ -92,7 +93,8 @@ fn measure(arguments: &Arguments, nodes: &Nodes, sizes: &[usize]) -> Result<Find
 fn report(arguments: &Arguments, findings: &Findings) -> Result<bool, String> {
     print!("{}", table::text(findings));
     if let Some(path) = &arguments.json {
-        let text = serde_json::to_string(findings).map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
+        let text = serde_json::to_string(findings)
+            .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
         write_file("--json", path, &text)?;
     }
     Ok(findings.triad.iter().all(|bandwidth| bandwidth.refused.is_none()))

@@ -59,7 +59,9 @@ impl Options {
         let wanted = Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.bees, most)?, most };
         something_left(&wanted)?;
         if flags.poll == Some(Duration::ZERO) {
-            return Err("--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned());
+            return Err(
+                "--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned()
+            );
         }
         for (flag, path) in [("--json", &flags.json), ("--html", &flags.html)] {
             path.as_ref().map_or(Ok(()), |path| writable(flag, path))?;
@@ -115,7 +117,7 @@ pub(crate) fn checked_size(size: usize, most: usize) -> Result<usize, String> {
     if (1..=most).contains(&size) {
         return Ok(size);
     }
-    Err(format!("--bees {size}: this process may use {most} CPUs, so a team has 1 to {most} members"))
+    Err(format!("--bees {size}: this process may use {most} CPUs, so a team has 1 to {most} bees"))
 }
 
 fn something_left(wanted: &Wanted) -> Result<(), String> {
@@ -174,7 +176,10 @@ mod tests {
         assert_eq!(wanted.runtimes, [&[RuntimeId::HiveHot, RuntimeId::HiveTickle], &rayon[..]].concat());
         assert!(wanted.cases.contains(&Case::Steal) && wanted.cases.contains(&Case::IdleUse1ms));
         assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
-        assert_eq!(check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases, [Case::JoinFib, Case::JoinTree]);
+        assert_eq!(
+            check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases,
+            [Case::JoinFib, Case::JoinTree]
+        );
     }
 
     #[test]

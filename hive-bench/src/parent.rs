@@ -47,7 +47,8 @@ pub(crate) struct Time {
 pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: &Terms, time: Time) -> Vec<Record> {
     let Terms { effort, poll, .. } = *terms;
     let cases: BTreeSet<Case> = steps.iter().map(|step| step.case).collect();
-    let checksums: BTreeMap<_, _> = cases.iter().map(|case| (*case, cases::expected_checksum(*case, &effort))).collect();
+    let checksums: BTreeMap<_, _> =
+        cases.iter().map(|case| (*case, cases::expected_checksum(*case, &effort))).collect();
     let bar = progress_bar(steps.len(), time.expected);
     let begin = Instant::now();
     let has_time = |step: &&Step| step.round == 0 || time.deadline.is_none_or(|deadline| begin.elapsed() < deadline);

@@ -61,7 +61,8 @@ pub(crate) fn groups(wanted: &Wanted, effort: &Effort, rounds: Rounds) -> Vec<Gr
     let mut groups = Vec::new();
     for &case in &wanted.cases {
         for &members in wanted.sizes.iter().filter(|&&members| case.has_size(members, wanted.most)) {
-            let runtimes: Vec<_> = wanted.runtimes.iter().copied().filter(|runtime| runtime.shows(case, members)).collect();
+            let runtimes: Vec<_> =
+                wanted.runtimes.iter().copied().filter(|runtime| runtime.shows(case, members)).collect();
             if !runtimes.is_empty() {
                 groups.push(Group { case, members, runtimes, rounds: 0 });
             }
@@ -139,7 +140,8 @@ pub(crate) fn steps(groups: &[Group], seed: u64) -> Vec<Step> {
 
 /// One, every power of two up to the CPUs at hand, and all of them.
 pub(crate) fn default_sizes(most: usize) -> Vec<usize> {
-    let mut sizes: Vec<usize> = std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size < most).collect();
+    let mut sizes: Vec<usize> =
+        std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size < most).collect();
     sizes.push(most.max(1));
     sizes
 }

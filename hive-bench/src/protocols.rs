@@ -13,7 +13,8 @@ from the end of the column before up to so long after the last task.
 
 /// One table of all, at the largest size; nothing unless two or more of hive's protocols were measured in both kinds of cases.
 pub(crate) fn all(figures: &Figures) -> String {
-    let size = |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, members)| members).max();
+    let size =
+        |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, members)| members).max();
     let Some(members) = Case::IDLE_USE.iter().filter_map(size).max() else {
         return String::new();
     };
@@ -30,7 +31,8 @@ pub(crate) fn all(figures: &Figures) -> String {
     let header = std::iter::once(String::new()).chain(columns.iter().map(|case| title(*case)));
     table.load_style(presets::NOTHING).set_header(header);
     for runtime in rows {
-        let figure = |case: &Case| value(*case, runtime).map_or_else(|| "-".to_owned(), |value| amount(value, case.unit()));
+        let figure =
+            |case: &Case| value(*case, runtime).map_or_else(|| "-".to_owned(), |value| amount(value, case.unit()));
         table.add_row(std::iter::once(name(runtime)).chain(columns.iter().map(figure)));
     }
     for column in table.column_iter_mut().skip(1) {

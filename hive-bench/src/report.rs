@@ -59,7 +59,8 @@ pub(crate) fn notes(run: &Run) -> Vec<String> {
     trouble.dedup();
     notes.extend(trouble);
     if run.left_out > 0 {
-        notes.push(format!("warning: slower than expected, {} children of the last rounds were left out", run.left_out));
+        notes
+            .push(format!("warning: slower than expected, {} children of the last rounds were left out", run.left_out));
     }
     notes.extend(run.unknown.told().map(|unknown| format!("warning: {unknown}")));
     let warnings = run.disturbance.warnings();
@@ -74,7 +75,7 @@ fn trouble(record: &Record, cpus: &[usize]) -> Option<String> {
         Outcome::Measured(measured) => {
             let seen_on = &measured.seen_on;
             let misplaced = record.runtime.is_pinned() && !cpus.starts_with(seen_on);
-            misplaced.then(|| format!("warning: {who}: members ran on CPUs {seen_on:?}"))
+            misplaced.then(|| format!("warning: {who}: bees ran on CPUs {seen_on:?}"))
         }
     }
 }

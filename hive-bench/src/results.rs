@@ -18,7 +18,7 @@ pub(crate) struct Job {
     pub(crate) case: Case,
     /// Size of the team, the queen counted.
     pub(crate) members: usize,
-    /// The CPUs of the machine in the order of use: member i belongs on the i-th.
+    /// The CPUs of the machine in the order of use: bee i belongs on the i-th.
     pub(crate) cpus: Vec<usize>,
     pub(crate) effort: Effort,
     /// What the kernel must come out as, where its answer does not show by itself whether it is right.
@@ -48,7 +48,7 @@ pub(crate) enum Reference {
 pub(crate) struct Measured {
     pub(crate) samples: Vec<f64>,
     pub(crate) references: BTreeMap<Reference, Vec<f64>>,
-    /// Where the members were seen running, in order of their ids.
+    /// Where the bees were seen running, in order of their ids.
     pub(crate) seen_on: Vec<usize>,
     /// What one delay of a construct takes a thread that is alone, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -139,8 +139,14 @@ pub(crate) mod tests {
         let references = BTreeMap::from([(Reference::RoundTrip, vec![0.1, 207.3])]);
         let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1], delay: None };
         for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
-            let record =
-                Record { round: 3, runtime: RuntimeId::HiveHot, case: Case::Idle2ms, members: 2, seconds: 0.25, outcome };
+            let record = Record {
+                round: 3,
+                runtime: RuntimeId::HiveHot,
+                case: Case::Idle2ms,
+                members: 2,
+                seconds: 0.25,
+                outcome,
+            };
             let text = serde_json::to_string(&record).unwrap();
             assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record, "{text}");
         }

@@ -28,7 +28,8 @@ impl Unknown {
         let names: Vec<_> = self.names.iter().map(String::as_str).take(6).collect();
         let more = if self.names.len() > names.len() { ", ..." } else { "" };
         let (count, names) = (self.records, names.join(", "));
-        (count > 0).then(|| format!("records that this build does not know were left out, {count} in all: {names}{more}"))
+        (count > 0)
+            .then(|| format!("records that this build does not know were left out, {count} in all: {names}{more}"))
     }
 }
 
@@ -126,7 +127,9 @@ mod tests {
 
     #[test]
     fn what_is_not_a_run_is_refused() {
-        for (bytes, why) in [(&b"{}"[..], "is not a run"), (b"words", "is not a run"), (&[0x1f, 0x8b, 1], "cannot be unpacked")] {
+        for (bytes, why) in
+            [(&b"{}"[..], "is not a run"), (b"words", "is not a run"), (&[0x1f, 0x8b, 1], "cannot be unpacked")]
+        {
             let error = parse(bytes).unwrap_err();
             assert!(error.contains(why), "{error}");
         }

@@ -108,7 +108,8 @@ impl Standing {
     }
 }
 
-pub(crate) const HEADER: [&str; 8] = ["case", "of", "hive", "best rival", "its median", "x rival", "middle half", "hive is"];
+pub(crate) const HEADER: [&str; 8] =
+    ["case", "of", "hive", "best rival", "its median", "x rival", "middle half", "hive is"];
 
 /// hive's rivals in one case at one size, the best first.
 pub(crate) fn best_rivals(figures: &Figures, case: Case, members: usize) -> Vec<(RuntimeId, Spread)> {

@@ -82,7 +82,7 @@ impl Spread {
         if self.rounds >= 3 && self.straddles(1.0) { Some(Doubt::Straddles) } else { self.doubt_as_measure() }
     }
 
-    /// Whether the middle half of the rounds lies on both sides of `bound`.
+    /// Whether the middle half of the rounds lies on both sides of `binding`.
     pub(crate) fn straddles(&self, bound: f64) -> bool {
         self.lower_quartile < bound && bound < self.upper_quartile
     }

@@ -16,7 +16,10 @@ pub(crate) fn batches(effort: &Effort, mut run: impl FnMut(u64)) -> Vec<f64> {
 }
 
 /// The same for several things, `run(which, times)`, a batch of each in turn, so that they meet the same conditions.
-pub(crate) fn batches_in_turn<const KINDS: usize>(effort: &Effort, mut run: impl FnMut(usize, u64)) -> [Vec<f64>; KINDS] {
+pub(crate) fn batches_in_turn<const KINDS: usize>(
+    effort: &Effort,
+    mut run: impl FnMut(usize, u64),
+) -> [Vec<f64>; KINDS] {
     let sizes: [u64; KINDS] = std::array::from_fn(|which| batch_size(|times| run(which, times)));
     let mut samples: [Vec<f64>; KINDS] = std::array::from_fn(|_| Vec::new());
     let begin = Instant::now();
@@ -33,7 +36,11 @@ pub(crate) fn batches_in_turn<const KINDS: usize>(effort: &Effort, mut run: impl
 }
 
 /// Nanoseconds for one of the `parts` of something that takes milliseconds, and may fail: a sample a run.
-pub(crate) fn runs(effort: &Effort, parts: u64, mut run: impl FnMut() -> Result<(), String>) -> Result<Vec<f64>, String> {
+pub(crate) fn runs(
+    effort: &Effort,
+    parts: u64,
+    mut run: impl FnMut() -> Result<(), String>,
+) -> Result<Vec<f64>, String> {
     let mut samples = Vec::new();
     let begin = Instant::now();
     while samples.is_empty() || begin.elapsed() < effort.hot() {

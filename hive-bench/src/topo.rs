@@ -1,4 +1,4 @@
-//! `topo`: the machine as hwloc sees it, and where the members of a hive are.
+//! `topo`: the machine as hwloc sees it, and where the bees of a hive are.
 
 mod kinds;
 mod map;

@@ -1,4 +1,4 @@
-//! `trace CASE`: cases on a hive that is traced, few of each, so that one can look at what its members do.
+//! `trace CASE`: cases on a hive that is traced, few of each, so that one can look at what its bees do.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -84,7 +84,10 @@ fn trace(arguments: &Arguments, jobs: &[Job]) -> Result<String, String> {
             run.map_err(|error| format!("{}: {error}", job.case.name()))
         })
     })?;
-    Ok(format!("{stats}the timeline is in {}: open it with https://ui.perfetto.dev or chrome://tracing\n", file.display()))
+    Ok(format!(
+        "{stats}the timeline is in {}: open it with https://ui.perfetto.dev or chrome://tracing\n",
+        file.display()
+    ))
 }
 
 #[cfg(test)]

@@ -17,7 +17,8 @@ struct Promise {
     measured: Option<Spread>,
 }
 
-const OPENMP: [RuntimeId; 4] = [RuntimeId::Libgomp, RuntimeId::LibgompActive, RuntimeId::Libomp, RuntimeId::LibompActive];
+const OPENMP: [RuntimeId; 4] =
+    [RuntimeId::Libgomp, RuntimeId::LibgompActive, RuntimeId::Libomp, RuntimeId::LibompActive];
 
 /// The promises that were put to the test, a line each.
 pub(crate) fn all(figures: &Figures) -> String {
@@ -99,9 +100,14 @@ fn sleep(figures: &Figures) -> Vec<Promise> {
     let mut promises = Vec::new();
     for case in Case::WAKE {
         let rayon = figures.to_runtime(hive(case, 2), RuntimeId::RayonOutside);
-        promises.push(ratio(&format!("start of a task of a team of two, {} / rayon from outside", case.name()), 1.0, rayon));
+        promises.push(ratio(
+            &format!("start of a task of a team of two, {} / rayon from outside", case.name()),
+            1.0,
+            rayon,
+        ));
     }
-    for runtime in RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveHot) {
+    for runtime in RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveHot)
+    {
         promises.push(cpu(
             figures,
             &format!("CPU time from 1 s after the last task on, {}", runtime.name()),
@@ -175,7 +181,10 @@ mod tests {
         let text = all(&Figures::of(&records));
         assert!(text.contains("holds          fib by joins, team of 1 / rayon-worker: 0.33, promised 0.50"), "{text}");
         assert!(text.contains("DOES NOT HOLD  fib by joins, team of 1 / chili: 1.25, promised 1.20"), "{text}");
-        assert!(text.contains("DOES NOT HOLD  start of a task of a team of two, wake-20ms / rayon from outside: 1.40"), "{text}");
+        assert!(
+            text.contains("DOES NOT HOLD  start of a task of a team of two, wake-20ms / rayon from outside: 1.40"),
+            "{text}"
+        );
         assert!(text.contains("hive-tickle: 0.020 %, promised 0.100 %"), "{text}");
     }
 

@@ -126,7 +126,7 @@ fn a_trace_is_a_file_of_what_members_did() {
     assert_eq!(count("B"), count("E"));
     assert!(events.iter().any(|event| event["name"] == "queen's place"));
     // A machine with one CPU has teams of one, which meet nobody.
-    if trace["otherData"]["members"] != "1" {
+    if trace["otherData"]["bees"] != "1" {
         let has = |name: &str| events.iter().any(|event| event["name"] == name);
         assert!(["region", "barrier", "end of region", "search"].iter().all(|name| has(name)));
     }

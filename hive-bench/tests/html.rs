@@ -20,8 +20,17 @@ const PATIENCE: Duration = Duration::from_secs(120);
 fn page(files: &Files) -> String {
     let path = files.path("page.html");
     let cases = "region,idle-2ms,idle-20ms";
-    let output =
-        hive_bench(&["--quick", "--rounds", "1", "--case", cases, "--runtime", "hive,rayon-worker,std-scope", "--html", &path]);
+    let output = hive_bench(&[
+        "--quick",
+        "--rounds",
+        "1",
+        "--case",
+        cases,
+        "--runtime",
+        "hive,rayon-worker,std-scope",
+        "--html",
+        &path,
+    ]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains("what hive promises"), "{}", stdout(&output));
     files.read("page.html")
@@ -30,13 +39,21 @@ fn page(files: &Files) -> String {
 #[test]
 fn a_page_needs_nothing_but_itself_and_has_all_charts() {
     let page = page(&Files::new("html"));
-    assert_eq!(page.replace("http://www.w3.org/2000/svg", "").matches("http").count(), 0, "something is loaded from elsewhere");
+    assert_eq!(
+        page.replace("http://www.w3.org/2000/svg", "").matches("http").count(),
+        0,
+        "something is loaded from elsewhere"
+    );
     assert!(!page.contains("<script") && !page.contains("<link") && !page.contains("url("));
-    let mut parts =
-        vec!["hive is ahead in", "class=\"machine\"", "region, a team of one: median", "region, a team of one: all samples"];
+    let mut parts = vec![
+        "hive is ahead in",
+        "class=\"machine\"",
+        "region, a team of one: median",
+        "region, a team of one: all samples",
+    ];
     // A machine with one CPU has nobody to wake.
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        parts.extend(["idle-20ms, a team of", "nothing to do for", "members of the team", "best rival"]);
+        parts.extend(["idle-20ms, a team of", "nothing to do for", "bees of the team", "best rival"]);
     }
     for part in parts {
         assert!(page.contains(part), "{part} is missing");
@@ -64,7 +81,10 @@ fn a_filed_run_is_a_page_of_reasonable_size() {
 
 #[test]
 fn a_page_that_cannot_be_written_is_bad_usage() {
-    refused(&["--case", "region", "--html", "/nowhere/at/all.html"], &["--html /nowhere/at/all.html", "cannot be written"]);
+    refused(
+        &["--case", "region", "--html", "/nowhere/at/all.html"],
+        &["--html /nowhere/at/all.html", "cannot be written"],
+    );
 }
 
 #[test]
@@ -132,5 +152,8 @@ fn pixels(path: &str) -> Vec<[u8; 3]> {
     let mut bytes = vec![0; reader.output_buffer_size().expect("a picture that fits into memory")];
     let frame = reader.next_frame(&mut bytes).expect("the picture is whole");
     assert_eq!((frame.width, frame.height), SIZE);
-    bytes[..frame.buffer_size()].chunks(frame.color_type.samples()).map(|pixel| [pixel[0], pixel[1], pixel[2]]).collect()
+    bytes[..frame.buffer_size()]
+        .chunks(frame.color_type.samples())
+        .map(|pixel| [pixel[0], pixel[1], pixel[2]])
+        .collect()
 }

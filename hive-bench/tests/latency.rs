@@ -10,7 +10,8 @@ use files::Files;
 #[test]
 fn a_matrix_is_whole_and_symmetric() {
     let files = Files::new("latency");
-    let output = hive_bench(&["latency", "--passes", "2", "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
+    let output =
+        hive_bench(&["latency", "--passes", "2", "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
 
     let matrix: serde_json::Value = serde_json::from_str(&files.read("m.json")).expect("the file is JSON");
@@ -41,7 +42,8 @@ fn alone_there_is_nothing_to_measure() {
     let matrix: serde_json::Value = serde_json::from_str(&files.read("all.json")).expect("the file is JSON");
     let first = matrix["cpus"][0].to_string();
 
-    let output = hive_bench(&["latency", "--cpus", &first, "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
+    let output =
+        hive_bench(&["latency", "--cpus", &first, "--json", &files.path("m.json"), "--svg", &files.path("m.svg")]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     assert!(stdout(&output).contains(&format!("CPU {first} is the only one")), "{}", stdout(&output));
     let matrix: serde_json::Value = serde_json::from_str(&files.read("m.json")).expect("the file is JSON");

@@ -100,11 +100,15 @@ fn hives_keep_to_the_masks_that_mpirun_gives() {
     let Some(output) = mpirun(2, &["--bind-to", "core"], &["jacobi", "--side", "20", "--steps", "2"]) else { return };
     result(&output);
     let text = stdout(&output);
-    let of_hives: Vec<_> = text.lines().filter_map(|line| line.trim().strip_prefix("allowed CPUs:")).map(str::trim).collect();
+    let of_hives: Vec<_> =
+        text.lines().filter_map(|line| line.trim().strip_prefix("allowed CPUs:")).map(str::trim).collect();
     assert!(of_hives.len() == 2 && of_hives[0] != of_hives[1], "{text}");
     for (rank, cpus) in of_hives.iter().enumerate() {
         let begin = format!("rank {rank} of 2 on ");
-        let line = text.lines().find(|line| line.starts_with(&begin)).unwrap_or_else(|| panic!("no line of rank {rank}: {text}"));
+        let line = text
+            .lines()
+            .find(|line| line.starts_with(&begin))
+            .unwrap_or_else(|| panic!("no line of rank {rank}: {text}"));
         assert!(line.contains(&format!("CPUs {cpus};")), "{line}");
     }
 }
@@ -133,7 +137,12 @@ fn fails(ranks: usize, arguments: &[&str], code: i32, mentions: &[&str]) {
 
 #[test]
 fn what_goes_wrong_is_told_once() {
-    fails(3, &["cg", "--matrix", "/nowhere/at/all.mtx"], 2, &["rank 0: --matrix /nowhere/at/all.mtx: cannot be opened"]);
+    fails(
+        3,
+        &["cg", "--matrix", "/nowhere/at/all.mtx"],
+        2,
+        &["rank 0: --matrix /nowhere/at/all.mtx: cannot be opened"],
+    );
     fails(2, &["jacobi", "--bees", "0"], 2, &["rank 0: no such hive", "0 bees"]);
     // Two programs at once: the second rank's hive cannot be, the first one's can.
     let second = [":", "-n", "1", env!("CARGO_BIN_EXE_hive-bench"), "mpi", "jacobi", "--bees", "0"];

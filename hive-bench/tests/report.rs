@@ -16,7 +16,9 @@ fn filed_runs_can_be_read() {
         let output = hive_bench(&["report", &filed(name)]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let text = stdout(&output);
-        for part in ["region of 2: an empty region", "what hive promises", "verdict: hive against the best rival", "forkunion"] {
+        for part in
+            ["region of 2: an empty region", "what hive promises", "verdict: hive against the best rival", "forkunion"]
+        {
             assert!(text.contains(part), "{part} is missing: {text}");
         }
         assert!(!text.contains("left out"), "{text}");

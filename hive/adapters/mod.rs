@@ -7,4 +7,4 @@ pub mod paralight;
 #[cfg(feature = "rayon")]
 pub mod rayon;
 #[cfg(feature = "paralight")]
-mod shares;
+pub(crate) mod work_ranges;

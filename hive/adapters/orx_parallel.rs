@@ -10,7 +10,7 @@
 //! # Ok::<(), hive::BuildError>(())
 //! ```
 //!
-//! A computation is a [scope](Hive::scope) with a task for each thread that orx-parallel wants, at most as many as the hive has members. The caller and whichever
+//! A computation is a [scope](Hive::scope) with a task for each thread that orx-parallel wants, at most as many as the hive has bees. The caller and whichever
 //! bees have nothing else to do run them; a task that comes late finds its input used up. So it may be nested in regions and tasks, and called from several
 //! threads at once, as a scope may.
 //!
@@ -20,8 +20,8 @@ use std::num::NonZeroUsize;
 
 use orx_parallel::ThreadPool;
 
-use crate::hive::Hive;
-use crate::tasks::Scope;
+use crate::pool::handle::Hive;
+use crate::tasks::scope::Scope;
 
 impl<'s, 'env, 'scope> orx_parallel::Scope<'s, 'env, 'scope> for &'s Scope<'scope> {
     fn run<W>(self, work: W)

@@ -12,11 +12,11 @@
 //! # Ok::<(), hive::BuildError>(())
 //! ```
 //!
-//! A pipeline is one [region](Hive::spmd) of all members that the hive has, or of one member for each item where those are fewer. The input is in equal shares at
+//! A pipeline is one [region](Hive::spmd) of all bees that the hive has, or of one bee for each item where those are fewer. The input is in equal shares at
 //! first; who is done with its own takes half of what another has left, so that items may take unequal time. In which order items are put together is
 //! left open, as paralight has it.
 //!
-//! A pipeline inside a region of the same hive runs on its caller alone. A panic in what is done with an item reaches the caller when the other members have done the
+//! A pipeline inside a region of the same hive runs on its caller alone. A panic in what is done with an item reaches the caller when the other bees have done the
 //! other items; with it, each item of an input by value is dropped once.
 
 #![expect(unsafe_code, reason = "promises paralight that each index is used once")]
@@ -28,12 +28,12 @@ use std::thread::panicking;
 
 use paralight::iter::{Accumulator, ExactSizeAccumulator, GenericThreadPool, SourceCleanup};
 
-use super::shares::Shares;
-use crate::crew::quietly;
-use crate::hive::Hive;
-use crate::quiet::Quiet;
+use crate::adapters::work_ranges::WorkRanges;
+use crate::pool::handle::Hive;
+use crate::protocol::region::panics::ignore_panic;
+use crate::region::no_double_panic::NoDoublePanic;
 
-// SAFETY: both pipelines pass on what `Input` hands out: indices of its length, each either to be processed or to be cleaned up.
+// SAFETY: both pipelines pass on what `PipelineInput` hands out: indices of its length, each either to be processed or to be cleaned up.
 unsafe impl GenericThreadPool for &Hive {
     fn upper_bounded_pipeline<Output: Send, Accum>(
         self,
@@ -46,7 +46,7 @@ unsafe impl GenericThreadPool for &Hive {
     ) -> Output {
         // The lowest index whose item was the last that was wanted.
         let bound = AtomicUsize::new(usize::MAX);
-        let outputs = run(self, input_len, cleanup, |mut items| {
+        let outputs = run_pipeline(self, input_len, cleanup, |mut items| {
             let mut accumulator = init();
             // Relaxed, here and below: only spares work. The end of the region hands on what was found.
             while let Some(index) = items.next_up_to(bound.load(Ordering::Relaxed)) {
@@ -60,7 +60,11 @@ unsafe impl GenericThreadPool for &Hive {
             }
             finalize(accumulator)
         });
-        outputs.into_iter().map(Quiet::into_inner).reduce(reduce).unwrap_or_else(|| unreachable!("a region has a member"))
+        outputs
+            .into_iter()
+            .map(NoDoublePanic::into_inner)
+            .reduce(reduce)
+            .unwrap_or_else(|| unreachable!("a region has a bee"))
     }
 
     fn iter_pipeline<Output, Accum: Send>(
@@ -70,69 +74,69 @@ unsafe impl GenericThreadPool for &Hive {
         reduce: impl ExactSizeAccumulator<Accum, Output>,
         cleanup: &(impl SourceCleanup + Sync),
     ) -> Output {
-        let outputs = run(self, input_len, cleanup, |items| accum.accumulate(items));
-        reduce.accumulate_exact(outputs.into_iter().map(Quiet::into_inner))
+        let outputs = run_pipeline(self, input_len, cleanup, |items| accum.accumulate(items));
+        reduce.accumulate_exact(outputs.into_iter().map(NoDoublePanic::into_inner))
     }
 }
 
-/// Runs `part` on the members of `hive`, each with the items that it is to process. What they return, in their order.
-fn run<R: Send, C: SourceCleanup + Sync>(
+/// Runs `part` on the bees of `hive`, each with the items that it is to process. What they return, in their order.
+fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     hive: &Hive,
     input_len: usize,
     cleanup: &C,
-    part: impl Fn(Items<'_, C>) -> R + Sync,
-) -> Vec<Quiet<R>> {
-    let members = hive.bees().min(input_len).max(1);
-    let input = Input { shares: Shares::new(input_len, members), members, cleanup };
-    hive.spmd_map(members, |bee| Quiet::new(part(Items { input: &input, member: bee.id(), piece: 0..0 })))
+    body: impl Fn(Items<'_, C>) -> R + Sync,
+) -> Vec<NoDoublePanic<R>> {
+    let bees = hive.bees().min(input_len).max(1);
+    let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
+    hive.spmd_map(bees, |bee| NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 })))
 }
 
-/// A pipeline's input. Dropped, it cleans up what no member has taken: of a region that was not to be, or that had one member because it was nested.
-struct Input<'c, C: SourceCleanup> {
-    shares: Shares,
-    members: usize,
+/// A pipeline's input. Dropped, it cleans up what no bee has taken: of a region that was not to be, or that had one bee because it was nested.
+struct PipelineInput<'c, C: SourceCleanup> {
+    ranges: WorkRanges,
+    bees: usize,
     cleanup: &'c C,
 }
 
-impl<C: SourceCleanup> Input<'_, C> {
+impl<C: SourceCleanup> PipelineInput<'_, C> {
     /// Has items cleaned up that have been taken and will not be processed; quietly if a panic goes on.
-    fn skip(&self, items: Range<usize>) {
+    fn discard(&self, items: Range<usize>) {
         if C::NEEDS_CLEANUP && !items.is_empty() {
             // SAFETY: who takes indices from the shares has them for itself, and they are below the input's length.
             let clean_up = || unsafe { self.cleanup.cleanup_item_range(items) };
-            if panicking() { quietly(clean_up) } else { clean_up() }
+            if panicking() { ignore_panic(clean_up) } else { clean_up() }
         }
     }
 
-    fn skip_share(&self, member: usize) {
-        if let Some(items) = self.shares.take_rest(member) {
-            self.skip(items);
+    fn discard_rest(&self, bee: usize) {
+        if let Some(items) = self.ranges.claim_rest(bee) {
+            self.discard(items);
         }
     }
 }
 
-impl<C: SourceCleanup> Drop for Input<'_, C> {
+impl<C: SourceCleanup> Drop for PipelineInput<'_, C> {
     fn drop(&mut self) {
-        (0..self.members).for_each(|member| self.skip_share(member));
+        (0..self.bees).for_each(|bee| self.discard_rest(bee));
     }
 }
 
-/// The indices of the items that a member is to process. Dropped before its end, by a panic too, it cleans up the member's others.
+/// The indices of the items that a bee is to process. Dropped before its end, by a panic too, it cleans up the bee's others.
 struct Items<'i, C: SourceCleanup> {
-    input: &'i Input<'i, C>,
-    member: usize,
+    input: &'i PipelineInput<'i, C>,
+    bee: usize,
     /// Taken, and not yet handed out.
-    piece: Range<usize>,
+    claimed: Range<usize>,
 }
 
 impl<C: SourceCleanup> Items<'_, C> {
-    /// The next index that is not above `bound`; those above it are skipped.
+    /// The next index that is not above `binding`; those above it are skipped.
     fn next_up_to(&mut self, bound: usize) -> Option<usize> {
         while self.refill() {
-            if self.piece.start <= bound {
-                return self.piece.next();
+            if self.claimed.start <= bound {
+                return self.claimed.next();
             }
-            self.input.skip(mem::take(&mut self.piece));
+            self.input.discard(mem::take(&mut self.claimed));
         }
         None
     }
@@ -140,10 +144,10 @@ impl<C: SourceCleanup> Items<'_, C> {
     /// Sees that there are indices in the piece, as long as there are any.
     #[inline]
     fn refill(&mut self) -> bool {
-        if self.piece.is_empty() {
-            self.piece = self.input.shares.take(self.member).unwrap_or_default();
+        if self.claimed.is_empty() {
+            self.claimed = self.input.ranges.claim(self.bee).unwrap_or_default();
         }
-        !self.piece.is_empty()
+        !self.claimed.is_empty()
     }
 }
 
@@ -152,7 +156,7 @@ impl<C: SourceCleanup> Iterator for Items<'_, C> {
 
     #[inline]
     fn next(&mut self) -> Option<usize> {
-        if self.refill() { self.piece.next() } else { None }
+        if self.refill() { self.claimed.next() } else { None }
     }
 
     #[inline]
@@ -160,12 +164,12 @@ impl<C: SourceCleanup> Iterator for Items<'_, C> {
         let mut folded = init;
         while self.refill() {
             if C::NEEDS_CLEANUP {
-                for index in self.piece.by_ref() {
+                for index in self.claimed.by_ref() {
                     folded = fold(folded, index);
                 }
             } else {
                 // A loop that the compiler knows the end of: no panic leaves anything to clean up.
-                folded = mem::take(&mut self.piece).fold(folded, &mut fold);
+                folded = mem::take(&mut self.claimed).fold(folded, &mut fold);
             }
         }
         folded
@@ -174,7 +178,7 @@ impl<C: SourceCleanup> Iterator for Items<'_, C> {
 
 impl<C: SourceCleanup> Drop for Items<'_, C> {
     fn drop(&mut self) {
-        self.input.skip(mem::take(&mut self.piece));
-        self.input.skip_share(self.member);
+        self.input.discard(mem::take(&mut self.claimed));
+        self.input.discard_rest(self.bee);
     }
 }

@@ -1,12 +1,8 @@
-//! Several hives, each on CPUs of its own, and one team over all of them. When to have them, and how they meet, is in `docs/several-hives.md`.
+//! Several hives, each on CPUs of its own, and one team over all of them. When to have them, and how they meet, is in `docs/hive-sets.md`.
 
-mod bee;
-mod builder;
-mod layout;
-mod report;
-mod several;
-mod team;
-
-pub use bee::HivesBee;
-pub use builder::HivesBuilder;
-pub use several::Hives;
+pub(crate) mod bee;
+pub(crate) mod builder;
+pub(crate) mod hive_set;
+pub(crate) mod layout;
+pub(crate) mod report;
+pub(crate) mod set_team;

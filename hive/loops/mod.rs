@@ -1,24 +1,19 @@
 //! Loops whose indices a team shares out. The protocol by which it does is in `docs/loops.md`.
 
-mod board;
-mod body;
-mod grain;
-mod later;
-mod pace;
-mod par_for;
-mod queue;
-mod schedule;
-mod share;
-mod shared_loop;
-mod spare;
-mod tiles;
-mod walk;
-mod words;
+pub(crate) mod batch_size;
+pub(crate) mod buffer_pool;
+pub(crate) mod cache;
+pub(crate) mod chunks;
+pub(crate) mod dispatch;
+pub(crate) mod loop_state;
+pub(crate) mod par_for;
+pub(crate) mod range_body;
+pub(crate) mod schedule;
+pub(crate) mod shared_loop;
+pub(crate) mod stealing;
+pub(crate) mod tiles;
+pub(crate) mod unit_queue;
+pub(crate) mod work_range;
 
-pub(crate) use body::Sum;
-pub use schedule::Schedule;
 #[cfg(feature = "paralight")]
-pub(crate) use share::{MOST_UNITS, Share};
-pub(crate) use shared_loop::Blocks;
-pub use shared_loop::Loop;
-pub use tiles::Tiles;
+pub(crate) use crate::loops::work_range::{MAX_UNITS, WorkRange};

@@ -2,14 +2,15 @@
 
 use std::ops::Range;
 
-use super::{Loop, Schedule};
-use crate::hive::Hive;
-use crate::region::Bee;
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::Loop;
+use crate::pool::handle::Hive;
+use crate::region::bee::Bee;
 
 impl Hive {
-    /// Runs `body` for all indices of `range`, dealt out by `schedule` to all members that are awake: a region and a loop in one. Returns when all is done.
+    /// Runs `body` for all indices of `range`, dealt out by `schedule` to all bees that are awake: a region and a loop in one. Returns when all is done.
     ///
-    /// `body` gets one range of indices after the other, and the member that it runs on; see [`Bee::for_each`].
+    /// `body` gets one range of indices after the other, and the bee that it runs on; see [`Bee::for_each`].
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,13 +41,15 @@ impl Hive {
     pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, body: F) {
         if let Some(blocks) = shared.blocks() {
             // All that a bee needs in one piece: each line of the caller's stack that it reads is a transfer.
-            return self.spmd(shared.members(self.bees()), move |bee| {
-                let block = blocks.of(bee.id(), bee.count());
+            return self.spmd(shared.active_bees(self.bees()), move |bee| {
+                let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {
                     body(block, bee);
                 }
             });
         }
-        shared.in_region(self.bees(), |shared, team| self.spmd(team, move |bee| bee.for_each(shared, |range| body(range, bee))));
+        shared.run_in_region(self.bees(), |shared, bees| {
+            self.spmd(bees, move |bee| bee.for_each(shared, |range| body(range, bee)))
+        });
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::grain::Grain;
+use crate::loops::chunks::Chunks;
 
 /// A two-dimensional range of cells in tiles, numbered row by row, so that a loop over the numbers deals them out.
 ///
@@ -24,8 +24,8 @@ use super::grain::Grain;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tiles {
-    rows: Grain,
-    columns: Grain,
+    rows: Chunks,
+    columns: Chunks,
 }
 
 impl Tiles {
@@ -37,7 +37,7 @@ impl Tiles {
     pub fn new(rows: Range<usize>, columns: Range<usize>, tile: [usize; 2]) -> Self {
         let [tile_rows, tile_columns] = tile;
         assert!(tile_rows > 0 && tile_columns > 0, "a tile of {tile_rows} x {tile_columns} cells has none");
-        let tiles = Self { rows: Grain::new(&rows, tile_rows, 1), columns: Grain::new(&columns, tile_columns, 1) };
+        let tiles = Self { rows: Chunks::new(&rows, tile_rows, 1), columns: Chunks::new(&columns, tile_columns, 1) };
         assert!(tiles.rows.count().checked_mul(tiles.columns.count()).is_some(), "more tiles than can be counted");
         tiles
     }
@@ -60,9 +60,9 @@ impl Tiles {
     #[track_caller]
     pub fn tile(&self, number: usize) -> (Range<usize>, Range<usize>) {
         assert!(number < self.count(), "there is no tile {number} of {}", self.count());
-        let across = self.columns.count();
-        let (row, column) = (number / across, number % across);
-        (self.rows.span(row..row + 1), self.columns.span(column..column + 1))
+        let tiles_per_row = self.columns.count();
+        let (row, column) = (number / tiles_per_row, number % tiles_per_row);
+        (self.rows.indices(row..row + 1), self.columns.indices(column..column + 1))
     }
 
     /// The rows and the columns of the tiles of these numbers, one after the other.
@@ -77,8 +77,9 @@ impl Tiles {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     #[test]
     fn the_last_ones_are_smaller() {
@@ -93,12 +94,12 @@ mod tests {
     proptest! {
         #[test]
         fn each_cell_is_in_one_tile(rows in 0usize..40, columns in 0usize..40, tile in [1usize..20, 1usize..20]) {
-            let mut seen = vec![0; rows * columns];
+            let mut hits = vec![0; rows * columns];
             let tiles = Tiles::new(0..rows, 0..columns, tile);
-            for (rows, across) in tiles.of(tiles.numbers()) {
-                rows.for_each(|row| across.clone().for_each(|column| seen[row * columns + column] += 1));
+            for (rows, columns_of_tile) in tiles.of(tiles.numbers()) {
+                rows.for_each(|row| columns_of_tile.clone().for_each(|column| hits[row * columns + column] += 1));
             }
-            prop_assert!(seen.iter().all(|times| *times == 1));
+            prop_assert!(hits.iter().all(|count| *count == 1));
         }
     }
 }

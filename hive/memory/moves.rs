@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::plan::Plan;
+use crate::memory::plan::Plan;
 
 /// Who owns an index: see [`Plan::owner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
-    /// The member's number.
-    pub member: usize,
+    /// The bee's number.
+    pub bee: usize,
     /// The NUMA node that it is on, by the system's number; None: not known.
     pub node: Option<usize>,
 }
@@ -38,24 +38,24 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// One by one. What changes neither its member nor its node is not among them.
+    /// One by one. What changes neither its bee nor its node is not among them.
     pub fn ranges(&self) -> &[Move] {
         &self.moves
     }
 
-    /// How many indices get another member.
-    pub fn indices_to_other_members(&self) -> usize {
-        self.count(|one| one.from.member != one.to.member)
+    /// How many indices get another bee.
+    pub fn indices_to_other_bees(&self) -> usize {
+        self.count(|one| one.from.bee != one.to.bee)
     }
 
-    /// How many indices get a member, or the same, on another node.
+    /// How many indices get a bee, or the same, on another node.
     pub fn indices_to_other_nodes(&self) -> usize {
         self.count(Move::is_to_another_node)
     }
 
-    /// How many bytes get another member, with a `T` an index.
-    pub fn bytes_to_other_members<T>(&self) -> usize {
-        self.indices_to_other_members().saturating_mul(size_of::<T>())
+    /// How many bytes get another bee, with a `T` an index.
+    pub fn bytes_to_other_bees<T>(&self) -> usize {
+        self.indices_to_other_bees().saturating_mul(size_of::<T>())
     }
 
     /// How many bytes have to go to another node, with a `T` an index.
@@ -63,20 +63,20 @@ impl Moves {
         self.indices_to_other_nodes().saturating_mul(size_of::<T>())
     }
 
-    fn count(&self, counts: impl Fn(&Move) -> bool) -> usize {
-        self.moves.iter().filter(|one| counts(one)).map(|one| one.range.len()).sum()
+    fn count(&self, is_counted: impl Fn(&Move) -> bool) -> usize {
+        self.moves.iter().filter(|one| is_counted(one)).map(|one| one.range.len()).sum()
     }
 }
 
 impl Plan {
-    /// What moves when `new` takes this plan's place: which indices get another member, or are with the same on another node.
+    /// What moves when `new` takes this plan's place: which indices get another bee, or are with the same on another node.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(2).max_bees(4).build()?;
     /// let (two, four) = (hive::Plan::new(&hive, 1000, 2), hive::Plan::new(&hive, 1000, 4));
     /// let moves = two.moves_to(&four);
-    /// assert_eq!(moves.indices_to_other_members(), 750); // all but 0..250
-    /// assert_eq!(moves.bytes_to_other_members::<f64>(), 6000);
+    /// assert_eq!(moves.indices_to_other_bees(), 750); // all but 0..250
+    /// assert_eq!(moves.bytes_to_other_bees::<f64>(), 6000);
     /// println!("{} bytes cross to another node", moves.bytes_to_other_nodes::<f64>());
     /// # Ok::<(), hive::BuildError>(())
     /// ```
@@ -90,9 +90,9 @@ impl Plan {
         let mut start = 0;
         while start < self.len() {
             let (from, to) = (self.owner(start), new.owner(start));
-            let end = self.range(from.member).end.min(new.range(to.member).end);
+            let end = self.range(from.bee).end.min(new.range(to.bee).end);
             let change = Move { range: start..end, from, to };
-            if from.member != to.member || change.is_to_another_node() {
+            if from.bee != to.bee || change.is_to_another_node() {
                 moves.push(change);
             }
             start = end;
@@ -103,8 +103,9 @@ impl Plan {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn nodes() -> impl Strategy<Value = Vec<Option<usize>>> {
         proptest::collection::vec(proptest::option::of(0usize..3), 1..20)
@@ -117,12 +118,12 @@ mod tests {
     }
 
     #[test]
-    fn the_same_member_on_another_node_moves() {
+    fn the_same_bee_on_another_node_moves() {
         let at = |node| Plan::with_nodes(100, 1, [Some(0), Some(node)].into());
         let moves = at(0).moves_to(&at(1));
-        let (from, to) = (Owner { member: 1, node: Some(0) }, Owner { member: 1, node: Some(1) });
+        let (from, to) = (Owner { bee: 1, node: Some(0) }, Owner { bee: 1, node: Some(1) });
         assert_eq!(moves.ranges(), [Move { range: 50..100, from, to }]);
-        assert_eq!((moves.indices_to_other_members(), moves.bytes_to_other_nodes::<u64>()), (0, 400));
+        assert_eq!((moves.indices_to_other_bees(), moves.bytes_to_other_nodes::<u64>()), (0, 400));
     }
 
     proptest! {
@@ -134,10 +135,10 @@ mod tests {
             let new = Plan::with_nodes(len, new_multiple, new.into());
             let moves = old.moves_to(&new);
             let pairs = || (0..len).map(|index| (old.owner(index), new.owner(index)));
-            let members = pairs().filter(|(from, to)| from.member != to.member).count();
-            let apart = |from: Option<usize>, to: Option<usize>| from.is_some() && to.is_some() && from != to;
-            let nodes = pairs().filter(|(from, to)| apart(from.node, to.node)).count();
-            prop_assert_eq!((moves.indices_to_other_members(), moves.indices_to_other_nodes()), (members, nodes));
+            let to_other_bees = pairs().filter(|(from, to)| from.bee != to.bee).count();
+            let differ = |from: Option<usize>, to: Option<usize>| from.is_some() && to.is_some() && from != to;
+            let to_other_nodes = pairs().filter(|(from, to)| differ(from.node, to.node)).count();
+            prop_assert_eq!((moves.indices_to_other_bees(), moves.indices_to_other_nodes()), (to_other_bees, to_other_nodes));
             prop_assert!(moves.ranges().windows(2).all(|two| two[0].range.end <= two[1].range.start));
             for one in moves.ranges() {
                 prop_assert!(!one.range.is_empty());

@@ -4,18 +4,18 @@ use std::mem::MaybeUninit;
 
 /// Where the pages of some memory are to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Policy {
+pub(crate) enum NodePolicy {
     /// On the one node, or where there is room if it is full.
-    On,
+    Bind,
     /// On one node after the other.
-    Across,
+    Interleave,
 }
 
 /// The NUMA nodes whose memory this process may use, by the system's numbers, in rising order: those without CPUs among them. Empty where they are not known: without the `hwloc` feature, or
 /// where hwloc cannot read the machine. Read once in a process.
 ///
-/// All of hive's memory goes by these numbers, which `numactl`, `/proc/self/numa_maps` and [`node_of`](crate::node_of) have as well. [`Place::node`](crate::Place::node) counts
-/// only nodes with CPUs that the process may use, from 0; [`Hive::memory_node`](crate::Hive::memory_node) has the system's number of such a one.
+/// All of hive's memory goes by these numbers, which `numactl`, `/proc/self/numa_maps` and [`node_of`](crate::memory::mapping::node_of) have as well. [`Place::node`](crate::topology::place_assignment::Place::node) counts
+/// only nodes with CPUs that the process may use, from 0; [`Hive::memory_node`](crate::pool::handle::Hive::memory_node) has the system's number of such a one.
 ///
 /// ```
 /// for node in hive::memory_nodes() {
@@ -28,17 +28,19 @@ pub fn memory_nodes() -> Vec<usize> {
 }
 
 /// The node that is local to all of these CPUs, which have the system's numbers.
-pub(crate) fn local_to(cpus: &[usize]) -> Option<usize> {
+pub(crate) fn common_node(cpus: &[usize]) -> Option<usize> {
     let (first, others) = cpus.split_first()?;
     let node = source::local_to(*first)?;
     others.iter().all(|cpu| source::local_to(*cpu) == Some(node)).then_some(node)
 }
 
-/// Has those pages of `memory` be on `nodes` that are touched from now on. Or says why not.
-pub(super) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: Policy) -> Result<(), String> {
+/// Has those pages of `memory` be on `to_other_nodes` that are touched from now on. Or says why not.
+pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
     let known = memory_nodes();
     match nodes.iter().find(|node| !known.contains(node)) {
-        Some(node) if !known.is_empty() => Err(format!("there is no memory node {node} for this process, only {known:?}")),
+        Some(node) if !known.is_empty() => {
+            Err(format!("there is no memory node {node} for this process, only {known:?}"))
+        }
         _ => source::bind(memory, nodes, policy),
     }
 }
@@ -52,28 +54,29 @@ mod source {
     use hwlocality::memory::nodeset::NodeSet;
     use hwlocality::object::types::ObjectType;
 
-    use super::Policy;
-    use crate::process::ProcessCell;
-    use crate::topology::{self, ReadTopology};
+    use crate::memory::nodes::NodePolicy;
+    use crate::sys::process::ProcessCell;
+    use crate::topology;
+    use crate::topology::HwlocTopology;
 
     /// The machine, for as long as the process runs: binding needs it.
-    fn machine() -> Result<&'static ReadTopology, &'static String> {
-        static TOPOLOGY: ProcessCell<Result<ReadTopology, String>> = ProcessCell::new();
-        TOPOLOGY.get_or_make(ReadTopology::new).as_ref()
+    fn machine() -> Result<&'static HwlocTopology, &'static String> {
+        static TOPOLOGY: ProcessCell<Result<HwlocTopology, String>> = ProcessCell::new();
+        TOPOLOGY.get_or_init(HwlocTopology::new).as_ref()
     }
 
-    pub(super) fn all() -> Vec<usize> {
+    pub(crate) fn all() -> Vec<usize> {
         let nodes = machine().map(|topology| topology.allowed_nodeset().iter_set().map(usize::from).collect());
         nodes.unwrap_or_default()
     }
 
-    pub(super) fn local_to(cpu: usize) -> Option<usize> {
+    pub(crate) fn local_to(cpu: usize) -> Option<usize> {
         let topology = machine().ok()?;
         let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
         topology::nearest_node(&nodes, cpu)?.os_index()
     }
 
-    pub(super) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: Policy) -> Result<(), String> {
+    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
         let topology = machine()?;
         if !topology.is_this_system() {
             return Err("hwloc describes another machine".to_owned());
@@ -81,8 +84,8 @@ mod source {
         let nodes: Option<NodeSet> = nodes.iter().map(|node| BitmapIndex::try_from(*node).ok()).collect();
         let nodes = nodes.ok_or("hwloc does not know numbers as large as these")?;
         let policy = match policy {
-            Policy::On => MemoryBindingPolicy::Bind,
-            Policy::Across => MemoryBindingPolicy::Interleave,
+            NodePolicy::Bind => MemoryBindingPolicy::Bind,
+            NodePolicy::Interleave => MemoryBindingPolicy::Interleave,
         };
         // Not strictly: a node that is full must not end the process.
         let flags = MemoryBindingFlags::empty();
@@ -94,17 +97,17 @@ mod source {
 mod source {
     use std::mem::MaybeUninit;
 
-    use super::Policy;
+    use crate::memory::nodes::NodePolicy;
 
-    pub(super) fn all() -> Vec<usize> {
+    pub(crate) fn all() -> Vec<usize> {
         Vec::new()
     }
 
-    pub(super) fn local_to(_cpu: usize) -> Option<usize> {
+    pub(crate) fn local_to(_cpu: usize) -> Option<usize> {
         None
     }
 
-    pub(super) fn bind(_memory: &[MaybeUninit<u8>], _nodes: &[usize], _policy: Policy) -> Result<(), String> {
+    pub(crate) fn bind(_memory: &[MaybeUninit<u8>], _nodes: &[usize], _policy: NodePolicy) -> Result<(), String> {
         Err("hive was built without hwloc".to_owned())
     }
 }

@@ -3,34 +3,35 @@
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-use super::nodes::{self, Policy};
-use super::numa_vec::{Blank, NumaVec};
-use super::plan::Plan;
-use super::system::{move_pages, page_size};
-use crate::hive::Hive;
-use crate::quiet::Quiet;
-use crate::topology::Unit;
+use crate::memory::mapping::{move_pages, page_size};
+use crate::memory::nodes;
+use crate::memory::nodes::NodePolicy;
+use crate::memory::numa_vec::{NumaVec, PartialVec};
+use crate::memory::plan::Plan;
+use crate::pool::handle::Hive;
+use crate::region::no_double_panic::NoDoublePanic;
+use crate::topology::machine::Unit;
 
 /// On which NUMA nodes the pages of a [`NumaVec`] are to be. What to take when is in `docs/memory.md`.
 ///
-/// Nodes have the system's numbers: see [`memory_nodes`](crate::memory_nodes). Where a node is full, or the system refuses, pages are where there is room: placement is no reason to fail.
+/// Nodes have the system's numbers: see [`memory_nodes`](crate::memory::nodes::memory_nodes). Where a node is full, or the system refuses, pages are where there is room: placement is no reason to fail.
 #[derive(Clone, Copy, Debug)]
 pub enum Placement<'p> {
-    /// Each where the member is that makes its first element: blocks as [`Schedule::Static`](crate::Schedule::Static) deals them to all members that are awake. Nothing is asked of the system.
+    /// Each where the bee is that makes its first element: blocks as [`Schedule::Static`](crate::loops::schedule::Schedule::Static) deals them to all bees that are awake. Nothing is asked of the system.
     FirstTouch,
     /// All on this node.
     Bind(usize),
-    /// On one node after the other, of those with CPUs that the process may use: for what all members read everywhere.
+    /// On one node after the other, of those with CPUs that the process may use: for what all bees read everywhere.
     Interleave,
-    /// Each on the node of the member that owns it by this plan, which also makes its elements. A page with several owners goes with the one that has most of it; where a member's node is not
+    /// Each on the node of the bee that owns it by this plan, which also makes its elements. A page with several owners goes with the one that has most of it; where a bee's node is not
     /// known, its pages are where it is when it makes them.
     LikeLoop(&'p Plan),
 }
 
 impl Hive {
-    /// A vector of `len` elements, made by `init` of their indices, in fresh memory on the nodes that `placement` says.
+    /// A vector of `deque_len` elements, made by `init` of their indices, in fresh memory on the nodes that `placement` says.
     ///
-    /// The elements are made in a region, by the members that own them: by those of the plan of [`LikeLoop`](Placement::LikeLoop), else by all that are awake. Where the system does not
+    /// The elements are made in a region, by the bees that own them: by those of the plan of [`LikeLoop`](Placement::LikeLoop), else by all that are awake. Where the system does not
     /// place memory as asked, the vector is there all the same, and [`report`](Self::report) has a warning.
     ///
     /// Memory is the system's own, not malloc's. Where huge pages are switched on for all memory (`/sys/kernel/mm/transparent_hugepage/enabled` is `always`), one of 2 MiB goes to whoever touches
@@ -48,24 +49,32 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// With the panic of `init`, if it panics: elements that were made are dropped, and the memory is given back. If `len` is not the plan's, if the system has not as much memory,
+    /// With the panic of `init`, if it panics: elements that were made are dropped, and the memory is given back. If `deque_len` is not the plan's, if the system has not as much memory,
     /// and as [`spmd`](Self::spmd). (A `T` that is aligned to more than 4096 bytes does not compile.)
     #[track_caller]
-    pub fn alloc<T: Send, F: Fn(usize) -> T + Sync>(&self, len: usize, placement: Placement<'_>, init: F) -> NumaVec<T> {
+    pub fn alloc<T: Send, F: Fn(usize) -> T + Sync>(
+        &self,
+        len: usize,
+        placement: Placement<'_>,
+        init: F,
+    ) -> NumaVec<T> {
         let plan = match placement {
             Placement::LikeLoop(plan) => plan.clone(),
             _ => self.plan(len),
         };
-        let init = Quiet::new(init);
+        let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
-        let mut blank = Blank::new(&plan);
-        if let Err(why) = self.place::<T>(blank.memory(), placement) {
-            self.warn(format!("memory is where it was touched first, and not as {} has it: {why}", placement.name()));
+        let mut partial = PartialVec::new(&plan);
+        if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
+            self.add_warning(format!(
+                "memory is where it was touched first, and not as {} has it: {why}",
+                placement.name()
+            ));
         }
-        self.spmd(plan.members(), |bee| {
-            (bee.id()..plan.members()).step_by(bee.count()).for_each(|member| blank.fill(member, &*init));
+        self.spmd(plan.bees(), |bee| {
+            (bee.id()..plan.bees()).step_by(bee.bees()).for_each(|bee| partial.fill(bee, &*init));
         });
-        blank.finish()
+        partial.finish()
     }
 
     /// Moves the pages of `data` to the nodes where `plan` has their owners, as after a resize: what has not changed its node stays. Costs about as much as copying what
@@ -78,7 +87,7 @@ impl Hive {
     /// let plan = hive.plan(100_000);
     /// let mut x = hive.alloc(plan.len(), Placement::LikeLoop(&plan), |i| i);
     /// hive.resize(2)?;
-    /// let plan = plan.remade(&hive);
+    /// let plan = plan.rebuild(&hive);
     /// hive.migrate(&mut x, &plan);
     /// assert_eq!(x[77], 77);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -91,33 +100,32 @@ impl Hive {
     #[track_caller]
     pub fn migrate<T>(&self, data: &mut NumaVec<T>, plan: &Plan) {
         assert_eq!(data.len(), plan.len(), "the plan is for another number of elements");
-        let moved = on_nodes::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
+        let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
             // What has not been touched yet, or has been swapped out, goes by the binding.
-            nodes::bind(memory, &[node], Policy::On)?;
+            nodes::bind(memory, &[node], NodePolicy::Bind)?;
             move_pages(memory, node)
         });
         if let Err(why) = moved {
-            self.warn(format!("memory is not moved to where a plan has it: {why}"));
+            self.add_warning(format!("memory is not moved to where a plan has it: {why}"));
         }
     }
 
     /// Asks the system for the placement of the elements' memory, before it is touched. Or says why it is not as asked.
-    fn place<T>(&self, memory: &[MaybeUninit<u8>], placement: Placement<'_>) -> Result<(), String> {
+    fn request_placement<T>(&self, memory: &[MaybeUninit<u8>], placement: Placement<'_>) -> Result<(), String> {
         match placement {
             Placement::FirstTouch => Ok(()),
             _ if memory.is_empty() => Ok(()),
-            Placement::Bind(node) => nodes::bind(memory, &[node], Policy::On),
-            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus(), Policy::Across),
-            Placement::LikeLoop(plan) => {
-                on_nodes::<T>(memory, plan).try_for_each(|(memory, node)| nodes::bind(memory, &[node], Policy::On))
-            }
+            Placement::Bind(node) => nodes::bind(memory, &[node], NodePolicy::Bind),
+            Placement::Interleave => nodes::bind(memory, &self.nodes_with_cpus(), NodePolicy::Interleave),
+            Placement::LikeLoop(plan) => pieces_by_node::<T>(memory, plan)
+                .try_for_each(|(memory, node)| nodes::bind(memory, &[node], NodePolicy::Bind)),
         }
     }
 
     /// By the system's numbers.
     fn nodes_with_cpus(&self) -> Vec<usize> {
-        let count = self.colony.habitat.machine.count(Unit::Node);
-        (0..count).filter_map(|node| self.memory_node(node)).collect()
+        let node_count = self.shared.machine_info.machine.unit_count(Unit::Node);
+        (0..node_count).filter_map(|node| self.memory_node(node)).collect()
     }
 }
 
@@ -134,7 +142,10 @@ impl Placement<'_> {
 }
 
 /// The pieces of the elements' memory that go to a node by `plan`, with it.
-fn on_nodes<'m, T>(memory: &'m [MaybeUninit<u8>], plan: &Plan) -> impl Iterator<Item = (&'m [MaybeUninit<u8>], usize)> {
+fn pieces_by_node<'m, T>(
+    memory: &'m [MaybeUninit<u8>],
+    plan: &Plan,
+) -> impl Iterator<Item = (&'m [MaybeUninit<u8>], usize)> {
     let piece = |(range, node)| Some((&memory[whole_pages::<T>(&range, memory.len())], node?));
     plan.by_node().filter_map(piece).filter(|(piece, _)| !piece.is_empty())
 }

@@ -1,21 +1,22 @@
-//! Who owns what: which member which indices, and on which node.
+//! Who owns what: which bee which indices, and on which node.
 
 use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::moves::Owner;
-use super::nodes;
-use super::system::page_size;
-use crate::hive::Hive;
-use crate::loops::{Blocks, Loop, Schedule};
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::{Blocks, Loop};
+use crate::memory::mapping::page_size;
+use crate::memory::moves::Owner;
+use crate::memory::nodes;
+use crate::pool::handle::Hive;
 
-/// Which member of a team owns which of the indices `0..len`, and on which NUMA node each member is: one plan for the memory
-/// ([`Placement::LikeLoop`](crate::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`], [`Bee::for_plan`](crate::Bee::for_plan)), the reductions
-/// ([`Hive::par_reduce_plan`]) and the parts of slices ([`Parts::by_plan`](crate::Parts::by_plan)) that go over it.
+/// Which bee of a team owns which of the indices `0..deque_len`, and on which NUMA node each bee is: one plan for the memory
+/// ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`], [`Bee::for_plan`](crate::region::bee::Bee::for_plan)), the reductions
+/// ([`Hive::par_reduce_plan`]) and the parts of slices ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over it.
 ///
-/// Each member owns one block, as [`Bee::split`](crate::Bee::split) and [`Schedule::Static`] have them. A plan is made from a hive as it is at that moment and does not follow it: after
-/// a [resize](Hive::resize) there is [`remade`](Self::remade), and [`moves_to`](Self::moves_to) says what that would move.
+/// Each bee owns one block, as [`Bee::split`](crate::region::bee::Bee::split) and [`Schedule::Static`] have them. A plan is made from a hive as it is at that moment and does not follow it: after
+/// a [resize](Hive::resize) there is [`rebuild`](Self::rebuild), and [`moves_to`](Self::moves_to) says what that would move.
 ///
 /// ```
 /// let hive = hive::Hive::new(2)?;
@@ -24,7 +25,7 @@ use crate::loops::{Blocks, Loop, Schedule};
 /// let parts = hive::Parts::by_plan(&mut x, &plan);
 /// hive.par_for_plan(&plan, |range, bee| {
 ///     assert_eq!(range, plan.range(bee.id()));
-///     parts.take(bee).iter_mut().for_each(|x| *x += 1.0); // in this member's own memory
+///     parts.own_mut(bee).iter_mut().for_each(|x| *x += 1.0); // in this bee's own memory
 /// });
 /// drop(parts);
 /// assert_eq!(x[9_999], 10_000.0);
@@ -33,19 +34,19 @@ use crate::loops::{Blocks, Loop, Schedule};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
     multiple: usize,
-    /// Where each member's block ends.
+    /// Where each bee's block ends.
     ends: Arc<[usize]>,
-    /// Each member's.
+    /// Each bee's.
     nodes: Arc<[Option<usize>]>,
 }
 
 impl Hive {
-    /// A plan for `0..len` and all members that are awake: see [`Plan::new`].
+    /// A plan for `0..deque_len` and all bees that are awake: see [`Plan::new`].
     pub fn plan(&self, len: usize) -> Plan {
         Plan::new(self, len, self.bees())
     }
 
-    /// The system's number of the NUMA node that [`Place::node`](crate::Place::node) calls `node`; None if there is none, or if it is not known. See [`memory_nodes`](crate::memory_nodes).
+    /// The system's number of the NUMA node that [`Place::node`](crate::topology::place_assignment::Place::node) calls `node`; None if there is none, or if it is not known. See [`memory_nodes`](crate::memory::nodes::memory_nodes).
     ///
     /// ```
     /// let hive = hive::Hive::new(2)?;
@@ -55,29 +56,29 @@ impl Hive {
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     pub fn memory_node(&self, node: usize) -> Option<usize> {
-        let cpus = self.colony.habitat.machine.cpus();
-        nodes::local_to(&[cpus.iter().find(|cpu| cpu.node == node)?.os_index])
+        let cpus = self.shared.machine_info.machine.cpus();
+        nodes::common_node(&[cpus.iter().find(|cpu| cpu.node == node)?.os_index])
     }
 }
 
 impl Plan {
-    /// A plan for `0..len` and the first `members` members of `hive`, which need not be awake, or there, yet.
+    /// A plan for `0..deque_len` and the first `members` bees of `hive`, which need not be awake, or there, yet.
     ///
-    /// A member's node is that of its place. The queen's is that of the place that is kept free for her, whether she is bound to it or not.
+    /// A bee's node is that of its place. The queen's is that of the place that is kept free for her, whether she is bound to it or not.
     ///
     /// # Panics
     /// If `members` is 0 or above the hive's [`max_bees`](Hive::max_bees).
     #[track_caller]
-    pub fn new(hive: &Hive, len: usize, members: usize) -> Self {
-        let most = hive.max_bees();
-        assert!((1..=most).contains(&members), "a plan for {members} members of a hive that may have from 1 to {most}");
-        let node = |member| nodes::local_to(hive.colony.housing.of(member)?.cpus());
-        Self::with_nodes(len, 1, (0..members).map(node).collect())
+    pub fn new(hive: &Hive, len: usize, bees: usize) -> Self {
+        let max_bees = hive.max_bees();
+        assert!((1..=max_bees).contains(&bees), "a plan for {bees} bees of a hive that may have from 1 to {max_bees}");
+        let node = |bee| nodes::common_node(hive.shared.place_map.place_of(bee)?.cpus());
+        Self::with_nodes(len, 1, (0..bees).map(node).collect())
     }
 
-    pub(super) fn with_nodes(len: usize, multiple: usize, nodes: Arc<[Option<usize>]>) -> Self {
+    pub(crate) fn with_nodes(len: usize, multiple: usize, nodes: Arc<[Option<usize>]>) -> Self {
         let blocks = Blocks::new(0..len, multiple);
-        let ends = (0..nodes.len()).map(|member| blocks.of(member, nodes.len()).end).collect();
+        let ends = (0..nodes.len()).map(|bee| blocks.of(bee, nodes.len()).end).collect();
         Self { multiple, ends, nodes }
     }
 
@@ -85,7 +86,7 @@ impl Plan {
     ///
     /// ```
     /// let plan = hive::global().plan(1000).aligned(8);
-    /// assert!((0..plan.members()).all(|member| plan.range(member).start % 8 == 0 || plan.range(member).is_empty()));
+    /// assert!((0..plan.bees()).all(|bee| plan.range(bee).start % 8 == 0 || plan.range(bee).is_empty()));
     /// ```
     ///
     /// # Panics
@@ -96,21 +97,21 @@ impl Plan {
         Self::with_nodes(self.len(), multiple, Arc::clone(&self.nodes))
     }
 
-    /// The same with blocks of whole pages of a [`NumaVec<T>`](crate::NumaVec), so that no page has two owners: of the system's usual pages, not huge ones.
+    /// The same with blocks of whole pages of a [`NumaVec<T>`](crate::memory::numa_vec::NumaVec), so that no page has two owners: of the system's usual pages, not huge ones.
     ///
     /// ```
     /// let plan = hive::global().plan(1 << 20).in_pages::<f64>();
-    /// assert_eq!(plan.range(plan.members() - 1).start % 512, 0);
+    /// assert_eq!(plan.range(plan.bees() - 1).start % 512, 0);
     /// ```
     pub fn in_pages<T>(&self) -> Self {
         // So few elements begin and end with pages.
-        let elements = |bytes: usize| page_size() / common_divisor(page_size(), bytes);
+        let elements = |bytes: usize| page_size() / gcd(page_size(), bytes);
         self.aligned(if size_of::<T>() == 0 { 1 } else { elements(size_of::<T>()) })
     }
 
     /// The number of indices.
     pub fn len(&self) -> usize {
-        self.ends[self.members() - 1]
+        self.ends[self.bees() - 1]
     }
 
     /// Whether there are no indices.
@@ -118,28 +119,28 @@ impl Plan {
         self.len() == 0
     }
 
-    /// The number of members that it is for.
-    pub fn members(&self) -> usize {
+    /// The number of bees that it is for.
+    pub fn bees(&self) -> usize {
         self.nodes.len()
     }
 
     /// The indices that `member` owns.
     ///
     /// # Panics
-    /// If the plan is for fewer members.
+    /// If the plan is for fewer bees.
     #[inline]
     #[track_caller]
-    pub fn range(&self, member: usize) -> Range<usize> {
-        assert!(member < self.members(), "a plan for {} members has nothing for member {member}", self.members());
-        let start = if member == 0 { 0 } else { self.ends[member - 1] };
-        start..self.ends[member]
+    pub fn range(&self, bee: usize) -> Range<usize> {
+        assert!(bee < self.bees(), "a plan for {} bees has nothing for bee {bee}", self.bees());
+        let start = if bee == 0 { 0 } else { self.ends[bee - 1] };
+        start..self.ends[bee]
     }
 
     /// Who owns `index`.
     ///
     /// ```
     /// let plan = hive::global().plan(100);
-    /// assert!(plan.range(plan.owner(42).member).contains(&42));
+    /// assert!(plan.range(plan.owner(42).bee).contains(&42));
     /// ```
     ///
     /// # Panics
@@ -147,37 +148,37 @@ impl Plan {
     #[track_caller]
     pub fn owner(&self, index: usize) -> Owner {
         assert!(index < self.len(), "a plan for {} indices has nobody for index {index}", self.len());
-        let member = self.ends.partition_point(|end| *end <= index);
-        Owner { member, node: self.nodes[member] }
+        let bee = self.ends.partition_point(|end| *end <= index);
+        Owner { bee, node: self.nodes[bee] }
     }
 
-    /// The NUMA node that `member` is on, by the system's number (see [`memory_nodes`](crate::memory_nodes)); None: it is not bound, or to several nodes, or they are not known.
+    /// The NUMA node that `member` is on, by the system's number (see [`memory_nodes`](crate::memory::nodes::memory_nodes)); None: it is not bound, or to several nodes, or they are not known.
     ///
     /// # Panics
-    /// If the plan is for fewer members.
+    /// If the plan is for fewer bees.
     #[track_caller]
-    pub fn node(&self, member: usize) -> Option<usize> {
-        assert!(member < self.members(), "a plan for {} members has no node for member {member}", self.members());
-        self.nodes[member]
+    pub fn node(&self, bee: usize) -> Option<usize> {
+        assert!(bee < self.bees(), "a plan for {} bees has no node for bee {bee}", self.bees());
+        self.nodes[bee]
     }
 
-    /// The same plan, the same alignment, for the members that are awake in `hive` now.
+    /// The same plan, the same alignment, for the bees that are awake in `hive` now.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;
     /// let plan = hive.plan(1000);
     /// hive.resize(2)?;
-    /// let smaller = plan.remade(&hive);
-    /// assert_eq!((smaller.members(), smaller.len()), (2, 1000));
-    /// // 0..250, 250..500, 500..750, 750..1000 become 0..500, 500..1000: member 0's stay.
-    /// assert_eq!(plan.moves_to(&smaller).indices_to_other_members(), 750);
+    /// let smaller = plan.rebuild(&hive);
+    /// assert_eq!((smaller.bees(), smaller.len()), (2, 1000));
+    /// // 0..250, 250..500, 500..750, 750..1000 become 0..500, 500..1000: bee 0's stay.
+    /// assert_eq!(plan.moves_to(&smaller).indices_to_other_bees(), 750);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn remade(&self, hive: &Hive) -> Self {
+    pub fn rebuild(&self, hive: &Hive) -> Self {
         Self::with_nodes(self.len(), self.multiple, hive.plan(0).nodes)
     }
 
-    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many members, each has the block that it owns; with
+    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many bees, each has the block that it owns; with
     /// [`Schedule::Dynamic`] and [`Schedule::Affinity`] each begins with about that.
     ///
     /// ```
@@ -196,20 +197,20 @@ impl Plan {
         Loop::new(0..self.len(), schedule).aligned(self.multiple)
     }
 
-    /// Where each member's block ends.
+    /// Where each bee's block ends.
     pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// What is run by member `id` of a team of `count`: its own block, and where the team is smaller those that nobody else has.
+    /// What is run by bee `id` of a team of `count`: its own block, and where the team is smaller those that nobody else has.
     #[inline]
-    pub(crate) fn ranges_for(&self, id: usize, count: usize) -> impl Iterator<Item = Range<usize>> {
-        let owned = (id..self.members()).step_by(count).map(|member| self.range(member));
+    pub(crate) fn ranges_for(&self, id: usize, bees: usize) -> impl Iterator<Item = Range<usize>> {
+        let owned = (id..self.bees()).step_by(bees).map(|bee| self.range(bee));
         owned.filter(|range| !range.is_empty())
     }
 
     /// Neighbouring blocks on the same node together, with it.
-    pub(super) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
+    pub(crate) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
         let mut next = 0;
         iter::from_fn(move || {
             let node = *self.nodes.get(next)?;
@@ -220,14 +221,15 @@ impl Plan {
     }
 }
 
-fn common_divisor(a: usize, b: usize) -> usize {
-    if b == 0 { a } else { common_divisor(b, a % b) }
+fn gcd(a: usize, b: usize) -> usize {
+    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
+
+    use super::*;
 
     fn plan(len: usize, multiple: usize, nodes: &[Option<usize>]) -> Plan {
         Plan::with_nodes(len, multiple, nodes.into())
@@ -252,10 +254,10 @@ mod tests {
         #[test]
         fn each_index_has_one_owner(len in 0usize..5000, members in 1usize..40, multiple in 1usize..70) {
             let plan = plan(len, multiple, &vec![None; members]);
-            let owned: Vec<_> = (0..members).flat_map(|member| plan.range(member).map(move |index| (index, member))).collect();
+            let owned: Vec<_> = (0..members).flat_map(|bee| plan.range(bee).map(move |index| (index, bee))).collect();
             prop_assert!(owned.iter().map(|(index, _)| *index).eq(0..len));
-            prop_assert!(owned.iter().all(|(index, member)| plan.owner(*index).member == *member));
-            prop_assert!((0..members).all(|member| plan.range(member).is_empty() || plan.range(member).start.is_multiple_of(multiple)));
+            prop_assert!(owned.iter().all(|(index, bee)| plan.owner(*index).bee == *bee));
+            prop_assert!((0..members).all(|bee| plan.range(bee).is_empty() || plan.range(bee).start.is_multiple_of(multiple)));
         }
 
         #[test]

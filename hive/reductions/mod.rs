@@ -1,13 +1,9 @@
 //! Many values combined into one, or into their prefix sums, as reproducibly as is wanted.
 
-mod level;
-mod over;
-mod par_reduce;
-mod par_reduce_plan;
-mod par_scan;
-mod reduction;
-mod tree;
-
-pub use level::{Fast, Fixed, Level, PerTeam};
-pub use par_scan::Scan;
-pub use reduction::Reduction;
+pub(crate) mod block_tree;
+pub(crate) mod par_reduce;
+pub(crate) mod par_reduce_plan;
+pub(crate) mod par_scan;
+pub(crate) mod reduce_over;
+pub(crate) mod reduction;
+pub(crate) mod reproducibility;

@@ -2,27 +2,30 @@
 
 use std::ops::Range;
 
-use super::level::Level;
-use super::level::sealed::Cut;
-use super::reduction::Reduction;
-use super::tree::{self, Nodes};
-use crate::hive::Hive;
-use crate::loops::{Loop, Schedule, Sum};
-use crate::quiet::Quiet;
-use crate::region::Bee;
-use crate::split;
+use crate::loops::range_body::ReduceBody;
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::Loop;
+use crate::pool::handle::Hive;
+use crate::reductions::block_tree;
+use crate::reductions::block_tree::Nodes;
+use crate::reductions::reduction::Reduction;
+use crate::reductions::reproducibility::Reproducibility;
+use crate::reductions::reproducibility::sealed::Cut;
+use crate::region::bee::Bee;
+use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::split;
 
 impl Hive {
-    /// Combines what `map` returns for parts of `range`, dealt out by `schedule` to all members that are awake.
+    /// Combines what `map_pages` returns for parts of `range`, dealt out by `schedule` to all bees that are awake.
     ///
-    /// `map` is called for contiguous parts, each index in exactly one; `reduction` says how the results are combined and how reproducible that is. An empty range
-    /// gives the neutral value. The results may borrow, and need not be `Copy`, as those of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::Bee::reduce_over).
+    /// `map_pages` is called for contiguous parts, each index in exactly one; `reduction` says how the results are combined and how reproducible that is. An empty range
+    /// gives the neutral value. The results may borrow, and need not be `Copy`, as those of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// ```
     /// use hive::{Reduction, Schedule};
     ///
     /// let (x, y) = (vec![1.0; 5000], vec![2.0; 5000]);
-    /// let dot = hive::par_reduce(0..5000, Schedule::Static, &Reduction::per_team(0.0, |a, b| a + b), |range| {
+    /// let dot = hive::par_reduce(0..5000, Schedule::Static, &Reduction::per_team_size(0.0, |a, b| a + b), |range| {
     ///     x[range.clone()].iter().zip(&y[range]).map(|(x, y)| x * y).sum()
     /// });
     /// assert_eq!(dot, 10_000.0);
@@ -31,74 +34,84 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
     #[track_caller]
-    pub fn par_reduce<L, T, F, M>(&self, range: Range<usize>, schedule: Schedule, reduction: &Reduction<L, T, F>, map: M) -> T
+    pub fn par_reduce<L, T, F, M>(
+        &self,
+        range: Range<usize>,
+        schedule: Schedule,
+        reduction: &Reduction<L, T, F>,
+        map: M,
+    ) -> T
     where
-        L: Level,
+        L: Reproducibility,
         T: Clone + Send,
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let members = range.len().clamp(1, self.bees());
-        let cut = reduction.cut(&range, schedule, members);
+        let bees = range.len().clamp(1, self.bees());
+        let cut = reduction.cut(&range, schedule, bees);
         // Closures move what they capture, so that all of it lies in one piece: each piece is a transfer to the bees.
-        let (op, map) = (&reduction.op, Quiet::new(map));
-        let result = if tree::is_large::<T>() {
+        let (op, map) = (&reduction.op, NoDoublePanic::new(map));
+        let result = if block_tree::is_large::<T>() {
             let map = move |range| Box::new(map(range));
-            self.reduce_range(range, schedule, (cut, members), &tree::boxed(op), map).map(|value| *value)
+            self.reduce_range(range, schedule, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
         } else {
-            self.reduce_range(range, schedule, (cut, members), op, move |range| (*map)(range))
+            self.reduce_range(range, schedule, (cut, bees), op, move |range| (*map)(range))
         };
-        result.unwrap_or_else(|| reduction.neutral.clone())
+        result.unwrap_or_else(|| reduction.identity.clone())
     }
 
-    /// What `map` returns for the parts of `range`, cut as `cut` says, combined. None: there are none.
+    /// What `map_pages` returns for the parts of `range`, cut as `cut` says, combined. None: there are none.
     #[inline]
     #[track_caller]
     fn reduce_range<V: Send>(
         &self,
         range: Range<usize>,
         schedule: Schedule,
-        (cut, members): (Cut, usize),
+        (cut, bees): (Cut, usize),
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
         match cut {
-            Cut::Team => {
-                let parts = self.spmd_map(members, move |bee| part(split::block(range.clone(), bee.id(), bee.count()), &map));
-                combine(parts, op)
+            Cut::OnePerBee => {
+                let results = self
+                    .spmd_map(bees, move |bee| map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map));
+                combine_in_order(results, op)
             }
-            Cut::AsItComes => {
-                let sum_of = move |shared: &Loop, bee: &Bee<'_>| {
-                    let mut sum = Sum { sum: None, map: &map, op };
-                    shared.run(bee.member, &mut sum);
-                    sum.sum
+            Cut::BySchedule => {
+                let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
+                    let mut partial = ReduceBody { value: None, map: &map, op };
+                    shared.run(bee.context, &mut partial);
+                    partial.value
                 };
-                let parts =
-                    Loop::new(range, schedule).in_region(members, |shared, team| self.spmd_map(team, |bee| sum_of(shared, bee)));
-                combine(parts, op)
+                let results = Loop::new(range, schedule)
+                    .run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| accumulate(shared, bee)));
+                combine_in_order(results, op)
             }
             Cut::Blocks(blocks) => {
                 // The schedule's chunks are counted in indices.
                 let shared = Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
-                let nodes_of = move |shared: &Loop, bee: &Bee<'_>| {
+                let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
-                    bee.for_each(shared, |some| {
-                        tree::collect(&mut nodes, some, op, |block| map(split::block(range.clone(), block, blocks)))
+                    bee.for_each(shared, |numbers| {
+                        block_tree::push_blocks(&mut nodes, numbers, op, |block| {
+                            map(split::block(range.clone(), block, blocks))
+                        })
                     });
                     nodes
                 };
-                let parts = shared.in_region(members, |shared, team| self.spmd_map(team, |bee| nodes_of(shared, bee)));
-                tree::combine_all(parts.into_iter(), op)
+                let results =
+                    shared.run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| collect_nodes(shared, bee)));
+                block_tree::combine_all(results.into_iter(), op)
             }
         }
     }
 }
 
-fn part<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<Quiet<T>> {
-    (!range.is_empty()).then(|| Quiet::new(map(range)))
+fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<NoDoublePanic<T>> {
+    (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
 }
 
-/// The members' results combined, in their order. Those that are left when `op` panics are dropped quietly.
-pub(super) fn combine<T>(parts: Vec<Option<Quiet<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
-    parts.into_iter().flatten().map(Quiet::into_inner).reduce(op)
+/// The bees' results combined, in their order. Those that are left when `op` panics are dropped quietly.
+pub(crate) fn combine_in_order<T>(results: Vec<Option<NoDoublePanic<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
+    results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
 }

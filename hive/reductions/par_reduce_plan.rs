@@ -2,20 +2,21 @@
 
 use std::ops::Range;
 
-use super::level::Level;
-use super::level::sealed::Cut;
-use super::par_reduce::combine;
-use super::reduction::Reduction;
-use super::tree::{self, Nodes};
-use crate::hive::Hive;
-use crate::loops::Schedule;
-use crate::memory::Plan;
-use crate::quiet::Quiet;
-use crate::split;
+use crate::loops::schedule::Schedule;
+use crate::memory::plan::Plan;
+use crate::pool::handle::Hive;
+use crate::reductions::block_tree;
+use crate::reductions::block_tree::Nodes;
+use crate::reductions::par_reduce::combine_in_order;
+use crate::reductions::reduction::Reduction;
+use crate::reductions::reproducibility::Reproducibility;
+use crate::reductions::reproducibility::sealed::Cut;
+use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::split;
 
 impl Hive {
-    /// As [`par_reduce`](Self::par_reduce) over the indices of `plan`, of which each member gets those that it owns. A [`Fixed`](crate::Fixed) reduction has blocks of its own, and the same
-    /// result as with `par_reduce`, bit by bit: each member gets about those that lie in what it owns.
+    /// As [`par_reduce`](Self::par_reduce) over the indices of `plan`, of which each bee gets those that it owns. A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction has blocks of its own, and the same
+    /// result as with `par_reduce`, bit by bit: each bee gets about those that lie in what it owns.
     ///
     /// ```
     /// use hive::{Placement, Reduction};
@@ -23,32 +24,32 @@ impl Hive {
     /// let hive = hive::Hive::new(2)?;
     /// let plan = hive.plan(100_000);
     /// let x = hive.alloc(plan.len(), Placement::LikeLoop(&plan), |i| 1.0 / (i + 1) as f64);
-    /// let sum = hive.par_reduce_plan(&plan, &Reduction::fixed(0.0, |a, b| a + b), |range| x[range].iter().sum::<f64>());
+    /// let sum = hive.par_reduce_plan(&plan, &Reduction::deterministic(0.0, |a, b| a + b), |range| x[range].iter().sum::<f64>());
     /// assert!((sum - 12.090_146_129_863).abs() < 1e-9);
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd), for as many members as the plan is for.
+    /// As [`spmd`](Self::spmd), for as many bees as the plan is for.
     #[track_caller]
     pub fn par_reduce_plan<L, T, F, M>(&self, plan: &Plan, reduction: &Reduction<L, T, F>, map: M) -> T
     where
-        L: Level,
+        L: Reproducibility,
         T: Clone + Send,
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let cut = reduction.cut(&(0..plan.len()), Schedule::Static, plan.members());
-        let (op, map) = (&reduction.op, Quiet::new(map));
-        let result = if tree::is_large::<T>() {
-            self.reduce_by_plan(plan, cut, &tree::boxed(op), |range| Box::new(map(range))).map(|value| *value)
+        let cut = reduction.cut(&(0..plan.len()), Schedule::Static, plan.bees());
+        let (op, map) = (&reduction.op, NoDoublePanic::new(map));
+        let result = if block_tree::is_large::<T>() {
+            self.reduce_by_plan(plan, cut, &block_tree::boxed(op), |range| Box::new(map(range))).map(|value| *value)
         } else {
             self.reduce_by_plan(plan, cut, op, &*map)
         };
-        result.unwrap_or_else(|| reduction.neutral.clone())
+        result.unwrap_or_else(|| reduction.identity.clone())
     }
 
-    /// What `map` returns for the parts of a plan's indices, cut as `cut` says, combined. None: there are none.
+    /// What `map_pages` returns for the parts of a plan's indices, cut as `cut` says, combined. None: there are none.
     #[track_caller]
     fn reduce_by_plan<V: Send>(
         &self,
@@ -59,19 +60,24 @@ impl Hive {
     ) -> Option<V> {
         match cut {
             Cut::Blocks(blocks) => {
-                let parts = self.spmd_map(plan.members(), |bee| {
+                let results = self.spmd_map(plan.bees(), |bee| {
                     let mut nodes = Nodes::new();
-                    let own = split::block(0..blocks, bee.id(), bee.count());
-                    tree::collect(&mut nodes, own, op, |block| map(split::block(0..plan.len(), block, blocks)));
+                    let own = split::block(0..blocks, bee.id(), bee.bees());
+                    block_tree::push_blocks(&mut nodes, own, op, |block| {
+                        map(split::block(0..plan.len(), block, blocks))
+                    });
                     nodes
                 });
-                tree::combine_all(parts.into_iter(), op)
+                block_tree::combine_all(results.into_iter(), op)
             }
-            Cut::Team | Cut::AsItComes => {
-                let add = |sum: Quiet<V>, value: Quiet<V>| Quiet::new(op(sum.into_inner(), value.into_inner()));
-                let value = |range| Quiet::new(map(range));
-                let parts = self.spmd_map(plan.members(), |bee| plan.ranges_for(bee.id(), bee.count()).map(value).reduce(add));
-                combine(parts, op)
+            Cut::OnePerBee | Cut::BySchedule => {
+                let add = |sum: NoDoublePanic<V>, value: NoDoublePanic<V>| {
+                    NoDoublePanic::new(op(sum.into_inner(), value.into_inner()))
+                };
+                let value = |range| NoDoublePanic::new(map(range));
+                let results =
+                    self.spmd_map(plan.bees(), |bee| plan.ranges_for(bee.id(), bee.bees()).map(value).reduce(add));
+                combine_in_order(results, op)
             }
         }
     }

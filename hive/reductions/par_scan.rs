@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use smallvec::{Array, SmallVec};
 
-use super::level::Level;
-use super::level::sealed::Cut;
-use super::reduction::Reduction;
-use super::tree;
-use crate::crew::Operation;
-use crate::hive::Hive;
-use crate::loops::Schedule;
-use crate::region::Bee;
-use crate::slices::Parts;
-use crate::split;
+use crate::loops::schedule::Schedule;
+use crate::pool::handle::Hive;
+use crate::protocol::region::exchange_slots::Operation;
+use crate::reductions::block_tree;
+use crate::reductions::reduction::Reduction;
+use crate::reductions::reproducibility::Reproducibility;
+use crate::reductions::reproducibility::sealed::Cut;
+use crate::region::bee::Bee;
+use crate::region::split;
+use crate::slices::parts::Parts;
 
 /// Whether a prefix sum counts its own element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -25,18 +25,18 @@ pub enum Scan {
 }
 
 impl Hive {
-    /// Replaces each element of `data` by its prefix sum under `reduction`, on all members that are awake.
+    /// Replaces each element of `data` by its prefix sum under `reduction`, on all bees that are awake.
     ///
-    /// The elements are `Copy` and borrow nothing (`'static`), where [`par_reduce`](Self::par_reduce) takes any values that can be cloned: here members show one another their sums inside a region, as copies.
+    /// The elements are `Copy` and borrow nothing (`'static`), where [`par_reduce`](Self::par_reduce) takes any values that can be cloned: here bees show one another their sums inside a region, as copies.
     ///
-    /// Each element is read twice and written once. With [`Fixed`](crate::Fixed) the result is bit by bit the same whatever the size of the team; else as long as that is.
+    /// Each element is read twice and written once. With [`Deterministic`](crate::reductions::reproducibility::Deterministic) the result is bit by bit the same whatever the size of the team; else as long as that is.
     ///
     /// ```
     /// use hive::{Reduction, Scan};
     ///
     /// // Where each row of a sparse matrix begins, from how many elements each has.
     /// let mut begins = vec![3, 0, 2, 5];
-    /// hive::par_scan(&mut begins, &Reduction::fixed(0, |a, b| a + b), Scan::Exclusive);
+    /// hive::par_scan(&mut begins, &Reduction::deterministic(0, |a, b| a + b), Scan::Exclusive);
     /// assert_eq!(begins, [0, 3, 3, 5]);
     /// ```
     ///
@@ -45,70 +45,70 @@ impl Hive {
     #[track_caller]
     pub fn par_scan<L, T, F>(&self, data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
     where
-        L: Level,
+        L: Reproducibility,
         T: Copy + Send + Sync + 'static,
         F: Fn(T, T) -> T + Sync,
     {
-        let members = data.len().clamp(1, self.bees());
-        let blocks = match reduction.cut(&(0..data.len()), Schedule::Static, members) {
+        let bees = data.len().clamp(1, self.bees());
+        let blocks = match reduction.cut(&(0..data.len()), Schedule::Static, bees) {
             Cut::Blocks(blocks) => blocks,
-            Cut::Team | Cut::AsItComes => members.min(data.len()),
+            Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
-        self.spmd(members.min(blocks).max(1), |bee| {
-            let own = split::block(0..blocks, bee.id(), bee.count());
-            if tree::is_large::<T>() {
-                scan_blocks::<[T; 0], _>(bee, parts, own, (&reduction.neutral, op), scan);
+        self.spmd(bees.min(blocks).max(1), |bee| {
+            let own = split::block(0..blocks, bee.id(), bee.bees());
+            if block_tree::is_large::<T>() {
+                scan_own_blocks::<[T; 0], _>(bee, parts, own, (&reduction.identity, op), scan);
             } else {
-                scan_blocks::<[T; SUMS], _>(bee, parts, own, (&reduction.neutral, op), scan);
+                scan_own_blocks::<[T; INLINE_SUMS], _>(bee, parts, own, (&reduction.identity, op), scan);
             }
         });
     }
 }
 
-/// Replaces the elements of the blocks `own` of this member; their sums lie on the stack as far as there is room in `A`.
-fn scan_blocks<A: Array, F>(
+/// Replaces the elements of the blocks `own` of this bee; their sums lie on the stack as far as there is room in `A`.
+fn scan_own_blocks<A: Array, F>(
     bee: &Bee<'_>,
     parts: &Parts<'_, A::Item>,
     own: Range<usize>,
-    (neutral, op): (&A::Item, &F),
+    (identity, op): (&A::Item, &F),
     scan: Scan,
 ) where
     A::Item: Copy + Send + Sync + 'static,
     F: Fn(A::Item, A::Item) -> A::Item,
 {
-    let sum = |block| parts.take_number(bee, block).iter().copied().reduce(op).unwrap_or(*neutral);
+    let sum = |block| parts.part_mut(bee, block).iter().copied().reduce(op).unwrap_or(*identity);
     let sums: SmallVec<A> = own.clone().map(sum).collect();
     let mut before = sum_before(bee, &sums, op);
     for (block, sum) in own.zip(sums) {
         let first = match scan {
             Scan::Inclusive => before,
-            Scan::Exclusive => Some(before.unwrap_or(*neutral)),
+            Scan::Exclusive => Some(before.unwrap_or(*identity)),
         };
-        fill(&mut parts.take_number(bee, block), first, scan, op);
+        scan_block(&mut parts.part_mut(bee, block), first, scan, op);
         before = Some(before.map_or(sum, |before| op(before, sum)));
     }
 }
 
 /// So many sums of blocks need no allocation, if they are small.
-const SUMS: usize = 16;
+const INLINE_SUMS: usize = 16;
 
-/// The sum of all blocks of the members before this one, each with `sums` of its own.
+/// The sum of all blocks of the bees before this one, each with `sums` of its own.
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
-    let shown = bee.show(Operation::ParScan, sums)?;
-    let of = |id| (0..shown.count(id).unwrap_or(0)).map(move |index| (id, index));
-    (0..bee.member.id()).flat_map(of).filter_map(|(id, index)| shown.value(id, index)).reduce(op)
+    let slots = bee.exchange(Operation::ParScan, sums)?;
+    let slots_of = |id| (0..slots.count(id).unwrap_or(0)).map(move |index| (id, index));
+    (0..bee.context.id()).flat_map(slots_of).filter_map(|(id, index)| slots.value(id, index)).reduce(op)
 }
 
 /// Replaces the elements of a block by their prefix sums, `before` being that of all before the block.
-fn fill<T: Copy>(block: &mut [T], before: Option<T>, scan: Scan, op: &impl Fn(T, T) -> T) {
+fn scan_block<T: Copy>(block: &mut [T], before: Option<T>, scan: Scan, op: &impl Fn(T, T) -> T) {
     let mut sum = before;
     for element in block {
-        let with = sum.map_or(*element, |sum| op(sum, *element));
+        let inclusive = sum.map_or(*element, |sum| op(sum, *element));
         *element = match scan {
-            Scan::Inclusive => with,
-            Scan::Exclusive => sum.unwrap_or(with),
+            Scan::Inclusive => inclusive,
+            Scan::Exclusive => sum.unwrap_or(inclusive),
         };
-        sum = Some(with);
+        sum = Some(inclusive);
     }
 }

@@ -4,59 +4,60 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
 
-use super::level::sealed::Cut;
-use super::level::{Fast, Fixed, Level, PerTeam};
-use super::tree::{self, Node, Nodes};
-use crate::loops::Schedule;
-use crate::split;
+use crate::loops::schedule::Schedule;
+use crate::reductions::block_tree;
+use crate::reductions::block_tree::{Node, Nodes};
+use crate::reductions::reproducibility::sealed::Cut;
+use crate::reductions::reproducibility::{Deterministic, PerTeamSize, Reproducibility, Unordered};
+use crate::region::split;
 
-/// Blocks of a [`Fixed`] reduction: enough for the largest teams to share out, few enough to cost nothing.
-const BLOCKS: usize = 256;
+/// Blocks of a [`Deterministic`] reduction: enough for the largest teams to share out, few enough to cost nothing.
+const DEFAULT_BLOCKS: usize = 256;
 
 /// More would be a mistake, and cost more than they bring.
-const MOST_BLOCKS: usize = 1 << 16;
+const MAX_BLOCKS: usize = 1 << 16;
 
-/// How to combine the values of many indices into one: a neutral value, an operation, and in its type how reproducible the result is: [`Fast`], [`PerTeam`] or [`Fixed`].
+/// How to combine the values of many indices into one: a neutral value, an operation, and in its type how reproducible the result is: [`Unordered`], [`PerTeamSize`] or [`Deterministic`].
 ///
-/// `op` must be associative, but for rounding, and `neutral` change nothing: `op(neutral, x)` is `x`. It need not be commutative, except with `Fast`.
+/// `op` must be associative, but for rounding, and `identity` change nothing: `op(identity, x)` is `x`. It need not be commutative, except with `Unordered`.
 ///
 /// ```
 /// use hive::{Reduction, Schedule};
 ///
 /// let x: Vec<f64> = (1..=100_000).map(|i| 1.0 / f64::from(i)).collect();
-/// let sum = Reduction::fixed(0.0, |a, b| a + b);
-/// let with = |members, schedule| {
-///     let hive = hive::Hive::new(members).unwrap();
+/// let sum = Reduction::deterministic(0.0, |a, b| a + b);
+/// let with = |bees, schedule| {
+///     let hive = hive::Hive::new(bees).unwrap();
 ///     hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum())
 /// };
 /// assert_eq!(with(1, Schedule::Static).to_bits(), with(4, Schedule::Dynamic(3)).to_bits());
 /// ```
 #[derive(Clone, Copy)]
 pub struct Reduction<L, T, F> {
-    pub(super) neutral: T,
-    pub(super) op: F,
+    pub(crate) identity: T,
+    pub(crate) op: F,
     blocks: usize,
-    level: PhantomData<fn() -> L>,
+    reproducibility: PhantomData<fn() -> L>,
 }
 
-impl<T, F: Fn(T, T) -> T> Reduction<Fast, T, F> {
+impl<T, F: Fn(T, T) -> T> Reduction<Unordered, T, F> {
     /// Combined in the order in which results come.
-    pub const fn fast(neutral: T, op: F) -> Self {
-        Self::of_level(neutral, op)
+    pub const fn unordered(identity: T, op: F) -> Self {
+        Self::new(identity, op)
     }
 }
 
-impl<T, F: Fn(T, T) -> T> Reduction<PerTeam, T, F> {
+impl<T, F: Fn(T, T) -> T> Reduction<PerTeamSize, T, F> {
     /// Bit by bit the same, as long as the schedule and the size of the team are.
-    pub const fn per_team(neutral: T, op: F) -> Self {
-        Self::of_level(neutral, op)
+    pub const fn per_team_size(identity: T, op: F) -> Self {
+        Self::new(identity, op)
     }
 }
 
-impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
+impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     /// Bit by bit the same, whatever the schedule and the size of the team.
-    pub const fn fixed(neutral: T, op: F) -> Self {
-        Self::of_level(neutral, op)
+    pub const fn deterministic(identity: T, op: F) -> Self {
+        Self::new(identity, op)
     }
 
     /// Cuts ranges into so many blocks, fewer if there are fewer indices. Default: 256. The result depends on it, so it must not depend on the machine.
@@ -65,7 +66,10 @@ impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
     /// If `blocks` is 0 or above 65,536.
     #[track_caller]
     pub fn blocks(mut self, blocks: usize) -> Self {
-        assert!((1..=MOST_BLOCKS).contains(&blocks), "a reduction of {blocks} blocks: from 1 to {MOST_BLOCKS} are possible");
+        assert!(
+            (1..=MAX_BLOCKS).contains(&blocks),
+            "a reduction of {blocks} blocks: from 1 to {MAX_BLOCKS} are possible"
+        );
         self.blocks = blocks;
         self
     }
@@ -78,13 +82,13 @@ impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
 
     /// The result for a whole range, from the results of all its [`blocks`](Self::blocks_of) in their order; of none, the neutral value.
     ///
-    /// Bit by bit what [`par_reduce`](crate::Hive::par_reduce) comes to over that range, wherever the blocks were reduced. So several processes, each with some of the blocks, come to what one
+    /// Bit by bit what [`par_reduce`](crate::pool::handle::Hive::par_reduce) comes to over that range, wherever the blocks were reduced. So several processes, each with some of the blocks, come to what one
     /// would have come to:
     ///
     /// ```
     /// use hive::{Reduction, Schedule};
     ///
-    /// let sum = Reduction::fixed(0.0, |a, b| a + b);
+    /// let sum = Reduction::deterministic(0.0, |a, b| a + b);
     /// let x: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
     /// let own = |process| {
     ///     // Whole blocks, by `part`. Each process could have its part of `x` only.
@@ -105,50 +109,50 @@ impl<T, F: Fn(T, T) -> T> Reduction<Fixed, T, F> {
         T: Clone,
     {
         let results = results.into_iter();
-        let combined = if tree::is_large::<T>() {
-            combine(results.map(Box::new), &tree::boxed(&self.op)).map(|value| *value)
+        let combined = if block_tree::is_large::<T>() {
+            combine_along_tree(results.map(Box::new), &block_tree::boxed(&self.op)).map(|value| *value)
         } else {
-            combine(results, &self.op)
+            combine_along_tree(results, &self.op)
         };
-        combined.unwrap_or_else(|| self.neutral.clone())
+        combined.unwrap_or_else(|| self.identity.clone())
     }
 }
 
 /// The results of all blocks combined along the tree. None: there are none.
 #[track_caller]
-fn combine<V>(results: impl Iterator<Item = V>, op: &impl Fn(V, V) -> V) -> Option<V> {
+fn combine_along_tree<V>(results: impl Iterator<Item = V>, op: &impl Fn(V, V) -> V) -> Option<V> {
     let mut nodes = Nodes::new();
     for (block, result) in results.enumerate() {
-        assert!(block < MOST_BLOCKS, "more results than a reduction has blocks: {MOST_BLOCKS} at most");
+        assert!(block < MAX_BLOCKS, "more results than a reduction has blocks: {MAX_BLOCKS} at most");
         nodes.push(Node::leaf(block as u32, result), op);
     }
     nodes.combine(op)
 }
 
 impl<L, T, F> Reduction<L, T, F> {
-    const fn of_level(neutral: T, op: F) -> Self {
-        Self { neutral, op, blocks: BLOCKS, level: PhantomData }
+    const fn new(identity: T, op: F) -> Self {
+        Self { identity, op, blocks: DEFAULT_BLOCKS, reproducibility: PhantomData }
     }
 }
 
-impl<L: Level, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
-    /// The indices of `range` that are member `id`'s in a team of `count` when it is reduced inside a region: contiguous, in order of the members' numbers. As [`Bee::split`](crate::Bee::split), but
-    /// with [`Fixed`] cut at whole blocks, so their lengths differ by up to a block. For data that only its member has.
+impl<L: Reproducibility, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
+    /// The indices of `range` that are bee `id`'s in a team of `count` when it is reduced inside a region: contiguous, in order of the bees' numbers. As [`Bee::split`](crate::region::bee::Bee::split), but
+    /// with [`Deterministic`] cut at whole blocks, so their lengths differ by up to a block. For data that only its bee has.
     ///
     /// # Panics
     /// If `count` is 0 or `id` not below it.
     #[track_caller]
-    pub fn part(&self, range: Range<usize>, id: usize, count: usize) -> Range<usize> {
-        assert!(id < count, "there is no member {id} in a team of {count}");
-        match self.cut(&range, Schedule::Static, count) {
-            Cut::Blocks(blocks) if blocks > 0 => split::blocks(range, split::block(0..blocks, id, count), blocks),
-            _ => split::block(range, id, count),
+    pub fn part(&self, range: Range<usize>, id: usize, bees: usize) -> Range<usize> {
+        assert!(id < bees, "there is no bee {id} in a team of {bees}");
+        match self.cut(&range, Schedule::Static, bees) {
+            Cut::Blocks(blocks) if blocks > 0 => split::blocks(range, split::block(0..blocks, id, bees), blocks),
+            _ => split::block(range, id, bees),
         }
     }
 
     /// How `range` is cut for `members`. No block is empty.
-    pub(super) fn cut(&self, range: &Range<usize>, schedule: Schedule, members: usize) -> Cut {
-        match L::cut(schedule, members, self.blocks) {
+    pub(crate) fn cut(&self, range: &Range<usize>, schedule: Schedule, bees: usize) -> Cut {
+        match L::cut(schedule, bees, self.blocks) {
             Cut::Blocks(blocks) => Cut::Blocks(blocks.min(range.len())),
             other => other,
         }
@@ -157,7 +161,7 @@ impl<L: Level, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
 
 impl<L, T: fmt::Debug, F> fmt::Debug for Reduction<L, T, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let level = std::any::type_name::<L>().rsplit("::").next().unwrap_or_default();
-        write!(f, "Reduction::<{level}> {{ neutral: {:?}, blocks: {} }}", self.neutral, self.blocks)
+        let reproducibility = std::any::type_name::<L>().rsplit("::").next().unwrap_or_default();
+        write!(f, "Reduction::<{reproducibility}> {{ identity: {:?}, blocks: {} }}", self.identity, self.blocks)
     }
 }

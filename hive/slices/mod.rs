@@ -1,9 +1,6 @@
-//! Data that the members of a team share out among themselves, in safe Rust.
+//! Data that the bees of a team share out among themselves, in safe Rust.
 
-mod loan;
-mod par_rows;
-mod parts;
-mod per_bee;
-
-pub use parts::{PartMut, PartRef, Parts};
-pub use per_bee::{PerBee, PerBeeMut};
+pub(crate) mod borrow;
+pub(crate) mod par_rows;
+pub(crate) mod parts;
+pub(crate) mod per_bee;

@@ -4,31 +4,31 @@
 
 use std::ops::Range;
 
-use super::parts::count_rows;
-use crate::hive::Hive;
-use crate::loops::Schedule;
-use crate::region::Bee;
+use crate::loops::schedule::Schedule;
+use crate::pool::handle::Hive;
+use crate::region::bee::Bee;
+use crate::slices::parts::count_rows;
 
-/// The slice, for all members.
-struct Shared<T>(*mut T);
+/// The slice, for all bees.
+struct SlicePtr<T>(*mut T);
 
-// SAFETY: members get parts of the slice that do not overlap, each `&mut` on one thread.
-unsafe impl<T: Send> Sync for Shared<T> {}
+// SAFETY: bees get parts of the slice that do not overlap, each `&mut` on one thread.
+unsafe impl<T: Send> Sync for SlicePtr<T> {}
 
-impl<T> Shared<T> {
+impl<T> SlicePtr<T> {
     /// The elements of `range`.
     ///
     /// # Safety
     /// The range lies in the slice, whose borrow goes on, and nobody else gets any of its elements.
     #[inline(always)]
-    unsafe fn part<'s>(&self, range: Range<usize>) -> &'s mut [T] {
+    unsafe fn range_mut<'s>(&self, range: Range<usize>) -> &'s mut [T] {
         // SAFETY: the caller's promise.
         unsafe { std::slice::from_raw_parts_mut(self.0.wrapping_add(range.start), range.len()) }
     }
 }
 
 impl Hive {
-    /// Runs `body` for all elements of `data`, dealt out by `schedule` to all members that are awake: `body` gets the indices of some, and those elements to write to.
+    /// Runs `body` for all elements of `data`, dealt out by `schedule` to all bees that are awake: `body` gets the indices of some, and those elements to write to.
     ///
     /// ```
     /// let x: Vec<f64> = (0..10_000).map(f64::from).collect();
@@ -73,10 +73,10 @@ impl Hive {
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
         let rows = count_rows(data.len(), width);
-        let shared = Shared(data.as_mut_ptr());
+        let slice = SlicePtr(data.as_mut_ptr());
         self.par_for(0..rows, schedule, move |rows, bee| {
             // SAFETY: the rows are below their number, and the one region of this loop gets each once.
-            let part = unsafe { shared.part(rows.start * width..rows.end * width) };
+            let part = unsafe { slice.range_mut(rows.start * width..rows.end * width) };
             body(rows, part, bee);
         });
     }

@@ -1,4 +1,4 @@
-//! A slice in parts, one a member.
+//! A slice in parts, one a bee.
 
 #![expect(unsafe_code, reason = "hands out references into one slice, which the loans keep apart")]
 
@@ -6,31 +6,31 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Range};
 
-use super::loan::{Loan, Phase, Refused};
-use crate::memory::Plan;
-use crate::region::Bee;
-use crate::split;
+use crate::memory::plan::Plan;
+use crate::region::bee::Bee;
+use crate::region::split;
+use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 
-/// A mutable slice in contiguous parts, which the members of a team write to and read of each other, each part checked at run time: a part is with one
-/// member that writes to it, or with any number that read it.
+/// A mutable slice in contiguous parts, which the bees of a team write to and read of each other, each part checked at run time: a part is with one
+/// bee that writes to it, or with any number that read it.
 ///
-/// Between two barriers a part is either written to or read by others: a member that reads what its neighbour writes to in the same phase panics, or the neighbour does, whoever
-/// happens to come first. Two members that write to one part in the same phase panic only if both have it at once: one after the other may, and which of them comes last is chance. So a stencil in place, with the neighbours' edges, is safe Rust:
+/// Between two barriers a part is either written to or read by others: a bee that reads what its neighbour writes to in the same phase panics, or the neighbour does, whoever
+/// happens to come first. Two bees that write to one part in the same phase panic only if both have it at once: one after the other may, and which of them comes last is chance. So a stencil in place, with the neighbours' edges, is safe Rust:
 ///
 /// ```
 /// use hive::Parts;
 ///
 /// let mut cells = vec![0.0; 90];
 /// cells[0] = 1.0;
-/// let (members, len) = (3, cells.len());
-/// let parts = Parts::new(&mut cells, members);
-/// hive::spmd(members, |bee| {
+/// let (bees, len) = (3, cells.len());
+/// let parts = Parts::new(&mut cells, bees);
+/// hive::spmd(bees, |bee| {
 ///     let mut next = vec![0.0; parts.range(bee.id()).len()];
 ///     for _ in 0..50 {
 ///         {
-///             let left = bee.id().checked_sub(1).map(|id| parts.read(bee, id)[..].last().copied().unwrap());
-///             let right = (bee.id() + 1 < bee.count()).then(|| parts.read(bee, bee.id() + 1)[0]);
-///             let own = parts.read(bee, bee.id());
+///             let left = bee.id().checked_sub(1).map(|id| parts.part(bee, id)[..].last().copied().unwrap());
+///             let right = (bee.id() + 1 < bee.bees()).then(|| parts.part(bee, bee.id() + 1)[0]);
+///             let own = parts.part(bee, bee.id());
 ///             for (i, next) in next.iter_mut().enumerate() {
 ///                 let before = if i > 0 { Some(own[i - 1]) } else { left };
 ///                 let after = own.get(i + 1).copied().or(right);
@@ -38,7 +38,7 @@ use crate::split;
 ///             }
 ///         }
 ///         bee.barrier(); // all have read
-///         parts.take(bee).copy_from_slice(&next);
+///         parts.own_mut(bee).copy_from_slice(&next);
 ///         bee.barrier(); // all have written
 ///     }
 /// });
@@ -53,7 +53,7 @@ use crate::split;
 ///     let mut cells = vec![0; 8];
 ///     hive::Parts::new(&mut cells, 2) // `cells` does not live long enough
 /// };
-/// hive::spmd(2, |bee| parts.take(bee)[0] = 1);
+/// hive::spmd(2, |bee| parts.own_mut(bee)[0] = 1);
 /// ```
 ///
 /// and nobody else gets at the slice meanwhile:
@@ -61,7 +61,7 @@ use crate::split;
 /// ```compile_fail,E0502
 /// let mut cells = vec![0; 8];
 /// let parts = hive::Parts::new(&mut cells, 2);
-/// hive::spmd(2, |bee| parts.take(bee)[0] = cells[7]); // cannot borrow `cells`
+/// hive::spmd(2, |bee| parts.own_mut(bee)[0] = cells[7]); // cannot borrow `cells`
 /// ```
 ///
 /// nor does what cannot change threads:
@@ -69,13 +69,13 @@ use crate::split;
 /// ```compile_fail,E0277
 /// let mut cells = vec![std::rc::Rc::new(0); 8];
 /// let parts = hive::Parts::new(&mut cells, 2);
-/// hive::spmd(2, |bee| drop(parts.take(bee))); // `Rc<i32>` cannot be sent between threads safely
+/// hive::spmd(2, |bee| drop(parts.own_mut(bee))); // `Rc<i32>` cannot be sent between threads safely
 /// ```
 pub struct Parts<'d, T> {
     data: *mut T,
     /// Where each part begins, and the last ends.
     cuts: Box<[usize]>,
-    loans: Loans,
+    borrows: BorrowStates,
     slice: PhantomData<&'d mut [T]>,
 }
 
@@ -113,7 +113,7 @@ impl<'d, T> Parts<'d, T> {
         Self::with_cuts(data, cuts.collect())
     }
 
-    /// `data` in parts that end at `ends`: for work that is not spread evenly, such as the rows of a sparse matrix.
+    /// `data` in parts that end at `is_end_of`: for work that is not spread evenly, such as the rows of a sparse matrix.
     ///
     /// # Panics
     /// If there is no part, if an end lies before the one before it, or if the last is not the slice's.
@@ -125,7 +125,7 @@ impl<'d, T> Parts<'d, T> {
         Self::with_cuts(data, std::iter::once(0).chain(ends.iter().copied()).collect())
     }
 
-    /// `data` in parts as `plan` has them: each member's is what it owns.
+    /// `data` in parts as `plan` has them: each bee's is what it owns.
     ///
     /// ```
     /// let plan = hive::global().plan(100);
@@ -142,8 +142,8 @@ impl<'d, T> Parts<'d, T> {
 
     /// Cuts rise from 0 to the slice's length.
     fn with_cuts(data: &'d mut [T], cuts: Box<[usize]>) -> Self {
-        let loans = Loans::new(cuts.len() - 1);
-        Self { data: data.as_mut_ptr(), cuts, loans, slice: PhantomData }
+        let borrows = BorrowStates::new(cuts.len() - 1);
+        Self { data: data.as_mut_ptr(), cuts, borrows, slice: PhantomData }
     }
 
     /// How many there are.
@@ -161,20 +161,20 @@ impl<'d, T> Parts<'d, T> {
         self.cuts[part]..self.cuts[part + 1]
     }
 
-    /// The calling member's own part, the one of its number, to write to.
+    /// The calling bee's own part, the one of its number, to write to.
     ///
     /// # Panics
-    /// If the team has more members than there are parts, if the part is with somebody else, or has been read in this phase. In a destructor [that must not panic](Bee::barrier), where
+    /// If the team has more bees than there are parts, if the part is with somebody else, or has been read in this phase. In a destructor [that must not panic](Bee::barrier), where
     /// barriers do not meet and phases do not end, what cannot be had is empty instead.
     #[inline]
     #[track_caller]
-    pub fn take(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
+    pub fn own_mut(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
         let (id, count) = (bee.id(), self.count());
-        assert!(id < count, "there are {count} parts, and none for member {id} of a team of {}", bee.count());
-        self.take_number(bee, id)
+        assert!(id < count, "there are {count} parts, and none for bee {id} of a team of {}", bee.bees());
+        self.part_mut(bee, id)
     }
 
-    /// Part number `part`, to write to: for loops over more parts than there are members.
+    /// Part number `part`, to write to: for loops over more parts than there are bees.
     ///
     /// ```
     /// use hive::{Parts, Schedule};
@@ -183,7 +183,7 @@ impl<'d, T> Parts<'d, T> {
     /// let rows = Parts::rows(&mut triangle, 100, 100);
     /// hive::par_for(0..100, Schedule::Dynamic(1), |range, bee| {
     ///     for row in range {
-    ///         rows.take_number(bee, row)[..=row].fill(1);
+    ///         rows.part_mut(bee, row)[..=row].fill(1);
     ///     }
     /// });
     /// drop(rows);
@@ -191,56 +191,56 @@ impl<'d, T> Parts<'d, T> {
     /// ```
     ///
     /// # Panics
-    /// As [`take`](Self::take).
+    /// As [`own_mut`](Self::own_mut).
     #[inline]
     #[track_caller]
-    pub fn take_number(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
-        let (range, loan) = self.lend(bee, part, Loan::write);
+    pub fn part_mut(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
+        let (range, guard) = self.borrow(bee, part, BorrowState::try_write);
         // SAFETY: the range lies in the slice, which is borrowed for 'd; until the loan is given back nobody else has a part of it, and parts do not overlap.
-        let part = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
-        PartMut { part, _loan: loan }
+        let slice = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
+        PartMut { slice, _guard: guard }
     }
 
     /// Part number `part`, a neighbour's or the own, to read.
     ///
     /// # Panics
-    /// If there is no such part, if it is being written to, or has been written to in this phase. In a destructor as [`take`](Self::take).
+    /// If there is no such part, if it is being written to, or has been written to in this phase. In a destructor as [`own_mut`](Self::own_mut).
     #[inline]
     #[track_caller]
-    pub fn read(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
-        let (range, loan) = self.lend(bee, part, Loan::read);
-        // SAFETY: as in `take_number`, but that others may read it as well.
-        let part = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
-        PartRef { part, _loan: loan }
+    pub fn part(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
+        let (range, guard) = self.borrow(bee, part, BorrowState::try_read);
+        // SAFETY: as in `part_mut`, but that others may read it as well.
+        let slice = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
+        PartRef { slice, _guard: guard }
     }
 
-    /// Lends part number `part` as `how` says: its indices, until the loan is dropped. None of them where it cannot be had, and this is a destructor that must not panic.
+    /// Lends part number `part` as `acquire` says: its indices, until the loan is dropped. None of them where it cannot be had, and this is a destructor that must not panic.
     #[inline]
     #[track_caller]
-    fn lend(
+    fn borrow(
         &self,
         bee: &Bee<'_>,
         part: usize,
-        how: impl FnOnce(&Loan, Phase) -> Result<(), Refused>,
-    ) -> (Range<usize>, Lent<'_>) {
+        acquire: impl FnOnce(&BorrowState, Phase) -> Result<(), BorrowError>,
+    ) -> (Range<usize>, BorrowGuard<'_>) {
         let range = self.range(part);
-        let loan = self.loans.of(part);
-        match how(loan, Phase::of(bee)) {
-            Ok(()) => (range, Lent(Some(loan))),
-            Err(refused) => {
-                refuse(refused, part, bee);
-                (0..0, Lent(None))
+        let state = self.borrows.of(part);
+        match acquire(state, Phase::of(bee)) {
+            Ok(()) => (range, BorrowGuard(Some(state))),
+            Err(error) => {
+                report_refusal(error, part, bee);
+                (0..0, BorrowGuard(None))
             }
         }
     }
 }
 
-/// How many rows of `width` elements a slice of `len` has.
+/// How many rows of `width` elements a slice of `deque_len` has.
 ///
 /// # Panics
 /// If `width` is 0, or the last row incomplete.
 #[track_caller]
-pub(super) fn count_rows(len: usize, width: usize) -> usize {
+pub(crate) fn count_rows(len: usize, width: usize) -> usize {
     assert!(width > 0, "a row of 0 elements");
     assert!(len.is_multiple_of(width), "{len} elements are no whole number of rows of {width}");
     len / width
@@ -248,17 +248,19 @@ pub(super) fn count_rows(len: usize, width: usize) -> usize {
 
 #[cold]
 #[track_caller]
-fn refuse(refused: Refused, part: usize, bee: &Bee<'_>) {
-    let why = match refused {
-        Refused::Written => "it is being written to",
-        Refused::Read => "it is being read",
-        Refused::WrittenThisPhase => {
+fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
+    let why = match error {
+        BorrowError::BeingWritten => "it is being written to",
+        BorrowError::BeingRead => "it is being read",
+        BorrowError::WrittenThisPhase => {
             "it has been written to since the last barrier: there has to be one between writing and reading"
         }
-        Refused::ReadThisPhase => "it has been read since the last barrier: there has to be one between reading and writing",
-        Refused::TooMany => "too many read it at once",
+        BorrowError::ReadThisPhase => {
+            "it has been read since the last barrier: there has to be one between reading and writing"
+        }
+        BorrowError::TooManyReaders => "too many read it at once",
     };
-    bee.member.complain(format_args!("member {} cannot have part {part}: {why}", bee.id()));
+    bee.context.panic_or_poison(format_args!("bee {} cannot have part {part}: {why}", bee.id()));
 }
 
 impl<T> fmt::Debug for Parts<'_, T> {
@@ -268,49 +270,49 @@ impl<T> fmt::Debug for Parts<'_, T> {
 }
 
 /// The loans of all parts; where there are few, each in cache lines of its own.
-struct Loans {
-    loans: Box<[Loan]>,
-    apart: usize,
+struct BorrowStates {
+    states: Box<[BorrowState]>,
+    stride: usize,
 }
 
-impl Loans {
+impl BorrowStates {
     /// 128 bytes: the line and the one fetched with it.
-    const APART: usize = 128 / size_of::<Loan>();
-    const FEW: usize = 1024;
+    const PADDED_STRIDE: usize = 128 / size_of::<BorrowState>();
+    const MAX_PADDED: usize = 1024;
 
     fn new(parts: usize) -> Self {
-        let apart = if parts <= Self::FEW { Self::APART } else { 1 };
-        Self { loans: (0..parts * apart).map(|_| Loan::default()).collect(), apart }
+        let stride = if parts <= Self::MAX_PADDED { Self::PADDED_STRIDE } else { 1 };
+        Self { states: (0..parts * stride).map(|_| BorrowState::default()).collect(), stride }
     }
 
     #[inline(always)]
-    fn of(&self, part: usize) -> &Loan {
-        &self.loans[part * self.apart]
+    fn of(&self, part: usize) -> &BorrowState {
+        &self.states[part * self.stride]
     }
 }
 
 /// Gives a part back when it is dropped, if there is one.
-struct Lent<'p>(Option<&'p Loan>);
+struct BorrowGuard<'p>(Option<&'p BorrowState>);
 
-impl Drop for Lent<'_> {
+impl Drop for BorrowGuard<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(loan) = self.0 {
-            loan.give_back();
+        if let Some(state) = self.0 {
+            state.release();
         }
     }
 }
 
-/// A part to write to, until this is dropped. See [`Parts::take`].
+/// A part to write to, until this is dropped. See [`Parts::own_mut`].
 pub struct PartMut<'p, T> {
-    part: &'p mut [T],
-    _loan: Lent<'p>,
+    slice: &'p mut [T],
+    _guard: BorrowGuard<'p>,
 }
 
-/// A part to read, until this is dropped. See [`Parts::read`].
+/// A part to read, until this is dropped. See [`Parts::part`].
 pub struct PartRef<'p, T> {
-    part: &'p [T],
-    _loan: Lent<'p>,
+    slice: &'p [T],
+    _guard: BorrowGuard<'p>,
 }
 
 impl<T> Deref for PartMut<'_, T> {
@@ -318,14 +320,14 @@ impl<T> Deref for PartMut<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.part
+        self.slice
     }
 }
 
 impl<T> DerefMut for PartMut<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        self.part
+        self.slice
     }
 }
 
@@ -334,18 +336,18 @@ impl<T> Deref for PartRef<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.part
+        self.slice
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for PartMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part.fmt(f)
+        self.slice.fmt(f)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for PartRef<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.part.fmt(f)
+        self.slice.fmt(f)
     }
 }

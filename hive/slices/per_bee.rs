@@ -1,4 +1,4 @@
-//! A value for each member.
+//! A value for each bee.
 
 #![expect(unsafe_code, reason = "hands out references to values, which a flag a value keeps apart")]
 
@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use crossbeam_utils::CachePadded;
 
-use crate::region::Bee;
+use crate::region::bee::Bee;
 
-/// A value for each member of a team, in cache lines of its own: scratch space, counters, partial results. Each member gets its own to write to; afterwards the
+/// A value for each bee of a team, in cache lines of its own: scratch space, counters, partial results. Each bee gets its own to write to; afterwards the
 /// caller has them all.
 ///
 /// ```
@@ -36,7 +36,7 @@ use crate::region::Bee;
 /// hive::spmd(2, |bee| drop(own.get(bee))); // `Rc<i32>` cannot be sent between threads safely
 /// ```
 ///
-/// and a member's value does not outlive them:
+/// and a bee's value does not outlive them:
 ///
 /// ```compile_fail,E0505
 /// let own = hive::PerBee::new(1, |_| 1);
@@ -47,41 +47,42 @@ use crate::region::Bee;
 /// });
 /// ```
 pub struct PerBee<T> {
-    values: Box<[CachePadded<Own<T>>]>,
+    values: Box<[CachePadded<OwnValue<T>>]>,
 }
 
-/// One member's.
-struct Own<T> {
-    is_out: AtomicBool,
+/// One bee's.
+struct OwnValue<T> {
+    is_borrowed: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: a shared one gives the value to one thread at a time, as `is_out` says.
-unsafe impl<T: Send> Sync for Own<T> {}
+// SAFETY: a shared one gives the value to one thread at a time, as `is_borrowed` says.
+unsafe impl<T: Send> Sync for OwnValue<T> {}
 
 impl<T> PerBee<T> {
-    /// Values for a team of up to `members`, each made by `init` of its member's number, on the calling thread.
-    pub fn new(members: usize, mut init: impl FnMut(usize) -> T) -> Self {
-        let own = |member| CachePadded::new(Own { is_out: AtomicBool::new(false), value: UnsafeCell::new(init(member)) });
-        Self { values: (0..members).map(own).collect() }
+    /// Values for a team of up to `members`, each made by `init` of its bee's number, on the calling thread.
+    pub fn new(bees: usize, mut init: impl FnMut(usize) -> T) -> Self {
+        let make_value =
+            |bee| CachePadded::new(OwnValue { is_borrowed: AtomicBool::new(false), value: UnsafeCell::new(init(bee)) });
+        Self { values: (0..bees).map(make_value).collect() }
     }
 
-    /// The calling member's own value, until what is returned is dropped.
+    /// The calling bee's own value, until what is returned is dropped.
     ///
     /// # Panics
-    /// If there is none for a member of this number, or if it is out already: asked for twice by one member, or by members of one number of several teams.
+    /// If there is none for a bee of this number, or if it is out already: asked for twice by one bee, or by bees of one number of several teams.
     #[inline]
     #[track_caller]
     pub fn get(&self, bee: &Bee<'_>) -> PerBeeMut<'_, T> {
         let Some(own) = self.values.get(bee.id()) else {
-            panic!("there are values for {} members, and none for member {}", self.values.len(), bee.id());
+            panic!("there are values for {} bees, and none for bee {}", self.values.len(), bee.id());
         };
         // Acquire: pairs with the Release of the drop; what was done to the value last is done.
-        assert!(!own.is_out.swap(true, Ordering::Acquire), "the value of member {} is out already", bee.id());
+        assert!(!own.is_borrowed.swap(true, Ordering::Acquire), "the value of bee {} is out already", bee.id());
         PerBeeMut { own }
     }
 
-    /// All values, by the members' numbers.
+    /// All values, by the bees' numbers.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
         self.values.iter_mut().map(|own| own.value.get_mut())
     }
@@ -91,7 +92,7 @@ impl<T> IntoIterator for PerBee<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
-    /// All values, by the members' numbers.
+    /// All values, by the bees' numbers.
     fn into_iter(self) -> Self::IntoIter {
         let values: Vec<T> = self.values.into_iter().map(|own| own.into_inner().value.into_inner()).collect();
         values.into_iter()
@@ -100,13 +101,13 @@ impl<T> IntoIterator for PerBee<T> {
 
 impl<T: fmt::Debug> fmt::Debug for PerBee<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "PerBee of {} members", self.values.len())
+        write!(f, "PerBee of {} bees", self.values.len())
     }
 }
 
-/// A member's own value, to write to until this is dropped. See [`PerBee::get`].
+/// A bee's own value, to write to until this is dropped. See [`PerBee::query`].
 pub struct PerBeeMut<'p, T> {
-    own: &'p Own<T>,
+    own: &'p OwnValue<T>,
 }
 
 // SAFETY: shared, it gives shared references to the value only.
@@ -117,7 +118,7 @@ impl<T> Deref for PerBeeMut<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: while `is_out`, only this has it, and gives it away no longer than it is borrowed.
+        // SAFETY: while `is_borrowed`, only this has it, and gives it away no longer than it is borrowed.
         unsafe { &*self.own.value.get() }
     }
 }
@@ -133,8 +134,8 @@ impl<T> DerefMut for PerBeeMut<'_, T> {
 impl<T> Drop for PerBeeMut<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `get`.
-        self.own.is_out.store(false, Ordering::Release);
+        // Release: pairs with the Acquire in `query`.
+        self.own.is_borrowed.store(false, Ordering::Release);
     }
 }
 

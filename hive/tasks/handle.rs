@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::heap_job::{HeapJob, is_large};
-use super::pointer::Pointer;
-use super::scope::{Scope, scope};
-use super::{blocked, current, join, place};
-use crate::crew::Task;
-use crate::frame;
-use crate::hive::Hive;
-use crate::quiet::Quiet;
-use crate::results;
+use crate::pool::handle::Hive;
+use crate::protocol::tasks::task::Task;
+use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::{nesting, results};
+use crate::tasks::caller;
+use crate::tasks::heap_job::{HeapJob, is_large};
+use crate::tasks::scope::{Scope, scope};
+use crate::tasks::send_ptr::SendPtr;
+use crate::tasks::{blocking, enter, join};
 
 impl Hive {
     /// Runs two closures, perhaps at the same time, and returns what both return.
     ///
-    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another member takes it first. Whether `b` is offered is decided when
+    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another bee takes it first. Whether `b` is offered is decided when
     /// the join begins, and again as later joins inside of `a` begin: it is if somebody is idle then, and by a thread from outside in any case. Recursion is what this is made for: a join that nobody
     /// helps with costs a few nanoseconds, and there is always a next one.
     ///
@@ -53,8 +53,8 @@ impl Hive {
         RA: Send,
         RB: Send,
     {
-        frame::with_innermost_hand(&self.colony.crew, |hand| match hand {
-            Some(hand) => join::join(hand, a, b),
+        nesting::with_innermost_tasks(&self.shared.team, |context| match context {
+            Some(context) => join::join(context, a, b),
             None => self.join_from_elsewhere(a, b),
         })
     }
@@ -67,9 +67,9 @@ impl Hive {
         RA: Send,
         RB: Send,
     {
-        place::run(&self.colony, |hand| match hand {
-            Some(hand) => join::join_from_outside(hand, a, b),
-            None => join::in_order(a, b),
+        enter::run_as_bee(&self.shared, |context| match context {
+            Some(context) => join::join_from_outside(context, a, b),
+            None => join::join_in_order(a, b),
         })
     }
 
@@ -78,7 +78,7 @@ impl Hive {
     /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does,
     /// hired if there is none, while it waits. Inside a region or a task of another hive, where this one is busy, the
     /// calling thread runs `body` and then all of the tasks by itself; in `body` it may wait for one of them by
-    /// [`yield_now`](crate::yield_now) only.
+    /// [`yield_now`](crate::tasks::caller::yield_now) only.
     ///
     /// ```
     /// let mut halves = [1, 2];
@@ -94,10 +94,10 @@ impl Hive {
     /// If `body` or a task does, with that panic, after all have ended. That of `body` goes before, then the first. And
     /// if a bee is to run `body`, there is none, and the system makes no thread for one.
     pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
-        place::run(&self.colony, |hand| scope(hand, body))
+        enter::run_as_bee(&self.shared, |context| scope(context, body))
     }
 
-    /// Runs `work` as a member of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at
+    /// Runs `work` as a bee of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at
     /// once, and returns what it returns: on the calling thread, if that is a bee or can take the queen's place; else
     /// on a bee, hired if there is none, while it waits. In the queen's place a region that `work` starts is a real
     /// one, too.
@@ -118,13 +118,13 @@ impl Hive {
     }
 
     fn run_installed<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        place::run(&self.colony, |_| work())
+        enter::run_as_bee(&self.shared, |_| work())
     }
 
     /// Queues a task that some bee runs at some time. Nobody waits for it, but dropping the hive does.
     ///
-    /// Spawned by a member, it goes to that member's own queue, where others may steal it. In a hive that is the queen alone one bee is called for it, hired if need be,
-    /// and parks again; also where the hive [may have no other member](crate::Builder::max_bees).
+    /// Spawned by a bee, it goes to that bee's own queue, where others may steal it. In a hive that is the queen alone one bee is called for it, hired if need be,
+    /// and parks again; also where the hive [may have no other bee](crate::pool::config::Builder::max_bees).
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -134,20 +134,24 @@ impl Hive {
     ///
     /// # Panics
     /// If the hive has no bee and the system makes no thread for one, or in a forked child; nothing is queued then, and
-    /// the next `spawn` tries again. A panic of the task goes to the [`panic_handler`](crate::Builder::panic_handler).
+    /// the next `spawn` tries again. A panic of the task goes to the [`panic_handler`](crate::pool::config::Builder::panic_handler).
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
-        if is_large(&task) { self.queue(Box::new(task) as Box<dyn FnOnce() + Send>) } else { self.queue(task) }
+        if is_large(&task) {
+            self.queue_task(Box::new(task) as Box<dyn FnOnce() + Send>)
+        } else {
+            self.queue_task(task)
+        }
     }
 
-    fn queue(&self, task: impl FnOnce() + Send + 'static) {
-        let task = Quiet::new(task);
-        self.colony.have_a_bee();
-        let crew = &self.colony.crew;
+    fn queue_task(&self, task: impl FnOnce() + Send + 'static) {
+        let task = NoDoublePanic::new(task);
+        self.shared.ensure_worker();
+        let team = &self.shared.team;
         let task = self.detached(task.into_inner());
-        frame::with_hand(crew, |hand| match hand {
-            Some(hand) if hand.id() > 0 || crew.bees() > 1 => hand.push(task),
+        nesting::with_task_context(team, |context| match context {
+            Some(context) if context.id() > 0 || team.bees() > 1 => context.push(task),
             // A queen alone may be about to wait for something else, so a bee is called.
-            _ => crew.inject(task),
+            _ => team.inject(task),
         });
     }
 
@@ -165,15 +169,19 @@ impl Hive {
     /// If there is no such bee: 0 is the queen, who is not always there, and those from [`bees`](Self::bees) on may not have been hired yet. As
     /// [`spawn`](Self::spawn) otherwise.
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
-        if is_large(&task) { self.queue_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>) } else { self.queue_on(bee, task) }
+        if is_large(&task) {
+            self.queue_task_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>)
+        } else {
+            self.queue_task_on(bee, task)
+        }
     }
 
-    fn queue_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
-        let (crew, task) = (&self.colony.crew, Quiet::new(task));
-        self.colony.assert_has_threads();
-        assert!(bee > 0 && crew.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
+    fn queue_task_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
+        let (team, task) = (&self.shared.team, NoDoublePanic::new(task));
+        self.shared.assert_not_forked();
+        assert!(bee > 0 && team.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
         let task = self.detached(task.into_inner());
-        crew.send(bee as u32, task);
+        team.inject_to(bee as u32, task);
     }
 
     /// Runs `work` once on each bee of the hive, between its other tasks, and returns what it returned, in order of the bees. `work` gets the bee's
@@ -189,30 +197,30 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee or by a member of a region, of whatever hive, or in a task or a
+    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee or by a bee of a region, of whatever hive, or in a task or a
     /// join of another hive: the bee that it waits for may be waiting for its caller. There, [`spawn_on`](Self::spawn_on) each bee.
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-        let work = Quiet::new(work);
-        self.colony.assert_has_threads();
-        let crew = &self.colony.crew;
+        let work = NoDoublePanic::new(work);
+        self.shared.assert_not_forked();
+        let team = &self.shared.team;
         assert!(
-            !frame::is_bee() && !frame::is_waited_for_elsewhere(crew),
+            !nesting::is_worker() && !nesting::is_waited_for_elsewhere(team),
             "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; spawn_on each bee instead"
         );
-        let count = self.bees() - 1;
-        results::collect(count, |inbox| {
+        let workers = self.bees() - 1;
+        results::collect_results(workers, |outputs| {
             let put = |bee: u32| {
                 let bee = bee as usize;
                 // SAFETY: each bee runs this once, and the calling thread waits for all of them below.
-                unsafe { inbox.put_with(bee - 1, count, || work(bee)) };
+                unsafe { outputs.write_with(bee - 1, workers, || work(bee)) };
             };
-            let (bees, put) = (1..=count as u32, &put);
-            frame::with_hand(crew, |hand| match hand {
-                Some(here) => current::within(here, || {
-                    scope(hand, |scope| bees.for_each(|bee| scope.spawn_on(bee, move |_| put(bee))));
+            let (worker_ids, put) = (1..=workers as u32, &put);
+            nesting::with_task_context(team, |context| match context {
+                Some(own_context) => caller::with_context(own_context, || {
+                    scope(context, |scope| worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee))));
                 }),
-                None => blocked::run_each(bees, |bee, task| crew.send(bee, task), put),
+                None => blocking::run_each(worker_ids, |bee, task| team.inject_to(bee, task), put),
             });
         })
     }
@@ -220,11 +228,11 @@ impl Hive {
     /// A task that nobody waits for.
     #[expect(unsafe_code, reason = "erases the task's type")]
     fn detached(&self, task: impl FnOnce() + Send + 'static) -> Task {
-        let colony = Pointer(Arc::as_ptr(&self.colony));
+        let shared = SendPtr(Arc::as_ptr(&self.shared));
         let work = move || {
-            // SAFETY: the colony outlives what is queued in its crew: its end runs all of it.
-            let colony = unsafe { colony.get() };
-            colony.config.handlers.watch(task);
+            // SAFETY: the pool outlives what is queued in its team: its end runs all of it.
+            let shared = unsafe { shared.get() };
+            shared.config.hooks.catch_panic(task);
         };
         // SAFETY: the task borrows nothing that ends.
         unsafe { HeapJob::task(work, || ()) }

@@ -2,16 +2,16 @@
 
 #![allow(unsafe_code)]
 
-use crate::crew::{Run, Task};
+use crate::protocol::tasks::task::{Run, Task};
 
 /// What a closure captures is moved through a dozen frames on its way into a job and out of it, each of which may keep a copy. One that is larger than this is boxed at the beginning of its
 /// way, and called where it lies.
-const LARGE: usize = 1 << 10;
+const BOX_THRESHOLD: usize = 1 << 10;
 
 /// Whether to box this closure first.
 #[inline(always)]
 pub(crate) const fn is_large<F>(_: &F) -> bool {
-    size_of::<F>() > LARGE
+    size_of::<F>() > BOX_THRESHOLD
 }
 
 pub(crate) struct HeapJob<F, E> {

@@ -1,19 +1,13 @@
 //! Tasks: what runs between regions, on the same bees, by work stealing.
 
-mod blocked;
-mod current;
-mod first_panic;
-mod handle;
-mod heap_job;
-mod join;
-mod on_the_spot;
-mod place;
-mod pointer;
-mod scope;
-mod stack_job;
-
-pub(crate) use current::within;
-pub use current::{current, yield_now};
-pub(crate) use heap_job::is_large;
-pub(crate) use place::with_turn;
-pub use scope::Scope;
+pub(crate) mod blocking;
+pub(crate) mod caller;
+pub(crate) mod caller_queue;
+pub(crate) mod enter;
+pub(crate) mod first_panic;
+pub(crate) mod handle;
+pub(crate) mod heap_job;
+pub(crate) mod join;
+pub(crate) mod scope;
+pub(crate) mod send_ptr;
+pub(crate) mod stack_job;

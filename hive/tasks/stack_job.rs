@@ -1,4 +1,4 @@
-//! A task that lies on the stack of a member that waits for it.
+//! A task that lies on the stack of a bee that waits for it.
 
 #![allow(unsafe_code)]
 
@@ -6,26 +6,29 @@ use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
-use crate::crew::{Crew, Hand, Latch, Run, Task};
+use crate::protocol::Team;
+use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::task::{Run, Task};
+use crate::protocol::tasks::task_context::TaskContext;
 
-pub(super) struct StackJob<F, R> {
+pub(crate) struct StackJob<F, R> {
     work: UnsafeCell<Option<F>>,
     result: UnsafeCell<Option<thread::Result<R>>>,
     latch: Latch,
-    crew: *const Crew,
+    team: *const Team,
     owner: u32,
 }
 
 impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
-    /// Of the member whose hand it is.
+    /// Of the bee whose hand it is.
     #[inline(always)]
-    pub(super) fn new(hand: &Hand<'_>, work: F) -> Self {
+    pub(crate) fn new(context: &TaskContext<'_>, work: F) -> Self {
         Self {
             work: UnsafeCell::new(Some(work)),
             result: UnsafeCell::new(None),
             latch: Latch::new(),
-            crew: hand.crew(),
-            owner: hand.id(),
+            team: context.team(),
+            owner: context.id(),
         }
     }
 
@@ -34,23 +37,23 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
     /// # Safety
     /// The job stays where it is until the task has been run, or is known never to be.
     #[inline(always)]
-    pub(super) unsafe fn task(&self) -> Task {
+    pub(crate) unsafe fn task(&self) -> Task {
         // SAFETY: the caller's promise; what the job holds may change threads.
         unsafe { Task::new::<Self>(self) }
     }
 
-    pub(super) fn latch(&self) -> &Latch {
+    pub(crate) fn latch(&self) -> &Latch {
         &self.latch
     }
 
     /// The work, of a job whose task nobody will run.
     #[inline(always)]
-    pub(super) fn into_work(self) -> F {
+    pub(crate) fn into_work(self) -> F {
         self.work.into_inner().unwrap_or_else(|| unreachable!("nobody has run it"))
     }
 
     /// How the work went, once the latch is set.
-    pub(super) fn into_result(self) -> thread::Result<R> {
+    pub(crate) fn into_result(self) -> thread::Result<R> {
         self.result.into_inner().unwrap_or_else(|| unreachable!("the latch is set"))
     }
 }
@@ -65,10 +68,10 @@ impl<F: FnOnce() -> R + Send, R: Send> Run for StackJob<F, R> {
         let result = catch_unwind(AssertUnwindSafe(work));
         // SAFETY: as above.
         unsafe { *job.result.get() = Some(result) };
-        let (crew, owner, latch) = (job.crew, job.owner, &raw const job.latch);
-        // SAFETY: the crew outlives its members, of which the calling thread is one.
-        let crew = unsafe { &*crew };
+        let (team, owner, latch) = (job.team, job.owner, &raw const job.latch);
+        // SAFETY: the team outlives its bees, of which the calling thread is one.
+        let team = unsafe { &*team };
         // SAFETY: the latch is not set yet; the job is not touched from here on.
-        unsafe { crew.set_latch(latch, owner) };
+        unsafe { team.set_latch(latch, owner) };
     }
 }

@@ -2,57 +2,57 @@
 
 use std::collections::BTreeMap;
 
-use super::mask::CpuMask;
-use crate::fork;
-use crate::process::ProcessLock;
+use crate::sys::cpu_mask::CpuMask;
+use crate::sys::fork;
+use crate::sys::process::ProcessLock;
 
 /// The CPUs that living hives of this process are pinned to, so that two of them do not choose the same ones by default.
-static CLAIMS: ProcessLock<Claims> = ProcessLock::new(Claims { generation: 0, hives: BTreeMap::new() });
+static CLAIMS: ProcessLock<Claims> = ProcessLock::new(Claims { generation: 0, hives_per_cpu: BTreeMap::new() });
 
 struct Claims {
     /// A child after fork has the parent's claims in its memory, and none of its hives.
     generation: u32,
     /// How many hives have claimed a CPU: lists may overlap.
-    hives: BTreeMap<usize, usize>,
+    hives_per_cpu: BTreeMap<usize, usize>,
 }
 
 impl Claims {
-    /// Calls `use_them` with this process's. Nothing that can panic runs between two changes that belong together.
-    fn with<R>(use_them: impl FnOnce(&mut Self) -> R) -> R {
+    /// Calls `f` with this process's. Nothing that can panic runs between two changes that belong together.
+    fn with_current<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         CLAIMS.with(|claims| {
             let generation = fork::generation();
             if claims.generation != generation {
-                *claims = Self { generation, hives: BTreeMap::new() };
+                *claims = Self { generation, hives_per_cpu: BTreeMap::new() };
             }
-            use_them(claims)
+            f(claims)
         })
     }
 
-    fn taken(&self) -> CpuMask {
-        self.hives.keys().copied().collect()
+    fn claimed(&self) -> CpuMask {
+        self.hives_per_cpu.keys().copied().collect()
     }
 
-    fn add(&mut self, cpus: &CpuMask) {
+    fn insert(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
-            *self.hives.entry(cpu).or_insert(0) += 1;
+            *self.hives_per_cpu.entry(cpu).or_insert(0) += 1;
         }
     }
 
-    fn release(&mut self, cpus: &CpuMask) {
+    fn remove(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
-            if let Some(hives) = self.hives.get_mut(&cpu) {
+            if let Some(hives) = self.hives_per_cpu.get_mut(&cpu) {
                 *hives -= 1;
             }
         }
-        self.hives.retain(|_, hives| *hives > 0);
+        self.hives_per_cpu.retain(|_, hives| *hives > 0);
     }
 }
 
 /// Claims CPUs for a hive. `choose` gets what other hives have, and says what this one takes; no other hive chooses meanwhile.
 pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
-    Claims::with(|claims| {
-        let (cpus, chosen) = choose(&claims.taken());
-        claims.add(&cpus);
+    Claims::with_current(|claims| {
+        let (cpus, chosen) = choose(&claims.claimed());
+        claims.insert(&cpus);
         (Claim { generation: claims.generation, cpus }, chosen)
     })
 }
@@ -66,13 +66,13 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims more CPUs, for members that the hive has grown by: those that no other hive has. Says which of the CPUs asked for
+    /// Claims more CPUs, for bees that the hive has grown by: those that no other hive has. Says which of the CPUs asked for
     /// the hive has now.
     pub(crate) fn extend(&mut self, cpus: &CpuMask) -> CpuMask {
-        Claims::with(|claims| {
+        Claims::with_current(|claims| {
             if claims.generation == self.generation {
-                let free = cpus.difference(&claims.taken());
-                claims.add(&free);
+                let free = cpus.difference(&claims.claimed());
+                claims.insert(&free);
                 self.cpus = self.cpus.union(&free);
             }
         });
@@ -82,9 +82,9 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        Claims::with(|claims| {
+        Claims::with_current(|claims| {
             if claims.generation == self.generation {
-                claims.release(&self.cpus);
+                claims.remove(&self.cpus);
             }
         });
     }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     fn taken(among: &CpuMask) -> CpuMask {
-        Claims::with(|claims| claims.taken()).intersection(among)
+        Claims::with_current(|claims| claims.claimed()).intersection(among)
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::mask::CpuMask;
+use crate::sys::cpu_mask::CpuMask;
 
 /// One CPU that this process may use, and which units it belongs to. Units are numbered from 0 among those this process may
 /// use, in the order of their first CPU, so that the numbers index an array.
@@ -17,14 +17,14 @@ pub(crate) struct Cpu {
     pub(crate) node: usize,
     pub(crate) package: usize,
     /// 0: the first hardware thread of its core that this process may use.
-    pub(crate) smt: usize,
+    pub(crate) smt_index: usize,
     /// 0: of the fastest kind of core that this process may use, 1: of the next kind, and so on. All 0 where kinds are not known.
     pub(crate) slowness: usize,
 }
 
 impl Cpu {
     /// The number of the unit of this kind that the CPU belongs to.
-    pub(crate) fn number(&self, unit: Unit) -> usize {
+    pub(crate) fn unit_number(&self, unit: Unit) -> usize {
         match unit {
             Unit::Core => self.core,
             Unit::Cluster => self.cluster,
@@ -68,7 +68,7 @@ pub(crate) struct RawCpu {
 
 /// Who described the machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum TopologySource {
     /// hwloc, of this API version.
     #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "a flat build has no other source"))]
     Hwloc { version: String },
@@ -80,37 +80,37 @@ pub(crate) enum Source {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cpus: Vec<Cpu>,
-    source: Source,
-    foreign: bool,
+    source: TopologySource,
+    is_foreign: bool,
 }
 
 impl Machine {
-    /// The CPUs in the order given, their units renumbered. `foreign`: see [`Machine::is_foreign`].
-    pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: Source, foreign: bool) -> Self {
+    /// The CPUs in the order given, their units renumbered. `is_foreign`: see [`Machine::is_foreign`].
+    pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: TopologySource, foreign: bool) -> Self {
         let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
         let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
-        let mut threads_seen = HashMap::new();
+        let mut threads_per_core = HashMap::new();
         let raw: Vec<_> = raw.into_iter().collect();
         let kinds: BTreeSet<_> = raw.iter().map(|raw| raw.slowness).collect();
         let cpus: Vec<_> = raw
             .into_iter()
             .map(|raw| {
-                let threads = threads_seen.entry(raw.core).or_insert(0);
-                let smt = *threads;
-                *threads += 1;
+                let thread_count = threads_per_core.entry(raw.core).or_insert(0);
+                let smt_index = *thread_count;
+                *thread_count += 1;
                 Cpu {
                     os_index: raw.os_index,
-                    core: cores.number(raw.core),
-                    cluster: clusters.number(raw.cluster),
-                    node: nodes.number(raw.node),
-                    package: packages.number(raw.package),
-                    smt,
+                    core: cores.number_of(raw.core),
+                    cluster: clusters.number_of(raw.cluster),
+                    node: nodes.number_of(raw.node),
+                    package: packages.number_of(raw.package),
+                    smt_index,
                     slowness: kinds.range(..raw.slowness).count(),
                 }
             })
             .collect();
         assert!(!cpus.is_empty(), "a machine without CPUs was described by {source:?}");
-        Self { cpus, source, foreign }
+        Self { cpus, source, is_foreign: foreign }
     }
 
     /// In the order of the machine: neighbours share most.
@@ -118,18 +118,18 @@ impl Machine {
         &self.cpus
     }
 
-    pub(crate) fn source(&self) -> &Source {
+    pub(crate) fn source(&self) -> &TopologySource {
         &self.source
     }
 
     /// Whether hwloc was told to describe another machine than this one (`HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`). All of the
     /// described CPUs then count as allowed, and binding to them has no effect.
     pub(crate) fn is_foreign(&self) -> bool {
-        self.foreign
+        self.is_foreign
     }
 
     /// The CPU with this operating system number.
-    pub(crate) fn cpu(&self, os_index: usize) -> Option<&Cpu> {
+    pub(crate) fn find_cpu(&self, os_index: usize) -> Option<&Cpu> {
         self.cpus.iter().find(|cpu| cpu.os_index == os_index)
     }
 
@@ -139,20 +139,20 @@ impl Machine {
     }
 
     /// How many units of this kind there are.
-    pub(crate) fn count(&self, unit: Unit) -> usize {
-        self.cpus.iter().map(|cpu| cpu.number(unit) + 1).max().unwrap_or(0)
+    pub(crate) fn unit_count(&self, unit: Unit) -> usize {
+        self.cpus.iter().map(|cpu| cpu.unit_number(unit) + 1).max().unwrap_or(0)
     }
 
     /// The CPUs of each kind of core, the fastest first; one kind where kinds are not known.
-    pub(crate) fn kinds(&self) -> Vec<CpuMask> {
+    pub(crate) fn core_kinds(&self) -> Vec<CpuMask> {
         let last = self.cpus.iter().map(|cpu| cpu.slowness).max().unwrap_or(0);
         let of_kind = |slowness| self.cpus.iter().filter(move |cpu| cpu.slowness == slowness).map(|cpu| cpu.os_index);
         (0..=last).map(|slowness| of_kind(slowness).collect()).collect()
     }
 
     /// The CPUs of one unit.
-    pub(crate) fn cpus_of(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
-        self.cpus.iter().filter(move |cpu| cpu.number(unit) == number)
+    pub(crate) fn unit_cpus(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
+        self.cpus.iter().filter(move |cpu| cpu.unit_number(unit) == number)
     }
 }
 
@@ -161,7 +161,7 @@ impl Machine {
 struct Numbering(HashMap<u64, usize>);
 
 impl Numbering {
-    fn number(&mut self, key: u64) -> usize {
+    fn number_of(&mut self, key: u64) -> usize {
         let next = self.0.len();
         *self.0.entry(key).or_insert(next)
     }
@@ -178,22 +178,33 @@ mod tests {
     #[test]
     fn numbers_units_from_zero_in_machine_order() {
         let raw = [raw(8, 70, 9, 5, 3), raw(24, 70, 9, 5, 3), raw(9, 71, 9, 5, 3), raw(0, 12, 4, 1, 1)];
-        let machine = Machine::new(raw, Source::Flat, false);
-        let cpu = |os_index, core, cluster, node, package, smt| Cpu { os_index, core, cluster, node, package, smt, slowness: 0 };
+        let machine = Machine::new(raw, TopologySource::Flat, false);
+        let cpu = |os_index, core, cluster, node, package, smt| Cpu {
+            os_index,
+            core,
+            cluster,
+            node,
+            package,
+            smt_index: smt,
+            slowness: 0,
+        };
         let expected = [cpu(8, 0, 0, 0, 0, 0), cpu(24, 0, 0, 0, 0, 1), cpu(9, 1, 0, 0, 0, 0), cpu(0, 2, 1, 1, 1, 0)];
         assert_eq!(machine.cpus(), expected);
-        assert_eq!([Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit)), [3, 2, 2, 2]);
+        assert_eq!(
+            [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit)),
+            [3, 2, 2, 2]
+        );
         assert_eq!(machine.mask().to_string(), "0,8-9,24");
-        assert_eq!(machine.cpu(24), Some(&expected[1]));
-        assert_eq!(machine.cpu(1), None);
-        assert!(machine.cpus_of(Unit::Cluster, 0).eq(&expected[..3]));
+        assert_eq!(machine.find_cpu(24), Some(&expected[1]));
+        assert_eq!(machine.find_cpu(1), None);
+        assert!(machine.unit_cpus(Unit::Cluster, 0).eq(&expected[..3]));
     }
 
     #[test]
     fn numbers_kinds_of_cores_from_the_fastest_allowed_one() {
         let kinds = |slow: &[u64]| {
             let cpu = |(os_index, &slowness)| RawCpu { slowness, ..raw(os_index, os_index as u64, 0, 0, 0) };
-            Machine::new(slow.iter().enumerate().map(cpu), Source::Flat, false).kinds()
+            Machine::new(slow.iter().enumerate().map(cpu), TopologySource::Flat, false).core_kinds()
         };
         assert_eq!(kinds(&[7, 3, 3, 7, 9]), ["1-2", "0,3", "4"].map(|cpus| cpus.parse::<CpuMask>().unwrap()));
         assert_eq!(kinds(&[5, 5]), ["0-1".parse::<CpuMask>().unwrap()]);
@@ -202,6 +213,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "a machine without CPUs")]
     fn is_never_empty() {
-        Machine::new([], Source::Flat, false);
+        Machine::new([], TopologySource::Flat, false);
     }
 }

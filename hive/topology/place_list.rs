@@ -1,17 +1,19 @@
 //! A list of places, as the user says it in OpenMP's grammar.
 
+pub(crate) mod parser;
+#[cfg(test)]
+pub(crate) mod tests;
+
 use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
-use super::machine::Unit;
+use crate::topology::machine::Unit;
 
-mod reader;
-
-/// Places for a hive's members by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
+/// Places for a hive's bees by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
 ///
 /// The grammar and its meaning are in [`guides::places`](crate::guides::places). CPUs that the process may not use are left out of their places, and places without CPUs
-/// left out of the list, with a warning in [`Hive::report`](crate::Hive::report). `OMP_PLACES` itself is not read; a program that wants to may pass it
+/// left out of the list, with a warning in [`Hive::report`](crate::pool::handle::Hive::report). `OMP_PLACES` itself is not read; a program that wants to may pass it
 /// on:
 ///
 /// ```
@@ -27,7 +29,7 @@ mod reader;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceList {
-    /// A word such as `cores`, or `cores(4)`: each such unit that the process may use is a place, or the first so many of them.
+    /// A word such as `by_core`, or `by_core(4)`: each such unit that the process may use is a place, or the first so many of them.
     Named {
         /// What each place is.
         each: PlaceUnit,
@@ -48,11 +50,11 @@ pub enum PlaceList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceUnit {
-    /// `threads`: a hardware thread.
+    /// `thread_count`: a hardware thread.
     Threads,
-    /// `cores`: a physical core with all its hardware threads.
+    /// `by_core`: a physical core with all its hardware threads.
     Cores,
-    /// `ll_caches`: the CPUs that share one last-level cache, as [`Pin::Cluster`](crate::Pin::Cluster).
+    /// `ll_caches`: the CPUs that share one last-level cache, as [`Binding::Cluster`](crate::topology::pin_policy::Pin::Cluster).
     LlCaches,
     /// `numa_domains`: the CPUs of one NUMA node.
     NumaDomains,
@@ -63,7 +65,7 @@ pub enum PlaceUnit {
 impl PlaceUnit {
     const ALL: [Self; 5] = [Self::Threads, Self::Cores, Self::LlCaches, Self::NumaDomains, Self::Sockets];
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::Threads => "threads",
             Self::Cores => "cores",
@@ -88,7 +90,7 @@ impl PlaceUnit {
 /// Its word in a [`PlaceList`].
 impl fmt::Display for PlaceUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.keyword())
     }
 }
 
@@ -103,12 +105,12 @@ impl fmt::Display for PlaceList {
     }
 }
 
-/// Reads one of the words `threads`, `cores`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in parentheses, or a list of places.
+/// Reads one of the words `thread_count`, `by_core`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in parentheses, or a list of places.
 impl FromStr for PlaceList {
     type Err = ParsePlacesError;
 
     fn from_str(text: &str) -> Result<Self, ParsePlacesError> {
-        reader::read(text)
+        crate::topology::place_list::parser::parse(text)
     }
 }
 
@@ -116,12 +118,16 @@ impl FromStr for PlaceList {
 fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::Result {
     let mut separator = "";
     while let [first, ..] = places {
-        let stride = places.get(1).and_then(|second| distance(first, second));
-        let alike = places.windows(2).take_while(|pair| stride.is_some() && distance(&pair[0], &pair[1]) == stride).count() + 1;
+        let stride = places.get(1).and_then(|second| stride_between(first, second));
+        let run_len = places
+            .windows(2)
+            .take_while(|pair| stride.is_some() && stride_between(&pair[0], &pair[1]) == stride)
+            .count()
+            + 1;
         f.write_str(separator)?;
         write_place(f, first)?;
         let written = match stride {
-            Some(stride) if alike > 2 => write!(f, ":{alike}:{stride}").map(|()| alike)?,
+            Some(stride) if run_len > 2 => write!(f, ":{run_len}:{stride}").map(|()| run_len)?,
             _ => 1,
         };
         places = &places[written..];
@@ -131,11 +137,12 @@ fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::R
 }
 
 /// By how much all of the second place's numbers are above those of the first.
-fn distance(first: &[usize], second: &[usize]) -> Option<isize> {
-    let between = |(&a, &b): (&usize, &usize)| b.checked_signed_diff(a);
-    let stride = between((first.first()?, second.first()?))?;
-    let all_alike = first.len() == second.len() && first.iter().zip(second).all(|pair| between(pair) == Some(stride));
-    all_alike.then_some(stride)
+fn stride_between(first: &[usize], second: &[usize]) -> Option<isize> {
+    let difference = |(&a, &b): (&usize, &usize)| b.checked_signed_diff(a);
+    let stride = difference((first.first()?, second.first()?))?;
+    let is_regular =
+        first.len() == second.len() && first.iter().zip(second).all(|pair| difference(pair) == Some(stride));
+    is_regular.then_some(stride)
 }
 
 /// Each run of consecutive numbers as its first one and its length.
@@ -173,6 +180,3 @@ impl fmt::Display for ParsePlacesError {
 }
 
 impl std::error::Error for ParsePlacesError {}
-
-#[cfg(test)]
-mod tests;

@@ -1,14 +1,14 @@
-//! Which of a list's places each member gets, by OpenMP's thread affinity policies.
+//! Which of a list's places each bee gets, by OpenMP's thread affinity policies.
 
 use std::fmt;
 use std::str::FromStr;
 
-use super::policy::ParsePolicyError;
+use crate::topology::pin_policy::ParsePolicyError;
 
-/// How members are bound to a list of places, in OpenMP's words; in the environment `HIVE_PROC_BIND`.
+/// How bees are bound to a list of places, in OpenMP's words; in the environment `HIVE_PROC_BIND`.
 ///
-/// A policy places as many members as the hive is built with. Its threads stay where they are when it shrinks, or when a region
-/// has fewer members: these are then the first ones. Members by which it grows go to places that are still empty, and then round
+/// A policy places as many bees as the hive is built with. Its threads stay where they are when it shrinks, or when a region
+/// has fewer bees: these are then the first ones. Bees by which it grows go to places that are still empty, and then round
 /// all of them. The first place of the list is the primary one.
 ///
 /// ```
@@ -19,18 +19,18 @@ use super::policy::ParsePolicyError;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ProcBind {
-    /// `false`: members are not bound.
+    /// `false`: bees are not bound.
     False,
-    /// `true`: members are bound, in hive's own order: that of a list as it is written, and among places that are named by a word the one
-    /// that [`Shrink`](crate::Shrink) says, second hardware threads last.
+    /// `true`: bees are bound, in hive's own order: that of a list as it is written, and among places that are named by a word the one
+    /// that [`Shrink`](crate::topology::shrink::Shrink) says, second hardware threads last.
     True,
-    /// `primary`, once `master`: all members are in the first place.
+    /// `primary`, once `master`: all bees are in the first place.
     Primary,
-    /// `close`: each member is in the place after that of the member before it. If there are more members than places, each place
+    /// `close`: each bee is in the place after that of the bee before it. If there are more bees than places, each place
     /// has several that follow one another; the first places have one more where that does not come out even.
     Close,
-    /// `spread`: the list is cut into as many parts as there are members, of places that follow one another, and each member
-    /// is in the first place of its part; the first parts have one more where that does not come out even. If there are more members
+    /// `spread_order`: the list is cut into as many parts as there are bees, of places that follow one another, and each bee
+    /// is in the first place of its part; the first parts have one more where that does not come out even. If there are more bees
     /// than places, as `close`.
     Spread,
 }
@@ -38,7 +38,7 @@ pub enum ProcBind {
 impl ProcBind {
     const ALL: [Self; 5] = [Self::False, Self::True, Self::Primary, Self::Close, Self::Spread];
 
-    fn word(self) -> &'static str {
+    fn keyword(self) -> &'static str {
         match self {
             Self::False => "false",
             Self::True => "true",
@@ -48,8 +48,8 @@ impl ProcBind {
         }
     }
 
-    /// Whether it says which member gets which place.
-    pub(crate) fn is_order(self) -> bool {
+    /// Whether it says which bee gets which place.
+    pub(crate) fn assigns_places(self) -> bool {
         matches!(self, Self::Primary | Self::Close | Self::Spread)
     }
 }
@@ -57,11 +57,11 @@ impl ProcBind {
 /// As [`FromStr`] reads it.
 impl fmt::Display for ProcBind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.word())
+        f.write_str(self.keyword())
     }
 }
 
-/// Reads `false`, `true`, `primary` (or `master`), `close` or `spread`. OpenMP's lists of one policy for each level of nesting are an error: a
+/// Reads `false`, `true`, `primary` (or `master`), `close` or `spread_order`. OpenMP's lists of one policy for each level of nesting are an error: a
 /// hive has one level.
 impl FromStr for ProcBind {
     type Err = ParsePolicyError;
@@ -71,75 +71,81 @@ impl FromStr for ProcBind {
         if trimmed.eq_ignore_ascii_case("master") {
             return Ok(Self::Primary);
         }
-        let named = Self::ALL.into_iter().find(|bind| bind.word().eq_ignore_ascii_case(trimmed));
+        let named = Self::ALL.into_iter().find(|bind| bind.keyword().eq_ignore_ascii_case(trimmed));
         named.ok_or_else(|| {
-            let expected = "one of false, true, primary, close and spread (a hive has one level of members)";
-            ParsePolicyError::new(text, "a policy to bind members by", expected)
+            let expected = "one of false, true, primary, close and spread (a hive has one level of bees)";
+            ParsePolicyError::new(text, "a policy to bind bees by", expected)
         })
     }
 }
 
-/// Which places the first members have, and which those after them have, again and again.
+/// Which places the first bees have, and which those after them have, again and again.
 #[derive(Clone, Debug)]
-pub(crate) struct Turns {
-    pub(super) first: Vec<usize>,
-    pub(super) again: Vec<usize>,
+pub(crate) struct PlaceOrder {
+    pub(crate) initial: Vec<usize>,
+    pub(crate) repeated: Vec<usize>,
 }
 
-impl Turns {
+impl PlaceOrder {
     /// For `members` on so many places, at least one. `own`: hive's order.
-    pub(super) fn new(bind: ProcBind, members: usize, places: usize, own: impl FnOnce() -> Vec<usize>) -> Self {
-        let all = || (0..places).collect();
+    pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: impl FnOnce() -> Vec<usize>) -> Self {
+        let in_list_order = || (0..places).collect();
         match bind {
-            ProcBind::False => Self::same(Vec::new()),
-            ProcBind::True => Self::same(own()),
-            ProcBind::Primary => Self { first: vec![0; members], again: vec![0] },
-            ProcBind::Close if members <= places => Self::same(all()),
-            ProcBind::Spread if members <= places => Self { first: spread(members, places), again: all() },
-            ProcBind::Close | ProcBind::Spread => Self { first: crowd(members, places), again: all() },
+            ProcBind::False => Self::repeating(Vec::new()),
+            ProcBind::True => Self::repeating(default_order()),
+            ProcBind::Primary => Self { initial: vec![0; bees], repeated: vec![0] },
+            ProcBind::Close if bees <= places => Self::repeating(in_list_order()),
+            ProcBind::Spread if bees <= places => {
+                Self { initial: spread_order(bees, places), repeated: in_list_order() }
+            }
+            ProcBind::Close | ProcBind::Spread => {
+                Self { initial: packed_order(bees, places), repeated: in_list_order() }
+            }
         }
     }
 
-    /// One order for the first members and the later ones.
-    pub(super) fn same(order: Vec<usize>) -> Self {
-        Self { again: order.clone(), first: order }
+    /// One order for the first bees and the later ones.
+    pub(crate) fn repeating(order: Vec<usize>) -> Self {
+        Self { repeated: order.clone(), initial: order }
     }
 
-    /// The place of a member; none: it is not bound.
-    pub(super) fn of(&self, member: usize) -> Option<usize> {
-        match member.checked_sub(self.first.len()) {
-            None => self.first.get(member).copied(),
-            Some(later) => self.again.get(later.checked_rem(self.again.len())?).copied(),
+    /// The place of a bee; none: it is not bound.
+    pub(crate) fn place_of(&self, bee: usize) -> Option<usize> {
+        match bee.checked_sub(self.initial.len()) {
+            None => self.initial.get(bee).copied(),
+            Some(excess) => self.repeated.get(excess.checked_rem(self.repeated.len())?).copied(),
         }
     }
 }
 
-/// The first place of each member's part, then the second ones for members by which the hive grows, and so on.
-fn spread(members: usize, places: usize) -> Vec<usize> {
-    let parts: Vec<_> = shares(places, members).scan(0, |end, len| Some((std::mem::replace(end, *end + len), len))).collect();
+/// The first place of each bee's part, then the second ones for bees by which the hive grows, and so on.
+fn spread_order(bees: usize, places: usize) -> Vec<usize> {
+    let parts: Vec<_> =
+        even_parts(places, bees).scan(0, |end, len| Some((std::mem::replace(end, *end + len), len))).collect();
     let rounds = parts.iter().map(|&(_, len)| len).max().unwrap_or(0);
     let round = |nth| parts.iter().filter(move |&&(_, len)| nth < len).map(move |&(start, _)| start + nth);
     (0..rounds).flat_map(round).collect()
 }
 
-/// Members that follow one another in each place.
-fn crowd(members: usize, places: usize) -> Vec<usize> {
-    shares(members, places).enumerate().flat_map(|(place, share)| std::iter::repeat_n(place, share)).collect()
+/// Bees that follow one another in each place.
+fn packed_order(bees: usize, places: usize) -> Vec<usize> {
+    even_parts(bees, places).enumerate().flat_map(|(place, share)| std::iter::repeat_n(place, share)).collect()
 }
 
 /// `all` in so many shares that differ by at most one, the larger ones first.
-fn shares(all: usize, shares: usize) -> impl Iterator<Item = usize> {
-    (0..shares).map(move |nth| all / shares + usize::from(nth < all % shares))
+fn even_parts(total: usize, parts: usize) -> impl Iterator<Item = usize> {
+    (0..parts).map(move |nth| total / parts + usize::from(nth < total % parts))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use proptest::prelude::*;
 
-    fn first(bind: ProcBind, members: usize, places: usize) -> Vec<usize> {
-        let turns = Turns::new(bind, members, places, Vec::new);
-        (0..members).map(|member| turns.of(member).unwrap()).collect()
+    use super::*;
+
+    fn first_places(bind: ProcBind, bees: usize, places: usize) -> Vec<usize> {
+        let turns = PlaceOrder::new(bind, bees, places, Vec::new);
+        (0..bees).map(|bee| turns.place_of(bee).unwrap()).collect()
     }
 
     #[test]
@@ -151,33 +157,36 @@ mod tests {
         assert_eq!("master".parse(), Ok(ProcBind::Primary));
         for text in ["spread,close", "", "yes"] {
             let message = text.parse::<ProcBind>().unwrap_err().to_string();
-            assert!(message.contains(&format!("{text:?}")) && message.contains("one of false, true, primary"), "{message}");
+            assert!(
+                message.contains(&format!("{text:?}")) && message.contains("one of false, true, primary"),
+                "{message}"
+            );
         }
     }
 
     #[test]
     fn few_members_on_many_places() {
-        assert_eq!(first(ProcBind::Primary, 3, 8), [0, 0, 0]);
-        assert_eq!(first(ProcBind::Close, 3, 8), [0, 1, 2]);
-        assert_eq!(first(ProcBind::Spread, 2, 8), [0, 4]);
-        assert_eq!(first(ProcBind::Spread, 3, 8), [0, 3, 6]);
-        assert_eq!(first(ProcBind::Spread, 8, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!(first_places(ProcBind::Primary, 3, 8), [0, 0, 0]);
+        assert_eq!(first_places(ProcBind::Close, 3, 8), [0, 1, 2]);
+        assert_eq!(first_places(ProcBind::Spread, 2, 8), [0, 4]);
+        assert_eq!(first_places(ProcBind::Spread, 3, 8), [0, 3, 6]);
+        assert_eq!(first_places(ProcBind::Spread, 8, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
     }
 
     #[test]
     fn more_members_than_places() {
         for bind in [ProcBind::Close, ProcBind::Spread] {
-            assert_eq!(first(bind, 6, 3), [0, 0, 1, 1, 2, 2]);
-            assert_eq!(first(bind, 8, 3), [0, 0, 0, 1, 1, 1, 2, 2]);
+            assert_eq!(first_places(bind, 6, 3), [0, 0, 1, 1, 2, 2]);
+            assert_eq!(first_places(bind, 8, 3), [0, 0, 0, 1, 1, 1, 2, 2]);
         }
-        assert_eq!(first(ProcBind::Primary, 4, 3), [0; 4]);
+        assert_eq!(first_places(ProcBind::Primary, 4, 3), [0; 4]);
     }
 
     #[test]
     fn members_that_come_later_go_to_empty_places_first() {
-        let later = |bind, members, places| {
-            let turns = Turns::new(bind, members, places, Vec::new);
-            (members..members + 6).map(|member| turns.of(member).unwrap()).collect::<Vec<_>>()
+        let later = |bind, bees, places| {
+            let turns = PlaceOrder::new(bind, bees, places, Vec::new);
+            (bees..bees + 6).map(|bee| turns.place_of(bee).unwrap()).collect::<Vec<_>>()
         };
         assert_eq!(later(ProcBind::Close, 2, 4), [2, 3, 0, 1, 2, 3]);
         assert_eq!(later(ProcBind::Spread, 2, 4), [1, 3, 0, 1, 2, 3]);
@@ -190,7 +199,7 @@ mod tests {
         #[test]
         fn policies_are_those_of_openmp(members in 1..200_usize, places in 1..100_usize) {
             for bind in [ProcBind::Close, ProcBind::Spread] {
-                let found = first(bind, members, places);
+                let found = first_places(bind, members, places);
                 prop_assert_eq!(found[0], 0);
                 prop_assert!(found.is_sorted());
                 let on = |place| found.iter().filter(|&&of| of == place).count();
@@ -198,7 +207,7 @@ mod tests {
                 prop_assert!((0..places).all(|place| (least..=members.div_ceil(places)).contains(&on(place))));
             }
             if members <= places {
-                let ends = first(ProcBind::Spread, members, places).into_iter().chain([places]).collect::<Vec<_>>();
+                let ends = first_places(ProcBind::Spread, members, places).into_iter().chain([places]).collect::<Vec<_>>();
                 let parts = ends.windows(2).map(|ends| ends[1] - ends[0]);
                 prop_assert!(parts.into_iter().all(|len| (places / members..=places.div_ceil(members)).contains(&len)));
             }

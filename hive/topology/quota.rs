@@ -1,14 +1,14 @@
 //! How many CPUs' worth of time the control groups of this process let it use.
 
+#[cfg(any(target_os = "linux", target_os = "android", test))]
+pub(crate) mod cgroup;
+
 use std::fmt;
 use std::path::PathBuf;
 
-#[cfg(any(target_os = "linux", target_os = "android", test))]
-mod cgroup;
-
 /// A limit on CPU time.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Quota {
+pub(crate) struct CpuQuota {
     /// CPUs' worth of time; may be a fraction.
     pub(crate) cpus: f64,
     /// The file that says so.
@@ -16,7 +16,7 @@ pub(crate) struct Quota {
 }
 
 /// Such as "1.5 CPUs (/sys/fs/cgroup/cpu.max)".
-impl fmt::Display for Quota {
+impl fmt::Display for CpuQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} CPUs ({})", self.cpus, self.file.display())
     }
@@ -24,10 +24,10 @@ impl fmt::Display for Quota {
 
 /// The smallest CPU quota among this process's control group and all above it, if there is one, and what could not be
 /// understood on the way. Only Linux has such groups.
-pub(crate) fn cpu_quota() -> (Option<Quota>, Vec<String>) {
+pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        cgroup::read(|path| std::fs::read(path))
+        crate::topology::quota::cgroup::read_quota(|path| std::fs::read(path))
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
@@ -37,16 +37,16 @@ pub(crate) fn cpu_quota() -> (Option<Quota>, Vec<String>) {
 
 /// The directories of this process's control groups that `controller` is for, and of all groups above them.
 #[cfg(target_os = "linux")]
-pub(crate) fn group_directories(controller: &str) -> Vec<PathBuf> {
-    cgroup::directories_for(controller, |path| std::fs::read(path))
+pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
+    crate::topology::quota::cgroup::controller_directories(controller, |path| std::fs::read(path))
 }
 
 /// How many threads can always be running at once: the whole CPUs of the quota, no more than the mask has, at least one.
-pub(crate) fn usable_cpus(mask_len: usize, quota: Option<&Quota>) -> usize {
+pub(crate) fn usable_cpus(allowed_cpus: usize, quota: Option<&CpuQuota>) -> usize {
     // Rounded down: with one thread more than the quota pays for, all of them stop once a period, in the middle of a region.
     // The cast saturates, and not-a-number becomes 0.
-    let whole = quota.map_or(usize::MAX, |quota| quota.cpus.floor() as usize);
-    whole.min(mask_len).max(1)
+    let whole_cpus = quota.map_or(usize::MAX, |quota| quota.cpus.floor() as usize);
+    whole_cpus.min(allowed_cpus).max(1)
 }
 
 #[cfg(test)]
@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn whole_cpus_of_the_quota_within_the_mask() {
-        let usable = |len, cpus| usable_cpus(len, Some(&Quota { cpus, file: PathBuf::new() }));
+        let usable = |len, cpus| usable_cpus(len, Some(&CpuQuota { cpus, file: PathBuf::new() }));
         assert_eq!(usable_cpus(8, None), 8);
         assert_eq!(usable_cpus(0, None), 1);
         assert_eq!(usable(8, 2.0), 2);
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn names_the_limit_and_its_file() {
-        let quota = Quota { cpus: 1.5, file: "/sys/fs/cgroup/cpu.max".into() };
+        let quota = CpuQuota { cpus: 1.5, file: "/sys/fs/cgroup/cpu.max".into() };
         assert_eq!(quota.to_string(), "1.5 CPUs (/sys/fs/cgroup/cpu.max)");
     }
 

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use crate::common::Gate;
 use crate::common::sys::tid;
 
-/// A builder of a hive whose members are rayon's workers.
+/// A builder of a hive whose bees are rayon's workers.
 pub(crate) fn host(bees: usize) -> Builder {
     Hive::builder().bees(bees).host_rayon(true)
 }
@@ -34,13 +34,13 @@ pub(crate) fn sum(to: usize) -> usize {
 }
 
 /// Runs a job for each of `workers` that waits for all others, so that each is on a worker of its own; their threads.
-pub(crate) fn all_at_once(workers: usize) -> BTreeSet<i32> {
+pub(crate) fn tids_of_all_workers(workers: usize) -> BTreeSet<i32> {
     let (gate, tids) = (Gate::new(), Mutex::new(BTreeSet::new()));
     rayon::scope(|scope| {
         for _ in 0..workers {
             scope.spawn(|_| {
                 tids.lock().unwrap().insert(tid());
-                gate.meet(workers);
+                gate.arrive_and_wait(workers);
             });
         }
     });

@@ -14,8 +14,8 @@ use hive::Hive;
 use paralight::prelude::*;
 
 use common::process::in_own_process;
-use common::tasks::{Counted, Payload, whose};
-use common::{alone, assert_says, assert_works, hush, message_of, until};
+use common::task_helpers::{DropCounter, Payload, payload_of};
+use common::{assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics, wait_until};
 
 fn hives() -> impl Iterator<Item = Hive> {
     (1..=5).map(|bees| Hive::new(bees).unwrap())
@@ -23,7 +23,7 @@ fn hives() -> impl Iterator<Item = Hive> {
 
 #[test]
 fn sums_are_right_for_any_length_and_size() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives() {
         for len in [0, 1, 2, 3, 7, 1_000, 100_003] {
             let input: Vec<u64> = (0..len).collect();
@@ -37,7 +37,7 @@ fn sums_are_right_for_any_length_and_size() {
 
 #[test]
 fn each_element_is_written_once() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for mut hive in hives() {
         let (left, right) = (vec![1_u32; 5_000], vec![10_u32; 5_000]);
         let mut output = vec![100_u32; 5_000];
@@ -52,27 +52,27 @@ fn each_element_is_written_once() {
 
 #[test]
 fn items_run_on_members_of_the_hive_and_in_all_shares() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
-    let members = Mutex::new(BTreeSet::new());
+    let tids = Mutex::new(BTreeSet::new());
     // Each waits for the two others, who therefore are others.
     (0..3_usize).into_par_iter().with_thread_pool(&hive).for_each(|_| {
-        members.lock().unwrap().insert(hive::current().expect("a member").1);
-        until(|| members.lock().unwrap().len() == 3);
+        tids.lock().unwrap().insert(hive::current().expect("a bee").1);
+        wait_until(|| tids.lock().unwrap().len() == 3);
     });
 }
 
-/// One member is held up by its first item until all others have been processed: so somebody has taken those of its share.
+/// One bee is held up by its first item until all others have been processed: so somebody has taken those of its share.
 #[test]
 fn who_is_done_takes_from_who_is_not() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives().filter(|hive| hive.bees() > 1) {
         let len = 8 * hive.bees();
         for slow in (0..len).step_by(8) {
             let done = AtomicUsize::new(0);
             (0..len).into_par_iter().with_thread_pool(&hive).for_each(|index| {
                 if index == slow {
-                    until(|| done.load(Ordering::Relaxed) == len - 1);
+                    wait_until(|| done.load(Ordering::Relaxed) == len - 1);
                 } else {
                     done.fetch_add(1, Ordering::Relaxed);
                 }
@@ -83,7 +83,7 @@ fn who_is_done_takes_from_who_is_not() {
 
 #[test]
 fn the_first_match_is_the_first_and_any_is_one() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives() {
         for first in [0, 1, 4_999, 9_999] {
             let input: Vec<usize> = (0..10_000).collect();
@@ -98,7 +98,7 @@ fn the_first_match_is_the_first_and_any_is_one() {
 
 #[test]
 fn nothing_is_looked_at_past_the_first_match() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     let hive = Hive::new(1).unwrap();
     let seen = AtomicUsize::new(0);
     let matches = |item: usize| {
@@ -114,15 +114,15 @@ fn nothing_is_looked_at_past_the_first_match() {
 
 /// Has `work` consume items whose ends are counted: each ends once, whether it was processed or not.
 #[track_caller]
-fn assert_each_ends_once(what: &str, work: impl FnOnce(Vec<(usize, Counted<'_>)>)) {
+fn assert_each_ends_once(what: &str, work: impl FnOnce(Vec<(usize, DropCounter<'_>)>)) {
     let ends: Vec<_> = (0..1_000).map(|_| AtomicUsize::new(0)).collect();
-    work(ends.iter().enumerate().map(|(number, end)| (number, Counted(end))).collect());
+    work(ends.iter().enumerate().map(|(number, end)| (number, DropCounter(end))).collect());
     assert!(ends.iter().all(|end| end.load(Ordering::Relaxed) == 1), "{what}: {ends:?}");
 }
 
 #[test]
 fn each_item_ends_once_processed_or_not() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives() {
         assert_each_ends_once("all are processed", |items| {
             items.into_par_iter().with_thread_pool(&hive).for_each(drop);
@@ -153,8 +153,8 @@ fn each_item_ends_once_processed_or_not() {
 
 #[test]
 fn a_panic_reaches_the_caller_and_each_item_still_ends_once() {
-    let _alone = alone();
-    hush("as expected");
+    let _alone = run_exclusively();
+    silence_panics("as expected");
     for hive in hives() {
         for bad in [0, 500, 999] {
             assert_each_ends_once("a panic", |items| {
@@ -163,37 +163,37 @@ fn a_panic_reaches_the_caller_and_each_item_still_ends_once() {
                         std::panic::panic_any(Payload("an item's"));
                     }
                 };
-                assert_eq!(whose(|| items.into_par_iter().with_thread_pool(&hive).for_each(part)), "an item's");
+                assert_eq!(payload_of(|| items.into_par_iter().with_thread_pool(&hive).for_each(part)), "an item's");
             });
             // And by the loop for items that need no cleaning up.
             let part = |number| if number == bad { std::panic::panic_any(Payload("a number's")) } else { number };
             let sum = || (0..1_000_usize).into_par_iter().with_thread_pool(&hive).map(part).sum::<usize>();
-            assert_eq!(whose(|| assert_eq!(sum(), 499_500)), "a number's");
+            assert_eq!(payload_of(|| assert_eq!(sum(), 499_500)), "a number's");
         }
-        assert_works(&hive, hive.bees());
+        assert_hive_works(&hive, hive.bees());
     }
 }
 
 #[test]
 fn inside_a_region_and_a_task_of_the_same_hive() {
-    let _alone = alone();
+    let _alone = run_exclusively();
     for hive in hives() {
         let sums = hive.spmd_map(hive.bees(), |bee| {
             let id = bee.id();
             (0..1_000_usize).into_par_iter().with_thread_pool(&hive).map(|number| number * id).sum::<usize>()
         });
-        assert!(sums.into_iter().enumerate().all(|(member, sum)| sum == 499_500 * member));
+        assert!(sums.into_iter().enumerate().all(|(bee, sum)| sum == 499_500 * bee));
         let sum = || (0..1_000_usize).into_par_iter().with_thread_pool(&hive).sum::<usize>();
         assert_eq!(hive.install(sum), 499_500);
         assert_eq!(hive.join(sum, sum), (499_500, 499_500));
     }
 }
 
-/// Were it taken for the end of a member that is let go, the pipeline would return with elements that nobody has made.
+/// Were it taken for the end of a bee that is let go, the pipeline would return with elements that nobody has made.
 #[test]
 fn what_let_a_member_of_another_region_go_is_a_panic_in_an_item() {
     in_own_process("what_let_a_member_of_another_region_go_is_a_panic_in_an_item", || {
-        hush("as expected");
+        silence_panics("as expected");
         for hive in hives() {
             for bad in [0, 500, 999] {
                 let release = Mutex::new(None);
@@ -206,7 +206,7 @@ fn what_let_a_member_of_another_region_go_is_a_panic_in_an_item() {
                         *release.lock().unwrap() = catch_unwind(AssertUnwindSafe(|| bee.barrier())).err();
                     });
                 };
-                assert_eq!(whose(region), "the other region's");
+                assert_eq!(payload_of(region), "the other region's");
                 let item = |number: usize| {
                     if number == bad {
                         resume_unwind(release.lock().unwrap().take().unwrap());
@@ -219,10 +219,10 @@ fn what_let_a_member_of_another_region_go_is_a_panic_in_an_item() {
                     assert!(catch_unwind(AssertUnwindSafe(strings)).is_err());
                     continue;
                 }
-                let message = message_of(|| println!("{:?}", strings()));
-                assert_says(&message, &["resumed outside of that region"]);
+                let message = panic_message(|| println!("{:?}", strings()));
+                assert_contains_all(&message, &["resumed outside of that region"]);
             }
-            assert_works(&hive, hive.bees());
+            assert_hive_works(&hive, hive.bees());
         }
     });
 }

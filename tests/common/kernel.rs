@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::{sys, task};
+use super::{proc_threads, sys};
 
 /// A CPU that this process may use, and with which others of these it is in each unit; itself is among them.
 #[derive(Clone, Debug)]
@@ -17,17 +17,17 @@ pub(crate) struct Cpu {
 }
 
 /// One of a CPU's units.
-pub(crate) type Unit = fn(&Cpu) -> &Vec<usize>;
+pub(crate) type UnitOf = fn(&Cpu) -> &Vec<usize>;
 
 impl Cpu {
     fn read(number: usize) -> Option<Self> {
         let directory = format!("/sys/devices/system/cpu/cpu{number}");
-        let core = list(format!("{directory}/topology/thread_siblings_list"))?;
-        let package = list(format!("{directory}/topology/core_siblings_list"))?;
-        let cluster = last_cache(&directory, &core, &package).unwrap_or_else(|| package.clone());
+        let core = read_list(format!("{directory}/topology/thread_siblings_list"))?;
+        let package = read_list(format!("{directory}/topology/core_siblings_list"))?;
+        let cluster = last_level_cache(&directory, &core, &package).unwrap_or_else(|| package.clone());
         // A kernel without NUMA lists no nodes.
         let node = match node_of(number) {
-            Some(node) => list(format!("/sys/devices/system/node/node{node}/cpulist"))?,
+            Some(node) => read_list(format!("/sys/devices/system/node/node{node}/cpulist"))?,
             None => online()?,
         };
         Some(Self { number, core, cluster, node, package })
@@ -38,7 +38,7 @@ impl Cpu {
         [self.package[0], self.node[0], self.cluster[0], self.core[0], self.number]
     }
 
-    fn keep(&mut self, cpus: &[usize]) {
+    fn retain_cpus(&mut self, cpus: &[usize]) {
         for unit in [&mut self.core, &mut self.cluster, &mut self.node, &mut self.package] {
             unit.retain(|cpu| cpus.contains(cpu));
         }
@@ -49,14 +49,14 @@ impl Cpu {
 pub(crate) fn cpus() -> Option<Vec<Cpu>> {
     let mut cpus = online()?.into_iter().map(Cpu::read).collect::<Option<Vec<_>>>()?;
     cpus.sort_by_key(Cpu::position);
-    let allowed = task::cpus(sys::tid());
+    let allowed = proc_threads::cpus(sys::tid());
     cpus.retain(|cpu| allowed.contains(&cpu.number));
-    cpus.iter_mut().for_each(|cpu| cpu.keep(&allowed));
+    cpus.iter_mut().for_each(|cpu| cpu.retain_cpus(&allowed));
     Some(cpus)
 }
 
 /// The units of this kind, in the order of the CPUs.
-pub(crate) fn units(cpus: &[Cpu], unit: Unit) -> Vec<Vec<usize>> {
+pub(crate) fn units(cpus: &[Cpu], unit: UnitOf) -> Vec<Vec<usize>> {
     let mut units: Vec<Vec<usize>> = Vec::new();
     for cpu in cpus {
         if !units.contains(unit(cpu)) {
@@ -74,17 +74,17 @@ pub(crate) fn node_of(cpu: usize) -> Option<usize> {
 
 /// The CPUs that are switched on.
 pub(crate) fn online() -> Option<Vec<usize>> {
-    list("/sys/devices/system/cpu/online")
+    read_list("/sys/devices/system/cpu/online")
 }
 
 /// The CPUs that are switched off.
 pub(crate) fn offline() -> Option<Vec<usize>> {
-    list("/sys/devices/system/cpu/offline")
+    read_list("/sys/devices/system/cpu/offline")
 }
 
 /// The nodes whose memory the calling thread may use.
 pub(crate) fn memory_nodes() -> Vec<usize> {
-    task::numbers(&task::status(sys::tid(), "Mems_allowed_list"))
+    proc_threads::parse_cpu_list(&proc_threads::status(sys::tid(), "Mems_allowed_list"))
 }
 
 /// The CPUs' worth of time that this process's control group and those above it allow it, the least of them; None where there is no limit, or no version 2 of the groups.
@@ -100,26 +100,27 @@ pub(crate) fn cpu_quota() -> Option<f64> {
 }
 
 /// The CPUs of the outermost cache of data within the package, if it is of the third level or several cores share it.
-fn last_cache(directory: &str, core: &[usize], package: &[usize]) -> Option<Vec<usize>> {
+fn last_level_cache(directory: &str, core: &[usize], package: &[usize]) -> Option<Vec<usize>> {
     let text = |cache: &Path, file: &str| fs::read_to_string(cache.join(file)).ok();
     let caches = fs::read_dir(format!("{directory}/cache")).ok()?.flatten().filter_map(|entry| {
         let cache = entry.path();
         let of_data = text(&cache, "type")?.trim() != "Instruction";
         let level = text(&cache, "level")?.trim().parse::<usize>().ok()?;
-        let sharers = list(cache.join("shared_cpu_list"))?;
+        let sharers = read_list(cache.join("shared_cpu_list"))?;
         (of_data && sharers.iter().all(|cpu| package.contains(cpu))).then_some((level, sharers))
     });
     let (level, sharers) = caches.max_by_key(|(level, _)| *level)?;
     (level >= 3 || sharers.len() > core.len()).then_some(sharers)
 }
 
-fn list(file: impl AsRef<Path>) -> Option<Vec<usize>> {
-    Some(task::numbers(fs::read_to_string(file).ok()?.trim()))
+fn read_list(file: impl AsRef<Path>) -> Option<Vec<usize>> {
+    Some(proc_threads::parse_cpu_list(fs::read_to_string(file).ok()?.trim()))
 }
 
 /// As the kernel would write it: "0-2,4"; "-" for none.
-pub(crate) fn show(numbers: &[usize]) -> String {
-    let range = |run: &[usize]| if let [one] = run { one.to_string() } else { format!("{}-{}", run[0], run[run.len() - 1]) };
+pub(crate) fn format_list(numbers: &[usize]) -> String {
+    let range =
+        |run: &[usize]| if let [one] = run { one.to_string() } else { format!("{}-{}", run[0], run[run.len() - 1]) };
     let ranges: Vec<_> = numbers.chunk_by(|&number, &next| number + 1 == next).map(range).collect();
     if ranges.is_empty() { "-".to_owned() } else { ranges.join(",") }
 }

@@ -2,15 +2,15 @@
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
-pub(crate) mod hives;
+pub(crate) mod completion_log;
+pub(crate) mod hive_sets;
 pub(crate) mod kernel;
-pub(crate) mod ledger;
+pub(crate) mod proc_threads;
 pub(crate) mod process;
-pub(crate) mod refusal;
+pub(crate) mod seccomp;
 pub(crate) mod sys;
-pub(crate) mod task;
-pub(crate) mod tasks;
-pub(crate) mod trace;
+pub(crate) mod task_helpers;
+pub(crate) mod trace_reader;
 
 use std::any::Any;
 use std::io::{Write, stderr};
@@ -22,20 +22,21 @@ use std::thread;
 use std::time::Duration;
 
 /// Far more than any test needs, on a loaded machine and under a sanitizer too: who is not done by then never will be. In seconds in
-/// `HIVE_TEST_LIMIT`, for those who look for hangs.
-pub(crate) fn limit() -> Duration {
-    let seconds = std::env::var("HIVE_TEST_LIMIT").ok().map(|limit| limit.parse().expect("HIVE_TEST_LIMIT: seconds"));
-    let patience = if std::env::var_os("HIVE_STRESS").is_some() { 1_200 } else { 240 };
-    Duration::from_secs(seconds.unwrap_or(patience))
+/// `HIVE_TEST_TIMEOUT`, for those who look for hangs.
+pub(crate) fn time_limit() -> Duration {
+    let seconds =
+        std::env::var("HIVE_TEST_TIMEOUT").ok().map(|limit| limit.parse().expect("HIVE_TEST_TIMEOUT: seconds"));
+    let default_seconds = if std::env::var_os("HIVE_TEST_STRESS").is_some() { 1_200 } else { 240 };
+    Duration::from_secs(seconds.unwrap_or(default_seconds))
 }
 
 /// Whether this is a guest of numa-vm, where each instruction may be emulated and nobody else's machine is at stake. (Outside, `tests/numa/run` takes a path from this variable.)
-pub(crate) fn in_guest() -> bool {
+pub(crate) fn is_in_guest() -> bool {
     std::env::var_os("NUMA_VM").is_some_and(|value| value == "1")
 }
 
 /// Waits until `condition` holds. Whoever waits for what never comes is ended by the watchdog.
-pub(crate) fn until(mut condition: impl FnMut() -> bool) {
+pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         thread::yield_now();
     }
@@ -44,7 +45,7 @@ pub(crate) fn until(mut condition: impl FnMut() -> bool) {
 /// A place where threads meet that all must be running for.
 #[derive(Default)]
 pub(crate) struct Gate {
-    here: AtomicUsize,
+    arrived: AtomicUsize,
 }
 
 impl Gate {
@@ -53,41 +54,41 @@ impl Gate {
     }
 
     /// Comes, and goes on when `count` have come.
-    pub(crate) fn meet(&self, count: usize) {
-        self.come();
+    pub(crate) fn arrive_and_wait(&self, count: usize) {
+        self.arrive();
         self.wait_for(count);
     }
 
     /// Comes without waiting.
-    pub(crate) fn come(&self) {
-        self.here.fetch_add(1, Ordering::AcqRel);
+    pub(crate) fn arrive(&self) {
+        self.arrived.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Waits without coming.
     pub(crate) fn wait_for(&self, count: usize) {
-        until(|| self.here() >= count);
+        wait_until(|| self.arrived() >= count);
     }
 
-    pub(crate) fn here(&self) -> usize {
-        self.here.load(Ordering::Acquire)
+    pub(crate) fn arrived(&self) -> usize {
+        self.arrived.load(Ordering::Acquire)
     }
 }
 
 /// One test of a test program at a time, so that the bees of one do not crowd the other's out of their polling, and not for ever.
-pub(crate) struct Alone {
+pub(crate) struct ExclusiveTest {
     _lock: MutexGuard<'static, ()>,
     _watchdog: Watchdog,
 }
 
 /// Waits for the other tests of this program. Then, if the guard lives for longer than [`limit`], the program is aborted.
-pub(crate) fn alone() -> Alone {
+pub(crate) fn run_exclusively() -> ExclusiveTest {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
-    Alone { _lock: lock, _watchdog: Watchdog::new() }
+    ExclusiveTest { _lock: lock, _watchdog: Watchdog::new() }
 }
 
 struct Watchdog {
-    _end: Sender<()>,
+    _ended: Sender<()>,
 }
 
 impl Watchdog {
@@ -97,20 +98,25 @@ impl Watchdog {
         thread::spawn(move || {
             // Second by second: a machine that was halted for an hour, as virtual ones are, has taken one.
             let is_over = || ended.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout);
-            if !(0..limit().as_secs()).any(|_| is_over()) {
+            if !(0..time_limit().as_secs()).any(|_| is_over()) {
                 // Past the capture of the tests' output, which an abort would lose.
-                let _ = writeln!(stderr(), "{test} is still running after {:?}; its threads:\n{}", limit(), task::list(None));
+                let _ = writeln!(
+                    stderr(),
+                    "{test} is still running after {:?}; its threads:\n{}",
+                    time_limit(),
+                    proc_threads::list(None)
+                );
                 process::print_stacks(std::process::id());
                 std::process::abort();
             }
         });
-        Self { _end: end }
+        Self { _ended: end }
     }
 }
 
 /// Keeps panics that the tests cause on purpose out of their output, where they would cost a backtrace each: those whose
-/// message contains `expected`, or "as expected", and those without a message.
-pub(crate) fn hush(expected: &'static str) {
+/// message contains `expected_error`, or "as expected", and those without a message.
+pub(crate) fn silence_panics(expected: &'static str) {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
         let message = panic.payload_as_str().unwrap_or("as expected");
@@ -121,22 +127,22 @@ pub(crate) fn hush(expected: &'static str) {
 }
 
 /// The payload of the panic that `body` ends with.
-pub(crate) fn panic_of(body: impl FnOnce()) -> Box<dyn Any + Send> {
+pub(crate) fn panic_payload(body: impl FnOnce()) -> Box<dyn Any + Send> {
     catch_unwind(AssertUnwindSafe(body)).expect_err("it should have panicked")
 }
 
 /// The message of the panic that `body` ends with.
-pub(crate) fn message_of(body: impl FnOnce()) -> String {
-    let payload = panic_of(body);
+pub(crate) fn panic_message(body: impl FnOnce()) -> String {
+    let payload = panic_payload(body);
     match payload.downcast::<String>() {
         Ok(message) => *message,
         Err(payload) => (*payload.downcast::<&'static str>().expect("a panic with a message")).to_owned(),
     }
 }
 
-/// Whether `text` contains all of the `parts`.
+/// Whether `read_text` contains all of the `parts`.
 #[track_caller]
-pub(crate) fn assert_says(text: &str, parts: &[&str]) {
+pub(crate) fn assert_contains_all(text: &str, parts: &[&str]) {
     for part in parts {
         assert!(text.contains(part), "{part:?} is not in {text:?}");
     }
@@ -150,18 +156,18 @@ pub(crate) fn sorted(cpus: &[usize]) -> Vec<usize> {
 }
 
 /// The line of a report that begins with `name`.
-pub(crate) fn line<'r>(report: &'r str, name: &str) -> &'r str {
+pub(crate) fn report_line<'r>(report: &'r str, name: &str) -> &'r str {
     let line = report.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {name} in {report}")).trim()
 }
 
-/// A region of `n` members on `hive` does what a region should: each member runs once, and they meet at barriers.
+/// A region of `n` bees on `hive` does what a region should: each bee runs once, and they meet at barriers.
 #[track_caller]
-pub(crate) fn assert_works(hive: &hive::Hive, n: usize) {
-    assert_region_works(n, |part| hive.spmd(n, |bee| part(bee.id(), bee.count(), &|| bee.barrier())));
+pub(crate) fn assert_hive_works(hive: &hive::Hive, n: usize) {
+    assert_region_works(n, |part| hive.spmd(n, |bee| part(bee.id(), bee.bees(), &|| bee.barrier())));
 }
 
-/// The same of a region of whatever kind: `region` runs its argument on each member, with the member's number, the team and a barrier.
+/// The same of a region of whatever kind: `region` runs its argument on each bee, with the bee's number, the team and a barrier.
 #[track_caller]
 pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, usize, &dyn Fn()) + Sync))) {
     let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
@@ -178,18 +184,18 @@ pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, 
 }
 
 /// Numbers without a pattern, the same in each run (xorshift).
-pub(crate) struct Dice(u64);
+pub(crate) struct Rng(u64);
 
-impl Dice {
+impl Rng {
     pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
     /// From 1 to `faces`.
-    pub(crate) fn roll(&mut self, faces: usize) -> usize {
+    pub(crate) fn next_up_to(&mut self, max: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        (self.0 >> 33) as usize % faces + 1
+        (self.0 >> 33) as usize % max + 1
     }
 }

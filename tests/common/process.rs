@@ -7,13 +7,13 @@ use std::process::{Child, Command, ExitStatus, exit};
 use std::thread;
 use std::time::Duration;
 
-use super::{alone, limit, sys, task};
+use super::{proc_threads, run_exclusively, sys, time_limit};
 
 /// Set in the other process, to the test's name.
-const MARK: &str = "HIVE_TEST_ALONE";
+const CHILD_VARIABLE: &str = "HIVE_TEST_CHILD";
 
 /// What the other process says last: a test program that did not find the test ends well, too.
-const DONE: &str = "[the part in a process of its own is done]";
+const DONE_MESSAGE: &str = "[the part in a process of its own is done]";
 
 /// Runs `part` in a process of its own, and returns what that printed. `test` is the calling test's full name. Panics if the
 /// process fails or hangs.
@@ -23,12 +23,12 @@ pub(crate) fn in_own_process(test: &str, part: impl FnOnce()) -> String {
 
 /// As [`in_own_process`], with variables in its environment. Those that hive reads are otherwise not set.
 pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: impl FnOnce()) -> String {
-    if is_the_other() {
-        run_and_exit(part);
+    if is_child() {
+        run_in_child(part);
     }
-    let _alone = alone();
-    let (status, output) = run_again(test, variables);
-    assert!(status.success() && output.contains(DONE), "{test} in its own process: {status}\n{output}");
+    let _alone = run_exclusively();
+    let (status, output) = spawn_and_wait(test, variables);
+    assert!(status.success() && output.contains(DONE_MESSAGE), "{test} in its own process: {status}\n{output}");
     if let Some(skipped) = output.find("skipped:").map(|start| output[start..].lines().next()) {
         // Past the capture of the tests' output: that a test has shown nothing is to be seen.
         let _ = writeln!(io::stderr(), "{test}: {}", skipped.unwrap_or_default());
@@ -38,39 +38,39 @@ pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: 
 
 /// Runs `part` in a process of its own, which must abort, and returns what that printed.
 pub(crate) fn aborts_in_own_process(test: &str, part: impl FnOnce()) -> String {
-    if is_the_other() {
-        run_and_exit(part);
+    if is_child() {
+        run_in_child(part);
     }
-    let _alone = alone();
-    let (status, output) = run_again(test, &[]);
+    let _alone = run_exclusively();
+    let (status, output) = spawn_and_wait(test, &[]);
     assert_eq!(status.signal(), Some(libc::SIGABRT), "{test} in its own process: {status}\n{output}");
     output
 }
 
 /// Runs the calling test, `test`, once more, in a process of its own, which has to end by itself; many may be under way at once. Returns what that printed: Ok, if it ended well.
-pub(crate) fn again(test: &str, variables: &[(&str, &str)]) -> Result<String, String> {
-    let (status, output) = run_again(test, variables);
-    if status.success() && output.contains(DONE) { Ok(output) } else { Err(format!("{status}\n{output}")) }
+pub(crate) fn rerun(test: &str, variables: &[(&str, &str)]) -> Result<String, String> {
+    let (status, output) = spawn_and_wait(test, variables);
+    if status.success() && output.contains(DONE_MESSAGE) { Ok(output) } else { Err(format!("{status}\n{output}")) }
 }
 
 /// Whether this is a process of a test's own.
-pub(crate) fn is_the_other() -> bool {
-    env::var_os(MARK).is_some()
+pub(crate) fn is_child() -> bool {
+    env::var_os(CHILD_VARIABLE).is_some()
 }
 
 /// Runs `part`, and ends the process of a test's own.
-pub(crate) fn run_and_exit(part: impl FnOnce()) -> ! {
+pub(crate) fn run_in_child(part: impl FnOnce()) -> ! {
     part();
-    println!("{DONE}");
+    println!("{DONE_MESSAGE}");
     exit(0)
 }
 
-fn run_again(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
+fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     let (mut output, input) = io::pipe().expect("a pipe");
     let mut command = Command::new(env::current_exe().expect("the test program"));
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(MARK, test).process_group(0);
-    let ours = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"];
-    for name in ours {
+    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, test).process_group(0);
+    let hive_variables = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"];
+    for name in hive_variables {
         command.env_remove(format!("HIVE_{name}"));
     }
     command.env_remove("RUST_BACKTRACE").env_remove("RUST_MIN_STACK");
@@ -86,13 +86,16 @@ fn run_again(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     });
     let ended = wait(&mut child);
     // And with it whatever it has forked and left behind.
-    sys::kill_group(child.id());
+    sys::kill_process_group(child.id());
     let output = reader.join().expect("the reader does not panic");
     match ended {
         Ok(status) => (status, output),
         Err(threads) => {
             child.wait().expect("the child was killed");
-            panic!("{test} is still running in its own process after {:?}; {threads}\nand said:\n{output}", limit() / 2);
+            panic!(
+                "{test} is still running in its own process after {:?}; {threads}\nand said:\n{output}",
+                time_limit() / 2
+            );
         }
     }
 }
@@ -102,16 +105,16 @@ fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     const STEP: Duration = Duration::from_millis(2);
     let mut waited = Duration::ZERO;
     // Before the watchdog of this process ends it. In steps: see there.
-    while waited < limit() / 2 {
+    while waited < time_limit() / 2 {
         if let Some(status) = child.try_wait().expect("it is our child") {
             return Ok(status);
         }
         thread::sleep(STEP);
         waited += STEP;
     }
-    let family = task::family(child.id());
+    let family = proc_threads::with_children(child.id());
     family.iter().for_each(|&pid| print_stacks(pid));
-    Err(family.iter().map(|&pid| format!("process {pid}:\n{}", task::list(Some(pid)))).collect())
+    Err(family.iter().map(|&pid| format!("process {pid}:\n{}", proc_threads::list(Some(pid)))).collect())
 }
 
 /// Has gdb print the stacks of a process that hangs, where `HIVE_TEST_GDB` is set.

@@ -16,16 +16,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::limit;
+use super::time_limit;
 
 /// A word that is not atomic, for what threads hand each other over: a race on it is for ThreadSanitizer to see.
 #[derive(Default)]
-pub(crate) struct Plain(UnsafeCell<u64>);
+pub(crate) struct UnsyncCell(UnsafeCell<u64>);
 
 // SAFETY: the tests write and read it in turns that hive's barriers and regions order; whether they do is what is tested.
-unsafe impl Sync for Plain {}
+unsafe impl Sync for UnsyncCell {}
 
-impl Plain {
+impl UnsyncCell {
     pub(crate) fn set(&self, value: u64) {
         // SAFETY: as above.
         unsafe { self.0.get().write(value) }
@@ -60,7 +60,7 @@ fn check(status: i32) {
 }
 
 /// Ends a process that was started as the first of a group, and all others in that group.
-pub(crate) fn kill_group(leader: u32) {
+pub(crate) fn kill_process_group(leader: u32) {
     // SAFETY: it only sends a signal. That there is no such group any more is as good.
     unsafe { libc::kill(-(leader as i32), libc::SIGKILL) };
 }
@@ -72,7 +72,7 @@ pub(crate) fn end_with_parent() {
 }
 
 /// Sends SIGALRM to one thread of this process.
-pub(crate) fn alarm(tid: i32) {
+pub(crate) fn send_sigalrm(tid: i32) {
     // SAFETY: it only sends a signal, which `ring` has given a handler.
     let status = unsafe { libc::syscall(libc::SYS_tgkill, std::process::id() as i32, tid, libc::SIGALRM) };
     check(status as i32);
@@ -89,7 +89,7 @@ pub(crate) fn fork(part: impl FnOnce()) -> Forked {
         -1 => panic!("fork: {}", Error::last_os_error()),
         0 => {
             let code = if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 };
-            leave(code)
+            exit_now(code)
         }
         pid => Forked(pid),
     }
@@ -115,7 +115,7 @@ pub(crate) fn clone_into_namespace(part: impl FnOnce()) -> Result<Forked, Error>
         // library does for a fork is left undone: `part` must not ask it for the thread's number.
         match unsafe { libc::syscall(libc::SYS_clone, flags, nothing, nothing, nothing, nothing) } {
             -1 => {}
-            0 => leave(if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 }),
+            0 => exit_now(if catch_unwind(AssertUnwindSafe(part)).is_ok() { 0 } else { 1 }),
             pid => return Ok(Forked(pid as i32)),
         }
     }
@@ -133,7 +133,7 @@ pub(crate) fn fork_here() -> Option<Forked> {
 }
 
 /// Ends the process at once, as a forked child should.
-pub(crate) fn leave(code: i32) -> ! {
+pub(crate) fn exit_now(code: i32) -> ! {
     // SAFETY: ends the process without its exit handlers, which are the parent's.
     unsafe { libc::_exit(code) }
 }
@@ -141,12 +141,12 @@ pub(crate) fn leave(code: i32) -> ! {
 impl Forked {
     /// Waits for the child's end, and returns its wait status. None: it hangs, and has been killed.
     pub(crate) fn outcome(self) -> Option<i32> {
-        self.outcome_within(limit() / 20)
+        self.outcome_within(time_limit() / 20)
     }
 
     /// As [`outcome`](Self::outcome), of a child that sees such outcomes of children of its own.
     pub(crate) fn outcome_of_parent(self) -> Option<i32> {
-        self.outcome_within(limit() / 10)
+        self.outcome_within(time_limit() / 10)
     }
 
     fn outcome_within(self, limit: Duration) -> Option<i32> {
@@ -195,7 +195,7 @@ pub(crate) fn bind(cpus: &[usize]) {
 }
 
 /// From now on standard error is a pipe whose reader has gone.
-pub(crate) fn say_errors_to_nobody() {
+pub(crate) fn silence_stderr() {
     let (_, writer) = std::io::pipe().expect("a pipe");
     // SAFETY: it takes numbers; both are open.
     let status = unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) };
@@ -210,7 +210,7 @@ pub(crate) fn make_fifo(path: &Path) {
 }
 
 /// From now on no huge pages come by themselves: one is on one node as a whole, and whether there is one depends on the address.
-pub(crate) fn small_pages() {
+pub(crate) fn disable_huge_pages() {
     let (yes, nothing) = (1_u64, 0_u64);
     // SAFETY: it takes numbers, and sets a mark of the process.
     check(unsafe { libc::prctl(libc::PR_SET_THP_DISABLE, yes, nothing, nothing, nothing) });
@@ -246,18 +246,18 @@ pub(crate) fn make_mappings(count: usize) {
 }
 
 /// Alarms that have come since [`ring`].
-static RUNG: AtomicU64 = AtomicU64::new(0);
+static ALARMS: AtomicU64 = AtomicU64::new(0);
 
-pub(crate) fn rung() -> u64 {
-    RUNG.load(Ordering::Relaxed)
+pub(crate) fn alarm_count() -> u64 {
+    ALARMS.load(Ordering::Relaxed)
 }
 
 extern "C" fn on_alarm(_: i32) {
-    RUNG.fetch_add(1, Ordering::Relaxed);
+    ALARMS.fetch_add(1, Ordering::Relaxed);
 }
 
 /// SIGALRM to this process, over and over, with a handler that lets system calls be interrupted.
-pub(crate) fn ring(every: Duration) {
+pub(crate) fn start_alarms(every: Duration) {
     // SAFETY: all zeros: an empty mask and no flags, SA_RESTART not among them.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = on_alarm as *const () as usize;
@@ -267,29 +267,29 @@ pub(crate) fn ring(every: Duration) {
 }
 
 /// A profiler's signals that have come since [`profile`].
-static PROFILED: AtomicU64 = AtomicU64::new(0);
+static PROFILE_SIGNALS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     /// Those that have come to this thread.
-    static PROFILED_HERE: Cell<u64> = const { Cell::new(0) };
+    static THREAD_PROFILE_SIGNALS: Cell<u64> = const { Cell::new(0) };
 }
 
-pub(crate) fn profiled_in_all() -> u64 {
-    PROFILED.load(Ordering::Relaxed)
+pub(crate) fn profile_signals() -> u64 {
+    PROFILE_SIGNALS.load(Ordering::Relaxed)
 }
 
 /// Those that have come to the calling thread.
-pub(crate) fn profiled() -> u64 {
-    PROFILED_HERE.get()
+pub(crate) fn profile_signals_here() -> u64 {
+    THREAD_PROFILE_SIGNALS.get()
 }
 
 extern "C" fn on_profile(_: i32) {
-    PROFILED.fetch_add(1, Ordering::Relaxed);
-    PROFILED_HERE.set(PROFILED_HERE.get() + 1);
+    PROFILE_SIGNALS.fetch_add(1, Ordering::Relaxed);
+    THREAD_PROFILE_SIGNALS.set(THREAD_PROFILE_SIGNALS.get() + 1);
 }
 
 /// SIGPROF to whichever thread uses CPU time, over and over, as a profiler asks for it, with a handler that lets system calls be interrupted.
-pub(crate) fn profile(every: Duration) {
+pub(crate) fn start_profiling(every: Duration) {
     // SAFETY: all zeros: an empty mask and no flags, SA_RESTART not among them.
     let mut action = unsafe { MaybeUninit::<libc::sigaction>::zeroed().assume_init() };
     action.sa_sigaction = on_profile as *const () as usize;
@@ -299,14 +299,15 @@ pub(crate) fn profile(every: Duration) {
 }
 
 fn set_timer(timer: libc::c_int, every: Duration) {
-    let interval = libc::timeval { tv_sec: every.as_secs() as libc::time_t, tv_usec: every.subsec_micros() as libc::suseconds_t };
+    let interval =
+        libc::timeval { tv_sec: every.as_secs() as libc::time_t, tv_usec: every.subsec_micros() as libc::suseconds_t };
     let value = libc::itimerval { it_interval: interval, it_value: interval };
     // SAFETY: the structure is valid for this call.
     check(unsafe { libc::setitimer(timer as _, &raw const value, null_mut()) });
 }
 
 /// Blocks a signal in the calling thread.
-pub(crate) fn block(signal: i32) {
+pub(crate) fn block_signal(signal: i32) {
     let mut set = MaybeUninit::<libc::sigset_t>::uninit();
     // SAFETY: initialises the set.
     unsafe { libc::sigemptyset(set.as_mut_ptr()) };
@@ -318,35 +319,35 @@ pub(crate) fn block(signal: i32) {
 
 /// Has `work` be called when the process ends.
 pub(crate) fn at_exit(work: fn()) {
-    static WORK: OnceLock<fn()> = OnceLock::new();
+    static HANDLER: OnceLock<fn()> = OnceLock::new();
     extern "C" fn call() {
-        WORK.get().expect("it was set")();
+        HANDLER.get().expect("it was set")();
     }
-    WORK.set(work).expect("called once");
+    HANDLER.set(work).expect("called once");
     // SAFETY: the function does not unwind: the process would end.
     check(unsafe { libc::atexit(call) });
 }
 
 /// Has `work` be called when the calling thread ends, after its thread-locals have gone.
-pub(crate) fn at_thread_s_end(work: fn()) {
-    static WORK: OnceLock<fn()> = OnceLock::new();
+pub(crate) fn at_thread_exit(work: fn()) {
+    static HANDLER: OnceLock<fn()> = OnceLock::new();
     unsafe extern "C" fn call(_: *mut libc::c_void) {
-        WORK.get().expect("it was set")();
+        HANDLER.get().expect("it was set")();
     }
-    WORK.set(work).expect("called once");
+    HANDLER.set(work).expect("called once");
     let mut key = 0;
     // SAFETY: writes the key's number; the function does not unwind: the process would end.
     check(unsafe { libc::pthread_key_create(&raw mut key, Some(call)) });
-    let something: *const u64 = &raw const SOMETHING;
+    let something: *const u64 = &raw const NON_NULL;
     // SAFETY: the key is there. Nobody reads what is at the address.
     check(unsafe { libc::pthread_setspecific(key, something.cast()) });
 }
 
-static SOMETHING: u64 = 0;
+static NON_NULL: u64 = 0;
 
 /// From now on these system calls fail with EPERM, for all threads of this process or for the calling one only.
 #[cfg(target_os = "linux")]
-pub(crate) fn forbid(calls: &[libc::c_long], all_threads: bool) {
+pub(crate) fn forbid_syscalls(calls: &[libc::c_long], all_threads: bool) {
     let step = |code: u32, jump: u8, value: u32| libc::sock_filter { code: code as u16, jt: jump, jf: 0, k: value };
     let steps = calls.len() as u8;
     // What is filtered begins with the call's number. One that is equal jumps over the others and what lets the rest

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use hive::SleepProtocol;
 
-use super::super::common::tasks::PROTOCOLS;
-use super::fault::{At, Fault};
+use super::super::common::task_helpers::PROTOCOLS;
+use super::fault::{Fault, FaultPoint};
 
 /// Where the outermost call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Origin {
     /// A thread that is nothing.
     Outside,
     /// The start handler of a bee of hive A, which somebody's region or task has been hired for.
@@ -20,14 +20,14 @@ pub(crate) enum Place {
 
 /// What may be called. The comment says what does the rest of the nest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
+pub(crate) enum Operation {
     /// A region of one, which does the rest.
     Alone,
     /// A region of all: the queen, while the others wait at a barrier.
     Queen,
-    /// A region of all: the last member, while the others wait at a barrier.
+    /// A region of all: the last bee, while the others wait at a barrier.
     Worker,
-    /// A region of all, with results: every member.
+    /// A region of all, with results: every bee.
     Team,
     /// A loop: whoever gets the first index.
     ParFor,
@@ -56,9 +56,9 @@ pub(crate) enum Verb {
     Detach,
     /// The last bee.
     Broadcast,
-    /// Between a resize to one more member, with `settle`, and back.
+    /// Between a resize to one more bee, with `settle`, and back.
     Grow,
-    /// Between a resize to one member, with `settle`, and back.
+    /// Between a resize to one bee, with `settle`, and back.
     Shrink,
     /// A task of a new hive that is dropped at once.
     DropNew,
@@ -84,7 +84,7 @@ pub(crate) enum Verb {
 
 /// Whose hive a verb is called on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum OperationKind {
     /// One of the two of the case.
     Given,
     /// One that it builds, as large as hive A.
@@ -93,68 +93,71 @@ pub(crate) enum Kind {
     NoHive,
 }
 
-const PLACES: [(Place, &str); 2] = [(Place::Outside, "outside"), (Place::StartHandler, "start_handler")];
+const ORIGINS: [(Origin, &str); 2] = [(Origin::Outside, "outside"), (Origin::StartHandler, "start_handler")];
 
-const VERBS: [(Verb, &str); 30] = [
-    (Verb::Alone, "alone"),
-    (Verb::Queen, "queen"),
-    (Verb::Worker, "worker"),
-    (Verb::Team, "team"),
-    (Verb::ParFor, "par_for"),
-    (Verb::ParReduce, "par_reduce"),
-    (Verb::ForEach, "for_each"),
-    (Verb::Single, "single"),
-    (Verb::Install, "install"),
-    (Verb::Join, "join"),
-    (Verb::JoinSecond, "join_second"),
-    (Verb::Scope, "scope"),
-    (Verb::ScopeTask, "scope_task"),
-    (Verb::Spawn, "spawn"),
-    (Verb::SpawnOn, "spawn_on"),
-    (Verb::SpawnAhead, "spawn_ahead"),
-    (Verb::Detach, "detach"),
-    (Verb::Broadcast, "broadcast"),
-    (Verb::Grow, "grow"),
-    (Verb::Shrink, "shrink"),
-    (Verb::DropNew, "drop"),
-    (Verb::DropOwn, "drop_own"),
-    (Verb::Hot, "hot"),
-    (Verb::PanicHandler, "panic_handler"),
-    (Verb::StartHandler, "start_handler"),
-    (Verb::ExitHandler, "exit_handler"),
-    (Verb::BeeEnd, "bee_end"),
-    (Verb::Unwinding, "unwinding"),
-    (Verb::Thread, "thread"),
-    (Verb::ThreadEnd, "thread_end"),
+const OPERATIONS: [(Operation, &str); 30] = [
+    (Operation::Alone, "alone"),
+    (Operation::Queen, "queen"),
+    (Operation::Worker, "worker"),
+    (Operation::Team, "team"),
+    (Operation::ParFor, "par_for"),
+    (Operation::ParReduce, "par_reduce"),
+    (Operation::ForEach, "for_each"),
+    (Operation::Single, "single"),
+    (Operation::Install, "install"),
+    (Operation::Join, "join"),
+    (Operation::JoinSecond, "join_second"),
+    (Operation::Scope, "scope"),
+    (Operation::ScopeTask, "scope_task"),
+    (Operation::Spawn, "spawn"),
+    (Operation::SpawnOn, "spawn_on"),
+    (Operation::SpawnAhead, "spawn_ahead"),
+    (Operation::Detach, "detach"),
+    (Operation::Broadcast, "broadcast"),
+    (Operation::Grow, "grow"),
+    (Operation::Shrink, "shrink"),
+    (Operation::DropNew, "drop"),
+    (Operation::DropOwn, "drop_own"),
+    (Operation::Hot, "hot"),
+    (Operation::PanicHandler, "panic_handler"),
+    (Operation::StartHandler, "start_handler"),
+    (Operation::ExitHandler, "exit_handler"),
+    (Operation::BeeEnd, "bee_end"),
+    (Operation::Unwinding, "unwinding"),
+    (Operation::Thread, "thread"),
+    (Operation::ThreadEnd, "thread_end"),
 ];
 
-impl Verb {
+impl Operation {
     pub(crate) fn all() -> impl Iterator<Item = Self> {
-        VERBS.iter().map(|&(verb, _)| verb)
+        OPERATIONS.iter().map(|&(verb, _)| verb)
     }
 
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> OperationKind {
         match self {
-            Self::DropNew | Self::DropOwn | Self::StartHandler | Self::ExitHandler | Self::BeeEnd => Kind::New,
-            Self::Unwinding | Self::Thread | Self::ThreadEnd => Kind::NoHive,
-            _ => Kind::Given,
+            Self::DropNew | Self::DropOwn | Self::StartHandler | Self::ExitHandler | Self::BeeEnd => OperationKind::New,
+            Self::Unwinding | Self::Thread | Self::ThreadEnd => OperationKind::NoHive,
+            _ => OperationKind::Given,
         }
     }
 
     /// Whether it runs anything beside the rest of a nest.
-    pub(crate) fn has_parts_beside(self) -> bool {
-        use Verb::*;
-        matches!(self, Queen | Worker | Team | ParFor | ParReduce | ForEach | Join | JoinSecond | Scope | ScopeTask | Broadcast)
+    pub(crate) fn has_concurrent_parts(self) -> bool {
+        use Operation::*;
+        matches!(
+            self,
+            Queen | Worker | Team | ParFor | ParReduce | ForEach | Join | JoinSecond | Scope | ScopeTask | Broadcast
+        )
     }
 
     pub(crate) fn name(self) -> &'static str {
-        name_in(&VERBS, self)
+        name_in(&OPERATIONS, self)
     }
 }
 
-impl Place {
+impl Origin {
     /// Whether it is a place of hive A.
-    pub(crate) fn is_of_a(self) -> bool {
+    pub(crate) fn is_for_first_hive(self) -> bool {
         self == Self::StartHandler
     }
 }
@@ -162,7 +165,7 @@ impl Place {
 /// A call in a nest: what, and on which hive, 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
-    pub(crate) verb: Verb,
+    pub(crate) verb: Operation,
     pub(crate) on: usize,
 }
 
@@ -175,18 +178,18 @@ pub(crate) struct Waiting {
     pub(crate) groups: Groups,
 }
 
-/// In which groups the members of a hive start and meet: see `docs/shape.md`. More than one on a machine that hwloc makes up only.
+/// In which groups the bees of a hive start and meet: see `docs/shape.md`. More than one on a machine that hwloc makes up only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Groups {
     One,
-    /// The queen and member 1, and the queen and member 2.
+    /// The queen and bee 1, and the queen and bee 2.
     Split,
-    /// The queen and member 1, and members 1 and 2.
+    /// The queen and bee 1, and bees 1 and 2.
     Relay,
 }
 
 impl Groups {
-    /// The places of the members, by the CPUs of [`MACHINE`](Self::MACHINE).
+    /// The places of the bees, by the CPUs of [`MACHINE`](Self::MACHINE).
     pub(crate) fn places(self) -> Option<&'static str> {
         match self {
             Self::One => None,
@@ -214,8 +217,8 @@ impl Waiting {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
-    pub(crate) place: Place,
-    /// The members of the two hives.
+    pub(crate) place: Origin,
+    /// The bees of the two hives.
     pub(crate) sizes: [usize; 2],
     /// The calls, outermost first.
     pub(crate) levels: Vec<Level>,
@@ -229,14 +232,14 @@ impl Case {
     /// Whether all waiting in it is hive's, so that no two of its kind can wait for each other by loops and threads of their own.
     pub(crate) fn can_be_mirrored(&self) -> bool {
         let waits_by_itself = |verb| {
-            use Verb::*;
+            use Operation::*;
             matches!(verb, Spawn | SpawnOn | SpawnAhead | PanicHandler | DropOwn | Grow | Shrink | Thread | ThreadEnd)
         };
         // The thread from outside may wait as it likes: nobody waits for it.
-        let first_may = |verb| matches!(verb, Verb::Spawn | Verb::SpawnOn | Verb::PanicHandler);
+        let first_may = |verb| matches!(verb, Operation::Spawn | Operation::SpawnOn | Operation::PanicHandler);
         let mut verbs = self.levels.iter().map(|level| level.verb);
         let first = verbs.next().is_none_or(|verb| first_may(verb) || !waits_by_itself(verb));
-        self.place == Place::Outside && first && !verbs.any(waits_by_itself)
+        self.place == Origin::Outside && first && !verbs.any(waits_by_itself)
     }
 
     /// The same with the two hives exchanged.
@@ -248,11 +251,11 @@ impl Case {
     /// Whether it calls a hive.
     pub(crate) fn uses(&self, hive: usize) -> bool {
         let uses = |level: &Level| match level.verb.kind() {
-            Kind::Given => level.on == hive,
-            Kind::New => hive == 0,
-            Kind::NoHive => false,
+            OperationKind::Given => level.on == hive,
+            OperationKind::New => hive == 0,
+            OperationKind::NoHive => false,
         };
-        self.levels.iter().any(uses) || hive == 0 && self.place.is_of_a()
+        self.levels.iter().any(uses) || hive == 0 && self.place.is_for_first_hive()
     }
 
     /// What is called, and on what: "a2.install".
@@ -260,23 +263,23 @@ impl Case {
         let level = self.levels[depth];
         let verb = level.verb.name();
         match level.verb.kind() {
-            Kind::Given => format!("{}{}.{verb}", LETTERS[level.on], self.sizes[level.on]),
-            Kind::New => format!("new{}.{verb}", self.sizes[0]),
-            Kind::NoHive => verb.to_owned(),
+            OperationKind::Given => format!("{}{}.{verb}", HIVE_LETTERS[level.on], self.sizes[level.on]),
+            OperationKind::New => format!("new{}.{verb}", self.sizes[0]),
+            OperationKind::NoHive => verb.to_owned(),
         }
     }
 }
 
-const LETTERS: [char; 2] = ['a', 'b'];
+const HIVE_LETTERS: [char; 2] = ['a', 'b'];
 
 /// The place with its hive's size, then the calls, then how bees wait, who else is there, and the panic, by the number of a call from 0:
 /// `outside/a2.install/b1.team/a2.join:tickle:spin0:after1:caught0`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.place.is_of_a() {
+        if self.place.is_for_first_hive() {
             write!(f, "a{}.", self.sizes[0])?;
         }
-        f.write_str(name_in(&PLACES, self.place))?;
+        f.write_str(name_in(&ORIGINS, self.place))?;
         (0..self.levels.len()).try_for_each(|depth| write!(f, "/{}", self.call(depth)))?;
         match self.waiting.sleep {
             SleepProtocol::Tickle => f.write_str(":tickle")?,
@@ -294,12 +297,12 @@ impl fmt::Display for Case {
         if self.is_mirrored {
             f.write_str(":mirrored")?;
         }
-        let Some(Fault { at, caught, explodes }) = self.fault else { return Ok(()) };
+        let Some(Fault { at, caught_at: caught, panics_on_drop: explodes }) = self.fault else { return Ok(()) };
         match at {
-            At::Before(call) => write!(f, ":before{call}")?,
-            At::After(call) => write!(f, ":after{call}")?,
-            At::Beside(call) => write!(f, ":beside{call}")?,
-            At::Both(call) => write!(f, ":both{call}")?,
+            FaultPoint::Before(call) => write!(f, ":before{call}")?,
+            FaultPoint::After(call) => write!(f, ":after{call}")?,
+            FaultPoint::Concurrent(call) => write!(f, ":beside{call}")?,
+            FaultPoint::Both(call) => write!(f, ":both{call}")?,
         }
         caught.map_or(Ok(()), |call| write!(f, ":caught{call}"))?;
         if explodes { f.write_str(":explodes") } else { Ok(()) }
@@ -314,15 +317,21 @@ impl FromStr for Case {
         let mut sizes = [None; 2];
         let mut calls = path.split('/');
         let place = read_call(calls.next().unwrap_or_default(), &mut sizes)?;
-        let place = find(&PLACES, place.1)?;
+        let place = find(&ORIGINS, place.1)?;
         let levels = calls.map(|call| {
             let (on, verb) = read_call(call, &mut sizes)?;
-            Ok(Level { verb: find(&VERBS, verb)?, on })
+            Ok(Level { verb: find(&OPERATIONS, verb)?, on })
         });
         let levels = levels.collect::<Result<_, String>>()?;
         let waiting = Waiting { sleep: SleepProtocol::Jec, spin: None, groups: Groups::One };
-        let mut case =
-            Self { place, sizes: sizes.map(|size| size.unwrap_or(2)), levels, waiting, fault: None, is_mirrored: false };
+        let mut case = Self {
+            place,
+            sizes: sizes.map(|size| size.unwrap_or(2)),
+            levels,
+            waiting,
+            fault: None,
+            is_mirrored: false,
+        };
         properties.split(':').filter(|property| !property.is_empty()).try_for_each(|property| case.set(property))?;
         Ok(case)
     }
@@ -333,7 +342,7 @@ impl Case {
     fn set(&mut self, property: &str) -> Result<(), String> {
         let word = property.trim_end_matches(|digit: char| digit.is_ascii_digit());
         let call = property[word.len()..].parse().unwrap_or(0);
-        let at = |at| Some(Fault { at, caught: None, explodes: false });
+        let at = |at| Some(Fault { at, caught_at: None, panics_on_drop: false });
         match (word, &mut self.fault) {
             ("jec", _) => self.waiting.sleep = SleepProtocol::Jec,
             ("tickle", _) => self.waiting.sleep = SleepProtocol::Tickle,
@@ -342,12 +351,12 @@ impl Case {
             ("split", _) => self.waiting.groups = Groups::Split,
             ("relay", _) => self.waiting.groups = Groups::Relay,
             ("mirrored", _) => self.is_mirrored = true,
-            ("before", fault) => *fault = at(At::Before(call)),
-            ("after", fault) => *fault = at(At::After(call)),
-            ("beside", fault) => *fault = at(At::Beside(call)),
-            ("both", fault) => *fault = at(At::Both(call)),
-            ("caught", Some(fault)) => fault.caught = Some(call),
-            ("explodes", Some(fault)) => fault.explodes = true,
+            ("before", fault) => *fault = at(FaultPoint::Before(call)),
+            ("after", fault) => *fault = at(FaultPoint::After(call)),
+            ("beside", fault) => *fault = at(FaultPoint::Concurrent(call)),
+            ("both", fault) => *fault = at(FaultPoint::Both(call)),
+            ("caught", Some(fault)) => fault.caught_at = Some(call),
+            ("explodes", Some(fault)) => fault.panics_on_drop = true,
             _ => {
                 return Err(format!(
                     "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, before0, after0, beside0, both0; and then caught0, explodes"

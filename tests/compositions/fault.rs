@@ -9,13 +9,13 @@ use super::run::Run;
 
 /// Where a case panics, with the depth of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum At {
+pub(crate) enum FaultPoint {
     /// Where this call would be made next; after the innermost one, where the work is done.
     Before(usize),
     /// Where it has returned.
     After(usize),
-    /// In what it runs beside the rest of the nest: other members, halves, tasks.
-    Beside(usize),
+    /// In what it runs beside the rest of the nest: other bees, halves, tasks.
+    Concurrent(usize),
     /// There, and in the rest of the nest as well.
     Both(usize),
 }
@@ -23,26 +23,26 @@ pub(crate) enum At {
 /// A panic of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
-    pub(crate) at: At,
+    pub(crate) at: FaultPoint,
     /// The call around which it is caught, to go on; None: the case ends with it.
-    pub(crate) caught: Option<usize>,
+    pub(crate) caught_at: Option<usize>,
     /// Whether payloads, and results that nobody gets, panic when they are dropped.
-    pub(crate) explodes: bool,
+    pub(crate) panics_on_drop: bool,
 }
 
 /// What a case panics with.
-pub(crate) struct Planned {
-    /// The number of the part: 0 is what does the rest of the nest, or the body; tasks, members and halves have theirs.
+pub(crate) struct PlannedPanic {
+    /// The number of the part: 0 is what does the rest of the nest, or the body; tasks, bees and halves have theirs.
     pub(crate) part: usize,
-    explosive: Explosive,
+    bomb: DropBomb,
 }
 
 /// What panics when it is dropped, unless it has reached whom it was for.
-pub(crate) struct Explosive(bool);
+pub(crate) struct DropBomb(bool);
 
-impl Explosive {
+impl DropBomb {
     pub(crate) fn of(case: &Case) -> Self {
-        Self(case.fault.is_some_and(|fault| fault.explodes))
+        Self(case.fault.is_some_and(|fault| fault.panics_on_drop))
     }
 
     pub(crate) fn defuse(&mut self) {
@@ -50,7 +50,7 @@ impl Explosive {
     }
 }
 
-impl Drop for Explosive {
+impl Drop for DropBomb {
     fn drop(&mut self) {
         if self.0 {
             resume_unwind(Box::new("as expected: a destructor"));
@@ -59,23 +59,23 @@ impl Drop for Explosive {
 }
 
 /// Panics as a case has asked for.
-pub(crate) fn panic(case: &Case, part: usize) -> ! {
-    resume_unwind(Box::new(Planned { part, explosive: Explosive::of(case) }))
+pub(crate) fn throw(case: &Case, part: usize) -> ! {
+    resume_unwind(Box::new(PlannedPanic { part, bomb: DropBomb::of(case) }))
 }
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
 /// Drops the payload of a panic that has reached whom it was for. Returns it if it is none that the case has asked for.
-pub(crate) fn defused(payload: Payload) -> Result<usize, Payload> {
-    payload.downcast::<Planned>().map(|mut planned| {
-        planned.explosive.defuse();
+pub(crate) fn defuse_payload(payload: Payload) -> Result<usize, Payload> {
+    payload.downcast::<PlannedPanic>().map(|mut planned| {
+        planned.bomb.defuse();
         planned.part
     })
 }
 
 /// The parts of one call that have panicked as they should.
 #[derive(Default)]
-pub(crate) struct Parts(Mutex<Vec<usize>>);
+pub(crate) struct PartsRun(Mutex<Vec<usize>>);
 
 /// Which of several panics reaches the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,19 +88,19 @@ pub(crate) enum First {
     Any,
 }
 
-impl Parts {
+impl PartsRun {
     /// Runs part `number` of a call.
     pub(crate) fn run<R>(&self, number: usize, part: impl FnOnce() -> R) -> R {
         match catch_unwind(AssertUnwindSafe(part)) {
             Ok(result) => result,
             Err(payload) => {
-                let payload = match payload.downcast::<Planned>() {
+                let payload = match payload.downcast::<PlannedPanic>() {
                     Ok(mut planned) => {
                         planned.part = number;
                         self.lock().push(number);
                         planned
                     }
-                    // A member that is let go from its barrier, say.
+                    // A bee that is let go from its barrier, say.
                     Err(other) => resume_unwind(other),
                 };
                 resume_unwind(payload)
@@ -124,9 +124,9 @@ impl Parts {
 
 impl Run {
     /// Panics if the case is to do so at `at`.
-    pub(crate) fn fault_at(&self, at: At) {
+    pub(crate) fn fault_at(&self, at: FaultPoint) {
         if self.case.fault.is_some_and(|fault| fault.at == at) {
-            panic(&self.case, 0);
+            throw(&self.case, 0);
         }
     }
 }

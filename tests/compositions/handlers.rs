@@ -1,38 +1,38 @@
 //! Handlers, and what a case has some other thread do.
 
-use super::super::common::until;
+use super::super::common::wait_until;
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use hive::{Builder, Hive};
 
-use super::book::{Frame, HiveId, Wait};
-use super::fault::{Payload, defused};
-use super::pool;
+use super::fault::{Payload, defuse_payload};
+use super::frames::{Frame, HiveId, Wait};
+use super::hive_pool;
 use super::run::{Detached, Run};
-use super::step::{Step, go};
+use super::step::{Step, run_from};
 use super::tasks::enter_task;
 
 /// Who hears of the panic of an errand.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Heard {
-    ByWaiter,
-    ByPanicHandler,
+pub(crate) enum PanicReceiver {
+    Waiter,
+    PanicHandler,
 }
 
 /// The rest of a nest, to be run once by some other thread.
-pub(crate) struct Errand {
+pub(crate) struct RemoteRest {
     rest: Mutex<Option<Rest>>,
-    heard: Heard,
-    state: Mutex<State>,
+    receiver: PanicReceiver,
+    state: Mutex<Progress>,
 }
 
 /// How far an errand has come.
-enum State {
+enum Progress {
     Open,
     /// The one who was to wait for it does not.
-    Left(Detached),
+    Abandoned(Detached),
     Done(Result<usize, Payload>),
 }
 
@@ -42,34 +42,34 @@ struct Rest {
     frames: Vec<Frame>,
 }
 
-impl Errand {
+impl RemoteRest {
     /// What is inside of a call, to be run by a thread that is inside of `frames`.
-    pub(crate) fn new(step: &Step<'_>, frames: &[Frame], heard: Heard) -> Arc<Self> {
+    pub(crate) fn new(step: &Step<'_>, frames: &[Frame], heard: PanicReceiver) -> Arc<Self> {
         Self::of(step.run, step.depth + 1, frames, heard)
     }
 
     /// The calls of a case from `depth` on.
-    pub(crate) fn of(run: &Arc<Run>, depth: usize, frames: &[Frame], heard: Heard) -> Arc<Self> {
+    pub(crate) fn of(run: &Arc<Run>, depth: usize, frames: &[Frame], heard: PanicReceiver) -> Arc<Self> {
         let rest = Rest { run: Arc::clone(run), depth, frames: frames.to_vec() };
-        Arc::new(Self { rest: Mutex::new(Some(rest)), heard, state: Mutex::new(State::Open) })
+        Arc::new(Self { rest: Mutex::new(Some(rest)), receiver: heard, state: Mutex::new(Progress::Open) })
     }
 
     /// Runs it, if nobody has.
-    pub(crate) fn go(&self) {
+    pub(crate) fn run_once(&self) {
         let taken = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Rest { run, depth, frames }) = taken else { return };
         if depth == 0 {
             // A start handler may come before the hive has grown, for the sake of which its bee was hired.
-            until(|| run.hives[0].bees() >= run.case.sizes[0]);
+            wait_until(|| run.hive_sets[0].bees() >= run.case.sizes[0]);
         }
         let ended = catch_unwind(AssertUnwindSafe(|| {
-            let _in = run.book.enter(&frames);
-            go(&run, depth)
+            let _in = run.frames.enter(&frames);
+            run_from(&run, depth)
         }));
-        match (ended, self.heard) {
-            (Err(payload), Heard::ByPanicHandler) => {
+        match (ended, self.receiver) {
+            (Err(payload), PanicReceiver::PanicHandler) => {
                 // Noted before others see that it is done.
-                let unheard = catch_unwind(AssertUnwindSafe(|| run.unwatched(|| resume_unwind(payload))));
+                let unheard = catch_unwind(AssertUnwindSafe(|| run.run_detached(|| resume_unwind(payload))));
                 self.end(Ok(0));
                 unheard.unwrap_or_else(|payload| resume_unwind(payload))
             }
@@ -79,57 +79,57 @@ impl Errand {
 
     fn end(&self, ended: Result<usize, Payload>) {
         let mut state = self.lock();
-        let State::Left(detached) = &*state else { return *state = State::Done(ended) };
+        let Progress::Abandoned(detached) = &*state else { return *state = Progress::Done(ended) };
         match ended {
-            Ok(reached) => detached.has_reached(reached),
+            Ok(reached) => detached.expect_reached(reached),
             // A panic that has nobody to go on in.
-            Err(payload) => defused(payload).map_or_else(|other| resume_unwind(other), |_| ()),
+            Err(payload) => defuse_payload(payload).map_or_else(|other| resume_unwind(other), |_| ()),
         }
-        *state = State::Done(Ok(0));
+        *state = Progress::Done(Ok(0));
     }
 
     pub(crate) fn is_done(&self) -> bool {
-        matches!(*self.lock(), State::Done(_))
+        matches!(*self.lock(), Progress::Done(_))
     }
 
     /// How often it has reached the end of the nest. Its panic goes on here, if it is for the waiter.
     pub(crate) fn result(&self) -> usize {
-        let state = mem::replace(&mut *self.lock(), State::Open);
-        let State::Done(result) = state else { panic!("it has been run") };
+        let state = mem::replace(&mut *self.lock(), Progress::Open);
+        let Progress::Done(result) = state else { panic!("it has been run") };
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
     /// The same, when the hive whose bee runs it has been dropped. Such a drop does not wait where its bees may be
     /// waiting for its caller: then it is left to them, and nobody in the nest waits for it.
     pub(crate) fn result_after_drop(&self, step: &Step<'_>) -> usize {
-        if step.run.is_crowded() {
+        if step.run.is_concurrent() {
             let mut state = self.lock();
-            if matches!(*state, State::Open) {
-                *state = State::Left(step.run.detach());
+            if matches!(*state, Progress::Open) {
+                *state = Progress::Abandoned(step.run.detach());
                 return 0;
             }
         }
         self.result()
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, Progress> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// What one bee's handler is to do, once known.
 #[derive(Clone)]
-pub(crate) struct Slot {
+pub(crate) struct HandlerSlot {
     bee: usize,
-    errand: Arc<Mutex<Option<Arc<Errand>>>>,
+    errand: Arc<Mutex<Option<Arc<RemoteRest>>>>,
 }
 
-impl Slot {
+impl HandlerSlot {
     pub(crate) fn new(bee: usize) -> Self {
         Self { bee, errand: Arc::default() }
     }
 
-    pub(crate) fn set(&self, errand: &Arc<Errand>) {
+    pub(crate) fn set(&self, errand: &Arc<RemoteRest>) {
         *self.errand.lock().unwrap_or_else(PoisonError::into_inner) = Some(Arc::clone(errand));
     }
 
@@ -137,8 +137,9 @@ impl Slot {
     pub(crate) fn handler(&self) -> impl Fn(usize) + Send + Sync + 'static {
         let slot = self.clone();
         move |bee| {
-            let errand = if bee == slot.bee { slot.errand.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
-            errand.into_iter().for_each(|errand| errand.go());
+            let errand =
+                if bee == slot.bee { slot.errand.lock().unwrap_or_else(PoisonError::into_inner).take() } else { None };
+            errand.into_iter().for_each(|errand| errand.run_once());
         }
     }
 }
@@ -157,17 +158,17 @@ impl NewHive {
     }
 
     pub(crate) fn build(step: &Step<'_>, ask: impl FnOnce(Builder) -> Builder) -> Option<Self> {
-        let builder = pool::builder(step.run.case.waiting).bees(step.run.case.sizes[0]);
+        let builder = hive_pool::builder(step.run.case.waiting).bees(step.run.case.sizes[0]);
         let built = step.call_alone(|| ask(builder).build())?;
         step.check(built.is_ok(), || format!("no hive: {built:?}"));
-        Some(Self { hive: built.ok()?, id: step.run.book.new_hive(), last: Self::last_of(step) })
+        Some(Self { hive: built.ok()?, id: step.run.frames.new_hive(), last: Self::last_of(step) })
     }
 
     /// Builds one that the caller drops while its bees run the rest. The drop does not wait where they may come to wait
     /// for the caller.
     pub(crate) fn build_to_drop(step: &Step<'_>, ask: impl FnOnce(Builder) -> Builder) -> Option<Self> {
-        if step.view().may_close_a_circle(step.later_hives()) {
-            step.run.crowd();
+        if step.view().may_close_a_cycle(step.later_hives()) {
+            step.run.mark_concurrent();
         }
         Self::build(step, ask)
     }
@@ -180,24 +181,27 @@ impl NewHive {
     /// Runs a region of all, and sees to it that the last bee has been hired.
     ///
     /// `may_be_busy`: a bee may be in its start handler still, so that a region inside of something may be a team of one.
-    pub(crate) fn use_it(&self, may_be_busy: bool) {
+    pub(crate) fn run_region(&self, may_be_busy: bool) {
         let n = self.hive.bees();
         let ids = self.hive.spmd_map(n, |bee| bee.id());
-        assert!(ids.iter().copied().eq(0..n) || (may_be_busy && ids == [0]), "a region of a new hive, which is free: {ids:?}");
+        assert!(
+            ids.iter().copied().eq(0..n) || (may_be_busy && ids == [0]),
+            "a region of a new hive, which is free: {ids:?}"
+        );
         self.spawn_on_last(|| ());
     }
 }
 
 /// A task panics, and the rest is done by the panic handler, which gets it as the payload.
 pub(crate) fn panic_handler(step: &Step<'_>) -> usize {
-    if !step.view().is_served(step.on, step.hive().bees()) {
-        return step.not_called(super::oracle::Circle::Task);
+    if !step.view().can_run_tasks(step.on, step.hive().bees()) {
+        return step.not_called(super::expectation::WaitCycle::Task);
     }
-    let errand = Errand::new(step, &[], Heard::ByWaiter);
+    let errand = RemoteRest::new(step, &[], PanicReceiver::Waiter);
     let (run, on, in_handler) = (Arc::clone(step.run), step.on, Arc::clone(&errand));
-    let on_panic = pool::OnPanic::new(move || {
+    let on_panic = hive_pool::OnPanic::new(move || {
         let _in = enter_task(&run, on);
-        in_handler.go();
+        in_handler.run_once();
     });
     let _waits = step.wait(Wait::Polling);
     step.call_alone(|| step.hive().spawn(|| resume_unwind(Box::new(on_panic))));
@@ -209,25 +213,25 @@ pub(crate) fn panic_handler(step: &Step<'_>) -> usize {
 
 /// In the start handler of a new hive: somebody waits for its bee in a region, or to be told of its end.
 pub(crate) fn start_handler(step: &Step<'_>) -> usize {
-    let id = step.run.book.new_hive();
-    let slot = Slot::new(NewHive::last_of(step));
-    let errand = Errand::new(step, &[Frame::Bee(id, NewHive::last_of(step))], Heard::ByPanicHandler);
+    let id = step.run.frames.new_hive();
+    let slot = HandlerSlot::new(NewHive::last_of(step));
+    let errand = RemoteRest::new(step, &[Frame::Bee(id, NewHive::last_of(step))], PanicReceiver::PanicHandler);
     slot.set(&errand);
-    let _waits = step.wait(Wait::Idly);
+    let _waits = step.wait(Wait::Blocked);
     if let Some(new) = NewHive::build_to_drop(step, |builder| builder.start_handler(slot.handler())) {
-        step.call_alone(|| new.use_it(true));
+        step.call_alone(|| new.run_region(true));
         step.call_alone(|| drop(new));
     }
     errand.result_after_drop(step)
 }
 
 pub(crate) fn exit_handler(step: &Step<'_>) -> usize {
-    let slot = Slot::new(NewHive::last_of(step));
+    let slot = HandlerSlot::new(NewHive::last_of(step));
     let Some(new) = NewHive::build_to_drop(step, |builder| builder.exit_handler(slot.handler())) else { return 0 };
-    let errand = Errand::new(step, &[Frame::Bee(new.id, new.last)], Heard::ByPanicHandler);
+    let errand = RemoteRest::new(step, &[Frame::Bee(new.id, new.last)], PanicReceiver::PanicHandler);
     slot.set(&errand);
-    let _waits = step.wait(Wait::Idly);
-    step.call_alone(|| new.use_it(false));
+    let _waits = step.wait(Wait::Blocked);
+    step.call_alone(|| new.run_region(false));
     step.call_alone(|| drop(new));
     errand.result_after_drop(step)
 }

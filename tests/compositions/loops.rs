@@ -1,4 +1,4 @@
-//! Loops and reductions, and what the members of a region do together.
+//! Loops and reductions, and what the bees of a region do together.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,18 +6,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hive::{Bee, Loop, Reduction, Schedule};
 
 use super::super::common::sys;
-use super::book::{Entered, Frame, Wait};
-use super::fault::{First, Parts};
-use super::oracle::Team;
-use super::regions::{Roll, sign};
+use super::expectation::Team;
+use super::fault::{First, PartsRun};
+use super::frames::{Entered, Frame, Wait};
+use super::regions::{TeamRoll, record_bee};
 use super::step::Step;
 
-/// What a loop does for some indices: their sum; and the rest with the first of them, on the member's own way to the end of the region.
-fn sum(step: &Step<'_>, range: Range<usize>, member: usize, rest: impl FnOnce()) -> usize {
+/// What a loop does for some indices: their sum; and the rest with the first of them, on the bee's own way to the end of the region.
+fn sum(step: &Step<'_>, range: Range<usize>, bee: usize, rest: impl FnOnce()) -> usize {
     if range.contains(&0) {
         rest();
     } else if range.contains(&1) {
-        step.beside(member);
+        step.run_concurrent_part(bee);
     }
     range.map(|index| index + 1).sum()
 }
@@ -32,11 +32,11 @@ pub(crate) fn par_for(step: &Step<'_>) -> usize {
         Ok(team) => team,
         Err(reached) => return reached,
     };
-    let (all, reached, parts) = (AtomicUsize::new(0), AtomicUsize::new(0), Parts::default());
+    let (all, reached, parts) = (AtomicUsize::new(0), AtomicUsize::new(0), PartsRun::default());
     let part = |range: Range<usize>, bee: &Bee<'_>| {
         let rest = || {
             let _in = step.enter_region(bee);
-            reached.fetch_add(step.rest(), Ordering::Relaxed);
+            reached.fetch_add(step.run_rest(), Ordering::Relaxed);
         };
         all.fetch_add(sum(step, range, bee.id(), rest), Ordering::Relaxed);
     };
@@ -55,23 +55,24 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
         Ok(team) => team,
         Err(reached) => return reached,
     };
-    let (reached, parts, queen) = (AtomicUsize::new(0), Parts::default(), sys::tid());
-    let member = || if sys::tid() == queen { 0 } else { step.bee_that_runs_this() };
+    let (reached, parts, queen) = (AtomicUsize::new(0), PartsRun::default(), sys::tid());
+    let bee_id = || if sys::tid() == queen { 0 } else { step.bee_that_runs_this() };
     let part = |range: Range<usize>| {
         let rest = || {
             // The queen of a team that may be large or not cannot say what she is inside of in this closure, which gets
-            // no member. A bee can: that there is a bee.
-            let id = member();
+            // no bee. A bee can: that there is a bee.
+            let id = bee_id();
             if expected != Team::Either || id > 0 {
                 let _in = step.enter_unnamed(if expected == Team::One { 1 } else { n }, id);
-                reached.fetch_add(step.rest(), Ordering::Relaxed);
+                reached.fetch_add(step.run_rest(), Ordering::Relaxed);
             }
         };
-        sum(step, range, member(), rest)
+        sum(step, range, bee_id(), rest)
     };
     let _waits = step.wait_for_region(expected);
-    let add = Reduction::fast(0, |a, b| a + b);
-    let region = || step.hive().par_reduce(0..4 * n, Schedule::Dynamic(1), &add, |range| parts.run(member(), || part(range)));
+    let add = Reduction::unordered(0, |a, b| a + b);
+    let region =
+        || step.hive().par_reduce(0..4 * n, Schedule::Dynamic(1), &add, |range| parts.run(bee_id(), || part(range)));
     if let Some(sum) = step.call(&parts, First::Lowest, region) {
         step.check(sum == whole_sum(4 * n), || format!("the sum is {sum}, not {}", whole_sum(4 * n)));
     }
@@ -79,7 +80,7 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
 }
 
 impl<'r> Step<'r> {
-    /// As `enter_region`, where the body is not told which member of a team of `team` runs it.
+    /// As `enter_region`, where the body is not told which bee of a team of `team` runs it.
     fn enter_unnamed(&self, team: usize, id: usize) -> Entered<'r> {
         let region = Frame::Region { hive: self.on, team, id };
         if id == 0 { self.enter(&[region]) } else { self.enter(&[Frame::Bee(self.on, id), region]) }
@@ -92,16 +93,17 @@ pub(crate) fn for_each(step: &Step<'_>) -> usize {
         Ok(team) => team,
         Err(reached) => return reached,
     };
-    let (all, reached, parts, roll) = (AtomicUsize::new(0), AtomicUsize::new(0), Parts::default(), Roll::default());
+    let (all, reached, parts, roll) =
+        (AtomicUsize::new(0), AtomicUsize::new(0), PartsRun::default(), TeamRoll::default());
     let shared = Loop::new(0..4 * n, Schedule::Guided(1));
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
-        sign(&roll, bee);
+        record_bee(&roll, bee);
         // Before the barrier: whoever gets the first index is to see that the others wait for it, at the end of the loop.
-        let _waits = step.wait(Wait::Idly);
+        let _waits = step.wait(Wait::Blocked);
         bee.barrier();
         bee.for_each(&shared, |range| {
-            let rest = || _ = reached.fetch_add(step.rest(), Ordering::Relaxed);
+            let rest = || _ = reached.fetch_add(step.run_rest(), Ordering::Relaxed);
             all.fetch_add(sum(step, range, bee.id(), rest), Ordering::Relaxed);
         });
         bee.barrier();
@@ -117,26 +119,26 @@ pub(crate) fn for_each(step: &Step<'_>) -> usize {
     reached.into_inner()
 }
 
-/// What one member of a region does while the others wait for what it returns.
+/// What one bee of a region does while the others wait for what it returns.
 pub(crate) fn single(step: &Step<'_>) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
         Err(reached) => return reached,
     };
-    let (parts, roll) = (Parts::default(), Roll::default());
+    let (parts, roll) = (PartsRun::default(), TeamRoll::default());
     let reached = AtomicUsize::new(0);
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
-        sign(&roll, bee);
+        record_bee(&roll, bee);
         // Before the barrier: whoever comes first goes on, and is to see that the others wait for it.
-        let _waits = step.wait(Wait::Idly);
+        let _waits = step.wait(Wait::Blocked);
         bee.barrier();
         let shown = bee.single(|| {
-            reached.fetch_add(step.rest(), Ordering::Relaxed);
+            reached.fetch_add(step.run_rest(), Ordering::Relaxed);
             reached.load(Ordering::Relaxed)
         });
         let is_right = shown == reached.load(Ordering::Relaxed);
-        step.check(is_right, || format!("single returns {shown} to member {}", bee.id()));
+        step.check(is_right, || format!("single returns {shown} to bee {}", bee.id()));
     };
     let _waits = step.wait_for_region(expected);
     let region = || step.hive().spmd(n, |bee| parts.run(bee.id(), || part(bee)));

@@ -1,16 +1,15 @@
 //! The parts of the table of compositions, one idea each.
 
-pub(crate) mod book;
 pub(crate) mod case;
-pub(crate) mod child;
+pub(crate) mod driver;
+pub(crate) mod expectation;
 pub(crate) mod fault;
+pub(crate) mod frames;
 pub(crate) mod handlers;
-pub(crate) mod hook;
+pub(crate) mod hive_pool;
 pub(crate) mod loops;
-pub(crate) mod oracle;
-pub(crate) mod parent;
-pub(crate) mod place;
-pub(crate) mod pool;
+pub(crate) mod origin;
+pub(crate) mod panic_hook;
 pub(crate) mod regions;
 pub(crate) mod run;
 pub(crate) mod select;
@@ -19,3 +18,4 @@ pub(crate) mod step;
 pub(crate) mod summary;
 pub(crate) mod tasks;
 pub(crate) mod threads;
+pub(crate) mod worker;

@@ -6,41 +6,41 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use hive::Bee;
 
 use super::super::common::sys;
-use super::book::{Entered, Frame, Wait};
-use super::fault::{Explosive, First, Parts};
-use super::oracle::Team;
+use super::expectation::Team;
+use super::fault::{DropBomb, First, PartsRun};
+use super::frames::{Entered, Frame, Wait};
 use super::step::Step;
 
-/// The members of a region as they have come: number, team, thread.
-pub(crate) type Roll = Mutex<Vec<(usize, usize, i32)>>;
+/// The bees of a region as they have come: number, team, thread.
+pub(crate) type TeamRoll = Mutex<Vec<(usize, usize, i32)>>;
 
 impl<'r> Step<'r> {
     /// The thread calls a region.
     pub(crate) fn wait_for_region(&self, expected: Team) -> Entered<'r> {
-        let waits = Frame::Waits(Wait::Idly);
+        let waits = Frame::Waiting(Wait::Blocked);
         // To the end of the region, which may be later than that of the queen's part.
         match expected {
-            Team::All => self.enter(&[Frame::Turn(self.on), waits]),
-            Team::Either => self.enter(&[Frame::TurnPerhaps(self.on), waits]),
+            Team::All => self.enter(&[Frame::LeaderLock(self.on), waits]),
+            Team::Either => self.enter(&[Frame::LeaderLockPerhaps(self.on), waits]),
             Team::One | Team::Never(_) => self.enter(&[waits]),
         }
     }
 
-    /// The member of a region goes into its part.
+    /// The bee of a region goes into its part.
     pub(crate) fn enter_region(&self, bee: &Bee<'_>) -> Entered<'r> {
-        let (team, id) = (bee.count(), bee.id());
+        let (team, id) = (bee.bees(), bee.id());
         self.run.check_current(self.on, id);
         let region = Frame::Region { hive: self.on, team, id };
         if id == 0 {
             return self.enter(&[region]);
         }
         let chain = self.own_chain();
-        self.check(chain.is_empty(), || format!("member {id} runs its part in the middle of {chain:?}"));
+        self.check(chain.is_empty(), || format!("bee {id} runs its part in the middle of {chain:?}"));
         self.enter(&[Frame::Bee(self.on, id), region])
     }
 
     /// Whether a region of `n` has had the team that it should have, and its queen on the calling thread.
-    pub(crate) fn check_team(&self, expected: Team, n: usize, roll: &Roll) {
+    pub(crate) fn check_team(&self, expected: Team, n: usize, roll: &TeamRoll) {
         let mut roll = roll.lock().expect("nobody panics with it").clone();
         roll.sort_unstable();
         let team = roll.len();
@@ -52,12 +52,12 @@ impl<'r> Step<'r> {
         };
         self.check(is_right, || format!("a team of {team} of {n}, where {expected:?} was expected"));
         let is_complete = roll.iter().enumerate().all(|(number, &(id, count, _))| id == number && count == team);
-        self.check(is_complete, || format!("the members, teams and threads are {roll:?}"));
+        self.check(is_complete, || format!("the bees, teams and threads are {roll:?}"));
         let queen = roll.first().map(|&(_, _, thread)| thread);
         self.check(queen == Some(sys::tid()), || format!("the queen's thread is {queen:?}, not {}", sys::tid()));
     }
 
-    /// The members that a region is asked for, and the team that it is to have. Err: it waits for itself.
+    /// The bees that a region is asked for, and the team that it is to have. Err: it waits for itself.
     pub(crate) fn team(&self) -> Result<(usize, Team), usize> {
         let n = self.hive().bees();
         match self.view().team(self.on, n) {
@@ -67,16 +67,16 @@ impl<'r> Step<'r> {
     }
 }
 
-pub(crate) fn sign(roll: &Roll, bee: &Bee<'_>) {
-    roll.lock().expect("nobody panics with it").push((bee.id(), bee.count(), sys::tid()));
+pub(crate) fn record_bee(roll: &TeamRoll, bee: &Bee<'_>) {
+    roll.lock().expect("nobody panics with it").push((bee.id(), bee.bees(), sys::tid()));
 }
 
 pub(crate) fn alone(step: &Step<'_>) -> usize {
-    let (roll, parts, reached) = (Roll::default(), Parts::default(), AtomicUsize::new(0));
+    let (roll, parts, reached) = (TeamRoll::default(), PartsRun::default(), AtomicUsize::new(0));
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
-        sign(&roll, bee);
-        reached.fetch_add(step.rest(), Ordering::Relaxed);
+        record_bee(&roll, bee);
+        reached.fetch_add(step.run_rest(), Ordering::Relaxed);
         bee.barrier();
     };
     let region = || step.hive().spmd(1, |bee| parts.run(0, || part(bee)));
@@ -85,27 +85,27 @@ pub(crate) fn alone(step: &Step<'_>) -> usize {
     reached.into_inner()
 }
 
-/// A region of all members, one of whom does the rest while the others wait at a barrier.
-pub(crate) fn one_of_all(step: &Step<'_>, goes_on: fn(usize, usize) -> bool) -> usize {
+/// A region of all bees, one of whom does the rest while the others wait at a barrier.
+pub(crate) fn one_bee_continues(step: &Step<'_>, goes_on: fn(usize, usize) -> bool) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
         Err(reached) => return reached,
     };
-    let (roll, parts) = (Roll::default(), Parts::default());
+    let (roll, parts) = (TeamRoll::default(), PartsRun::default());
     let (reached, is_done) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
-        let goes_on = goes_on(bee.count(), bee.id());
-        let _waits = (!goes_on).then(|| step.wait(Wait::Idly));
-        sign(&roll, bee);
+        let goes_on = goes_on(bee.bees(), bee.id());
+        let _waits = (!goes_on).then(|| step.wait(Wait::Blocked));
+        record_bee(&roll, bee);
         bee.barrier();
         let here = roll.lock().expect("nobody panics with it").len();
-        step.check(here == bee.count(), || format!("{here} of {} are at the first barrier", bee.count()));
+        step.check(here == bee.bees(), || format!("{here} of {} are at the first barrier", bee.bees()));
         if goes_on {
-            reached.fetch_add(step.rest(), Ordering::Relaxed);
+            reached.fetch_add(step.run_rest(), Ordering::Relaxed);
             is_done.fetch_add(1, Ordering::Relaxed);
         } else {
-            step.beside(bee.id());
+            step.run_concurrent_part(bee.id());
         }
         bee.barrier();
         let is_done = is_done.load(Ordering::Relaxed);
@@ -118,43 +118,43 @@ pub(crate) fn one_of_all(step: &Step<'_>, goes_on: fn(usize, usize) -> bool) -> 
     reached.into_inner()
 }
 
-/// A region of all members, all of whom do the rest.
+/// A region of all bees, all of whom do the rest.
 pub(crate) fn team(step: &Step<'_>) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
         Err(reached) => return reached,
     };
     if n > 1 && expected != Team::One {
-        step.run.crowd();
+        step.run.mark_concurrent();
     }
-    let (roll, parts) = (Roll::default(), Parts::default());
+    let (roll, parts) = (TeamRoll::default(), PartsRun::default());
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
-        sign(&roll, bee);
+        record_bee(&roll, bee);
         if bee.id() > 0 {
-            step.beside(bee.id());
+            step.run_concurrent_part(bee.id());
         }
-        (bee.id(), step.rest(), Explosive::of(&step.run.case))
+        (bee.id(), step.run_rest(), DropBomb::of(&step.run.case))
     };
     let _waits = step.wait_for_region(expected);
     let region = || step.hive().spmd_map(n, |bee| parts.run(bee.id(), || part(bee)));
     let results = step.call(&parts, First::Lowest, region).unwrap_or_default();
-    let defuse = |(id, reached, mut explosive): (usize, usize, Explosive)| {
+    let defuse = |(id, reached, mut explosive): (usize, usize, DropBomb)| {
         explosive.defuse();
         (id, reached)
     };
     let results: Vec<_> = results.into_iter().map(defuse).collect();
     step.check_team(expected, n, &roll);
     let is_in_order = results.iter().enumerate().all(|(number, &(id, _))| id == number);
-    step.check(is_in_order, || format!("the results of members {results:?}"));
+    step.check(is_in_order, || format!("the results of bees {results:?}"));
     results.into_iter().map(|(_, reached)| reached).sum()
 }
 
 /// A hot section, which begins with a region.
-pub(crate) fn hot(step: &Step<'_>) -> usize {
+pub(crate) fn keep_spinning(step: &Step<'_>) -> usize {
     if let Err(reached) = step.team() {
         return reached;
     }
-    let parts = Parts::default();
-    step.call(&parts, First::Any, || step.hive().hot(|| parts.run(0, || step.rest()))).unwrap_or(0)
+    let parts = PartsRun::default();
+    step.call(&parts, First::Any, || step.hive().keep_spinning(|| parts.run(0, || step.run_rest()))).unwrap_or(0)
 }

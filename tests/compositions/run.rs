@@ -8,13 +8,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use hive::Hive;
 
-use super::super::common::until;
-use super::book::{Book, Frame, HiveId, Wait};
+use super::super::common::wait_until;
 use super::case::Case;
-use super::fault::{Planned, defused};
-use super::oracle::{Circle, View};
-use super::pool::Pooled;
-use super::step::go;
+use super::expectation::{View, WaitCycle};
+use super::fault::{PlannedPanic, defuse_payload};
+use super::frames::{Frame, FrameRegistry, HiveId, Wait};
+use super::hive_pool::PooledHive;
+use super::step::run_from;
 
 /// How a case has ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -23,11 +23,11 @@ pub(crate) enum Ending {
     /// With the panic that the case asked for, in its caller.
     Panic,
     /// The panic handler has heard of that panic.
-    Heard,
+    ReachedHandler,
     /// With a panic or an error of the documentation's, whose text begins so.
     Documented(&'static str),
     /// What it comes to waits for itself, and has not been called.
-    NotCalled(Circle),
+    NotCalled(WaitCycle),
 }
 
 /// As the child tells it to its parent.
@@ -36,7 +36,7 @@ impl fmt::Display for Ending {
         match self {
             Self::Result => f.write_str("the right result"),
             Self::Panic => f.write_str("the case's own panic, in its caller"),
-            Self::Heard => f.write_str("the case's own panic, in the panic handler"),
+            Self::ReachedHandler => f.write_str("the case's own panic, in the panic handler"),
             Self::Documented(text) => write!(f, "the documented panic: {text}"),
             Self::NotCalled(circle) => write!(f, "not called, because it waits for itself: {circle:?}"),
         }
@@ -45,12 +45,12 @@ impl fmt::Display for Ending {
 
 pub(crate) struct Run {
     pub(crate) case: Case,
-    pub(crate) hives: [Arc<Hive>; 2],
+    pub(crate) hive_sets: [Arc<Hive>; 2],
     /// What `hive::current` calls them.
     pub(crate) numbers: [usize; 2],
     /// Shared with the case's mirror image.
-    pub(crate) book: Arc<Book>,
-    is_crowded: AtomicBool,
+    pub(crate) frames: Arc<FrameRegistry>,
+    is_concurrent: AtomicBool,
     /// How often the end of the nest has been reached.
     reached: AtomicUsize,
     /// How often by tasks that nobody in the nest waits for.
@@ -58,31 +58,31 @@ pub(crate) struct Run {
     /// Such tasks that have not ended.
     detached: AtomicUsize,
     /// Tasks that the innermost body waits for, and whose they are.
-    promises: Mutex<Vec<(HiveId, Arc<AtomicBool>)>>,
+    pending_tasks: Mutex<Vec<(HiveId, Arc<AtomicBool>)>>,
     /// Panics that are for the panic handler.
-    unheard: AtomicUsize,
+    handler_panics: AtomicUsize,
     endings: Mutex<Vec<Ending>>,
     faults: Mutex<Vec<String>>,
 }
 
 impl Run {
-    pub(crate) fn new(case: Case, hives: [Pooled; 2]) -> Arc<Self> {
-        Self::beside(case, hives, Arc::default())
+    pub(crate) fn new(case: Case, hives: [PooledHive; 2]) -> Arc<Self> {
+        Self::with_frames(case, hives, Arc::default())
     }
 
     /// A case, and perhaps another one that has the same book.
-    pub(crate) fn beside(case: Case, hives: [Pooled; 2], book: Arc<Book>) -> Arc<Self> {
+    pub(crate) fn with_frames(case: Case, hives: [PooledHive; 2], book: Arc<FrameRegistry>) -> Arc<Self> {
         Arc::new(Self {
-            is_crowded: AtomicBool::new(case.is_mirrored),
+            is_concurrent: AtomicBool::new(case.is_mirrored),
             case,
             numbers: hives.each_ref().map(|hive| hive.number),
-            hives: hives.map(|hive| hive.hive),
-            book,
+            hive_sets: hives.map(|hive| hive.hive),
+            frames: book,
             reached: AtomicUsize::new(0),
             expected_later: AtomicUsize::new(0),
             detached: AtomicUsize::new(0),
-            promises: Mutex::new(Vec::new()),
-            unheard: AtomicUsize::new(0),
+            pending_tasks: Mutex::new(Vec::new()),
+            handler_panics: AtomicUsize::new(0),
             endings: Mutex::new(Vec::new()),
             faults: Mutex::new(Vec::new()),
         })
@@ -99,50 +99,50 @@ impl Run {
         }
     }
 
-    /// `hive::current` says that the thread is this member of one of the two hives.
-    pub(crate) fn check_current(&self, hive: HiveId, member: usize) {
+    /// `hive::current` says that the thread is this bee of one of the two hives.
+    pub(crate) fn check_current(&self, hive: HiveId, bee: usize) {
         let Some(&number) = self.numbers.get(hive) else { return };
         let current = hive::current();
-        self.check(current == Some((number, member)), || {
-            let named = current.map(|(number, member)| (self.numbers.iter().position(|&known| known == number), member));
-            format!("current() is {named:?}, and the thread runs something as member {member} of hive {hive}")
+        self.check(current == Some((number, bee)), || {
+            let named = current.map(|(number, bee)| (self.numbers.iter().position(|&known| known == number), bee));
+            format!("current() is {named:?}, and the thread runs something as bee {bee} of hive {hive}")
         });
     }
 
-    pub(crate) fn end(&self, ending: Ending) {
+    pub(crate) fn record_ending(&self, ending: Ending) {
         self.endings.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
     /// Other threads of the case go their own ways from here on.
-    pub(crate) fn crowd(&self) {
+    pub(crate) fn mark_concurrent(&self) {
         // Relaxed: whoever comes after has it from this thread.
-        self.is_crowded.store(true, Ordering::Relaxed);
+        self.is_concurrent.store(true, Ordering::Relaxed);
     }
 
-    pub(crate) fn is_crowded(&self) -> bool {
-        self.is_crowded.load(Ordering::Relaxed)
+    pub(crate) fn is_concurrent(&self) -> bool {
+        self.is_concurrent.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn reach(&self) {
+    pub(crate) fn count_reached(&self) {
         self.reached.fetch_add(1, Ordering::Relaxed);
     }
 
     /// A task of `hive`, which is to set what this returns.
-    pub(crate) fn promise(&self, hive: HiveId) -> Arc<AtomicBool> {
-        let kept = Arc::new(AtomicBool::new(false));
-        self.promises.lock().unwrap_or_else(PoisonError::into_inner).push((hive, Arc::clone(&kept)));
-        kept
+    pub(crate) fn add_pending_task(&self, hive: HiveId) -> Arc<AtomicBool> {
+        let is_done = Arc::new(AtomicBool::new(false));
+        self.pending_tasks.lock().unwrap_or_else(PoisonError::into_inner).push((hive, Arc::clone(&is_done)));
+        is_done
     }
 
     /// Waits for the tasks that have been promised, if somebody can run them.
-    pub(crate) fn keep_promises(&self) {
-        let promises = self.promises.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        for (hive, kept) in promises {
-            let _waits = self.book.enter(&[Frame::Waits(Wait::Polling)]);
-            if !self.view().is_served(hive, self.hives[hive].bees()) {
-                return self.end(Ending::NotCalled(Circle::Task));
+    pub(crate) fn wait_for_pending_tasks(&self) {
+        let promises = self.pending_tasks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (hive, is_done) in promises {
+            let _waits = self.frames.enter(&[Frame::Waiting(Wait::Polling)]);
+            if !self.view().can_run_tasks(hive, self.hive_sets[hive].bees()) {
+                return self.record_ending(Ending::NotCalled(WaitCycle::Task));
             }
-            while !kept.load(Ordering::Acquire) {
+            while !is_done.load(Ordering::Acquire) {
                 hive::yield_now();
             }
         }
@@ -150,8 +150,8 @@ impl Run {
 
     /// What the calling thread sees.
     pub(crate) fn view(&self) -> View {
-        let (own, others) = self.book.chains();
-        View { own, others, is_crowded: self.is_crowded(), is_mirrored: self.case.is_mirrored }
+        let (own, others) = self.frames.chains();
+        View { own, others, is_concurrent: self.is_concurrent(), is_mirrored: self.case.is_mirrored }
     }
 
     /// A task that nobody in the nest waits for.
@@ -161,21 +161,21 @@ impl Run {
     }
 
     /// Runs what nobody waits for: a panic of the case's is for the panic handler.
-    pub(crate) fn unwatched<R>(&self, work: impl FnOnce() -> R) -> R {
+    pub(crate) fn run_detached<R>(&self, work: impl FnOnce() -> R) -> R {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
-            if payload.is::<Planned>() {
-                self.unheard.fetch_add(1, Ordering::Relaxed);
-                self.end(Ending::Heard);
+            if payload.is::<PlannedPanic>() {
+                self.handler_panics.fetch_add(1, Ordering::Relaxed);
+                self.record_ending(Ending::ReachedHandler);
             }
             resume_unwind(payload)
         })
     }
 
     /// Runs all calls. Returns how often the end of the nest is reached by those who are waited for.
-    pub(crate) fn go(self: &Arc<Self>) -> usize {
-        catch_unwind(AssertUnwindSafe(|| go(self, 0))).unwrap_or_else(|payload| {
-            match defused(payload) {
-                Ok(_) => self.end(Ending::Panic),
+    pub(crate) fn run_calls(self: &Arc<Self>) -> usize {
+        catch_unwind(AssertUnwindSafe(|| run_from(self, 0))).unwrap_or_else(|payload| {
+            match defuse_payload(payload) {
+                Ok(_) => self.record_ending(Ending::Panic),
                 Err(other) => self.fail(format!("panics: {}", message(&*other))),
             }
             0
@@ -185,12 +185,12 @@ impl Run {
     /// Waits for the tasks that nobody in the nest waits for. Returns how many panics are for the panic handler.
     pub(crate) fn finish(&self) -> usize {
         // Acquire: what they have written is seen.
-        until(|| self.detached.load(Ordering::Acquire) == 0);
-        self.unheard.load(Ordering::Relaxed)
+        wait_until(|| self.detached.load(Ordering::Acquire) == 0);
+        self.handler_panics.load(Ordering::Relaxed)
     }
 
     /// Says how all has ended.
-    pub(crate) fn close(&self, expected: usize) -> Result<Ending, String> {
+    pub(crate) fn result(&self, expected: usize) -> Result<Ending, String> {
         let reached = self.reached.load(Ordering::Relaxed);
         let expected = expected + self.expected_later.load(Ordering::Relaxed);
         let is_right = reached == expected || self.case.fault.is_some();
@@ -208,7 +208,7 @@ pub(crate) struct Detached(Arc<Run>);
 
 impl Detached {
     /// The task has reached the end of the nest so often.
-    pub(crate) fn has_reached(&self, expected: usize) {
+    pub(crate) fn expect_reached(&self, expected: usize) {
         self.0.expected_later.fetch_add(expected, Ordering::Relaxed);
     }
 }

@@ -1,41 +1,41 @@
 //! Which cases there are, and which of them are run.
 
-use super::case::{Case, Kind, Level, Place, Verb, Waiting};
-use super::fault::{At, Fault};
+use super::case::{Case, Level, Operation, OperationKind, Origin, Waiting};
+use super::fault::{Fault, FaultPoint};
 
 /// A place, and calls that lead there.
-type Start = (Place, Option<Verb>);
+type Start = (Origin, Option<Operation>);
 
 const STARTS: [Start; 10] = [
-    (Place::Outside, None),
-    (Place::Outside, Some(Verb::Queen)),
-    (Place::Outside, Some(Verb::Worker)),
-    (Place::Outside, Some(Verb::SpawnOn)),
-    (Place::Outside, Some(Verb::PanicHandler)),
-    (Place::Outside, Some(Verb::ExitHandler)),
-    (Place::Outside, Some(Verb::Unwinding)),
-    (Place::Outside, Some(Verb::BeeEnd)),
-    (Place::Outside, Some(Verb::ThreadEnd)),
-    (Place::StartHandler, None),
+    (Origin::Outside, None),
+    (Origin::Outside, Some(Operation::Queen)),
+    (Origin::Outside, Some(Operation::Worker)),
+    (Origin::Outside, Some(Operation::SpawnOn)),
+    (Origin::Outside, Some(Operation::PanicHandler)),
+    (Origin::Outside, Some(Operation::ExitHandler)),
+    (Origin::Outside, Some(Operation::Unwinding)),
+    (Origin::Outside, Some(Operation::BeeEnd)),
+    (Origin::Outside, Some(Operation::ThreadEnd)),
+    (Origin::StartHandler, None),
 ];
 
-/// The numbers of members of a hive.
+/// The numbers of bees of a hive.
 const SIZES: [usize; 3] = [1, 2, 3];
 
 /// One of so many cases that can be is mirrored.
-const MIRRORED: u64 = 4;
+const ONE_MIRRORED_OF: u64 = 4;
 
 /// The depth up to which each nest is run with hives of all sizes, and with a panic at each place. Of deeper ones there is one case each, as chance has it.
 const ALL_DETAILS: usize = 1;
 
 /// Shows `take` every case, up to `depth` calls deep besides those that lead to the place. What a case leaves open is chosen by `seed`.
-pub(crate) fn all(depth: usize, seed: u64, take: &mut impl FnMut(Case)) {
-    let mut chance = Chance(seed);
+pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
+    let mut chance = Rng(seed);
     for (place, first) in STARTS {
         let before: Vec<_> = first.map(|verb| Level { verb, on: 0 }).into_iter().collect();
-        let is_of_a = place.is_of_a() || first.is_some_and(|verb| verb.kind() == Kind::Given);
+        let is_of_a = place.is_for_first_hive() || first.is_some_and(|verb| verb.kind() == OperationKind::Given);
         for depth in 1..=depth {
-            nests(depth, &before, is_of_a, &mut |levels| {
+            for_each_nest(depth, &before, is_of_a, &mut |levels| {
                 let sizes = if depth <= ALL_DETAILS { every_size() } else { vec![chance.one_of(&every_size())] };
                 let faults = faults(levels);
                 let (sizes, faults) = match depth {
@@ -48,16 +48,22 @@ pub(crate) fn all(depth: usize, seed: u64, take: &mut impl FnMut(Case)) {
                 let faulty = faults.into_iter().map(|at| (chance.one_of(&every_size()), Some(chance.fault(at))));
                 let both: Vec<_> = plain.chain(faulty).collect();
                 for (sizes, fault) in both {
-                    let mut case =
-                        Case { place, sizes, levels: levels.to_vec(), waiting: chance.waiting(), fault, is_mirrored: false };
-                    case.is_mirrored = case.can_be_mirrored() && chance.next().is_multiple_of(MIRRORED);
+                    let mut case = Case {
+                        place,
+                        sizes,
+                        levels: levels.to_vec(),
+                        waiting: chance.waiting(),
+                        fault,
+                        is_mirrored: false,
+                    };
+                    case.is_mirrored = case.can_be_mirrored() && chance.next().is_multiple_of(ONE_MIRRORED_OF);
                     // The name does not say how large a hive is that nobody calls.
                     for hive in 0..2 {
                         if !case.uses(hive) {
                             case.sizes[hive] = 2;
                         }
                     }
-                    take(case);
+                    visit(case);
                 }
             });
         }
@@ -65,26 +71,26 @@ pub(crate) fn all(depth: usize, seed: u64, take: &mut impl FnMut(Case)) {
 }
 
 /// Where the nest can panic.
-fn faults(levels: &[Level]) -> Vec<At> {
+fn faults(levels: &[Level]) -> Vec<FaultPoint> {
     let around = levels.iter().enumerate().flat_map(|(call, level)| {
-        let beside = [At::Beside(call), At::Both(call)];
-        let beside = if level.verb.has_parts_beside() { &beside[..] } else { &[] };
-        [&[At::Before(call), At::After(call)], beside].concat()
+        let beside = [FaultPoint::Concurrent(call), FaultPoint::Both(call)];
+        let beside = if level.verb.has_concurrent_parts() { &beside[..] } else { &[] };
+        [&[FaultPoint::Before(call), FaultPoint::After(call)], beside].concat()
     });
-    around.chain([At::Before(levels.len())]).collect()
+    around.chain([FaultPoint::Before(levels.len())]).collect()
 }
 
 /// Calls `each` with every nest of so many calls after `before`. If it does not matter which hive is A, the first that is called is.
-fn nests(depth: usize, before: &[Level], is_of_a: bool, each: &mut impl FnMut(&[Level])) {
+fn for_each_nest(depth: usize, before: &[Level], is_of_a: bool, each: &mut impl FnMut(&[Level])) {
     if depth == 0 {
         return each(before);
     }
-    let is_first = !is_of_a && before.iter().all(|level| level.verb.kind() != Kind::Given);
-    for verb in Verb::all() {
-        let hives = if verb.kind() == Kind::Given && !is_first { 0..2 } else { 0..1 };
+    let is_first = !is_of_a && before.iter().all(|level| level.verb.kind() != OperationKind::Given);
+    for verb in Operation::all() {
+        let hives = if verb.kind() == OperationKind::Given && !is_first { 0..2 } else { 0..1 };
         for on in hives {
             let levels = [before, &[Level { verb, on }]].concat();
-            nests(depth - 1, &levels, is_of_a, each);
+            for_each_nest(depth - 1, &levels, is_of_a, each);
         }
     }
 }
@@ -94,9 +100,9 @@ fn every_size() -> Vec<[usize; 2]> {
 }
 
 /// Numbers without a pattern (splitmix64).
-pub(crate) struct Chance(pub(crate) u64);
+pub(crate) struct Rng(pub(crate) u64);
 
-impl Chance {
+impl Rng {
     pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -109,10 +115,13 @@ impl Chance {
     }
 
     /// A panic there, which may be caught on its way out, or explode.
-    fn fault(&mut self, at: At) -> Fault {
-        let (At::Before(call) | At::After(call) | At::Beside(call) | At::Both(call)) = at;
+    fn fault(&mut self, at: FaultPoint) -> Fault {
+        let (FaultPoint::Before(call)
+        | FaultPoint::After(call)
+        | FaultPoint::Concurrent(call)
+        | FaultPoint::Both(call)) = at;
         let caught = self.next() as usize % (call + 2);
-        Fault { at, caught: caught.checked_sub(1), explodes: self.next().is_multiple_of(2) }
+        Fault { at, caught_at: caught.checked_sub(1), panics_on_drop: self.next().is_multiple_of(2) }
     }
 
     fn waiting(&mut self) -> Waiting {

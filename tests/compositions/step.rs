@@ -5,68 +5,70 @@ use std::sync::Arc;
 
 use hive::Hive;
 
-use super::book::{Chain, Entered, Frame, HiveId, Wait};
-use super::case::{Kind, Level, Verb};
-use super::fault::{At, First, Parts, Planned, defused, panic};
-use super::oracle::{Circle, View};
+use super::case::{Level, Operation, OperationKind};
+use super::expectation::{View, WaitCycle};
+use super::fault::{FaultPoint, First, PartsRun, PlannedPanic, defuse_payload, throw};
+use super::frames::{Entered, Frame, FrameStack, HiveId, Wait};
 use super::run::{Ending, Run, message};
 use super::{handlers, loops, regions, sizes, tasks, threads};
 
 /// Runs the calls of a case from one depth on. Returns how often the end of the nest is reached by those who are waited for.
-pub(crate) fn go(run: &Arc<Run>, depth: usize) -> usize {
-    if run.case.fault.and_then(|fault| fault.caught) != Some(depth) {
+pub(crate) fn run_from(run: &Arc<Run>, depth: usize) -> usize {
+    if run.case.fault.and_then(|fault| fault.caught_at) != Some(depth) {
         return call_and_panic(run, depth);
     }
-    catch_unwind(AssertUnwindSafe(|| call_and_panic(run, depth))).unwrap_or_else(|payload| match defused(payload) {
-        Ok(_) => 0,
-        Err(other) => resume_unwind(other),
+    catch_unwind(AssertUnwindSafe(|| call_and_panic(run, depth))).unwrap_or_else(|payload| {
+        match defuse_payload(payload) {
+            Ok(_) => 0,
+            Err(other) => resume_unwind(other),
+        }
     })
 }
 
 fn call_and_panic(run: &Arc<Run>, depth: usize) -> usize {
-    run.fault_at(At::Before(depth));
+    run.fault_at(FaultPoint::Before(depth));
     let Some(&Level { verb, on }) = run.case.levels.get(depth) else {
-        run.keep_promises();
-        run.reach();
+        run.wait_for_pending_tasks();
+        run.count_reached();
         return 1;
     };
-    let reached = call(verb, &Step { run, depth, on });
-    run.fault_at(At::After(depth));
+    let reached = call_operation(verb, &Step { run, depth, on });
+    run.fault_at(FaultPoint::After(depth));
     reached
 }
 
-fn call(verb: Verb, step: &Step<'_>) -> usize {
-    match verb {
-        Verb::Alone => regions::alone(step),
-        Verb::Queen => regions::one_of_all(step, |_, id| id == 0),
-        Verb::Worker => regions::one_of_all(step, |count, id| id + 1 == count),
-        Verb::Team => regions::team(step),
-        Verb::ParFor => loops::par_for(step),
-        Verb::ParReduce => loops::par_reduce(step),
-        Verb::ForEach => loops::for_each(step),
-        Verb::Single => loops::single(step),
-        Verb::Install => tasks::install(step),
-        Verb::Join => tasks::join(step, true),
-        Verb::JoinSecond => tasks::join(step, false),
-        Verb::Scope => tasks::scope(step, true),
-        Verb::ScopeTask => tasks::scope(step, false),
-        Verb::Spawn => tasks::spawn(step),
-        Verb::SpawnOn => tasks::spawn_on(step),
-        Verb::SpawnAhead => tasks::spawn_ahead(step),
-        Verb::Detach => tasks::detach(step),
-        Verb::Broadcast => tasks::broadcast(step),
-        Verb::Grow => sizes::grow(step),
-        Verb::Shrink => sizes::shrink(step),
-        Verb::DropNew => sizes::drop_new(step),
-        Verb::DropOwn => sizes::drop_own(step),
-        Verb::Hot => regions::hot(step),
-        Verb::PanicHandler => handlers::panic_handler(step),
-        Verb::StartHandler => handlers::start_handler(step),
-        Verb::ExitHandler => handlers::exit_handler(step),
-        Verb::BeeEnd => threads::bee_end(step),
-        Verb::Unwinding => threads::unwinding(step),
-        Verb::Thread => threads::thread(step),
-        Verb::ThreadEnd => threads::thread_end(step),
+fn call_operation(operation: Operation, step: &Step<'_>) -> usize {
+    match operation {
+        Operation::Alone => regions::alone(step),
+        Operation::Queen => regions::one_bee_continues(step, |_, id| id == 0),
+        Operation::Worker => regions::one_bee_continues(step, |count, id| id + 1 == count),
+        Operation::Team => regions::team(step),
+        Operation::ParFor => loops::par_for(step),
+        Operation::ParReduce => loops::par_reduce(step),
+        Operation::ForEach => loops::for_each(step),
+        Operation::Single => loops::single(step),
+        Operation::Install => tasks::install(step),
+        Operation::Join => tasks::join(step, true),
+        Operation::JoinSecond => tasks::join(step, false),
+        Operation::Scope => tasks::scope(step, true),
+        Operation::ScopeTask => tasks::scope(step, false),
+        Operation::Spawn => tasks::spawn(step),
+        Operation::SpawnOn => tasks::spawn_on(step),
+        Operation::SpawnAhead => tasks::spawn_ahead(step),
+        Operation::Detach => tasks::detach(step),
+        Operation::Broadcast => tasks::broadcast(step),
+        Operation::Grow => sizes::grow(step),
+        Operation::Shrink => sizes::shrink(step),
+        Operation::DropNew => sizes::drop_new(step),
+        Operation::DropOwn => sizes::drop_own(step),
+        Operation::Hot => regions::keep_spinning(step),
+        Operation::PanicHandler => handlers::panic_handler(step),
+        Operation::StartHandler => handlers::start_handler(step),
+        Operation::ExitHandler => handlers::exit_handler(step),
+        Operation::BeeEnd => threads::bee_exit(step),
+        Operation::Unwinding => threads::unwinding(step),
+        Operation::Thread => threads::thread(step),
+        Operation::ThreadEnd => threads::thread_exit(step),
     }
 }
 
@@ -80,50 +82,50 @@ pub(crate) struct Step<'r> {
 
 impl<'r> Step<'r> {
     pub(crate) fn hive(&self) -> &'r Arc<Hive> {
-        &self.run.hives[self.on]
+        &self.run.hive_sets[self.on]
     }
 
     /// The hives that what is inside of this call is on, without those that it builds.
     pub(crate) fn later_hives(&self) -> impl Iterator<Item = HiveId> {
         let later = self.run.case.levels[self.depth + 1..].iter();
-        later.filter(|level| level.verb.kind() == Kind::Given).map(|level| level.on)
+        later.filter(|level| level.verb.kind() == OperationKind::Given).map(|level| level.on)
     }
 
     /// What is inside of this call.
-    pub(crate) fn rest(&self) -> usize {
-        let reached = go(self.run, self.depth + 1);
-        self.run.fault_at(At::Both(self.depth));
+    pub(crate) fn run_rest(&self) -> usize {
+        let reached = run_from(self.run, self.depth + 1);
+        self.run.fault_at(FaultPoint::Both(self.depth));
         reached
     }
 
     /// What part `number` does beside that.
-    pub(crate) fn beside(&self, number: usize) {
-        let panics = |at| at == At::Beside(self.depth) || at == At::Both(self.depth);
+    pub(crate) fn run_concurrent_part(&self, number: usize) {
+        let panics = |at| at == FaultPoint::Concurrent(self.depth) || at == FaultPoint::Both(self.depth);
         if self.run.case.fault.is_some_and(|fault| panics(fault.at)) {
-            panic(&self.run.case, number);
+            throw(&self.run.case, number);
         }
     }
 
     pub(crate) fn enter(&self, frames: &[Frame]) -> Entered<'r> {
-        self.run.book.enter(frames)
+        self.run.frames.enter(frames)
     }
 
     /// The calling thread waits from here on, unless it is heard of again.
     pub(crate) fn wait(&self, how: Wait) -> Entered<'r> {
-        self.enter(&[Frame::Waits(how)])
+        self.enter(&[Frame::Waiting(how)])
     }
 
     pub(crate) fn view(&self) -> View {
         self.run.view()
     }
 
-    pub(crate) fn own_chain(&self) -> Chain {
-        self.run.book.chains().0
+    pub(crate) fn own_chain(&self) -> FrameStack {
+        self.run.frames.chains().0
     }
 
     /// The call waits for itself, and is not made.
-    pub(crate) fn not_called(&self, why: Circle) -> usize {
-        self.run.end(Ending::NotCalled(why));
+    pub(crate) fn not_called(&self, why: WaitCycle) -> usize {
+        self.run.record_ending(Ending::NotCalled(why));
         0
     }
 
@@ -132,18 +134,20 @@ impl<'r> Step<'r> {
     }
 
     /// Makes a call that returns if none of its `parts` panics, and goes on with the panic of the one that comes `first` if some do. None: it does neither.
-    pub(crate) fn call<R>(&self, parts: &Parts, first: First, call: impl FnOnce() -> R) -> Option<R> {
+    pub(crate) fn call<R>(&self, parts: &PartsRun, first: First, call: impl FnOnce() -> R) -> Option<R> {
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(result) => {
                 let lost = parts.allowed(first);
                 self.check(lost.is_empty(), || format!("returns, and part {lost:?} has panicked"));
                 Some(result)
             }
-            Err(payload) => match payload.downcast::<Planned>() {
+            Err(payload) => match payload.downcast::<PlannedPanic>() {
                 Ok(planned) => {
                     let allowed = parts.allowed(first);
                     let part = planned.part;
-                    self.check(allowed.contains(&part), || format!("goes on with the panic of part {part}, not {allowed:?}"));
+                    self.check(allowed.contains(&part), || {
+                        format!("goes on with the panic of part {part}, not {allowed:?}")
+                    });
                     resume_unwind(planned)
                 }
                 Err(other) => {
@@ -156,7 +160,7 @@ impl<'r> Step<'r> {
 
     /// Makes a call that has no part of the nest's, and returns.
     pub(crate) fn call_alone<R>(&self, call: impl FnOnce() -> R) -> Option<R> {
-        self.call(&Parts::default(), First::Any, call)
+        self.call(&PartsRun::default(), First::Any, call)
     }
 
     /// Makes a call that is to panic with this text.
@@ -165,7 +169,7 @@ impl<'r> Step<'r> {
             Err(panic) => self.check(message(&*panic).contains(text), || format!("panics: {}", message(&*panic))),
             Ok(_) => self.check(false, || format!("returns, and does not panic: {text}")),
         }
-        self.run.end(Ending::Documented(text));
+        self.run.record_ending(Ending::Documented(text));
         0
     }
 }

@@ -5,47 +5,49 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::super::common::sys;
-use super::book::{Entered, Frame, HiveId, Wait};
-use super::fault::{Explosive, First, Parts};
-use super::oracle::{Broadcast, Circle, Member};
+use super::expectation::{Broadcast, TaskRunner, WaitCycle};
+use super::fault::{DropBomb, First, PartsRun};
+use super::frames::{Entered, Frame, HiveId, Wait};
 use super::run::{Run, message};
-use super::step::{Step, go};
+use super::step::{Step, run_from};
 
 pub(crate) const NO_BROADCAST: &str = "broadcast is called on a bee or inside a region";
 pub(crate) const NO_SUCH_BEE: &str = "has no such bee";
 
 impl<'r> Step<'r> {
     /// As whom the thread calls `install` and the like, and into the place that it takes. Err: the call waits for itself.
-    fn member(&self) -> Result<(Member, Entered<'r>), usize> {
-        match self.view().member(self.on, self.hive().bees()) {
-            Member::Never(why) => Err(self.not_called(why)),
-            Member::NewQueen => Ok((Member::NewQueen, self.enter(&[Frame::Place(self.on)]))),
+    fn task_runner(&self) -> Result<(TaskRunner, Entered<'r>), usize> {
+        match self.view().task_runner(self.on, self.hive().bees()) {
+            TaskRunner::Never(why) => Err(self.not_called(why)),
+            TaskRunner::NewQueen => Ok((TaskRunner::NewQueen, self.enter(&[Frame::QueenPosition(self.on)]))),
             member => Ok((member, self.enter(&[]))),
         }
     }
 
     /// Begins the body of an `install`, a `join` or a `scope` that `caller` has called as `member`; as whom it runs is known now.
-    fn begin_body(&self, member: Member, caller: i32) -> (Member, Entered<'r>) {
+    fn begin_body(&self, runner: TaskRunner, caller: i32) -> (TaskRunner, Entered<'r>) {
         let here = sys::tid();
-        let member = match member {
-            Member::NewQueenOrByABee if here != caller => Member::ByABee,
+        let runner = match runner {
+            TaskRunner::NewQueenOrAnyBee if here != caller => TaskRunner::AnyBee,
             // It has no name of its own here: the others may see it as idle.
-            Member::NewQueenOrByABee => return (Member::Queen, self.enter(&[Frame::Place(self.on)])),
+            TaskRunner::NewQueenOrAnyBee => return (TaskRunner::Queen, self.enter(&[Frame::QueenPosition(self.on)])),
             member => member,
         };
-        if member == Member::ByABee {
+        if runner == TaskRunner::AnyBee {
             self.check(here != caller, || "the body runs on the caller, whose place is taken".to_owned());
-            return (member, self.enter_task());
+            return (runner, self.enter_task());
         }
-        self.check(here == caller, || format!("the body of {member:?} runs on another thread"));
-        match member {
-            Member::NewQueenOrNobody if self.is_current(0) => (Member::NewQueen, self.enter(&[Frame::Place(self.on)])),
-            Member::NewQueenOrNobody => (Member::Nobody, self.enter(&[])),
-            Member::NewQueen => {
-                self.run.check_current(self.on, 0);
-                (member, self.enter(&[]))
+        self.check(here == caller, || format!("the body of {runner:?} runs on another thread"));
+        match runner {
+            TaskRunner::NewQueenOrNobody if self.is_current(0) => {
+                (TaskRunner::NewQueen, self.enter(&[Frame::QueenPosition(self.on)]))
             }
-            _ => (member, self.enter(&[])),
+            TaskRunner::NewQueenOrNobody => (TaskRunner::Nobody, self.enter(&[])),
+            TaskRunner::NewQueen => {
+                self.run.check_current(self.on, 0);
+                (runner, self.enter(&[]))
+            }
+            _ => (runner, self.enter(&[])),
         }
     }
 
@@ -59,15 +61,15 @@ impl<'r> Step<'r> {
         bee_that_runs_this(self.run, self.on)
     }
 
-    /// Whether the innermost thing that the thread is inside of is this member of the hive.
-    fn is_current(&self, member: usize) -> bool {
-        hive::current() == Some((self.run.numbers[self.on], member))
+    /// Whether the innermost thing that the thread is inside of is this bee of the hive.
+    fn is_current(&self, bee: usize) -> bool {
+        hive::current() == Some((self.run.numbers[self.on], bee))
     }
 }
 
 /// The number of the bee of `hive` that the book has for the calling thread.
 fn known_bee(run: &Run, hive: HiveId) -> Option<usize> {
-    run.book.chains().0.iter().find_map(|frame| match *frame {
+    run.frames.chains().0.iter().find_map(|frame| match *frame {
         Frame::Bee(of, bee) if of == hive => Some(bee),
         _ => None,
     })
@@ -85,24 +87,24 @@ fn bee_that_runs_this(run: &Run, hive: HiveId) -> usize {
 
 /// A task of `hive`, on whichever thread has come to run it.
 pub(crate) fn enter_task(run: &Run, hive: HiveId) -> Entered<'_> {
-    if run.book.chains().0.is_empty() {
+    if run.frames.chains().0.is_empty() {
         let bee = bee_that_runs_this(run, hive);
-        return run.book.enter(&[Frame::Bee(hive, bee), Frame::Task(hive)]);
+        return run.frames.enter(&[Frame::Bee(hive, bee), Frame::Task(hive)]);
     }
     run.check_current(hive, known_bee(run, hive).unwrap_or(0));
-    run.book.enter(&[Frame::Task(hive)])
+    run.frames.enter(&[Frame::Task(hive)])
 }
 
 pub(crate) fn install(step: &Step<'_>) -> usize {
-    let (member, _place) = match step.member() {
+    let (runner, _place) = match step.task_runner() {
         Ok(member) => member,
         Err(reached) => return reached,
     };
-    let (caller, parts) = (sys::tid(), Parts::default());
-    let _waits = step.wait(Wait::Idly);
+    let (caller, parts) = (sys::tid(), PartsRun::default());
+    let _waits = step.wait(Wait::Blocked);
     let work = || {
-        let _in = step.begin_body(member, caller);
-        (step.rest(), "installed", Explosive::of(&step.run.case))
+        let _in = step.begin_body(runner, caller);
+        (step.run_rest(), "installed", DropBomb::of(&step.run.case))
     };
     let installed = step.call(&parts, First::Any, || step.hive().install(|| parts.run(0, work)));
     let Some((reached, result, mut explosive)) = installed else { return 0 };
@@ -112,22 +114,22 @@ pub(crate) fn install(step: &Step<'_>) -> usize {
 }
 
 /// Both halves count; one of them does the rest.
-pub(crate) fn join(step: &Step<'_>, first_does_the_rest: bool) -> usize {
-    let (member, _place) = match step.member() {
+pub(crate) fn join(step: &Step<'_>, rest_in_first: bool) -> usize {
+    let (runner, _place) = match step.task_runner() {
         Ok(member) => member,
         Err(reached) => return reached,
     };
-    let (caller, parts) = (sys::tid(), Parts::default());
-    let _waits = step.wait(wait_of(step, member));
+    let (caller, parts) = (sys::tid(), PartsRun::default());
+    let _waits = step.wait(wait_of(step, runner));
     let half = |number: usize| {
         // Of the second half nobody says where it runs.
         let is_at_home = number == 0 || sys::tid() == caller;
-        let _in = if is_at_home { step.begin_half(member, caller) } else { step.enter_task() };
-        if (number == 0) == first_does_the_rest {
-            return (step.rest(), number, Explosive::of(&step.run.case));
+        let _in = if is_at_home { step.begin_half(runner, caller) } else { step.enter_task() };
+        if (number == 0) == rest_in_first {
+            return (step.run_rest(), number, DropBomb::of(&step.run.case));
         }
-        step.beside(number);
-        (0, number, Explosive::of(&step.run.case))
+        step.run_concurrent_part(number);
+        (0, number, DropBomb::of(&step.run.case))
     };
     let halves = || step.hive().join(|| parts.run(0, || half(0)), || parts.run(1, || half(1)));
     let Some((mut first, mut second)) = step.call(&parts, First::Lowest, halves) else { return 0 };
@@ -139,58 +141,58 @@ pub(crate) fn join(step: &Step<'_>, first_does_the_rest: bool) -> usize {
 
 impl<'r> Step<'r> {
     /// Begins a half of a join on the thread that has called it.
-    fn begin_half(&self, member: Member, caller: i32) -> Entered<'r> {
-        match self.begin_body(member, caller) {
-            (Member::Nobody | Member::ByABee, in_body) => in_body,
-            (Member::InRegionOrNewQueen, in_body) => in_body.and(&[Frame::TaskPerhaps(self.on)]),
+    fn begin_half(&self, runner: TaskRunner, caller: i32) -> Entered<'r> {
+        match self.begin_body(runner, caller) {
+            (TaskRunner::Nobody | TaskRunner::AnyBee, in_body) => in_body,
+            (TaskRunner::InRegionOrNewQueen, in_body) => in_body.and(&[Frame::TaskPerhaps(self.on)]),
             (_, in_body) => in_body.and(&[Frame::Task(self.on)]),
         }
     }
 }
 
 /// How a thread waits for a join or a scope.
-fn wait_of(step: &Step<'_>, member: Member) -> Wait {
-    match member {
-        Member::ByABee | Member::Nobody | Member::InRegionOrNewQueen => Wait::Idly,
-        _ => Wait::Serving(step.on),
+fn wait_of(step: &Step<'_>, runner: TaskRunner) -> Wait {
+    match runner {
+        TaskRunner::AnyBee | TaskRunner::Nobody | TaskRunner::InRegionOrNewQueen => Wait::Blocked,
+        _ => Wait::RunningTasks(step.on),
     }
 }
 
 /// The body and two tasks count; the body or the first of the tasks does the rest.
-pub(crate) fn scope(step: &Step<'_>, body_does_the_rest: bool) -> usize {
-    let (member, _place) = match step.member() {
+pub(crate) fn scope(step: &Step<'_>, rest_in_body: bool) -> usize {
+    let (runner, _place) = match step.task_runner() {
         Ok(member) => member,
         Err(reached) => return reached,
     };
     let (counted, reached) = (AtomicUsize::new(0), AtomicUsize::new(0));
-    let (caller, parts) = (sys::tid(), Parts::default());
-    let _waits = step.wait(wait_of(step, member));
-    let task = |number: usize, member: Member| {
+    let (caller, parts) = (sys::tid(), PartsRun::default());
+    let _waits = step.wait(wait_of(step, runner));
+    let task = |number: usize, runner: TaskRunner| {
         counted.fetch_add(1, Ordering::Relaxed);
-        if number == 1 && !body_does_the_rest {
-            let _in = match member {
+        if number == 1 && !rest_in_body {
+            let _in = match runner {
                 // Nobody's tasks are run by the caller, after the body.
-                Member::Nobody => step.enter(&[]),
-                Member::InRegionOrNewQueen if sys::tid() == caller => step.enter(&[Frame::TaskPerhaps(step.on)]),
+                TaskRunner::Nobody => step.enter(&[]),
+                TaskRunner::InRegionOrNewQueen if sys::tid() == caller => step.enter(&[Frame::TaskPerhaps(step.on)]),
                 _ => step.enter_task(),
             };
-            reached.fetch_add(step.rest(), Ordering::Relaxed);
+            reached.fetch_add(step.run_rest(), Ordering::Relaxed);
         } else {
-            step.beside(number);
+            step.run_concurrent_part(number);
         }
     };
     let scoped = || {
         step.hive().scope(|scope| {
             parts.run(0, || {
-                let (member, _in) = step.begin_body(member, caller);
+                let (runner, _in) = step.begin_body(runner, caller);
                 for number in 1..3 {
                     let (task, parts) = (&task, &parts);
-                    scope.spawn(move |_| parts.run(number, || task(number, member)));
+                    scope.spawn(move |_| parts.run(number, || task(number, runner)));
                 }
-                if body_does_the_rest {
-                    reached.fetch_add(step.rest(), Ordering::Relaxed);
+                if rest_in_body {
+                    reached.fetch_add(step.run_rest(), Ordering::Relaxed);
                 }
-                ("scoped", Explosive::of(&step.run.case))
+                ("scoped", DropBomb::of(&step.run.case))
             })
         })
     };
@@ -206,29 +208,29 @@ pub(crate) fn scope(step: &Step<'_>, body_does_the_rest: bool) -> usize {
 
 /// What a task that is waited for in a loop tells its spawner.
 #[derive(Default)]
-struct Done {
+struct DoneFlag {
     is_done: AtomicBool,
     reached: AtomicUsize,
 }
 
 /// Says so when it is dropped.
-struct Says(Arc<Done>);
+struct SetsDoneOnDrop(Arc<DoneFlag>);
 
-impl Drop for Says {
+impl Drop for SetsDoneOnDrop {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `wait_for`.
+        // Release: pairs with the Acquire in `wait_for_arrivals`.
         self.0.is_done.store(true, Ordering::Release);
     }
 }
 
-/// Queues the rest by `queue` as a task, and polls until it is done.
+/// Queues the rest by `queue_task` as a task, and polls until it is done.
 fn wait_for(step: &Step<'_>, queue: impl FnOnce(Box<dyn FnOnce() + Send>)) -> usize {
-    let done = Arc::new(Done::default());
-    let (says, run, depth, on) = (Says(Arc::clone(&done)), Arc::clone(step.run), step.depth, step.on);
+    let done = Arc::new(DoneFlag::default());
+    let (says, run, depth, on) = (SetsDoneOnDrop(Arc::clone(&done)), Arc::clone(step.run), step.depth, step.on);
     let _waits = step.wait(Wait::Polling);
     let task = Box::new(move || {
         let _in = enter_task(&run, on);
-        says.0.reached.store(run.unwatched(|| go(&run, depth + 1)), Ordering::Relaxed);
+        says.0.reached.store(run.run_detached(|| run_from(&run, depth + 1)), Ordering::Relaxed);
     });
     if step.call_alone(|| queue(task)).is_some() {
         while !done.is_done.load(Ordering::Acquire) {
@@ -239,8 +241,8 @@ fn wait_for(step: &Step<'_>, queue: impl FnOnce(Box<dyn FnOnce() + Send>)) -> us
 }
 
 pub(crate) fn spawn(step: &Step<'_>) -> usize {
-    if !step.view().is_served(step.on, step.hive().bees()) {
-        return step.not_called(Circle::Task);
+    if !step.view().can_run_tasks(step.on, step.hive().bees()) {
+        return step.not_called(WaitCycle::Task);
     }
     wait_for(step, |task| step.hive().spawn(task))
 }
@@ -250,8 +252,8 @@ pub(crate) fn spawn_on(step: &Step<'_>) -> usize {
     if n == 1 {
         return no_such_bee(step);
     }
-    if !step.view().takes_mail(step.on, n - 1) {
-        return step.not_called(Circle::Task);
+    if !step.view().takes_mailbox(step.on, n - 1) {
+        return step.not_called(WaitCycle::Task);
     }
     let hive = Arc::clone(step.hive());
     let on = step.on;
@@ -273,20 +275,20 @@ fn no_such_bee(step: &Step<'_>) -> usize {
 
 /// The rest beside a task that the innermost body waits for.
 pub(crate) fn spawn_ahead(step: &Step<'_>) -> usize {
-    let kept = step.run.promise(step.on);
+    let kept = step.run.add_pending_task(step.on);
     // Release: pairs with the Acquire in `keep_promises`.
     step.call_alone(|| step.hive().spawn(move || kept.store(true, Ordering::Release)));
-    step.rest()
+    step.run_rest()
 }
 
 /// A task that runs at some time, beside the others.
 pub(crate) fn detach(step: &Step<'_>) -> usize {
-    step.run.crowd();
+    step.run.mark_concurrent();
     let (detached, run, depth, on) = (step.run.detach(), Arc::clone(step.run), step.depth, step.on);
     step.call_alone(|| {
         step.hive().spawn(move || {
             let _in = enter_task(&run, on);
-            detached.has_reached(run.unwatched(|| go(&run, depth + 1)));
+            detached.expect_reached(run.run_detached(|| run_from(&run, depth + 1)));
         });
     });
     0
@@ -298,20 +300,20 @@ pub(crate) fn broadcast(step: &Step<'_>) -> usize {
     match step.view().broadcast(step.on, n) {
         Broadcast::Never(why) => return step.not_called(why),
         Broadcast::Panics => return step.call_panics(NO_BROADCAST, || step.hive().broadcast(|bee| bee)),
-        Broadcast::Either => return broadcast_or_not(step),
+        Broadcast::Either => return broadcast_if_allowed(step),
         Broadcast::Runs => {}
     }
-    let (reached, parts) = (AtomicUsize::new(0), Parts::default());
-    let _waits = step.wait(Wait::Serving(step.on));
+    let (reached, parts) = (AtomicUsize::new(0), PartsRun::default());
+    let _waits = step.wait(Wait::RunningTasks(step.on));
     let part = |bee: usize| {
         let _in = step.enter_task();
         step.check(step.is_current(bee), || format!("bee {bee}'s part is run by {:?}", hive::current()));
         if bee + 1 == n {
-            reached.fetch_add(step.rest(), Ordering::Relaxed);
+            reached.fetch_add(step.run_rest(), Ordering::Relaxed);
         } else {
-            step.beside(bee);
+            step.run_concurrent_part(bee);
         }
-        (bee, Explosive::of(&step.run.case))
+        (bee, DropBomb::of(&step.run.case))
     };
     let broadcast = || step.hive().broadcast(|bee| parts.run(bee, || part(bee)));
     if let Some(mut results) = step.call(&parts, First::Any, broadcast) {
@@ -323,9 +325,11 @@ pub(crate) fn broadcast(step: &Step<'_>) -> usize {
 }
 
 /// Where nobody can tell whether it panics.
-fn broadcast_or_not(step: &Step<'_>) -> usize {
+fn broadcast_if_allowed(step: &Step<'_>) -> usize {
     match catch_unwind(AssertUnwindSafe(|| step.hive().broadcast(|bee| bee))) {
-        Ok(bees) => step.check(bees.iter().copied().eq(1..bees.len() + 1), || format!("the results are those of {bees:?}")),
+        Ok(bees) => {
+            step.check(bees.iter().copied().eq(1..bees.len() + 1), || format!("the results are those of {bees:?}"))
+        }
         Err(panic) => step.check(message(&*panic).contains(NO_BROADCAST), || format!("panics: {}", message(&*panic))),
     }
     0

@@ -19,7 +19,11 @@ pub(crate) fn delay_alone(effort: &Effort) -> f64 {
 }
 
 /// The time of a construct less that of the delays in it.
-pub(crate) fn overhead(runtime: &mut (impl Runtime + Constructs), job: &Job, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn overhead(
+    runtime: &mut (impl Runtime + Constructs),
+    job: &Job,
+    measured: &mut Measured,
+) -> Result<(), String> {
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
     let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.effort)) * construct.delays() as f64;
@@ -41,5 +45,9 @@ fn verify(runtime: &mut (impl Runtime + Constructs), construct: Construct) -> Re
     runtime.constructs(construct, TIMES, Delay { wait: count, length: 0 })?;
     let delays = DELAYS.load(Ordering::Relaxed) - before;
     let expected = TIMES * construct.delays_of_all(runtime.members() as u64);
-    if delays == expected { Ok(()) } else { Err(format!("{TIMES} of {construct:?} had {delays} delays in them, not {expected}")) }
+    if delays == expected {
+        Ok(())
+    } else {
+        Err(format!("{TIMES} of {construct:?} had {delays} delays in them, not {expected}"))
+    }
 }

@@ -8,7 +8,7 @@ use crate::cases::landing::Landing;
 use crate::results::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
-/// So long each of the last tasks runs: all members have been awake.
+/// So long each of the last tasks runs: all bees have been awake.
 const LAST_TASK: Duration = Duration::from_micros(100);
 
 /// One sample: the mean over all windows. What is used in a short one comes in lumps, so a median would say little.
@@ -68,7 +68,8 @@ mod clock {
         let own = own_number();
         let mut clocks = Vec::new();
         for entry in fs::read_dir("/proc/self/task").map_err(fail)? {
-            let thread: Option<libc::pid_t> = entry.map_err(fail)?.file_name().to_str().and_then(|name| name.parse().ok());
+            let thread: Option<libc::pid_t> =
+                entry.map_err(fail)?.file_name().to_str().and_then(|name| name.parse().ok());
             clocks.extend(thread.filter(|thread| *thread != own).map(clock_of));
         }
         Ok(Others(clocks))
@@ -120,7 +121,8 @@ mod clock {
     impl Others {
         /// CPU time of these threads so far.
         pub(super) fn time(&self) -> Result<Duration, String> {
-            Ok(cpu::time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?.saturating_sub(cpu::time_by(libc::CLOCK_THREAD_CPUTIME_ID)?))
+            Ok(cpu::time_by(libc::CLOCK_PROCESS_CPUTIME_ID)?
+                .saturating_sub(cpu::time_by(libc::CLOCK_THREAD_CPUTIME_ID)?))
         }
     }
 }

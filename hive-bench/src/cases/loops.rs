@@ -39,7 +39,8 @@ pub(crate) fn steps(runtime: &mut (impl Runtime + Kernels), job: &Job, measured:
 /// What the case must come out as, by plain loops. Nothing for the others, and for those whose answers show by themselves whether
 /// they are right.
 pub(crate) fn expected_checksum(case: Case, effort: &Effort) -> Option<u64> {
-    let needed = matches!(case, Case::Stencil7 | Case::NbodyStatic | Case::NbodyDynamic | Case::Matmul | Case::Mandelbrot);
+    let needed =
+        matches!(case, Case::Stencil7 | Case::NbodyStatic | Case::NbodyDynamic | Case::Matmul | Case::Mandelbrot);
     needed.then(|| run(&mut Sequential, case, effort).ok()).flatten().map(|done| done.answer)
 }
 
@@ -102,7 +103,16 @@ mod tests {
 
     fn job(checksum: Option<u64>) -> Job {
         let (runtime, case) = (RuntimeId::Sequential, Case::NbodyStatic);
-        Job { runtime, case, members: 1, cpus: vec![0], effort: Effort::QUICK, checksum, given: Given::default(), poll: None }
+        Job {
+            runtime,
+            case,
+            members: 1,
+            cpus: vec![0],
+            effort: Effort::QUICK,
+            checksum,
+            given: Given::default(),
+            poll: None,
+        }
     }
 
     #[test]

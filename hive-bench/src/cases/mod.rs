@@ -75,17 +75,21 @@ fn warm_up(runtime: &mut impl Runtime, measured: &mut Measured) -> Result<(), St
     Ok(())
 }
 
-/// Brings up members that have gone to sleep while the caller prepared something: what that takes is for the idle cases to show.
+/// Brings up bees that have gone to sleep while the caller prepared something: what that takes is for the idle cases to show.
 fn awaken(runtime: &mut impl Runtime) {
     runtime.empty_regions(runtime.members(), WARM_UP);
 }
 
 /// What the case's answer must be, where that must be computed: once, by the parent.
 pub(crate) fn expected_checksum(case: Case, effort: &Effort) -> Option<u64> {
-    if case.is_jacobi() { Some(jacobi::expected_checksum(effort.jacobi_steps)) } else { loops::expected_checksum(case, effort) }
+    if case.is_jacobi() {
+        Some(jacobi::expected_checksum(effort.jacobi_steps))
+    } else {
+        loops::expected_checksum(case, effort)
+    }
 }
 
-/// Whether every member runs exactly once; where they ran.
+/// Whether every bee runs exactly once; where they ran.
 fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
     let members = runtime.members();
     let runs: Vec<_> = (0..members).map(|_| AtomicUsize::new(0)).collect();
@@ -103,7 +107,7 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
     });
     let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
     if strangers.into_inner() > 0 || runs.iter().any(|run| *run != 1) {
-        return Err(format!("a region of {members} members ran them {runs:?} times"));
+        return Err(format!("a region of {members} bees ran them {runs:?} times"));
     }
     Ok(seen_on.into_iter().map(AtomicUsize::into_inner).collect())
 }
@@ -115,7 +119,7 @@ mod tests {
     use crate::kernels::sparse::Given;
     use crate::runtimes::std_scope::StdScope;
 
-    /// A team that forgets its last member.
+    /// A team that forgets its last bee.
     struct Lazy;
 
     impl Runtime for Lazy {
@@ -172,13 +176,22 @@ mod tests {
     fn every_case_that_threads_can_do_gives_samples() {
         let runtime = RuntimeId::StdScope;
         // The long ones are the smoke test's.
-        let short =
-            |case: &Case| runtime.can(*case) && !case.is_jacobi() && !case.is_of_loops() && case.triad_len() != Some(1 << 22);
+        let short = |case: &Case| {
+            runtime.can(*case) && !case.is_jacobi() && !case.is_of_loops() && case.triad_len() != Some(1 << 22)
+        };
         let mut effort = Effort::QUICK;
         let given = Given::prepare(None, &[Case::Cg], &mut effort).unwrap();
         for case in Case::ALL.iter().copied().filter(short) {
-            let job =
-                Job { runtime, case, members: 2, cpus: vec![0, 0], effort, checksum: None, given: given.clone(), poll: None };
+            let job = Job {
+                runtime,
+                case,
+                members: 2,
+                cpus: vec![0, 0],
+                effort,
+                checksum: None,
+                given: given.clone(),
+                poll: None,
+            };
             let mut measured = Measured::default();
             StdScope::host(2, |team| run(team, &job, &mut measured)).unwrap();
             assert!(!measured.samples.is_empty(), "{case:?}");

@@ -17,7 +17,7 @@ pub(crate) fn flood(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Me
     Ok(())
 }
 
-/// As many producers as members.
+/// As many producers as bees.
 pub(crate) fn producers(
     runtime: &mut impl Tasks,
     members: usize,

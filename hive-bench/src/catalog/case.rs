@@ -8,9 +8,9 @@ named! {
     /// What is timed.
     Case {
         Region "region" "an empty region";
-        Reduce "reduce" "a region in which each member gives a number, and their sum";
+        Reduce "reduce" "a region in which each bee gives a number, and their sum";
         Barrier "barrier" "a barrier inside a region";
-        Alternate "alternate" "regions of 1, n, 1, n, ... members, beside the mean of 1 and n";
+        Alternate "alternate" "regions of 1, n, 1, n, ... bees, beside the mean of 1 and n";
         Shrink "shrink" "resize from n to 1, until the surplus bees are parked";
         Grow "grow" "resize from 1 to n, until a region of n has run";
         Idle100us "idle-100us" "a region after 100 us of idleness, beside a bare hand-over";
@@ -39,20 +39,20 @@ named! {
         Spmv "spmv" "a sparse matrix times a vector: that of --matrix, or a grid's Laplacian with 90,000 rows, with --quick 3,600";
         Cg "cg" "conjugate gradients on the same matrix, b being A times ones: time an iteration";
         EpccParallel "epcc-parallel" "EPCC: what a region costs beside a delay in it";
-        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a member, and its barrier";
+        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a bee, and its barrier";
         EpccParallelFor "epcc-parallel-for" "EPCC: the same with its region";
         EpccBarrier "epcc-barrier" "EPCC: a barrier";
-        EpccSingle "epcc-single" "EPCC: what only one member does, while the others wait";
+        EpccSingle "epcc-single" "EPCC: what only one bee does, while the others wait";
         EpccOrdered "epcc-ordered" "EPCC: what is done in the order of a loop's iterations, an iteration";
-        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the members";
-        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a member, by blocks";
+        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the bees";
+        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a bee, by blocks";
         EpccStatic1 "epcc-static-1" "EPCC: the same, dealt round one by one";
         EpccDynamic1 "epcc-dynamic-1" "EPCC: the same, one by one to whoever comes";
         EpccGuided1 "epcc-guided-1" "EPCC: the same, in shrinking chunks";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
-        SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
-        SpawnProducers "spawn-producers" "the same, a share of them from each of n members at once: time a task";
+        SpawnFlood "spawn-flood" "one bee spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
+        SpawnProducers "spawn-producers" "the same, a share of them from each of n bees at once: time a task";
         SpawnOutside "spawn-outside" "a thread from outside spawns 100,000 tasks, with --quick 5,000, until all have run: time a task";
         Steal "steal" "a search of an unbalanced tree, by joins over halves of the children: time a node";
         Wake10us "wake-10us" "from a spawn from outside to the task's start, after 10 us of idleness";
@@ -79,14 +79,19 @@ pub(crate) enum Unit {
 
 impl Case {
     /// In order of the gap.
-    pub(crate) const WAKE: [Self; 5] = [Self::Wake10us, Self::Wake100us, Self::Wake1ms, Self::Wake20ms, Self::Wake200ms];
+    pub(crate) const WAKE: [Self; 5] =
+        [Self::Wake10us, Self::Wake100us, Self::Wake1ms, Self::Wake20ms, Self::Wake200ms];
 
     /// In order of the window.
     pub(crate) const IDLE_USE: [Self; 5] =
         [Self::IdleUse1ms, Self::IdleUse10ms, Self::IdleUse100ms, Self::IdleUse1s, Self::IdleUse2s];
 
     pub(crate) const fn unit(self) -> Unit {
-        if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() { Unit::PercentOfCpu } else { Unit::Nanoseconds }
+        if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() {
+            Unit::PercentOfCpu
+        } else {
+            Unit::Nanoseconds
+        }
     }
 
     /// How long the program does nothing before the region, in the idle cases.

@@ -13,8 +13,9 @@ impl FromStr for Family {
 
     /// A whole name is that case alone, also where others go on from it with a dash.
     fn from_str(name: &str) -> Result<Self, String> {
-        let chosen =
-            |fits: &dyn Fn(&str) -> bool| -> Vec<Case> { Case::ALL.iter().copied().filter(|case| fits(case.name())).collect() };
+        let chosen = |fits: &dyn Fn(&str) -> bool| -> Vec<Case> {
+            Case::ALL.iter().copied().filter(|case| fits(case.name())).collect()
+        };
         let alone = chosen(&|case| case == name);
         let family = chosen(&|case| case.strip_prefix(name).is_some_and(|rest| rest.starts_with('-')));
         match (alone.is_empty(), family.is_empty()) {

@@ -63,12 +63,12 @@ impl RuntimeId {
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
 
-    /// Whether every member stays on its CPU. Threads made anew would have to pin themselves each time.
+    /// Whether every bee stays on its CPU. Threads made anew would have to pin themselves each time.
     pub(crate) const fn is_pinned(self) -> bool {
         !matches!(self, Self::StdScope)
     }
 
-    /// Whether there is something to be seen of the runtime in `case` with so many members. One alone waits for nobody: in a kernel those
+    /// Whether there is something to be seen of the runtime in `case` with so many bees. One alone waits for nobody: in a kernel those
     /// who differ in how they wait do the same.
     pub(crate) fn shows(self, case: Case, members: usize) -> bool {
         let waits_otherwise = self == Self::HiveHot || self.waits_actively();

@@ -29,8 +29,10 @@ pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
     }
     let [old, new] = comparison.lonely;
     if old + new > 0 {
-        let _ =
-            writeln!(text, "figures that were not compared: {old} that only the old run has, {new} that only the new one has");
+        let _ = writeln!(
+            text,
+            "figures that were not compared: {old} that only the old run has, {new} that only the new one has"
+        );
     }
     let (hive, others): (Vec<_>, Vec<_>) = comparison.changes.iter().partition(|change| change.key.runtime.is_hive());
     let _ = writeln!(text, "hive: {}\nthe others: {}", counts(&hive), counts(&others));
@@ -39,7 +41,8 @@ pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
 
 fn row(change: &Change) -> [String; 10] {
     let unit = change.key.case.unit();
-    let measured = change.interval.map(|interval| (percent(interval.estimate), between(interval.lower, interval.upper)));
+    let measured =
+        change.interval.map(|interval| (percent(interval.estimate), between(interval.lower, interval.upper)));
     let (estimate, interval) = measured.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
     [
         change.key.case.name().to_owned(),

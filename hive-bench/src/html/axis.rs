@@ -59,7 +59,11 @@ impl Axis {
     /// From 0 to 1 for the values shown; what is less than the least lies where that does.
     pub(super) fn share(&self, value: f64) -> f64 {
         let value = value.max(self.from);
-        if self.log { (value / self.from).ln() / (self.to / self.from).ln() } else { (value - self.from) / (self.to - self.from) }
+        if self.log {
+            (value / self.from).ln() / (self.to / self.from).ln()
+        } else {
+            (value - self.from) / (self.to - self.from)
+        }
     }
 }
 

@@ -79,7 +79,8 @@ fn draw_rows(rows: &[Vec<Part>], (left, top): (usize, usize)) -> Markup {
 fn row_lengths(sizes: &[(usize, usize)]) -> Vec<usize> {
     let widest = sizes.iter().map(|size| size.0 + GAP).max().unwrap_or(0);
     // As wide as the first so many, or as so many of the widest.
-    let rooms = (1..=sizes.len()).flat_map(|count| [sizes[..count].iter().map(|size| size.0 + GAP).sum(), count * widest]);
+    let rooms =
+        (1..=sizes.len()).flat_map(|count| [sizes[..count].iter().map(|size| size.0 + GAP).sum(), count * widest]);
     let candidates = rooms.map(|room| filled(sizes, room));
     let extent = |lengths: &Vec<usize>| {
         let (width, height) = rows_size(sizes, lengths);
@@ -126,7 +127,9 @@ mod tests {
 
     #[test]
     fn many_go_on_in_the_next_row() {
-        let Part::Group { rows, size, .. } = Part::group("all".to_owned(), Vec::new(), cells(192)) else { panic!("a group") };
+        let Part::Group { rows, size, .. } = Part::group("all".to_owned(), Vec::new(), cells(192)) else {
+            panic!("a group")
+        };
         assert_eq!(rows.iter().map(Vec::len).sum::<usize>(), 192);
         assert!(rows.len() > 3 && size.0 > size.1 && size.0 < 3 * size.1, "{} rows, {size:?}", rows.len());
     }

@@ -32,7 +32,11 @@ pub(super) struct Frame {
 }
 
 /// A chart as part of the page.
-pub(super) fn draw(name: &str, frame: &Frame, paint: impl FnOnce(&mut Plane<'_, '_>) -> Painted) -> Result<Markup, String> {
+pub(super) fn draw(
+    name: &str,
+    frame: &Frame,
+    paint: impl FnOnce(&mut Plane<'_, '_>) -> Painted,
+) -> Result<Markup, String> {
     let mut text = String::new();
     let painted = with_plane(&mut text, frame, paint);
     painted.map_err(|error| format!("the chart {name:?} cannot be drawn: {error}"))?;

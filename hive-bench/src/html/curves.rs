@@ -42,7 +42,9 @@ pub(crate) fn picture(title: &str, charts: &[Curves]) -> Result<String, String> 
 
 impl Curves {
     fn chart(&self) -> Result<String, String> {
-        let of = |part: fn(&Spot) -> f64| self.lines.iter().flat_map(|(_, spots)| spots.iter().map(part)).collect::<Vec<f64>>();
+        let of = |part: fn(&Spot) -> f64| {
+            self.lines.iter().flat_map(|(_, spots)| spots.iter().map(part)).collect::<Vec<f64>>()
+        };
         let (xs, ys) = (of(|spot| spot.0), of(|spot| spot.1));
         let x = Axis::log(self.x_title, |value| format!("{value:.0}"), &xs).with_ticks(powers_of_two(&xs));
         let y = Axis::log("time", label_of(Unit::Nanoseconds), &ys);
@@ -66,6 +68,7 @@ impl Curves {
 
 /// Those that lie among the values.
 fn powers_of_two(values: &[f64]) -> Vec<f64> {
-    let (least, most) = (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
+    let (least, most) =
+        (values.iter().copied().fold(f64::INFINITY, f64::min), values.iter().copied().fold(0.0, f64::max));
     (0..40).map(|power| 2_f64.powi(power)).filter(|value| (least..=most).contains(value)).collect()
 }

@@ -21,8 +21,10 @@ const MARKS: usize = 4;
 
 /// `None` where there are no samples to speak of.
 pub(super) fn chart(run: &Run, figures: &Figures, case: Case, members: usize) -> Option<Result<Markup, String>> {
-    let lines: Vec<(RuntimeId, Vec<f64>)> =
-        shown(figures, case, members).into_iter().map(|runtime| (runtime, samples(run, case, members, runtime))).collect();
+    let lines: Vec<(RuntimeId, Vec<f64>)> = shown(figures, case, members)
+        .into_iter()
+        .map(|runtime| (runtime, samples(run, case, members, runtime)))
+        .collect();
     let lines: Vec<_> = lines.into_iter().filter(|(_, samples)| samples.len() > 1).collect();
     if lines.is_empty() {
         return None;
@@ -38,7 +40,8 @@ fn shown(figures: &Figures, case: Case, members: usize) -> Vec<RuntimeId> {
 
 /// Of all rounds.
 fn samples(run: &Run, case: Case, members: usize, runtime: RuntimeId) -> Vec<f64> {
-    let wanted = run.records.iter().filter(|record| (record.case, record.members, record.runtime) == (case, members, runtime));
+    let wanted =
+        run.records.iter().filter(|record| (record.case, record.members, record.runtime) == (case, members, runtime));
     let samples = wanted.filter_map(|record| match &record.outcome {
         Outcome::Measured(measured) => Some(measured.samples.iter().copied()),
         Outcome::Failed(_) => None,

@@ -1,4 +1,4 @@
-//! Lines over something that grows: the time without work before a case, or the members of the team.
+//! Lines over something that grows: the time without work before a case, or the bees of the team.
 
 use std::time::Duration;
 
@@ -41,8 +41,10 @@ pub(super) fn against_gap(figures: &Figures) -> Result<Vec<Markup>, String> {
         else {
             continue;
         };
-        let cases: Vec<(Case, f64)> = Case::ALL.iter().filter_map(|case| Some((*case, gap(*case)?.as_nanos() as f64))).collect();
-        let points = |runtime| points(figures, cases.iter().map(|(case, gap)| (Key { case: *case, members, runtime }, *gap)));
+        let cases: Vec<(Case, f64)> =
+            Case::ALL.iter().filter_map(|case| Some((*case, gap(*case)?.as_nanos() as f64))).collect();
+        let points =
+            |runtime| points(figures, cases.iter().map(|(case, gap)| (Key { case: *case, members, runtime }, *gap)));
         let lines = lines(points);
         let gaps: Vec<f64> = lines.iter().flat_map(|(_, spots)| spots.iter().map(|(gap, _)| *gap)).collect();
         let x = Axis::log("nothing to do for", label_of(Unit::Nanoseconds), &gaps)
@@ -62,10 +64,11 @@ pub(super) fn against_members(figures: &Figures) -> Result<Vec<Markup>, String> 
         if sizes.len() < 2 {
             continue;
         }
-        let points =
-            |runtime| points(figures, sizes.iter().map(|members| (Key { case, members: *members, runtime }, *members as f64)));
+        let points = |runtime| {
+            points(figures, sizes.iter().map(|members| (Key { case, members: *members, runtime }, *members as f64)))
+        };
         let written: Vec<f64> = sizes.iter().map(|members| *members as f64).collect();
-        let x = Axis::log("members of the team", |members| format!("{members:.0}"), &written).with_ticks(written);
+        let x = Axis::log("bees of the team", |members| format!("{members:.0}"), &written).with_ticks(written);
         let name = format!("{} ({}) against the size of the team: lower is better", case.name(), case.help());
         charts.push(Lines { name, x, y_title: "time", lines: lines(points) }.chart()?);
     }
@@ -158,12 +161,17 @@ mod tests {
     #[test]
     fn gaps_and_sizes_make_charts() {
         let of = |case, members| record(Key { case, members, runtime: RuntimeId::Hive }, 0, &[40.0], &[]);
-        let records =
-            [of(Case::Idle2ms, 2), of(Case::Idle20ms, 2), of(Case::Region, 1), of(Case::Region, 2), of(Case::Barrier, 2)];
+        let records = [
+            of(Case::Idle2ms, 2),
+            of(Case::Idle20ms, 2),
+            of(Case::Region, 1),
+            of(Case::Region, 2),
+            of(Case::Barrier, 2),
+        ];
         let figures = Figures::of(&records);
         assert_eq!(against_gap(&figures).unwrap().len(), 1);
         let sizes = against_members(&figures).unwrap();
         assert_eq!(sizes.len(), 1);
-        assert!(sizes[0].0.contains("members of the team"), "{}", sizes[0].0);
+        assert!(sizes[0].0.contains("bees of the team"), "{}", sizes[0].0);
     }
 }

@@ -41,7 +41,7 @@ fn cache_name(cache: &Cache) -> String {
 }
 
 fn cpu(cpu: usize, member: usize) -> Part {
-    Part::Cell { title: format!("CPU {cpu}"), note: format!("member {member}"), class: "cpu" }
+    Part::Cell { title: format!("CPU {cpu}"), note: format!("bee {member}"), class: "cpu" }
 }
 
 fn parts(seats: &[Seat<'_>], levels: &[Level]) -> Vec<Part> {
@@ -86,8 +86,11 @@ mod tests {
 
     fn place(cpu: usize, core: &str, node: usize) -> Place {
         let cache = |level, size: &str, cpus: &str| Cache { level, size: size.to_owned(), cpus: cpus.to_owned() };
-        let caches =
-            vec![cache(1, "32K", core), cache(2, "1024K", core), cache(3, "32768K", if node == 0 { "0-3" } else { "4-7" })];
+        let caches = vec![
+            cache(1, "32K", core),
+            cache(2, "1024K", core),
+            cache(3, "32768K", if node == 0 { "0-3" } else { "4-7" }),
+        ];
         Place { cpu, core: core.to_owned(), caches, node: Some(node), package: Some(0) }
     }
 
@@ -100,9 +103,13 @@ mod tests {
     fn boxes_lie_in_boxes() {
         let text = drawn(vec![place(0, "0-1", 0), place(2, "2-3", 0), place(4, "4-5", 1), place(1, "0-1", 0)]);
         let count = |part: &str| text.matches(part).count();
-        assert_eq!((count("package 0"), count("NUMA node"), count("core of"), count("class=\"cpu\"")), (1, 2, 3, 4), "{text}");
+        assert_eq!(
+            (count("package 0"), count("NUMA node"), count("core of"), count("class=\"cpu\"")),
+            (1, 2, 3, 4),
+            "{text}"
+        );
         assert!(text.contains("L3 32M of CPUs 0-3") && text.contains("core of 0-1, L1 32K, L2 1M"), "{text}");
-        assert!(text.contains("CPU 1") && text.contains("member 3"), "{text}");
+        assert!(text.contains("CPU 1") && text.contains("bee 3"), "{text}");
     }
 
     #[test]

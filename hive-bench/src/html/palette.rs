@@ -82,7 +82,8 @@ fn hex((red, green, blue): (u8, u8, u8)) -> String {
 }
 
 pub(super) fn look(runtime: RuntimeId) -> Look {
-    let place = RuntimeId::ALL.iter().filter(|other| other.is_hive() == runtime.is_hive()).position(|other| *other == runtime);
+    let place =
+        RuntimeId::ALL.iter().filter(|other| other.is_hive() == runtime.is_hive()).position(|other| *other == runtime);
     let place = place.unwrap_or(0);
     let colours: &[Colour] = if runtime.is_hive() { &BLUES } else { &OTHERS };
     // hive has the circle; where the colours begin again, the marks are others.
@@ -101,7 +102,8 @@ pub(super) fn dark_rules() -> String {
     let mut rules = "@media screen and (prefers-color-scheme: dark) {\n".to_owned();
     for colour in BLUES.iter().chain(&OTHERS).chain([&INK, &GRID]) {
         let (light, dark) = (colour.name(), hex(colour.dark));
-        let _ = writeln!(rules, "svg [fill=\"{light}\"] {{ fill: {dark} }} svg [stroke=\"{light}\"] {{ stroke: {dark} }}");
+        let _ =
+            writeln!(rules, "svg [fill=\"{light}\"] {{ fill: {dark} }} svg [stroke=\"{light}\"] {{ stroke: {dark} }}");
     }
     rules + "}\n"
 }

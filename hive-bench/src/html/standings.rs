@@ -58,7 +58,8 @@ fn strip(standing: &Standing, ratio: Spread) -> Markup {
         let share = value.clamp(1.0 / END, END).log(END);
         format!("{:.1}", WIDTH / 2.0 + share * (WIDTH / 2.0 - 6.0))
     };
-    let told = format!("{} of {}: hive took {} times as long", standing.case.name(), standing.members, standing.cells()[5]);
+    let told =
+        format!("{} of {}: hive took {} times as long", standing.case.name(), standing.members, standing.cells()[5]);
     html! {
         svg.strip role="img" width=(WIDTH) height="16" viewBox=(format!("0 0 {WIDTH} 16")) {
             title { (told) }

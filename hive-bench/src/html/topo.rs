@@ -10,11 +10,11 @@ const MARGIN: usize = 10;
 const LEGEND: usize = 34;
 /// Letters that fit into the box of a CPU.
 const ROOM: usize = 11;
-/// What a note about several members begins with: it is left to the colour.
-const LONG_WORDS: [&str; 2] = ["members ", "all parked "];
+/// What a note about several bees begins with: it is left to the colour.
+const LONG_WORDS: [&str; 2] = ["bees ", "all parked "];
 /// What the colours of CPUs mean, and where that stands.
 const MEANINGS: [(&str, &str, usize); 5] = [
-    ("cpu bound", "members are bound here", 0),
+    ("cpu bound", "bees are bound here", 0),
     ("cpu parked", "parked", 195),
     ("cpu", "free", 280),
     ("cpu left-out", "left out by the mask", 345),
@@ -35,7 +35,7 @@ pub(crate) fn picture(map: &Map, members: &Members) -> String {
         @if let Some(off) = &off { (off.draw((MARGIN, LEGEND + height + MARGIN))) }
     };
     let size = ((width.max(off_width) + 2 * MARGIN).max(LEAST_WIDTH), LEGEND + height + off_height + MARGIN);
-    picture::file("The machine, and where the members of a hive are", size, &drawn)
+    picture::file("The machine, and where the bees of a hive are", size, &drawn)
 }
 
 fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
@@ -62,7 +62,7 @@ fn switched_off(cpus: &[usize]) -> Part {
     Part::group("switched off".to_owned(), Vec::new(), cpus.iter().map(cell).collect())
 }
 
-/// Of several members only the list is shown; one that is too long ends in dots.
+/// Of several bees only the list is shown; one that is too long ends in dots.
 fn shortened(text: &str) -> String {
     let text = LONG_WORDS.iter().find_map(|word| text.strip_prefix(word)).unwrap_or(text);
     if text.chars().count() <= ROOM { text.to_owned() } else { text.chars().take(ROOM - 1).chain(['…']).collect() }
@@ -83,8 +83,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_ends_in_dots() {
-        assert_eq!(shortened("member 1000"), "member 1000");
-        assert_eq!(shortened("members 0-3,8"), "0-3,8");
-        assert_eq!(shortened("members 0-3,8-11,16-19"), "0-3,8-11,1…");
+        assert_eq!(shortened("bee 1000"), "bee 1000");
+        assert_eq!(shortened("bees 0-3,8"), "0-3,8");
+        assert_eq!(shortened("bees 0-3,8-11,16-19"), "0-3,8-11,1…");
     }
 }

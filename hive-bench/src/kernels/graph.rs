@@ -10,7 +10,7 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// `2^scale` vertices with `edge_factor` times as many random edges, and `chain` more vertices in a row behind vertex 0's part
+    /// `2^scale` vertices with `edge_factor` times as many random edges, and `ancestors` more vertices in a row behind vertex 0's part
     /// of the graph.
     pub(crate) fn rmat_with_chain(scale: u32, edge_factor: usize, chain: usize) -> Self {
         let mut random = Rng::with_seed(scale.into());
@@ -24,7 +24,8 @@ impl Graph {
     }
 
     pub(crate) fn of(vertices: u32, edges: &[(u32, u32)]) -> Self {
-        let mut both_ways: Vec<(u32, u32)> = edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).filter(|(a, b)| a != b).collect();
+        let mut both_ways: Vec<(u32, u32)> =
+            edges.iter().flat_map(|&(a, b)| [(a, b), (b, a)]).filter(|(a, b)| a != b).collect();
         both_ways.sort_unstable();
         both_ways.dedup();
         let starts = (0..=vertices).map(|vertex| as_u32(both_ways.partition_point(|(from, _)| *from < vertex)));

@@ -47,7 +47,7 @@ pub(crate) fn cells_of(rows: &Range<usize>) -> Range<usize> {
     (rows.start + 1) * WIDTH..(rows.end + 1) * WIDTH
 }
 
-/// Computes `rows`. `to` holds their cells, `from` the whole plate.
+/// Computes `rows`. `targets` holds their cells, `from_group` the whole plate.
 pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     for (out, row) in to.chunks_exact_mut(WIDTH).zip(rows) {
         let line = |row: usize| &from[row * WIDTH..(row + 1) * WIDTH];
@@ -55,10 +55,10 @@ pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     }
 }
 
-/// The same, for members that have nothing but the two plates.
+/// The same, for bees that have nothing but the two plates.
 ///
 /// # Safety
-/// Nobody else writes these rows of `to`, and nobody writes `from`.
+/// Nobody else writes these rows of `targets`, and nobody writes `from_group`.
 #[allow(unsafe_code)]
 pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
     // SAFETY: the caller's promise.

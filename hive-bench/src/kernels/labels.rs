@@ -33,7 +33,10 @@ impl Labels {
     }
 
     fn of(runtime: &mut impl Runtime, graph: &Graph) -> Self {
-        assert!(graph.neighbours.iter().all(|neighbour| (*neighbour as usize) < graph.vertices()), "a neighbour is no vertex");
+        assert!(
+            graph.neighbours.iter().all(|neighbour| (*neighbour as usize) < graph.vertices()),
+            "a neighbour is no vertex"
+        );
         let starts = placed(runtime, graph.starts.len(), |i| graph.starts[i]);
         let neighbours = placed(runtime, graph.neighbours.len(), |i| graph.neighbours[i]);
         let mut labels = || placed(runtime, graph.vertices(), |_| u32::MAX);
@@ -45,7 +48,7 @@ impl Labels {
         let (graph, from, to) = (&self.graph, &self.from[..], Disjoint::new(&mut self.to));
         let changed = by.sum(from.len(), |vertices| {
             // SAFETY: a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several bees write one array")]
             let to = unsafe { to.part(vertices.clone()) };
             relabel(to, from, graph, vertices) as f64
         });
@@ -62,7 +65,10 @@ fn relabel(to: &mut [u32], from: &[u32], graph: &Graph, vertices: Range<usize>) 
         let neighbours = &graph.neighbours[ends[0] as usize..ends[1] as usize];
         *to = neighbours.iter().fold(*old, |least, neighbour| {
             // SAFETY: `Labels::of` has seen that every neighbour is a vertex, and there is a label for each.
-            #[expect(unsafe_code, reason = "C does not look at the bounds either: with that a round takes a sixth longer")]
+            #[expect(
+                unsafe_code,
+                reason = "C does not look at the bounds either: with that a round takes a sixth longer"
+            )]
             let label = unsafe { from.get_unchecked(*neighbour as usize) };
             least.min(*label)
         });
@@ -111,9 +117,10 @@ impl Kernel for Labels {
     fn answer(&self) -> Result<u64, String> {
         let expected = self.graph.least_reachable();
         match (0..expected.len()).find(|&vertex| self.from[vertex] != expected[vertex]) {
-            Some(vertex) => {
-                Err(format!("wrong answer: the label of vertex {vertex} is {}, not {}", self.from[vertex], expected[vertex]))
-            }
+            Some(vertex) => Err(format!(
+                "wrong answer: the label of vertex {vertex} is {}, not {}",
+                self.from[vertex], expected[vertex]
+            )),
             None => Ok(checksum(self.to.iter().map(|label| u64::from(*label))) ^ self.rounds),
         }
     }

@@ -44,7 +44,7 @@ fn multiply_tile(product: &Disjoint<'_>, left: &[f64], right: &[f64], top: usize
         for i in top..top + TILE {
             let start = i * SIDE + side;
             // SAFETY: a tile is handed out once, and each row of it is used by itself.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several bees write one array")]
             let out = unsafe { product.part(start..start + TILE) };
             if first == 0 {
                 out.fill(0.0);

@@ -24,7 +24,7 @@ const TIME: f32 = 1e-5;
 /// How the bodies of a loop are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A block a member.
+    /// A block a bee.
     Static,
     /// One by one, to whoever comes for them.
     Dynamic,
@@ -52,7 +52,13 @@ impl Nbody {
         let mut random = fastrand::Rng::with_seed(BODIES as u64);
         let mut numbers = || std::array::from_fn(|_| random.f32());
         let places = Box::new(Points { x: numbers(), y: numbers(), z: numbers() });
-        Self { schedule, places, speeds: Box::new(Points::ZERO), pulls: Box::new(Points::ZERO), masses: Box::new(numbers()) }
+        Self {
+            schedule,
+            places,
+            speeds: Box::new(Points::ZERO),
+            pulls: Box::new(Points::ZERO),
+            masses: Box::new(numbers()),
+        }
     }
 }
 
@@ -147,7 +153,7 @@ impl Nbody {
         let pulls = self.pulls.disjoint();
         for_bodies(by, self.schedule, |bodies| {
             // SAFETY: a loop hands out each body once.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several bees write one array")]
             let [x, y, z] = pulls.each_ref().map(|pulls| unsafe { pulls.part(bodies.clone()) });
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
                 let at = places.coordinates().map(|places| places[body]);
@@ -162,10 +168,10 @@ impl Nbody {
         for_bodies(by, self.schedule, |bodies| {
             for coordinate in 0..3 {
                 // SAFETY: a loop hands out each body once.
-                #[expect(unsafe_code, reason = "several members write one array")]
+                #[expect(unsafe_code, reason = "several bees write one array")]
                 let places = unsafe { places[coordinate].part(bodies.clone()) };
                 // SAFETY: as above.
-                #[expect(unsafe_code, reason = "several members write one array")]
+                #[expect(unsafe_code, reason = "several bees write one array")]
                 let speeds = unsafe { speeds[coordinate].part(bodies.clone()) };
                 advance(places, speeds, &pulls[coordinate][bodies.clone()]);
             }

@@ -66,7 +66,8 @@ fn count_children(by: impl Join, node: Node, first: u32, end: u32) -> u64 {
         return count(by, node.child(first));
     }
     let middle = u32::midpoint(first, end);
-    let (a, b) = by.join(move || count_children(by, node, first, middle), move || count_children(by, node, middle, end));
+    let (a, b) =
+        by.join(move || count_children(by, node, first, middle), move || count_children(by, node, middle, end));
     a + b
 }
 

@@ -37,7 +37,7 @@ impl Stencil {
 /// The cells of the planes between the border's.
 const INNER: Range<usize> = PLANE..PLANE * (SIDE + 1);
 
-/// Computes some planes, the first between the border's being 0. `to` holds them, `from` is the whole cube.
+/// Computes some planes, the first between the border's being 0. `targets` holds them, `from_group` is the whole cube.
 fn sweep(to: &mut [f64], from: &[f64], planes: Range<usize>) {
     for (to, z) in to.chunks_exact_mut(PLANE).zip(planes) {
         let line = |z: usize, y: usize| &from[z * PLANE + y * WIDTH..][..WIDTH];
@@ -114,7 +114,9 @@ mod tests {
         let mean = 0.4 * before[at(4, 9, 7)] + 0.1 * beside.iter().map(|cell| before[*cell]).sum::<f64>();
         assert!((stencil.from[at(4, 9, 7)] - mean).abs() < 1e-12);
         assert_ne!(stencil.from[at(4, 9, 7)], before[at(4, 9, 7)]);
-        for border in [at(0, 9, 7), at(WIDTH - 1, 9, 7), at(4, 0, 7), at(4, WIDTH - 1, 7), at(4, 9, 0), at(4, 9, WIDTH - 1)] {
+        for border in
+            [at(0, 9, 7), at(WIDTH - 1, 9, 7), at(4, 0, 7), at(4, WIDTH - 1, 7), at(4, 9, 0), at(4, 9, WIDTH - 1)]
+        {
             assert_eq!(stencil.from[border], before[border]);
         }
     }

@@ -12,7 +12,7 @@ pub(crate) struct Triad {
     pub(crate) c: Vec<f64>,
 }
 
-/// One member's part.
+/// One bee's part.
 pub(crate) fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
     for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
         *a = b + SCALAR * c;
@@ -28,14 +28,14 @@ fn c_at(i: usize) -> f64 {
 }
 
 impl Triad {
-    /// Arrays whose memory each member has touched first where it will work.
+    /// Arrays whose memory each bee has touched first where it will work.
     pub(crate) fn new(runtime: &mut impl Runtime, len: usize) -> Self {
         let mut arrays = Self { a: vec![0.0; len], b: vec![0.0; len], c: vec![0.0; len] };
         let members = runtime.members();
         let (a, b, c) = (Disjoint::new(&mut arrays.a), Disjoint::new(&mut arrays.b), Disjoint::new(&mut arrays.c));
         runtime.region(members, |id| {
             let range = split(id, members, len);
-            // SAFETY: `split` gives each member a part of its own.
+            // SAFETY: `split` gives each bee a part of its own.
             #[allow(unsafe_code)]
             let (a, b, c) =
                 (unsafe { a.part(range.clone()) }, unsafe { b.part(range.clone()) }, unsafe { c.part(range.clone()) });
@@ -48,6 +48,8 @@ impl Triad {
 
     pub(crate) fn check(&self) -> Result<(), String> {
         let wrong = (0..self.a.len()).find(|&i| self.a[i] != b_at(i) + SCALAR * c_at(i));
-        wrong.map_or(Ok(()), |i| Err(format!("wrong answer: a[{i}] is {}, not {}", self.a[i], b_at(i) + SCALAR * c_at(i))))
+        wrong.map_or(Ok(()), |i| {
+            Err(format!("wrong answer: a[{i}] is {}, not {}", self.a[i], b_at(i) + SCALAR * c_at(i)))
+        })
     }
 }

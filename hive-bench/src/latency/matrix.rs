@@ -67,7 +67,8 @@ pub(super) fn measure(machine: String, places: &[Place], passes: usize) -> Matri
     }
     bar.finish_and_clear();
     let steps_ns = cpus.first().map(|cpu| steps::measure(*cpu));
-    let mut matrix = Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus, steps_ns };
+    let mut matrix =
+        Matrix { machine, round_trip_ns: square(cpus.len()), least_ns: square(cpus.len()), cpus, steps_ns };
     for ((row, column), samples) in pairs.into_iter().zip(samples) {
         let (middle, least) = condensed(&samples);
         matrix.round_trip_ns[row][column] = middle;

@@ -87,8 +87,10 @@ fn distances(matrix: &Matrix, places: &[Place]) -> String {
     let mut text = String::new();
     let mut short = Vec::new();
     for distance in Distance::ALL {
-        let pairs: Vec<_> =
-            matrix.pairs().filter(|(row, column)| Distance::between(&places[*row], &places[*column]) == distance).collect();
+        let pairs: Vec<_> = matrix
+            .pairs()
+            .filter(|(row, column)| Distance::between(&places[*row], &places[*column]) == distance)
+            .collect();
         let values = |of: &[Vec<f64>]| pairs.iter().map(|(row, column)| of[*row][*column]).collect::<Vec<f64>>();
         let all = values(&matrix.round_trip_ns);
         let Some(middle) = median(&all) else { continue };

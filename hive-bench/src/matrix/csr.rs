@@ -45,7 +45,11 @@ impl Csr {
     /// When they are not those of a matrix.
     pub(crate) fn from_arrays(columns: usize, starts: Vec<usize>, indices: Vec<u32>, values: Vec<f64>) -> Self {
         assert!(starts.first() == Some(&0) && starts.is_sorted(), "rows begin where the ones before them end");
-        assert_eq!((starts.last(), indices.len()), (Some(&values.len()), values.len()), "a column for each number in a row");
+        assert_eq!(
+            (starts.last(), indices.len()),
+            (Some(&values.len()), values.len()),
+            "a column for each number in a row"
+        );
         assert!(indices.iter().all(|index| (*index as usize) < columns), "no column is beyond the last");
         Self { columns, starts, indices, values }
     }
@@ -144,7 +148,11 @@ impl Csr {
         let row_of = |row: usize| {
             let range = self.row(row);
             let row = u32::try_from(row).expect("rows are counted in 32 bits");
-            self.indices[range.clone()].iter().zip(&self.values[range]).map(move |(&column, &value)| Entry { row, column, value })
+            self.indices[range.clone()].iter().zip(&self.values[range]).map(move |(&column, &value)| Entry {
+                row,
+                column,
+                value,
+            })
         };
         (0..self.rows()).flat_map(row_of)
     }
@@ -238,7 +246,8 @@ mod tests {
 
     #[test]
     fn a_product_by_hand() {
-        let matrix = Csr::from_entries(3, 4, Symmetry::General, &[entry(0, 2, 2.0), entry(2, 0, -1.0), entry(2, 1, 0.5)]);
+        let matrix =
+            Csr::from_entries(3, 4, Symmetry::General, &[entry(0, 2, 2.0), entry(2, 0, -1.0), entry(2, 1, 0.5)]);
         let x = [1.0, 10.0, 100.0, 1000.0];
         assert_eq!(matrix.product(&x), [200.0, 0.0, 4.0]);
         let mut y = [7.0; 3];
@@ -249,8 +258,14 @@ mod tests {
 
     #[test]
     fn a_product_and_its_dot_by_hand() {
-        let entries =
-            [entry(0, 1, 2.0), entry(1, 0, -1.0), entry(1, 1, 0.5), entry(2, 0, 1.0), entry(2, 1, 1.0), entry(2, 2, 1.0)];
+        let entries = [
+            entry(0, 1, 2.0),
+            entry(1, 0, -1.0),
+            entry(1, 1, 0.5),
+            entry(2, 0, 1.0),
+            entry(2, 1, 1.0),
+            entry(2, 2, 1.0),
+        ];
         let matrix = Csr::from_entries(3, 3, Symmetry::General, &entries);
         let mut y = [7.0; 2];
         assert_eq!(matrix.multiply_and_dot(&mut y, &[1.0, 10.0, 100.0], 1..3), 40.0 + 11_100.0);

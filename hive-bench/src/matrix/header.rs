@@ -30,7 +30,7 @@ impl Symmetry {
         }
     }
 
-    /// The entry on the other side of the diagonal that `entry` stands for.
+    /// The entry on the other side of the diagonal that `node` stands for.
     pub(crate) fn image(self, entry: Entry) -> Option<Entry> {
         let Entry { row, column, value } = entry;
         match self {
@@ -91,7 +91,9 @@ fn field_of(word: &[u8]) -> Result<Field, Wrong> {
         b"real" => Ok(Field::Real),
         b"integer" => Ok(Field::Integer),
         b"pattern" => Ok(Field::Pattern),
-        b"complex" => Err(Wrong::new("`complex`", "`real`, `integer` or `pattern`: the kernels compute with real numbers")),
+        b"complex" => {
+            Err(Wrong::new("`complex`", "`real`, `integer` or `pattern`: the kernels compute with real numbers"))
+        }
         _ => Err(Wrong::new(shown(word), "`real`, `integer` or `pattern`")),
     }
 }
@@ -121,7 +123,10 @@ mod tests {
         let header = |field, symmetry| Ok(Header { field, symmetry });
         let parse = |line: &str| Header::parse(line.as_bytes());
         assert_eq!(parse("%%MatrixMarket matrix coordinate real general"), header(Field::Real, Symmetry::General));
-        assert_eq!(parse("%%matrixmarket MATRIX Coordinate Pattern\tSymmetric"), header(Field::Pattern, Symmetry::Symmetric));
+        assert_eq!(
+            parse("%%matrixmarket MATRIX Coordinate Pattern\tSymmetric"),
+            header(Field::Pattern, Symmetry::Symmetric)
+        );
         assert_eq!(
             parse("%%MatrixMarket matrix  coordinate integer skew-symmetric"),
             header(Field::Integer, Symmetry::SkewSymmetric)
@@ -130,7 +135,9 @@ mod tests {
 
     #[test]
     fn a_wrong_header_is_told_what_is_wrong_with_it() {
-        for line in ["", "3 3 1", "%MatrixMarket matrix coordinate real general", "%%MatrixMarket matrix coordinate real"] {
+        for line in
+            ["", "3 3 1", "%MatrixMarket matrix coordinate real general", "%%MatrixMarket matrix coordinate real"]
+        {
             assert!(wrong(line).contains("not `%%MatrixMarket matrix coordinate`"), "{}", wrong(line));
         }
         let told = |words: &str, parts: &[&str]| {

@@ -80,7 +80,9 @@ impl<R: BufRead> Lines<R> {
         }
         self.number += 1;
         if read > LONGEST {
-            return Err(self.fault(&Wrong::new(format!("more than {LONGEST} bytes in a line"), "lines that somebody can read")));
+            return Err(
+                self.fault(&Wrong::new(format!("more than {LONGEST} bytes in a line"), "lines that somebody can read"))
+            );
         }
         Ok(Some(self.text.trim_ascii()))
     }

@@ -20,7 +20,11 @@ impl Laplacian {
     /// # Panics
     /// When `side` is zero or more than the largest.
     pub(crate) fn new(side: u32) -> Self {
-        assert!((1..=Self::LARGEST_SIDE).contains(&side), "a grid has a side from 1 to {}, not {side}", Self::LARGEST_SIDE);
+        assert!(
+            (1..=Self::LARGEST_SIDE).contains(&side),
+            "a grid has a side from 1 to {}, not {side}",
+            Self::LARGEST_SIDE
+        );
         Self { side }
     }
 
@@ -55,9 +59,12 @@ impl Laplacian {
         let (side, last) = (self.side, self.rows() - 1);
         let of_row = |row: u32| {
             let neighbour = |there: bool, column: u32| there.then_some((column, -1.0));
-            let before =
-                [neighbour(row >= side, row.wrapping_sub(side)), neighbour(!row.is_multiple_of(side), row.wrapping_sub(1))];
-            let after = [neighbour(row % side < side - 1, row + 1), neighbour(last - row >= side, row.saturating_add(side))];
+            let before = [
+                neighbour(row >= side, row.wrapping_sub(side)),
+                neighbour(!row.is_multiple_of(side), row.wrapping_sub(1)),
+            ];
+            let after =
+                [neighbour(row % side < side - 1, row + 1), neighbour(last - row >= side, row.saturating_add(side))];
             before.into_iter().flatten().chain([(row, 4.0)]).chain(after.into_iter().flatten())
         };
         let entry = |row: u32| of_row(row).map(move |(column, value)| Entry { row: row - wanted.start, column, value });
@@ -107,7 +114,7 @@ impl RandomGraph {
     }
 }
 
-/// So many different numbers less than `bound`, in ascending order (Floyd's way: a number that is taken already gives way to the
+/// So many different numbers less than `binding`, in ascending order (Floyd's way: a number that is taken already gives way to the
 /// largest that may be drawn, so that no draw is in vain).
 fn distinct(count: u64, bound: u64, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
@@ -138,8 +145,16 @@ mod tests {
     fn a_grid_of_two_by_two() {
         let laplacian = Laplacian::new(2);
         let lower: Vec<_> = laplacian.entries().map(|Entry { row, column, value }| (row, column, value)).collect();
-        let expected =
-            [(0, 0, 4.0), (1, 0, -1.0), (1, 1, 4.0), (2, 0, -1.0), (2, 2, 4.0), (3, 1, -1.0), (3, 2, -1.0), (3, 3, 4.0)];
+        let expected = [
+            (0, 0, 4.0),
+            (1, 0, -1.0),
+            (1, 1, 4.0),
+            (2, 0, -1.0),
+            (2, 2, 4.0),
+            (3, 1, -1.0),
+            (3, 2, -1.0),
+            (3, 3, 4.0),
+        ];
         assert_eq!(lower, expected);
         for side in [1, 2, 3, 10] {
             let laplacian = Laplacian::new(side);
@@ -159,7 +174,9 @@ mod tests {
                 let matrix = laplacian.some_rows(some.clone());
                 assert_eq!((matrix.rows(), matrix.columns()), (some.len(), rows as usize));
                 let expected = whole.iter().filter(|entry| some.contains(&entry.row));
-                assert!(matrix.entries().map(|entry| Entry { row: entry.row + some.start, ..entry }).eq(expected.copied()));
+                assert!(
+                    matrix.entries().map(|entry| Entry { row: entry.row + some.start, ..entry }).eq(expected.copied())
+                );
             }
         }
     }

@@ -38,13 +38,13 @@ pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
     read_by(path, |source| text(source, memory::available()))
 }
 
-/// Reads a file and keeps some of the rows: those that `wanted` says, when it is told how many there are.
+/// Reads a file and keeps some of the rows: those that `bees` says, when it is told how many there are.
 #[cfg(feature = "mpi")]
 pub(crate) fn rows_of_file(path: &Path, wanted: impl FnOnce(usize) -> Range<usize>) -> Result<SomeRows, String> {
     read_by(path, |source| rows_of_text(source, wanted, memory::available()))
 }
 
-/// Opens a file, and has `text` read what is in it.
+/// Opens a file, and has `read_text` read what is in it.
 fn read_by<T>(path: &Path, text: impl FnOnce(Box<dyn BufRead>) -> Result<T, Fault>) -> Result<T, String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
@@ -62,12 +62,19 @@ fn text(source: impl BufRead, memory: u64) -> Result<Loaded, Fault> {
     let (header, size) = head(&mut lines)?;
     size.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
     let entries = all_entries(&mut lines, header, size)?;
-    Ok(Loaded { matrix: Csr::from_entries(size.rows, size.columns, header.symmetry, &entries), symmetry: header.symmetry })
+    Ok(Loaded {
+        matrix: Csr::from_entries(size.rows, size.columns, header.symmetry, &entries),
+        symmetry: header.symmetry,
+    })
 }
 
 /// Reads a text and keeps some of the rows. How much memory their entries take is not known before.
 #[cfg(any(test, feature = "mpi"))]
-fn rows_of_text(source: impl BufRead, wanted: impl FnOnce(usize) -> Range<usize>, memory: u64) -> Result<SomeRows, Fault> {
+fn rows_of_text(
+    source: impl BufRead,
+    wanted: impl FnOnce(usize) -> Range<usize>,
+    memory: u64,
+) -> Result<SomeRows, Fault> {
     let mut lines = Lines::new(source);
     let (header, size) = head(&mut lines)?;
     let rows = wanted(size.rows);
@@ -148,14 +155,20 @@ impl Size {
 fn all_entries(lines: &mut Lines<impl BufRead>, header: Header, size: Size) -> Result<Vec<Entry>, Fault> {
     let mut entries = Vec::new();
     let reserved = entries.try_reserve_exact(size.entries);
-    reserved
-        .map_err(|_| lines.fault(&Wrong::new(format!("{} entries", size.entries), "fewer: memory for them cannot be had")))?;
+    reserved.map_err(|_| {
+        lines.fault(&Wrong::new(format!("{} entries", size.entries), "fewer: memory for them cannot be had"))
+    })?;
     each_entry(lines, header, size, |entry| entries.push(entry))?;
     Ok(entries)
 }
 
 /// Hands all entries to `take`, as many as the size says.
-fn each_entry(lines: &mut Lines<impl BufRead>, header: Header, size: Size, mut take: impl FnMut(Entry)) -> Result<(), Fault> {
+fn each_entry(
+    lines: &mut Lines<impl BufRead>,
+    header: Header,
+    size: Size,
+    mut take: impl FnMut(Entry),
+) -> Result<(), Fault> {
     let announced_on = lines.number();
     let announced = || format!("the {} that line {announced_on} announces", size.entries);
     let mut count = 0;

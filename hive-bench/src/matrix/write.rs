@@ -35,7 +35,8 @@ mod tests {
         let entries = [Entry { row: 0, column: 0, value: 2.5 }, Entry { row: 1, column: 0, value: -1e-300 }];
         let mut text = Vec::new();
         coordinates(&mut text, "made up\nby hand", [2, 2, 2], Symmetry::Symmetric, entries.into_iter()).unwrap();
-        let expected = "%%MatrixMarket matrix coordinate real symmetric\n% made up\n% by hand\n2 2 2\n1 1 2.5\n2 1 -1e-300\n";
+        let expected =
+            "%%MatrixMarket matrix coordinate real symmetric\n% made up\n% by hand\n2 2 2\n1 1 2.5\n2 1 -1e-300\n";
         assert_eq!(String::from_utf8(text).unwrap(), expected);
     }
 }

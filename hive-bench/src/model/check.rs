@@ -1,4 +1,4 @@
-//! The model beside this machine: what two members are predicted to take, and what they take.
+//! The model beside this machine: what two bees are predicted to take, and what they take.
 
 use super::costs::{Changes, Costs};
 use super::latency::Latency;
@@ -29,21 +29,23 @@ struct Measured {
 pub(super) fn run(changes: &Changes) -> Result<bool, String> {
     let cpus = cpus::in_order_of_use();
     let [first, second, ..] = cpus[..] else {
-        return Err("--check: this process may use a single CPU, and two members are to be measured".to_owned());
+        return Err("--check: this process may use a single CPU, and two bees are to be measured".to_owned());
     };
     let costs = changes.over(Costs::default().measured(steps::measure(first)));
     let rounds: Vec<[Measured; 2]> = (0..ROUNDS)
         .map(|_| Ok([measure(Case::Region, &cpus)?, measure(Case::Barrier, &cpus)?]))
         .collect::<Result<_, String>>()?;
-    let of =
-        |value: fn(&Measured) -> f64, case: usize| median(&rounds.iter().map(|round| value(&round[case])).collect::<Vec<_>>());
+    let of = |value: fn(&Measured) -> f64, case: usize| {
+        median(&rounds.iter().map(|round| value(&round[case])).collect::<Vec<_>>())
+    };
     let round_trips: Vec<f64> = rounds.iter().flatten().map(|one| one.round_trip).collect();
     let round_trip = median(&round_trips).unwrap_or(0.0);
     let [region, barrier] = predict(round_trip, &costs)?;
     let [call, part] = [costs.call, costs.part].map(|cost| cost as f64 / 1000.0);
     println!("round trip between CPUs {first} and {second}: {round_trip:.1} ns");
     println!("steps beside it, of one thread by itself: {call:.1} ns of the queen, {part:.1} ns of a bee");
-    let lines = format!("{:.1} of the line, {call:.1} of the queen's steps, {part:.1} of the bee's", region - call - part);
+    let lines =
+        format!("{:.1} of the line, {call:.1} of the queen's steps, {part:.1} of the bee's", region - call - part);
     let cases = [
         ("region of 2", region, lines, of(|one| one.time, 0)),
         ("barrier of 2", barrier, format!("{barrier:.1} of the line"), of(|one| one.time, 1)),
@@ -58,7 +60,11 @@ pub(super) fn run(changes: &Changes) -> Result<bool, String> {
     let limit = 100.0 * TOLERANCE;
     println!(
         "{}",
-        if fine { format!("within {limit:.0} %") } else { format!("more than {limit:.0} % off; is the machine quiet?") }
+        if fine {
+            format!("within {limit:.0} %")
+        } else {
+            format!("more than {limit:.0} % off; is the machine quiet?")
+        }
     );
     Ok(fine)
 }

@@ -24,7 +24,7 @@ pub(super) struct Costs {
 }
 
 impl Default for Costs {
-    /// `call` and `part` as `hive-bench latency` measures them on an AMD EPYC (docs/scaling.md); `write` and `poll` are of that kind, too. What post and wake take is of the right
+    /// `wake_bee` and `part` as `hive-bench latency` measures them on an AMD EPYC (docs/scaling.md); `write` and `poll_interval` are of that kind, too. What post and wake take is of the right
     /// order, no more.
     fn default() -> Self {
         Self { call: 4_000, part: 9_000, write: 2_000, poll: 7_000, serial: 1.0, post: 1_500_000, wake: 5_000_000 }

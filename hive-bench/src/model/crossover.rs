@@ -38,7 +38,13 @@ pub(super) fn between(predictions: &[Prediction], ahead: Shape, behind: Shape, f
     let since = ratios.iter().rposition(|(_, ratio)| *ratio >= LEVEL).map_or(0, |place| place + 1);
     let (from, _) = *ratios.get(since)?;
     let (_, last) = *ratios.last()?;
-    Some(Crossover { ahead, behind, after: since.checked_sub(1).map(|place| ratios[place].0), from, factor: 1.0 / last })
+    Some(Crossover {
+        ahead,
+        behind,
+        after: since.checked_sub(1).map(|place| ratios[place].0),
+        from,
+        factor: 1.0 / last,
+    })
 }
 
 /// All of one figure, among these shapes.
@@ -55,13 +61,25 @@ mod tests {
     use super::*;
 
     fn prediction(members: usize, shape: Shape, region: f64) -> Prediction {
-        Prediction { members, shape, region, fork: 1.0, join: 1.0, barrier: 1.0, cold_wake: 1.0, crossings: 0, hold: 0.0 }
+        Prediction {
+            members,
+            shape,
+            region,
+            fork: 1.0,
+            join: 1.0,
+            barrier: 1.0,
+            cold_wake: 1.0,
+            crossings: 0,
+            hold: 0.0,
+        }
     }
 
     #[test]
     fn ahead_is_ahead_for_good() {
-        let flat = [10.0, 20.0, 40.0, 80.0].into_iter().zip([2, 4, 8, 16]).map(|(time, n)| prediction(n, Shape::Flat, time));
-        let node = [9.0, 30.0, 30.0, 40.0].into_iter().zip([2, 4, 8, 16]).map(|(time, n)| prediction(n, Shape::Node, time));
+        let flat =
+            [10.0, 20.0, 40.0, 80.0].into_iter().zip([2, 4, 8, 16]).map(|(time, n)| prediction(n, Shape::Flat, time));
+        let node =
+            [9.0, 30.0, 30.0, 40.0].into_iter().zip([2, 4, 8, 16]).map(|(time, n)| prediction(n, Shape::Node, time));
         let all_of: Vec<_> = flat.chain(node).collect();
         let expected = Crossover { ahead: Shape::Node, behind: Shape::Flat, after: Some(4), from: 8, factor: 2.0 };
         assert_eq!(between(&all_of, Shape::Node, Shape::Flat, FIGURES[0]), Some(expected));

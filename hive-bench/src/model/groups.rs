@@ -1,11 +1,11 @@
-//! Who meets whom: members in groups by what their CPUs share, and the groups' heads in groups again.
+//! Who meets whom: bees in groups by what their CPUs share, and the groups' heads in groups again.
 
 use super::machine::Cpu;
 
-/// Members that meet in one line; the first is the head, and the only one that is in a group above as well.
+/// Bees that meet in one line; the first is the head, and the only one that is in a group above as well.
 pub(super) type Group = Vec<usize>;
 
-/// By what the members of the lowest groups belong together, and then their heads.
+/// By what the bees of the lowest groups belong together, and then their heads.
 type Key = fn(&Cpu) -> (u64, u64);
 
 /// All in one group.
@@ -29,7 +29,7 @@ pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
     groups
 }
 
-/// In the order of their first members.
+/// In the order of their first bees.
 fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
     let mut groups: Vec<((u64, u64), Group)> = Vec::new();
     for member in members {
@@ -42,7 +42,7 @@ fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// A member's place: the groups that it heads, from the lowest up, and the one in which it is led.
+/// A bee's place: the groups that it heads, from the lowest up, and the one in which it is led.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) heads: Vec<usize>,
@@ -61,10 +61,15 @@ pub(super) fn place(member: usize, groups: &[Group]) -> Place {
 mod tests {
     use super::*;
 
-    /// Members on clusters of two, of which each node has two.
+    /// Bees on clusters of two, of which each node has two.
     fn cpus(count: usize) -> Vec<Cpu> {
-        let cpu =
-            |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 2, node: k as u64 / 4, package: k as u64 / 4 };
+        let cpu = |k: usize| Cpu {
+            os_index: k,
+            core: k as u64,
+            cluster: k as u64 / 2,
+            node: k as u64 / 4,
+            package: k as u64 / 4,
+        };
         (0..count).map(cpu).collect()
     }
 

@@ -21,7 +21,8 @@ enum Source {
 impl Latency {
     /// Reads a file with a matrix, or a table such as `core=10,cluster=40,node=110,far=230`.
     pub(super) fn read(what: &str) -> Result<Self, String> {
-        let latency = if what.contains('=') && !Path::new(what).exists() { table(what) } else { matrix(Path::new(what)) };
+        let latency =
+            if what.contains('=') && !Path::new(what).exists() { table(what) } else { matrix(Path::new(what)) };
         latency.map(Self).map_err(|error| format!("--latency {what}: {error}"))
     }
 
@@ -41,7 +42,9 @@ impl Latency {
     /// Picoseconds of a transfer, for each pair: half a round trip.
     pub(super) fn one_way(&self, cpus: &[Cpu]) -> Result<Vec<Vec<u64>>, String> {
         let places = match &self.0 {
-            Source::Matrix(matrix) => cpus.iter().map(|cpu| matrix.place(cpu.os_index)).collect::<Result<Vec<_>, _>>()?,
+            Source::Matrix(matrix) => {
+                cpus.iter().map(|cpu| matrix.place(cpu.os_index)).collect::<Result<Vec<_>, _>>()?
+            }
             Source::Table(_) => Vec::new(),
         };
         let pair = |one: usize, other: usize| match &self.0 {
@@ -49,7 +52,9 @@ impl Latency {
             Source::Matrix(matrix) => matrix.round_trip_ns[places[one]][places[other]],
             Source::Table(table) => table[cpus[one].distance_to(&cpus[other]) as usize],
         };
-        Ok((0..cpus.len()).map(|one| (0..cpus.len()).map(|other| picoseconds(pair(one, other) / 2.0)).collect()).collect())
+        Ok((0..cpus.len())
+            .map(|one| (0..cpus.len()).map(|other| picoseconds(pair(one, other) / 2.0)).collect())
+            .collect())
     }
 }
 
@@ -89,7 +94,8 @@ fn matrix(path: &Path) -> Result<Source, String> {
     let text = std::fs::read_to_string(path).map_err(|error| {
         format!("cannot be read: {error}; give the file of `hive-bench latency --json`, or a table such as cluster=40,node=110,far=230")
     })?;
-    let matrix: Matrix = serde_json::from_str(&text).map_err(|error| format!("holds no matrix of round trips: {error}"))?;
+    let matrix: Matrix =
+        serde_json::from_str(&text).map_err(|error| format!("holds no matrix of round trips: {error}"))?;
     matrix.check().map(Source::Matrix)
 }
 
@@ -99,7 +105,8 @@ fn table(text: &str) -> Result<Source, String> {
     for item in text.split(',').filter(|item| !item.trim().is_empty()) {
         let (name, value) = named_number(item)?;
         let distance = Distance::ALL.into_iter().find(|distance| distance.name() == name);
-        let distance = distance.ok_or_else(|| format!("{name:?} is no distance: there are core, cluster, node, package, far"))?;
+        let distance =
+            distance.ok_or_else(|| format!("{name:?} is no distance: there are core, cluster, node, package, far"))?;
         if value == 0.0 {
             return Err(format!("{item}: a round trip takes more than nothing"));
         }

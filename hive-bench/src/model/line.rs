@@ -49,7 +49,8 @@ impl Line {
 
     /// How long the core waits for it: a copy comes from the nearest holder, and ownership takes as long as the farthest holder is away.
     pub(super) fn transfer(&self, core: usize, want: Want, one_way: &[u64]) -> u64 {
-        let others = (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).map(|other| one_way[other]);
+        let others =
+            (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).map(|other| one_way[other]);
         let time = match want {
             Want::Copy => others.min(),
             Want::Ownership => others.max(),
@@ -68,7 +69,8 @@ impl Line {
             self.holders[core] = true;
             return Vec::new();
         }
-        let losers: Vec<usize> = (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).collect();
+        let losers: Vec<usize> =
+            (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).collect();
         losers.iter().for_each(|loser| self.holders[*loser] = false);
         self.holders[core] = true;
         (self.owner, self.holder_count, self.is_written) = (core, 1, false);

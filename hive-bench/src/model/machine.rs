@@ -26,7 +26,7 @@ impl Cpu {
     }
 }
 
-/// In the order in which members get them: a thread of each core, neighbours beside each other, and then the siblings.
+/// In the order in which bees get them: a thread of each core, neighbours beside each other, and then the siblings.
 pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
     cpus::siblings_last(cpus, |cpu| cpu.core)
 }

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Keep the figures in this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure two members here, and say how far off the prediction is; exit code 1 if by more than 20 %
+    /// Measure two bees here, and say how far off the prediction is; exit code 1 if by more than 20 %
     #[arg(long, conflicts_with_all = ["machine", "latency", "cores", "shape", "svg", "json"])]
     check: bool,
 }
@@ -62,7 +62,7 @@ struct Forecast {
     machine: String,
     latency: String,
     costs: Costs,
-    /// Where `call` and `part` among them are from, but for what `--costs` says.
+    /// Where `wake_bee` and `part` among them are from, but for what `--costs` says.
     steps_from: &'static str,
     predictions: Vec<Prediction>,
 }
@@ -84,7 +84,8 @@ fn forecast(arguments: &Arguments) -> Result<(), String> {
     for (flag, path) in [("--svg", &arguments.svg), ("--json", &arguments.json)] {
         path.as_ref().map_or(Ok(()), |path| options::writable(flag, path))?;
     }
-    let (machine, latency) = (arguments.machine.clone().unwrap_or_default(), arguments.latency.clone().unwrap_or_default());
+    let (machine, latency) =
+        (arguments.machine.clone().unwrap_or_default(), arguments.latency.clone().unwrap_or_default());
     let cpus = machine::in_order_of_use(&machine::read(&machine)?);
     let round_trips = Latency::read(&latency)?;
     let one_way = round_trips.one_way(&cpus)?;
@@ -127,7 +128,11 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
     if sizes.is_empty() {
         let cores = cpus.iter().map(|cpu| cpu.core).collect::<std::collections::HashSet<_>>().len().max(2);
         let powers = (1..usize::BITS).map(|power| 1 << power).take_while(|size| *size <= cores);
-        sizes = powers.flat_map(|size: usize| [size, size + size / 2]).filter(|size| *size <= cores).chain([cores]).collect();
+        sizes = powers
+            .flat_map(|size: usize| [size, size + size / 2])
+            .filter(|size| *size <= cores)
+            .chain([cores])
+            .collect();
     }
     sizes.sort_unstable();
     sizes.dedup();
@@ -136,8 +141,8 @@ fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
 
 fn store(arguments: &Arguments, forecast: &Forecast) -> Result<(), String> {
     if let Some(path) = &arguments.json {
-        let text =
-            serde_json::to_string_pretty(forecast).map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
+        let text = serde_json::to_string_pretty(forecast)
+            .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
         crate::write_file("--json", path, &text)?;
     }
     arguments.svg.as_ref().map_or(Ok(()), |path| crate::write_file("--svg", path, &report::picture(forecast)?))

@@ -12,7 +12,7 @@ use super::wake;
 /// Until lines lie where they lie from then on, and those that count.
 const WARM_UP: usize = 6;
 const ROUNDS: usize = 12;
-/// Members come to their first region at different times within so long, the same from run to run. They keep to the order in which they come: by their numbers
+/// Bees come to their first region at different times within so long, the same from run to run. They keep to the order in which they come: by their numbers
 /// neighbours would follow each other to a line, as if the processor had sorted them, and a flat shape would look far better than it is.
 const COME_WITHIN: u64 = 100_000_000;
 const SEED: u64 = 5;
@@ -22,7 +22,7 @@ const LONG_PART: u64 = 1_000_000;
 /// A team on its CPUs.
 pub(super) struct Team<'a> {
     pub(super) cpus: &'a [Cpu],
-    /// Picoseconds of a transfer, for each pair of members.
+    /// Picoseconds of a transfer, for each pair of bees.
     pub(super) one_way: &'a [Vec<u64>],
     pub(super) costs: &'a Costs,
 }
@@ -34,16 +34,16 @@ pub(super) struct Prediction {
     pub(super) shape: Shape,
     /// An empty region: what its lines take, and the steps beside them.
     pub(super) region: f64,
-    /// From the queen's call until the last member begins its part: with her steps.
+    /// From the queen's call until the last bee begins its part: with her steps.
     pub(super) fork: f64,
     /// From the end of all parts at once until the queen goes on: with the steps of a part.
     pub(super) join: f64,
     pub(super) barrier: f64,
-    /// From the first post until the last member runs.
+    /// From the first post until the last bee runs.
     pub(super) cold_wake: f64,
     /// Calls from one node to another in it.
     pub(super) crossings: usize,
-    /// What a member waits after its arrival before it polls again: the best.
+    /// What a bee waits after its arrival before it polls again: the best.
     pub(super) hold: f64,
 }
 
@@ -76,14 +76,16 @@ impl Team<'_> {
     /// hive finds its hold by a search, too.
     fn best_hold(&self, shape: Shape) -> Result<(u64, u64), String> {
         let from_queen = &self.one_way[0][1..];
-        let (near, far) = (from_queen.iter().copied().min().unwrap_or(0), from_queen.iter().copied().max().unwrap_or(0));
+        let (near, far) =
+            (from_queen.iter().copied().min().unwrap_or(0), from_queen.iter().copied().max().unwrap_or(0));
         let mut holds = vec![0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far];
         holds.sort_unstable();
         holds.dedup();
         let mut best: Option<(u64, u64)> = None;
         for hold in holds {
             let protocol = Protocol::new(shape, self.cpus, hold);
-            let marks = self.simulate(&protocol, |member, round, steps| empty_region(&protocol, member, round, steps))?;
+            let marks =
+                self.simulate(&protocol, |member, round, steps| empty_region(&protocol, member, round, steps))?;
             let region = per_round(&marks);
             if best.is_none_or(|(_, least)| region < least) {
                 best = Some((hold, region));
@@ -92,7 +94,7 @@ impl Team<'_> {
         best.ok_or_else(|| "no hold was tried".to_owned())
     }
 
-    /// All rounds of what `round(member, number, steps)` adds to a program.
+    /// All rounds of what `barriers_passed(member, number, steps)` adds to a program.
     fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Result<Marks, String> {
         let mut chance = fastrand::Rng::with_seed(SEED);
         let mut program = |member| {
@@ -137,8 +139,13 @@ mod tests {
 
     /// Clusters of four, two to a node, at 40, 110 and 230 ns.
     fn machine(count: usize) -> (Vec<Cpu>, Vec<Vec<u64>>) {
-        let cpu =
-            |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 4, node: k as u64 / 8, package: k as u64 / 8 };
+        let cpu = |k: usize| Cpu {
+            os_index: k,
+            core: k as u64,
+            cluster: k as u64 / 4,
+            node: k as u64 / 8,
+            package: k as u64 / 8,
+        };
         let cpus: Vec<Cpu> = (0..count).map(cpu).collect();
         let table = crate::model::latency::Latency::read("cluster=40,node=110,far=230").unwrap();
         let one_way = table.one_way(&cpus).unwrap();
@@ -164,7 +171,11 @@ mod tests {
     fn where_all_share_a_cache_the_shapes_are_one() {
         for count in 2..=4 {
             let [flat, cluster] = [Shape::Flat, Shape::Cluster].map(|shape| predict(shape, count));
-            assert_eq!((flat.region, flat.barrier, flat.join), (cluster.region, cluster.barrier, cluster.join), "{count}");
+            assert_eq!(
+                (flat.region, flat.barrier, flat.join),
+                (cluster.region, cluster.barrier, cluster.join),
+                "{count}"
+            );
         }
     }
 
@@ -185,7 +196,9 @@ mod tests {
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
-            let marks = team.simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps)).unwrap();
+            let marks = team
+                .simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps))
+                .unwrap();
             for member in &marks {
                 assert_eq!(member.len(), 3 * (WARM_UP + ROUNDS));
                 assert!(member.is_sorted(), "{shape:?}: {member:?}");
@@ -193,7 +206,10 @@ mod tests {
             // Nobody begins before the queen calls, and she goes on after all have ended.
             for (round, queen) in marks[0].chunks(3).enumerate() {
                 let of = |member: &Vec<u64>| member[3 * round + 1];
-                assert!(marks.iter().all(|member| of(member) >= queen[0] && of(member) + LONG_PART <= queen[2]), "{shape:?}");
+                assert!(
+                    marks.iter().all(|member| of(member) >= queen[0] && of(member) + LONG_PART <= queen[2]),
+                    "{shape:?}"
+                );
             }
         }
     }
@@ -205,7 +221,7 @@ mod tests {
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
             let marks = team.simulate(&protocol, |member, round, steps| {
-                // One member comes late, another each time.
+                // One bee comes late, another each time.
                 steps.push(Step::Work(if round as usize % 24 == member { 9_000_000 } else { 1000 }));
                 steps.push(Step::Mark);
                 protocol.barrier(member, round, steps);

@@ -1,4 +1,4 @@
-//! What a member does: steps, one after the other.
+//! What a bee does: steps, one after the other.
 
 /// Words of a line that matter.
 pub(super) const WORDS: usize = 3;
@@ -40,12 +40,12 @@ pub(super) enum Step {
     Store(Cell, u64),
     /// Adds one, in one indivisible step.
     Add(Cell),
-    /// A store by the member whose last addition made the goal, and by nobody else.
+    /// A store by the bee whose last addition made the goal, and by nobody else.
     StoreIfLast { goal: u64, cell: Cell, value: u64 },
     /// Polls until the word is no less.
     Await(Cell, u64),
     /// Notes the time.
     Mark,
-    /// Waits until all members are here, by an oracle that costs nothing.
+    /// Waits until all bees are here, by an oracle that costs nothing.
     Meet,
 }

@@ -27,7 +27,10 @@ pub(super) fn text(forecast: &Forecast) -> String {
 
 fn steps(forecast: &Forecast) -> String {
     let [call, part] = [forecast.costs.call, forecast.costs.part].map(|cost| cost as f64 / 1000.0);
-    format!("steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee ({})", forecast.steps_from)
+    format!(
+        "steps of a region beside its lines: {call:.1} ns of the queen, {part:.1} ns of a bee ({})",
+        forecast.steps_from
+    )
 }
 
 /// Those that were asked for, in the order of the predictions.
@@ -38,7 +41,9 @@ fn shapes(predictions: &[Prediction]) -> Vec<Shape> {
 
 fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(std::iter::once("members").chain(shapes.iter().map(|shape| shape.name())));
+    table
+        .load_style(presets::NOTHING)
+        .set_header(std::iter::once("bees").chain(shapes.iter().map(|shape| shape.name())));
     for row in predictions.chunks(shapes.len().max(1)) {
         let cells = row.iter().map(|one| tick_of(figure.1(one)));
         table.add_row(row.first().map(|one| one.members.to_string()).into_iter().chain(cells));
@@ -56,10 +61,10 @@ fn tick_of(nanoseconds: f64) -> String {
 fn sentence(crossover: &Crossover) -> String {
     let Crossover { ahead, behind, after, from, factor } = crossover;
     let since = match after {
-        Some(after) => format!("from {from} members on (not at {after})"),
+        Some(after) => format!("from {from} bees on (not at {after})"),
         None => format!("at all sizes, from {from} on"),
     };
-    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most members", ahead.name(), behind.name())
+    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most bees", ahead.name(), behind.name())
 }
 
 /// A chart for each figure, all in one picture.
@@ -71,7 +76,7 @@ pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
     };
     let charts = FIGURES.map(|figure| Curves {
         name: figure.0,
-        x_title: "members of the team",
+        x_title: "bees of the team",
         lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
     });
     curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
@@ -109,15 +114,18 @@ mod tests {
     #[test]
     fn tables_say_who_is_ahead() {
         let text = text(&forecast());
-        assert!(text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"), "{text}");
-        assert!(text.contains("node is ahead of flat from 64 members on (not at 2), by 12.3 times"), "{text}");
+        assert!(
+            text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"),
+            "{text}"
+        );
+        assert!(text.contains("node is ahead of flat from 64 bees on (not at 2), by 12.3 times"), "{text}");
     }
 
     #[test]
     fn a_picture_has_a_chart_for_each_figure() {
         let picture = picture(&forecast()).unwrap();
         assert!(picture.starts_with("<svg "), "{picture}");
-        for part in ["cold wake", "barrier", "members of the team", "node", "pack:2"] {
+        for part in ["cold wake", "barrier", "bees of the team", "node", "pack:2"] {
             assert!(picture.contains(part), "{part} is missing");
         }
     }

@@ -1,4 +1,4 @@
-//! The protocols by which a team starts, ends and meets, as steps of its members.
+//! The protocols by which a team starts, ends and meets, as steps of its bees.
 
 use clap::ValueEnum;
 use serde::Serialize;
@@ -7,20 +7,20 @@ use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, TOGETHER, place, tree};
 use super::machine::Cpu;
 use super::program::{Step, Words};
 
-/// hive's `NEAR`: up to so many members of a group meet in the line that starts them.
+/// hive's `NEAR`: up to so many bees of a group meet in the line that starts them.
 const NEAR: usize = 4;
 
 /// What is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Shape {
-    /// All in one group, which has one line if it is small, else a start line and a muster line
+    /// All in one group, which has one line if it is small, else a start line and a barrier line
     Flat,
     /// A group for each cluster, for the heads of a node's clusters, and for the heads of the nodes
     Cluster,
     /// A group for each node, and for the heads of the nodes
     Node,
-    /// The queen writes and reads a line of each member, one after the other
+    /// The queen writes and reads a line of each bee, one after the other
     Linear,
     /// One counter of arrivals, and a release flag in a line of its own
     Counter,
@@ -38,12 +38,12 @@ impl Shape {
     }
 }
 
-/// Where a shape's members meet.
+/// Where a shape's bees meet.
 #[derive(Debug)]
 enum Lines {
     /// Two lines each: group g starts in line 2g, and meets there or, if it is large, in the next.
     Groups(Vec<Group>),
-    /// Member i has line i - 1.
+    /// Bee i has line i - 1.
     Linear,
     /// Line 0 starts and releases, line 1 counts, line 2 tells the queen.
     Counter,
@@ -54,12 +54,12 @@ enum Lines {
 pub(super) struct Protocol {
     lines: Lines,
     places: Vec<Place>,
-    /// From an arrival at a region's end until the member polls again.
+    /// From an arrival at a region's end until the bee polls again.
     hold: u64,
 }
 
 impl Protocol {
-    /// Member i is on `cpus[i]`.
+    /// Bee i is on `cpus[i]`.
     pub(super) fn new(shape: Shape, cpus: &[Cpu], hold: u64) -> Self {
         let lines = match shape {
             Shape::Flat => Lines::Groups(tree(cpus, TOGETHER)),
@@ -178,7 +178,7 @@ fn muster(groups: &[Group], group: usize) -> Words {
 mod tests {
     use super::*;
 
-    /// Members on clusters of two, of which each node has two.
+    /// Bees on clusters of two, of which each node has two.
     fn cpus(count: usize) -> Vec<Cpu> {
         let cpu = |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 2, node: k as u64 / 4, package: 0 };
         (0..count).map(cpu).collect()

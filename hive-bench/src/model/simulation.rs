@@ -1,4 +1,4 @@
-//! Members that carry out their programs on simulated caches, event by event, in picoseconds. The same input has the same outcome: events at one time go by
+//! Bees that carry out their programs on simulated caches, event by event, in picoseconds. The same input has the same outcome: events at one time go by
 //! the order in which they were caused.
 
 use std::cmp::Reverse;
@@ -10,27 +10,27 @@ use super::program::{Cell, Step};
 
 /// What is simulated.
 pub(super) struct Setting<'a> {
-    /// Picoseconds of a transfer from one member's core to another's.
+    /// Picoseconds of a transfer from one bee's core to another's.
     pub(super) one_way: &'a [Vec<u64>],
     pub(super) costs: &'a Costs,
     /// In whose cache each line lies at first.
     pub(super) lines: Vec<usize>,
-    /// A program a member.
+    /// A program a bee.
     pub(super) programs: Vec<Vec<Step>>,
 }
 
-/// The times that each member noted.
+/// The times that each bee noted.
 pub(super) type Marks = Vec<Vec<u64>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A member goes on with the step it is at.
+    /// A bee goes on with the step it is at.
     Resume(usize),
     /// A line can serve who is next in its queue.
     Serve(usize),
     /// A request has reached the caches that it concerns: here it takes effect.
     Snoop { line: usize, member: usize },
-    /// The answer is back at the member.
+    /// The answer is back at the bee.
     Reply(usize),
 }
 
@@ -67,8 +67,12 @@ struct Simulation<'a> {
 /// Carries out all programs to their ends. An error says who waits for what.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
     let cores = setting.programs.len();
-    let site =
-        |owner: &usize| Site { line: Line::new(*owner, cores), queue: VecDeque::new(), is_busy: false, pollers: Vec::new() };
+    let site = |owner: &usize| Site {
+        line: Line::new(*owner, cores),
+        queue: VecDeque::new(),
+        is_busy: false,
+        pollers: Vec::new(),
+    };
     let mut simulation = Simulation {
         setting,
         sites: setting.lines.iter().map(site).collect(),
@@ -109,7 +113,7 @@ impl Simulation<'_> {
         self.setting.programs[member].get(self.members[member].at).copied()
     }
 
-    /// The member is done with its step after a while.
+    /// The bee is done with its step after a while.
     fn advance(&mut self, member: usize, delay: u64) {
         self.members[member].at += 1;
         self.cause(delay, Event::Resume(member));
@@ -181,7 +185,7 @@ impl Simulation<'_> {
 
     fn snoop(&mut self, site: usize, member: usize) {
         let Some(want) = self.members[member].want else {
-            unreachable!("member {member} has no request on its way");
+            unreachable!("bee {member} has no request on its way");
         };
         let losers = self.sites[site].line.grant(member, want);
         if want == Want::Ownership {
@@ -190,16 +194,17 @@ impl Simulation<'_> {
             self.members[member].sample = self.sites[site].line.words[cell.word];
         }
         let pollers = std::mem::take(&mut self.sites[site].pollers);
-        let (woken, left): (Vec<usize>, _) = pollers.into_iter().partition(|poller| losers.binary_search(poller).is_ok());
+        let (woken, left): (Vec<usize>, _) =
+            pollers.into_iter().partition(|poller| losers.binary_search(poller).is_ok());
         self.sites[site].pollers = left;
         woken.into_iter().for_each(|poller| self.cause(self.setting.costs.poll, Event::Resume(poller)));
     }
 
-    /// The store or the addition that the member is at takes effect.
+    /// The store or the addition that the bee is at takes effect.
     fn write(&mut self, member: usize) {
         let step = self.step(member);
         let Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) = step else {
-            unreachable!("member {member} writes nothing in {step:?}");
+            unreachable!("bee {member} writes nothing in {step:?}");
         };
         let line = &mut self.sites[cell.line].line;
         let value = match step {
@@ -226,7 +231,9 @@ impl Simulation<'_> {
     fn finish(self) -> Result<Marks, String> {
         let stuck = (0..self.members.len()).find_map(|member| Some((member, self.step(member)?)));
         match stuck {
-            Some((member, step)) => Err(format!("the simulated protocol stands still: member {member} is at {step:?} for ever")),
+            Some((member, step)) => {
+                Err(format!("the simulated protocol stands still: bee {member} is at {step:?} for ever"))
+            }
             None => Ok(self.members.into_iter().map(|member| member.marks).collect()),
         }
     }

@@ -5,13 +5,13 @@ use super::groups::{BY_CLUSTER, BY_NODE, Group, tree};
 use super::machine::Cpu;
 use super::shape::Shape;
 
-/// hive's `CALLS_BY_ONE`: up to so many are called by one caller.
+/// hive's `MAX_REGION_WAKES`: up to so many are called by one caller.
 const CALLS_BY_ONE: usize = 4;
 
 /// How it went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wake {
-    /// Picoseconds until the last member runs.
+    /// Picoseconds until the last bee runs.
     pub(super) time: u64,
     /// Calls from one node to another.
     pub(super) crossings: usize,
@@ -20,7 +20,7 @@ pub(super) struct Wake {
 struct Calls<'a> {
     cpus: &'a [Cpu],
     costs: &'a Costs,
-    /// Whom a member calls for others than the one who woke it.
+    /// Whom a bee calls for others than the one who woke it.
     groups: Vec<Group>,
     woken: Vec<Option<u64>>,
     crossings: usize,
@@ -43,7 +43,7 @@ pub(super) fn cold(shape: Shape, cpus: &[Cpu], costs: &Costs) -> Wake {
     } else {
         calls.lead(0, 0);
     }
-    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a member sleeps on"))).max();
+    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a bee sleeps on"))).max();
     Wake { time: time.unwrap_or(0), crossings: calls.crossings }
 }
 
@@ -53,7 +53,7 @@ impl Calls<'_> {
         self.crossings += usize::from(self.cpus[caller].node != self.cpus[member].node);
         let posted = now + self.costs.post;
         let runs = posted + self.costs.wake;
-        assert!(self.woken[member].replace(runs).is_none_or(|_| member == 0), "member {member} is called twice");
+        assert!(self.woken[member].replace(runs).is_none_or(|_| member == 0), "bee {member} is called twice");
         (posted, runs)
     }
 
@@ -91,7 +91,7 @@ mod tests {
 
     const COSTS: Costs = Costs { call: 0, part: 0, write: 0, poll: 0, serial: 1.0, post: 10, wake: 100 };
 
-    /// Members on clusters of four, of which each node has two.
+    /// Bees on clusters of four, of which each node has two.
     fn cpus(count: usize) -> Vec<Cpu> {
         let cpu = |k: usize| Cpu { os_index: k, core: k as u64, cluster: k as u64 / 4, node: k as u64 / 8, package: 0 };
         (0..count).map(cpu).collect()

@@ -30,7 +30,9 @@ fn same(what: &str, ours: &[f64], alone: &[f64]) -> Result<(), String> {
         return Err(format!("check: {} {what}s, and {} in one process", ours.len(), alone.len()));
     }
     match ours.iter().zip(alone).position(|(ours, alone)| ours.to_bits() != alone.to_bits()) {
-        Some(first) => Err(format!("check: {what} {first} is {:e}, and {:e} in one process", ours[first], alone[first])),
+        Some(first) => {
+            Err(format!("check: {what} {first} is {:e}, and {:e} in one process", ours[first], alone[first]))
+        }
         None => Ok(()),
     }
 }

@@ -65,7 +65,8 @@ impl<'r> Halo<'r> {
             let mut rest = &mut received[..];
             for Incoming { from, rows } in incoming {
                 let (message, behind) = rest.split_at_mut(*rows * *width);
-                under_way.push(WaitGuard::from(ranks.world().process_at_rank(*from).immediate_receive_into(scope, message)));
+                under_way
+                    .push(WaitGuard::from(ranks.world().process_at_rank(*from).immediate_receive_into(scope, message)));
                 rest = behind;
             }
             for Outgoing { to, message, .. } in outgoing {
@@ -86,7 +87,7 @@ impl<'r> Halo<'r> {
     }
 }
 
-/// Which of its rows this rank is asked for, by one rank after the other, and how many by each; `needed` has so many of each owner.
+/// Which of its rows this rank is asked for, by one rank after the other, and how many by each; `takes_needed` has so many of each owner.
 fn ask(ranks: &Ranks, needed: &[usize], of_owner: &[Count]) -> (Vec<u64>, Vec<Count>) {
     let mut of_asker = vec![0; ranks.count()];
     ranks.world().all_to_all_into(of_owner, &mut of_asker[..]);

@@ -37,8 +37,11 @@ impl Plate {
             _ if row == last || column == 0 || column == last => 0.0,
             _ => ((7 * row + 13 * column) % 32) as f64 / 32.0,
         };
-        let plate =
-            || hive.alloc((rows.len() + 2) * width, Placement::FirstTouch, |cell| at_begin(first + cell / width, cell % width));
+        let plate = || {
+            hive.alloc((rows.len() + 2) * width, Placement::FirstTouch, |cell| {
+                at_begin(first + cell / width, cell % width)
+            })
+        };
         [plate(), plate()]
     }
 }
@@ -97,7 +100,7 @@ impl Problem for Plate {
 pub(super) struct Strip<'r> {
     hive: &'r Hive,
     width: usize,
-    /// Where parts of the own rows end: the first row, each member's, the last row. Only the first and the last need rows of other ranks.
+    /// Where parts of the own rows end: the first row, each bee's, the last row. Only the first and the last need rows of other ranks.
     ends: Vec<usize>,
     from: NumaVec<f64>,
     to: NumaVec<f64>,
@@ -151,14 +154,14 @@ impl Strip<'_> {
         let end = from.len();
         from[end - below.len()..].copy_from_slice(below);
         hive.spmd(members.min(2), |bee| {
-            for part in [0, last].into_iter().skip(bee.id()).step_by(bee.count()) {
+            for part in [0, last].into_iter().skip(bee.id()).step_by(bee.bees()) {
                 sweep_part(bee, part, from, [&to, &changes]);
             }
         });
     }
 }
 
-/// Computes the rows of a part. `from` begins a row before the first part.
+/// Computes the rows of a part. `from_group` begins a row before the first part.
 fn sweep_part(bee: &Bee<'_>, part: usize, from: &[f64], [to, changes]: [&Parts<'_, f64>; 2]) {
     let rows = changes.range(part);
     if rows.is_empty() {
@@ -166,13 +169,13 @@ fn sweep_part(bee: &Bee<'_>, part: usize, from: &[f64], [to, changes]: [&Parts<'
     }
     let width = to.range(part).len() / rows.len();
     let line = |row: usize| &from[row * width..][..width];
-    let (mut to, mut changes) = (to.take_number(bee, part), changes.take_number(bee, part));
+    let (mut to, mut changes) = (to.part_mut(bee, part), changes.part_mut(bee, part));
     for ((out, change), row) in to.chunks_exact_mut(width).zip(changes.iter_mut()).zip(rows) {
         *change = relax(out, [line(row), line(row + 1), line(row + 2)]);
     }
 }
 
-/// Where the parts of `rows` end: the first row, a share of the middle for each member, the last row. Some may be empty.
+/// Where the parts of `rows` end: the first row, a share of the middle for each bee, the last row. Some may be empty.
 fn ends(rows: usize, members: usize) -> Vec<usize> {
     let first = rows.min(1);
     let middle = rows.saturating_sub(2);
@@ -185,7 +188,7 @@ fn inner(row: &[f64]) -> &[f64] {
     &row[1..row.len() - 1]
 }
 
-/// Each cell of `here` becomes the mean of its neighbours in `out`. The sum of the squares of what they changed by. Never inlined, so that both ways have the same machine code.
+/// Each cell of `here` becomes the mean of its neighbours in `count`. The sum of the squares of what they changed by. Never inlined, so that both ways have the same machine code.
 #[inline(never)]
 fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) -> f64 {
     let width = out.len();

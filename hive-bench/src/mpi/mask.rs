@@ -35,7 +35,7 @@ impl Mask {
         Self { cpus, share: ((share + 1e-6) as usize).max(1), is_shared: own.iter().any(|cpu| ranks_on(cpu) > 1) }
     }
 
-    /// A hive on these CPUs. hive itself keeps to the mask. What it cannot know is that another process has the same CPUs: then its members are no more than
+    /// A hive on these CPUs. hive itself keeps to the mask. What it cannot know is that another process has the same CPUs: then its bees are no more than
     /// their share, are not bound, because the other hive would bind to the same ones, and do not poll. The environment goes before that.
     pub(super) fn hive(&self, bees: Option<usize>) -> Result<Hive, String> {
         let is_free = |names: &[&str]| self.is_shared && names.iter().all(|name| env::var_os(name).is_none());

@@ -24,7 +24,8 @@ impl Ranks {
             .ok_or("this process has joined the other ranks before, and MPI lets it do so once")?;
         if provided < Threading::Funneled {
             return Err(
-                "this MPI library knows only processes of one thread; it has to be one built with MPI_THREAD_FUNNELED".to_owned()
+                "this MPI library knows only processes of one thread; it has to be one built with MPI_THREAD_FUNNELED"
+                    .to_owned(),
             );
         }
         Ok(Self { world: universe.world(), _universe: universe })
@@ -126,7 +127,8 @@ impl std::fmt::Debug for Ranks {
 /// # Panics
 /// If MPI cannot count so far.
 pub(super) fn message_len(len: usize) -> Count {
-    Count::try_from(len).unwrap_or_else(|_| panic!("a message of {len} values, and MPI counts them in {} bits", Count::BITS - 1))
+    Count::try_from(len)
+        .unwrap_or_else(|_| panic!("a message of {len} values, and MPI counts them in {} bits", Count::BITS - 1))
 }
 
 /// Where each rank's values begin, when they are laid out one after the other.

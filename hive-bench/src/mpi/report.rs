@@ -40,8 +40,10 @@ fn lines(setting: Setting<'_>, mask: &Mask, solver: &impl Solver, took: &Took) -
     let cpus = Pin::Cpus(mask.cpus.clone());
     let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
     let (rank, count, machine) = (ranks.rank(), ranks.count(), ranks.machine());
-    let mut text =
-        format!("rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; members: {}; rows {own:?}; ", setting.hive.bees());
+    let mut text = format!(
+        "rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; members: {}; rows {own:?}; ",
+        setting.hive.bees()
+    );
     let (each, waiting) = (took.all / steps, took.waiting / steps);
     // A string takes whatever is written to it.
     let _ = writeln!(text, "{each:.1?} a step, {waiting:.1?} of it waiting for other ranks");

@@ -4,14 +4,14 @@
 use std::ops::Range;
 
 use ::mpi::Count;
-use hive::{Fixed, Reduction};
+use hive::{Deterministic, Reduction};
 
 use super::ranks::message_len;
 use crate::kernels::split;
 
 /// The sum whose blocks these are.
-pub(super) fn addition(blocks: usize) -> Reduction<Fixed, f64, impl Fn(f64, f64) -> f64 + Copy> {
-    Reduction::fixed(0.0, |a, b| a + b).blocks(blocks)
+pub(super) fn addition(blocks: usize) -> Reduction<Deterministic, f64, impl Fn(f64, f64) -> f64 + Copy> {
+    Reduction::deterministic(0.0, |a, b| a + b).blocks(blocks)
 }
 
 /// All rows, in blocks that are dealt out to the ranks in order.
@@ -87,7 +87,8 @@ mod tests {
         for (all, blocks, ranks) in [(1000, 256, 4), (10, 256, 3), (7, 2, 5), (1, 256, 2), (100, 16, 1)] {
             let sum = addition(blocks);
             let deals: Vec<_> = (0..ranks).map(|rank| Rows::deal(all, blocks, rank, ranks)).collect();
-            let begin = |rows: &Rows, block: &Range<usize>| block.start + rows.own().start..block.end + rows.own().start;
+            let begin =
+                |rows: &Rows, block: &Range<usize>| block.start + rows.own().start..block.end + rows.own().start;
             let dealt = deals.iter().flat_map(|rows| rows.blocks().iter().map(|block| begin(rows, block)));
             assert!(dealt.eq(sum.blocks_of(0..all)), "{all} rows in {blocks} blocks by {ranks} ranks");
             for (rank, rows) in deals.iter().enumerate() {

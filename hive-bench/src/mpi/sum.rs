@@ -1,4 +1,4 @@
-//! Sums over the rows of all ranks: first of each block by the members of a hive, then over all blocks, along the tree of hive's own fixed reductions.
+//! Sums over the rows of all ranks: first of each block by the bees of a hive, then over all blocks, along the tree of hive's own fixed reductions.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -30,7 +30,7 @@ impl<'r> Sum<'r> {
         Self { setting, rows, own, all, begins, waited: Duration::ZERO }
     }
 
-    /// The sum over all rows of all ranks, for each of them the same to the last bit, and the same as one process comes to with `par_reduce`. `map` sums up some of this rank's rows, its
+    /// The sum over all rows of all ranks, for each of them the same to the last bit, and the same as one process comes to with `par_reduce`. `map_pages` sums up some of this rank's rows, its
     /// first being 0. All ranks must call it.
     pub(super) fn over(&mut self, map: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
         let Self { setting: Setting { hive, ranks, blocks }, rows, own, all, begins, waited } = self;

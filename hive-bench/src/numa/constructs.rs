@@ -1,4 +1,4 @@
-//! Regions, barriers and resizes of a hive that gives up its places in one order or another, or starts and meets in one shape or another: what its members cost
+//! Regions, barriers and resizes of a hive that gives up its places in one order or another, or starts and meets in one shape or another: what its bees cost
 //! when they are few, by what these share.
 
 use std::collections::HashSet;
@@ -25,7 +25,7 @@ const HIVES: [(Shrink, BarrierShape); 6] = [
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
 const REGIONS_BETWEEN: usize = 20;
 
-/// What a hive of all CPUs costs that has shrunk to so many members. Times are medians, in nanoseconds.
+/// What a hive of all CPUs costs that has shrunk to so many bees. Times are medians, in nanoseconds.
 #[derive(Clone, Debug, Serialize)]
 pub(super) struct Cost {
     /// In which order it gives up its places.
@@ -33,7 +33,7 @@ pub(super) struct Cost {
     /// In which groups it starts and meets.
     pub(super) shape: String,
     pub(super) members: usize,
-    /// The CPUs of those that are left; CPUs of members that could not be bound are missing.
+    /// The CPUs of those that are left; CPUs of bees that could not be bound are missing.
     pub(super) cpus: Vec<usize>,
     /// How many NUMA nodes and last-level caches these are in.
     pub(super) nodes: usize,
@@ -41,7 +41,7 @@ pub(super) struct Cost {
     /// A region without work.
     pub(super) region_ns: f64,
     pub(super) barrier_ns: f64,
-    /// Changing the size; none where the hive keeps all its members.
+    /// Changing the size; none where the hive keeps all its bees.
     pub(super) resize: Option<Resize>,
 }
 
@@ -56,7 +56,7 @@ pub(super) struct Resize {
     pub(super) grow_ns: f64,
 }
 
-/// Measures these sizes in each order and each shape of a hive that has `most` members.
+/// Measures these sizes in each order and each shape of a hive that has `most` bees.
 pub(super) fn measure(sizes: &[usize], most: usize) -> Result<Vec<Cost>, String> {
     let mut costs = Vec::new();
     for (order, shape) in HIVES {
@@ -80,16 +80,16 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
     })
 }
 
-/// Of the members that have these places, in a hive that has all its members before and afterwards.
+/// Of the bees that have these places, in a hive that has all its bees before and afterwards.
 fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, ResizeError> {
     let (all, members) = (hive.bees(), places.len());
     let resize = if members < all { Some(resizes(hive, members)?) } else { None };
     hive.resize(members)?;
-    hive.settle();
+    hive.wait_until_parked();
     let regions = batches(&Effort::QUICK, |times| (0..times).for_each(|_| region(hive, members)));
     let barriers = batches(&Effort::QUICK, |times| {
         hive.spmd(members, |bee| {
-            // A member of one only counts its barriers, and the compiler adds up what it can see.
+            // A bee of one only counts its barriers, and the compiler adds up what it can see.
             (0..times).for_each(|_| black_box(bee).barrier());
         });
     });
@@ -128,7 +128,7 @@ fn timed(hive: &Hive, members: usize) -> Result<f64, ResizeError> {
     let mut outcome = Ok(());
     let time = nanoseconds(|| {
         outcome = hive.resize(members);
-        hive.settle();
+        hive.wait_until_parked();
     });
     outcome.map(|()| time)
 }
@@ -152,7 +152,8 @@ mod tests {
     fn a_hive_of_all_cpus_is_measured_at_each_size_in_each_order_and_shape() {
         let most = cpus::in_order_of_use().len();
         let costs = measure(&[1, most], most).unwrap();
-        let found = costs.iter().map(|cost| (cost.order.as_str(), cost.shape.as_str(), cost.members, cost.resize.is_some()));
+        let found =
+            costs.iter().map(|cost| (cost.order.as_str(), cost.shape.as_str(), cost.members, cost.resize.is_some()));
         let hives = [
             ("compact", "auto"),
             ("spread", "auto"),
@@ -164,7 +165,10 @@ mod tests {
         let expected = hives.map(|(order, shape)| [(order, shape, 1, most > 1), (order, shape, most, false)]);
         assert_eq!(found.collect::<Vec<_>>(), expected.concat());
         for cost in &costs {
-            assert!(cost.cpus.len() <= cost.members && cost.nodes <= cost.members && cost.caches <= cost.members, "{cost:?}");
+            assert!(
+                cost.cpus.len() <= cost.members && cost.nodes <= cost.members && cost.caches <= cost.members,
+                "{cost:?}"
+            );
             assert!(cost.region_ns > 0.0 && cost.barrier_ns > 0.0, "{cost:?}");
         }
     }

@@ -15,7 +15,7 @@ pub(super) enum Placement {
     On(usize),
     /// Page by page on each of the nodes in turn.
     Interleaved,
-    /// Each page where the member is that fills it.
+    /// Each page where the bee is that fills it.
     FirstTouch,
 }
 
@@ -34,7 +34,9 @@ impl<'t> Array<'t> {
         };
         let bytes = match placement {
             Placement::On(node) => bound(&only(node)?, MemoryBindingPolicy::Bind),
-            Placement::Interleaved => bound(&topology.allowed_nodeset().clone_target(), MemoryBindingPolicy::Interleave),
+            Placement::Interleaved => {
+                bound(&topology.allowed_nodeset().clone_target(), MemoryBindingPolicy::Interleave)
+            }
             Placement::FirstTouch => topology.allocate_memory(size).map_err(|error| error.to_string()),
         };
         Ok(Self { bytes: bytes? })
@@ -72,7 +74,15 @@ fn ask_where(pages: &mut [*const MaybeUninit<u8>], nodes: &mut [i32]) -> bool {
     // SAFETY: both arrays have as many entries as is said; without a list of nodes to go to nothing is moved.
     #[expect(unsafe_code, reason = "libc has no safe name for this call")]
     let failed = unsafe {
-        libc::syscall(libc::SYS_move_pages, 0, pages.len(), pages.as_mut_ptr(), std::ptr::null::<i32>(), nodes.as_mut_ptr(), 0)
+        libc::syscall(
+            libc::SYS_move_pages,
+            0,
+            pages.len(),
+            pages.as_mut_ptr(),
+            std::ptr::null::<i32>(),
+            nodes.as_mut_ptr(),
+            0,
+        )
     };
     failed == 0
 }

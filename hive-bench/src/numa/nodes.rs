@@ -38,7 +38,8 @@ impl Nodes {
             );
         }
         let allowed = cpus::in_order_of_use();
-        let all = topology.objects_with_type(ObjectType::NUMANode).filter_map(|object| node(object, &allowed)).collect();
+        let all =
+            topology.objects_with_type(ObjectType::NUMANode).filter_map(|object| node(object, &allowed)).collect();
         Ok(Self { topology, all })
     }
 

@@ -21,7 +21,14 @@ pub(super) fn text(findings: &Findings) -> String {
 
 fn triads(bandwidths: &[Bandwidth]) -> Table {
     let mut table = Table::new();
-    table.load_style(presets::NOTHING).set_header(["threads on", "of them", "memory", "GB/s", "middle half", "pages on nodes"]);
+    table.load_style(presets::NOTHING).set_header([
+        "threads on",
+        "of them",
+        "memory",
+        "GB/s",
+        "middle half",
+        "pages on nodes",
+    ]);
     for bandwidth in bandwidths {
         let Bandwidth { threads, cpus, memory, median, lower_quartile, upper_quartile, pages, refused } = bandwidth;
         let [figure, spread, pages] = match refused {
@@ -42,7 +49,7 @@ fn triads(bandwidths: &[Bandwidth]) -> Table {
 fn constructs(costs: &[Cost]) -> Table {
     let mut table = Table::new();
     let header =
-        ["order", "shape", "members", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
+        ["order", "shape", "bees", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
     table.load_style(presets::NOTHING).set_header(header);
     let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
     for cost in costs {

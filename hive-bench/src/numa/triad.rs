@@ -67,7 +67,12 @@ pub(super) fn measure(nodes: &Nodes, len: usize, rounds: usize) -> Result<Vec<Ba
             };
         }
     }
-    Ok(setups.into_iter().zip(samples).zip(last).map(|((setup, samples), last)| bandwidth(setup, &samples, last)).collect())
+    Ok(setups
+        .into_iter()
+        .zip(samples)
+        .zip(last)
+        .map(|((setup, samples), last)| bandwidth(setup, &samples, last))
+        .collect())
 }
 
 fn bandwidth(setup: Setup, samples: &[f64], last: Result<BTreeMap<usize, usize>, String>) -> Bandwidth {
@@ -96,7 +101,8 @@ fn setups(nodes: &Nodes) -> Vec<Setup> {
             };
             (format!("node {node}{near}"), Placement::On(node))
         });
-        let free = [("interleaved".to_owned(), Placement::Interleaved), ("first touch".to_owned(), Placement::FirstTouch)];
+        let free =
+            [("interleaved".to_owned(), Placement::Interleaved), ("first touch".to_owned(), Placement::FirstTouch)];
         let setup = |(memory, placement)| Setup { threads: threads.clone(), cpus: cpus.clone(), memory, placement };
         bound.chain(free).map(setup).collect::<Vec<_>>()
     };
@@ -112,7 +118,8 @@ struct Round {
 /// On a thread of its own, which becomes the queen and is bound.
 fn run(nodes: &Nodes, setup: &Setup, len: usize) -> Result<Round, String> {
     thread::scope(|scope| {
-        let queen = scope.spawn(|| HiveTeam::host(&setup.cpus, Waiting::default(), |team| round(team, nodes, setup, len))?);
+        let queen =
+            scope.spawn(|| HiveTeam::host(&setup.cpus, Waiting::default(), |team| round(team, nodes, setup, len))?);
         queen.join().map_err(|_| "the queen panicked".to_owned())?
     })
 }
@@ -126,7 +133,7 @@ fn round(team: &mut HiveTeam, nodes: &Nodes, setup: &Setup, len: usize) -> Resul
     let bytes = (3 * size_of::<f64>() * len) as f64;
     let figures = (0..=TIMES).map(|_| bytes / nanoseconds(|| triads(team, [&a, &b, &c], len))).skip(1).collect();
     // SAFETY: no region runs.
-    #[expect(unsafe_code, reason = "several members wrote one array")]
+    #[expect(unsafe_code, reason = "several bees wrote one array")]
     let result = unsafe { a.shared(0..len) };
     if let Some(i) = result.iter().position(|a| *a != B + SCALAR * C) {
         return Err(format!("wrong answer: a[{i}] is {}, not {}", result[i], B + SCALAR * C));
@@ -138,19 +145,19 @@ fn round(team: &mut HiveTeam, nodes: &Nodes, setup: &Setup, len: usize) -> Resul
     Ok(Round { figures, pages })
 }
 
-/// Each member fills the part that it will work on.
+/// Each bee fills the part that it will work on.
 fn filled<'a>(team: &mut HiveTeam, array: &'a mut Array<'_>, value: f64) -> &'a mut [f64] {
     let numbers = array.empty();
     let (members, len) = (team.members(), numbers.len());
     let whole = Disjoint::new(numbers);
     team.region(members, |id| {
-        // SAFETY: `split` gives each member a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
+        // SAFETY: `split` gives each bee a part of its own.
+        #[expect(unsafe_code, reason = "several bees write one array")]
         let part = unsafe { whole.part(split(id, members, len)) };
         part.fill(MaybeUninit::new(value));
     });
-    // SAFETY: the parts of all members are the whole, and all of it has been written.
-    #[expect(unsafe_code, reason = "only the members know that they have written it")]
+    // SAFETY: the parts of all bees are the whole, and all of it has been written.
+    #[expect(unsafe_code, reason = "only the bees know that they have written it")]
     unsafe {
         array.empty().assume_init_mut()
     }
@@ -160,14 +167,14 @@ fn triads(team: &mut HiveTeam, [a, b, c]: [&Disjoint<'_>; 3], len: usize) {
     let members = team.members();
     team.region(members, |id| {
         let own = split(id, members, len);
-        // SAFETY: `split` gives each member a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
+        // SAFETY: `split` gives each bee a part of its own.
+        #[expect(unsafe_code, reason = "several bees write one array")]
         let a = unsafe { a.part(own.clone()) };
         // SAFETY: nobody writes this one.
-        #[expect(unsafe_code, reason = "several members read one array")]
+        #[expect(unsafe_code, reason = "several bees read one array")]
         let b = unsafe { b.shared(own.clone()) };
         // SAFETY: nor this.
-        #[expect(unsafe_code, reason = "several members read one array")]
+        #[expect(unsafe_code, reason = "several bees read one array")]
         let c = unsafe { c.shared(own) };
         triad(a, b, c);
     });

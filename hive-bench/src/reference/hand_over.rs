@@ -106,7 +106,8 @@ mod linux {
     impl HandOver {
         /// Starts the thread, on CPU `there`.
         pub(crate) fn start(there: usize) -> Option<Self> {
-            let shared = Arc::new(Shared { wake: Semaphore::new(), answer: AtomicU32::new(0), over: AtomicBool::new(false) });
+            let shared =
+                Arc::new(Shared { wake: Semaphore::new(), answer: AtomicU32::new(0), over: AtomicBool::new(false) });
             let thread = thread::spawn({
                 let shared = Arc::clone(&shared);
                 move || {

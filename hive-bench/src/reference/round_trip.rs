@@ -39,7 +39,7 @@ impl Ball {
     }
 
     fn throw(&self, value: u64) {
-        // Release: pairs with the Acquire in `wait_for`.
+        // Release: pairs with the Acquire in `wait_for_arrivals`.
         self.0.store(value, Ordering::Release);
     }
 

@@ -1,6 +1,6 @@
-//! What a region takes of its members beside the hand-overs of its line: the steps of `docs/start.md`, done by one thread on a line that it has to itself.
+//! What a region takes of its bees beside the hand-overs of its line: the steps of `docs/start.md`, done by one thread on a line that it has to itself.
 //!
-//! The steps are written once more here, with the same operations in the same order, because the library's own cannot be had without a second member.
+//! The steps are written once more here, with the same operations in the same order, because the library's own cannot be had without a second bee.
 
 use std::cell::Cell;
 use std::hint::black_box;
@@ -15,7 +15,7 @@ use crate::cpus;
 use crate::effort::Effort;
 use crate::timing;
 
-/// One who has come to the end, in the muster's word.
+/// One who has come to the end, in the barrier's word.
 const LEFT: u64 = 1 << 48;
 /// One region more, in the start word.
 const EPOCH: u64 = 1 << 16;
@@ -39,7 +39,7 @@ struct Line {
     berth: Cell<[u64; 4]>,
 }
 
-/// What a member writes that nobody else has to read.
+/// What a bee writes that nobody else has to read.
 #[derive(Default)]
 #[repr(align(128))]
 struct Own {

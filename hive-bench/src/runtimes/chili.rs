@@ -53,7 +53,8 @@ fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
 
 fn sum(scope: &mut Scope<'_>, tree: &Tree) -> u64 {
     let of = |scope: &mut Scope<'_>, child: Option<&Tree>| child.map_or(0, |child| sum(scope, child));
-    let (left, right) = scope.join(move |scope| of(scope, tree.left.as_deref()), move |scope| of(scope, tree.right.as_deref()));
+    let (left, right) =
+        scope.join(move |scope| of(scope, tree.left.as_deref()), move |scope| of(scope, tree.right.as_deref()));
     tree.value + left + right
 }
 
@@ -69,8 +70,10 @@ fn count_children(scope: &mut Scope<'_>, node: Node, first: u32, end: u32) -> u6
         return count(scope, node.child(first));
     }
     let middle = u32::midpoint(first, end);
-    let (a, b) = scope
-        .join(move |scope| count_children(scope, node, first, middle), move |scope| count_children(scope, node, middle, end));
+    let (a, b) = scope.join(
+        move |scope| count_children(scope, node, first, middle),
+        move |scope| count_children(scope, node, middle, end),
+    );
     a + b
 }
 

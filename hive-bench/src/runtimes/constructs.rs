@@ -11,29 +11,29 @@ use crate::runtimes::CANNOT;
 pub(crate) enum Construct {
     /// A region.
     Parallel,
-    /// A loop of one iteration a member, inside a region, and the barrier at its end.
+    /// A loop of one iteration a bee, inside a region, and the barrier at its end.
     For,
     /// The same, with its region.
     ParallelFor,
     Barrier,
-    /// What only one member does, while the others wait.
+    /// What only one bee does, while the others wait.
     Single,
     /// What is done in the order of a loop's iterations: an iteration each.
     Ordered,
-    /// A region with a sum over the members.
+    /// A region with a sum over the bees.
     Reduction,
-    /// Loops of `ITERATIONS` a member, and the barrier at their end, by schedule.
+    /// Loops of `ITERATIONS` a bee, and the barrier at their end, by schedule.
     Static,
     Static1,
     Dynamic1,
     Guided1,
 }
 
-/// Iterations of a loop for each member, as in schedbench.
+/// Iterations of a loop for each bee, as in schedbench.
 pub(crate) const ITERATIONS: u64 = 128;
 
 impl Construct {
-    /// How many delays one member alone would have in one of them.
+    /// How many delays one bee alone would have in one of them.
     pub(crate) const fn delays(self) -> u64 {
         match self {
             Self::Static | Self::Static1 | Self::Dynamic1 | Self::Guided1 => ITERATIONS,
@@ -73,7 +73,7 @@ pub(crate) extern "C" fn work(length: u64) {
     black_box(sum);
 }
 
-/// Whether `times` reductions over as many members had all of them.
+/// Whether `times` reductions over as many bees had all of them.
 pub(crate) fn check(total: f64, times: u64, members: usize) -> Result<(), String> {
     let expected = times as f64 * members as f64;
     if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {members} ones are {total}")) }

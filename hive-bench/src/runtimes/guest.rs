@@ -10,7 +10,7 @@ use crate::runtimes::Runtime;
 pub(crate) struct HiveAndRayon {
     hive: Hive,
     members: usize,
-    /// None: rayon's workers are the hive's members.
+    /// None: rayon's workers are the hive's bees.
     beside: Option<ThreadPool>,
 }
 

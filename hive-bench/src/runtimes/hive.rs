@@ -103,7 +103,7 @@ impl Runtime for HiveTeam {
     fn barriers(&mut self, times: u64) -> Result<(), String> {
         self.hive.spmd(self.members, |bee| {
             for _ in 0..times {
-                // A member of one only counts its barriers, and the compiler adds up what it can see.
+                // A bee of one only counts its barriers, and the compiler adds up what it can see.
                 black_box(bee).barrier();
             }
         });
@@ -113,14 +113,14 @@ impl Runtime for HiveTeam {
     fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
         self.hive.spmd(self.members, |bee| {
-            jacobi_member(bee.id(), bee.count(), steps, [&even, &odd], || bee.barrier());
+            jacobi_member(bee.id(), bee.bees(), steps, [&even, &odd], || bee.barrier());
         });
         Ok(())
     }
 
     fn resize_and_settle(&mut self, members: usize) -> Result<(), String> {
         self.hive.resize(members).map_err(|error| format!("resize({members}): {error}"))?;
-        self.hive.settle();
+        self.hive.wait_until_parked();
         Ok(())
     }
 }

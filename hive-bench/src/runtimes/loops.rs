@@ -3,15 +3,15 @@
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A team that is up and running. Whatever it does, a body gets ranges that together are `0..len`, each index once.
+/// A team that is up and running. Whatever it does, a body gets ranges that together are `0..deque_len`, each index once.
 pub(crate) trait Loops {
-    /// A contiguous block a member (OpenMP: `schedule(static)`).
+    /// A contiguous block a bee (OpenMP: `schedule(static)`).
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F);
 
     /// Chunks that go to whoever comes for them (OpenMP: `schedule(dynamic, chunk)`).
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F);
 
-    /// The sum over a block of each member. In which order they are added up, and with which borders, is the runtime's business.
+    /// The sum over a block of each bee. In which order they are added up, and with which borders, is the runtime's business.
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
 
     /// The sum over chunks that go to whoever comes for them.
@@ -24,13 +24,13 @@ pub(crate) fn chunk(number: usize, chunk: usize, len: usize) -> Range<usize> {
     begin..(begin + chunk).min(len)
 }
 
-/// A counter from which members take chunks, for runtimes that have no such loop of their own.
+/// A counter from which bees take chunks, for runtimes that have no such loop of their own.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicUsize);
 
 impl Counter {
-    /// Until nothing is left. Every member calls this once.
+    /// Until nothing is left. Every bee calls this once.
     pub(crate) fn take_all(&self, len: usize, size: usize, mut body: impl FnMut(Range<usize>)) {
         loop {
             // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave behind.
@@ -50,7 +50,7 @@ impl Counter {
     }
 }
 
-/// A number of each member, on cache lines of its own.
+/// A number of each bee, on cache lines of its own.
 pub(crate) struct Slots(Vec<Slot>);
 
 #[derive(Default)]
@@ -67,7 +67,7 @@ impl Slots {
         self.0.len()
     }
 
-    /// Within a region, by the member itself.
+    /// Within a region, by the bee itself.
     pub(crate) fn set(&self, member: usize, number: f64) {
         // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
         self.0[member].0.store(number.to_bits(), Ordering::Relaxed);
@@ -79,7 +79,7 @@ impl Slots {
         self.set(member, f64::from_bits(self.0[member].0.load(Ordering::Relaxed)) + number);
     }
 
-    /// After a region in which each member has set its number.
+    /// After a region in which each bee has set its number.
     pub(crate) fn sum(&self) -> f64 {
         self.0.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum()
     }
@@ -101,7 +101,10 @@ pub(crate) mod tests {
             let mut so_far = 0;
             let mut all_visited = || {
                 so_far += 1;
-                assert!(visits.iter().all(|visits| visits.load(Ordering::Relaxed) == so_far), "{so_far} of {len}: {visits:?}");
+                assert!(
+                    visits.iter().all(|visits| visits.load(Ordering::Relaxed) == so_far),
+                    "{so_far} of {len}: {visits:?}"
+                );
             };
             team.blocks(len, visit);
             all_visited();

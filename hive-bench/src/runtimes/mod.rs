@@ -30,7 +30,7 @@ pub(crate) trait Runtime {
     /// The size of the whole team.
     fn members(&self) -> usize;
 
-    /// Runs `body` once on each of the first `members` members. Runtimes of one size take only that.
+    /// Runs `body` once on each of the first `members` bees. Runtimes of one size take only that.
     fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F);
 
     /// `times` regions with nothing in them.
@@ -42,7 +42,7 @@ pub(crate) trait Runtime {
         }
     }
 
-    /// `times` regions, each with the sum of a number from each member; the sum of sums.
+    /// `times` regions, each with the sum of a number from each bee; the sum of sums.
     fn sums(&mut self, times: u64) -> f64;
 
     /// A region of one and a region of all, `pairs` times.
@@ -71,7 +71,7 @@ pub(crate) trait Runtime {
             let (a, b, c) = (Disjoint::new(&mut arrays.a), &arrays.b, &arrays.c);
             self.region(members, |id| {
                 let range = split(id, members, len);
-                // SAFETY: `split` gives each member a part of its own.
+                // SAFETY: `split` gives each bee a part of its own.
                 #[allow(unsafe_code)]
                 let part = unsafe { a.part(range.clone()) };
                 triad::triad(part, &b[range.clone()], &c[range]);
@@ -86,7 +86,7 @@ pub(crate) trait Runtime {
             let (from, to) = plates.for_step(step);
             let (from, to) = (Disjoint::new(from), Disjoint::new(to));
             self.region(members, |id| {
-                // SAFETY: `split` gives each member rows of its own, and a step only reads `from`.
+                // SAFETY: `split` gives each bee rows of its own, and a step only reads `from_group`.
                 #[allow(unsafe_code)]
                 unsafe {
                     jacobi::sweep_part(&to, &from, split(id, members, jacobi::SIDE));
@@ -106,11 +106,17 @@ pub(crate) trait Runtime {
     }
 }
 
-/// One member's share of `steps` heat steps in one region, for runtimes with a barrier.
-pub(crate) fn jacobi_member(id: usize, members: usize, steps: u64, [even, odd]: [&Disjoint<'_>; 2], barrier: impl Fn()) {
+/// One bee's share of `steps` heat steps in one region, for runtimes with a barrier.
+pub(crate) fn jacobi_member(
+    id: usize,
+    members: usize,
+    steps: u64,
+    [even, odd]: [&Disjoint<'_>; 2],
+    barrier: impl Fn(),
+) {
     for step in 0..steps {
         let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-        // SAFETY: `split` gives each member rows of its own; the barrier keeps everybody in the same step.
+        // SAFETY: `split` gives each bee rows of its own; the barrier keeps everybody in the same step.
         #[allow(unsafe_code)]
         unsafe {
             jacobi::sweep_part(to, from, split(id, members, jacobi::SIDE));

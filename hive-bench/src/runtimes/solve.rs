@@ -26,18 +26,18 @@ impl<L: OnlyLoops> Solve for L {
     }
 }
 
-/// A member of a team in the middle of a region.
+/// A bee of a team in the middle of a region.
 pub(crate) trait Member {
     fn id(&self) -> usize;
 
-    /// Waits for all members; what they have written before, each can read after it.
+    /// Waits for all bees; what they have written before, each can read after it.
     fn barrier(&self);
 
-    /// The sum of the numbers of all members, the same bits for each of them; a barrier too.
+    /// The sum of the numbers of all bees, the same bits for each of them; a barrier too.
     fn sum(&self, number: f64) -> f64;
 }
 
-/// For sums of a team that has only a barrier: two numbers of each member, used in turn. A member that writes one has passed the barrier
+/// For sums of a team that has only a barrier: two numbers of each bee, used in turn. A bee that writes one has passed the barrier
 /// of the sum before, and so has everybody read the one of the sum before that.
 pub(crate) struct Sums([Slots; 2]);
 
@@ -47,7 +47,7 @@ impl Sums {
     }
 }
 
-/// A member that has a barrier.
+/// A bee that has a barrier.
 pub(crate) struct InRegion<'a, B> {
     id: usize,
     sums: &'a Sums,

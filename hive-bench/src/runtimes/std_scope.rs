@@ -22,12 +22,12 @@ impl StdScope {
         work(&mut Self { members })
     }
 
-    /// A number of each member, added up.
+    /// A number of each bee, added up.
     fn sum_of(&self, number: impl Fn(usize) -> f64 + Sync) -> f64 {
         let number = &number;
         thread::scope(|scope| {
             let others: Vec<_> = (1..self.members).map(|id| scope.spawn(move || number(id))).collect();
-            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no member panics"))
+            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no bee panics"))
         })
     }
 }
@@ -105,8 +105,8 @@ impl Solve for StdScope {
             let member = InRegion::new(id, &sums, || {
                 barrier.wait();
             });
-            // SAFETY: the members of this region, and nobody else.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            // SAFETY: the bees of this region, and nobody else.
+            #[expect(unsafe_code, reason = "several bees write the vectors")]
             let outcome = unsafe { shares.iterate(&member, begin, iterations) };
             if id == 0 {
                 *end.lock().expect("nobody panics with it") = outcome;

@@ -26,12 +26,12 @@ pub(crate) trait Tasks {
         Err(CANNOT.to_owned())
     }
 
-    /// One member spawns so many tasks, each of which calls `task`; returns when all have run.
+    /// One bee spawns so many tasks, each of which calls `task`; returns when all have run.
     fn flood<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 
-    /// Each member at once spawns so many tasks; returns when all have run.
+    /// Each bee at once spawns so many tasks; returns when all have run.
     fn floods<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }

@@ -26,7 +26,8 @@ pub(crate) fn ratio_of_medians(old: &[f64], new: &[f64]) -> Option<Interval> {
     let ratio = |old: &[f64], new: &[f64]| Some(median(new)? / median(old).filter(|old| *old > 0.0)?);
     let estimate = ratio(old, new)?;
     let mut random = Rng::with_seed(SEED);
-    let draws: Vec<f64> = (0..DRAWS).filter_map(|_| ratio(&drawn(old, &mut random), &drawn(new, &mut random))).collect();
+    let draws: Vec<f64> =
+        (0..DRAWS).filter_map(|_| ratio(&drawn(old, &mut random), &drawn(new, &mut random))).collect();
     Some(Interval { estimate, lower: quantile(&draws, TAIL)?, upper: quantile(&draws, 1.0 - TAIL)? })
 }
 
@@ -65,7 +66,8 @@ mod tests {
     fn the_same_noise_is_no_change_nearly_always() {
         let mut random = Rng::with_seed(1);
         let mut run = || -> Vec<f64> { (0..11).map(|_| 100.0 + 10.0 * random.f64()).collect() };
-        let told = (0..100).filter_map(|_| ratio_of_medians(&run(), &run())).filter(|it| it.lower > 1.0 || it.upper < 1.0);
+        let told =
+            (0..100).filter_map(|_| ratio_of_medians(&run(), &run())).filter(|it| it.lower > 1.0 || it.upper < 1.0);
         assert!(told.count() <= 5);
     }
 

@@ -41,7 +41,10 @@ mod tests {
     #[test]
     fn kinds_are_called_by_their_speed() {
         let kinds = Kinds(vec![vec![6], vec![2, 3], vec![0, 1]]);
-        assert_eq!([6, 3, 0, 9].map(|cpu| kinds.of(cpu)), [Some("performance"), Some("middle"), Some("efficiency"), None]);
+        assert_eq!(
+            [6, 3, 0, 9].map(|cpu| kinds.of(cpu)),
+            [Some("performance"), Some("middle"), Some("efficiency"), None]
+        );
         assert!(kinds.all().map(|(_, cpus)| cpus.len()).eq([1, 2, 2]));
     }
 

@@ -92,7 +92,8 @@ fn summary(topology: &Topology) -> String {
         count(ObjectType::Core, "core"),
         count(ObjectType::PU, "hardware thread"),
     ];
-    let whose = if topology.is_this_system() { "" } else { "; another machine than this one, on which nobody can be bound" };
+    let whose =
+        if topology.is_this_system() { "" } else { "; another machine than this one, on which nobody can be bound" };
     format!("{}{whose}", parts.join(", "))
 }
 
@@ -171,7 +172,8 @@ fn is_for_memory(object: &TopologyObject) -> bool {
 
 /// The nodes that hang on an object, behind a memory-side cache or not.
 fn nodes(object: &TopologyObject) -> Vec<&TopologyObject> {
-    let below = |child| if TopologyObject::object_type(child) == ObjectType::NUMANode { vec![child] } else { nodes(child) };
+    let below =
+        |child| if TopologyObject::object_type(child) == ObjectType::NUMANode { vec![child] } else { nodes(child) };
     object.memory_children().flat_map(below).collect()
 }
 
@@ -216,7 +218,10 @@ mod tests {
         assert_eq!((name.as_str(), memory.len(), caches.len()), ("package 1", 1, 2));
         assert!(memory[0].starts_with("NUMA node 1: ") && !memory[0].contains("no CPUs"), "{memory:?}");
         assert_eq!(root.cpus(), (0..16).collect::<Vec<_>>());
-        assert!(summary(&topology).starts_with("2 packages, 2 NUMA nodes, 4 third-level caches, 8 cores, 16 hardware threads"));
+        assert!(
+            summary(&topology)
+                .starts_with("2 packages, 2 NUMA nodes, 4 third-level caches, 8 cores, 16 hardware threads")
+        );
     }
 
     #[test]
@@ -233,7 +238,10 @@ mod tests {
         // As hwloc describes a guest whose third node has no CPUs, and is as far from one of the others as from the other.
         let topology = Topology::builder().from_xml(include_str!("memory_in_a_group.xml")).unwrap().build().unwrap();
         let Thing::Group { name, memory, parts, .. } = Survey::of(&topology).machine() else { panic!("a group") };
-        assert_eq!((name.as_str(), parts.len(), memory), ("machine", 2, vec!["NUMA node 2: 1 GiB, no CPUs".to_owned()]));
+        assert_eq!(
+            (name.as_str(), parts.len(), memory),
+            ("machine", 2, vec!["NUMA node 2: 1 GiB, no CPUs".to_owned()])
+        );
         let Thing::Group { memory, .. } = &parts[1] else { panic!("a group") };
         assert_eq!(memory[..], ["NUMA node 1: 1 GiB"]);
     }

@@ -6,7 +6,7 @@ use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Report, Shrink};
 /// What hive to build. What is not said here the environment says, HIVE_PLACES and so on, or hive itself.
 #[derive(Debug, Default, Args)]
 pub(crate) struct Wanted {
-    /// The members of the hive, the queen counted [default: as many CPUs as hive takes for usable]
+    /// The bees of the hive, the queen counted [default: as many CPUs as hive takes for usable]
     #[arg(long, value_name = "N")]
     bees: Option<usize>,
     /// What they are bound to: none, core, cluster, node, package or a list of CPUs; the short form of the next two [default: hive's own]
@@ -18,10 +18,10 @@ pub(crate) struct Wanted {
     /// Who has which place, as in OMP_PROC_BIND: false, true, primary, close or spread
     #[arg(long, value_name = "POLICY")]
     proc_bind: Option<ProcBind>,
-    /// Which places are given up first when the hive gets smaller: compact, spread or keep_nodes, the order in which members get them
+    /// Which places are given up first when the hive gets smaller: compact, spread or keep_nodes, the order in which bees get them
     #[arg(long, value_name = "ORDER")]
     shrink: Option<Shrink>,
-    /// Then give the hive this size, to see who is parked, or where further members come
+    /// Then give the hive this size, to see who is parked, or where further bees come
     #[arg(long, value_name = "M", visible_alias = "shrink-to")]
     size: Option<usize>,
 }
@@ -38,11 +38,11 @@ impl Wanted {
     }
 }
 
-/// The members of one hive.
+/// The bees of one hive.
 #[derive(Debug)]
 pub(crate) struct Members {
     places: Vec<Option<Place>>,
-    /// Members from here on are parked.
+    /// Bees from here on are parked.
     awake: usize,
     /// By what they are bound, in hive's words.
     pub(crate) binding: String,
@@ -50,7 +50,7 @@ pub(crate) struct Members {
     pub(crate) warnings: Vec<String>,
 }
 
-/// What a CPU is used for, with the numbers of the members in ascending order.
+/// What a CPU is used for, with the numbers of the bees in ascending order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum State {
     Bound(Vec<usize>),
@@ -73,7 +73,7 @@ impl Members {
             warnings.extend(strays(&hive, &places));
         }
         resize(awake)?;
-        hive.settle();
+        hive.wait_until_parked();
         Ok(Self { places, awake, binding: binding(&report), warnings })
     }
 
@@ -112,14 +112,18 @@ fn binding(report: &Report) -> String {
     text.lines().find_map(|line| line.strip_prefix("pinned to:")).unwrap_or_default().trim().to_owned()
 }
 
-/// A warning for each member that the kernel lets run elsewhere than hive says.
+/// A warning for each bee that the kernel lets run elsewhere than hive says.
 fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
     let allowed = hive.spmd_map(places.len(), |_| allowed());
     let stray = |(member, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
         let (mut wanted, allowed) = (place.as_ref()?.cpus().to_vec(), allowed?);
         wanted.sort_unstable();
         (wanted != allowed).then(|| {
-            format!("member {member} belongs on CPUs {}, and the kernel lets it run on {}", Pin::Cpus(wanted), Pin::Cpus(allowed))
+            format!(
+                "bee {member} belongs on CPUs {}, and the kernel lets it run on {}",
+                Pin::Cpus(wanted),
+                Pin::Cpus(allowed)
+            )
         })
     };
     places.iter().zip(allowed).enumerate().filter_map(stray).collect()
@@ -159,7 +163,8 @@ mod tests {
     fn members_by_which_a_hive_grows_have_places() {
         let first = cpus::in_order_of_use()[0];
         let places = format!("{{{first}}}").parse().ok();
-        let wanted = Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
+        let wanted =
+            Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
         let members = find(&wanted).unwrap();
         assert_eq!((members.awake(), members.parked(), members.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
         assert!(members.binding.contains("bound by primary"), "{}", members.binding);
@@ -173,7 +178,7 @@ mod tests {
 
     #[test]
     fn what_hive_refuses_is_told_in_its_words() {
-        for (size, mention) in [(0, "at least 1 member"), (70_000, "limit is 1024")] {
+        for (size, mention) in [(0, "at least 1 bee"), (70_000, "limit is 1024")] {
             let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
             assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");
         }

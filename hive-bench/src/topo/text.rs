@@ -14,7 +14,7 @@ pub(super) fn all(map: &Map, members: &Members) -> String {
     let kinds = map.kinds.all().map(|(name, list)| (format!("{name} cores"), cpus(list.to_vec())));
     let lines = [
         ("bound to", members.binding.clone()),
-        ("members", numbers(members.awake())),
+        ("bees", numbers(members.awake())),
         ("parked", numbers(members.parked())),
         ("not bound", numbers(members.unbound())),
         ("left out by the mask", cpus(left_out)),
@@ -60,8 +60,8 @@ pub(crate) fn use_of(cpu: usize, map: &Map, members: &Members) -> String {
         return "left out".to_owned();
     }
     match members.on(cpu) {
-        State::Bound(who) if who.len() > 1 => format!("members {}", numbers(who)),
-        State::Bound(who) => format!("member {}", numbers(who)),
+        State::Bound(who) if who.len() > 1 => format!("bees {}", numbers(who)),
+        State::Bound(who) => format!("bee {}", numbers(who)),
         State::Parked(who) if who.len() > 1 => format!("all parked {}", numbers(who)),
         State::Parked(who) => format!("parked {}", numbers(who)),
         State::Free => "free".to_owned(),

@@ -7,26 +7,26 @@ use std::sync::Arc;
 
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::config::Config;
-use crate::seats::{LifeOfABee, Seat};
+use crate::pool::config::Config;
+use crate::pool::thread_host::{ThreadHost, WorkerMain};
 
 thread_local! {
     /// What the worker that begins on this thread is to live.
-    static LIFE: Cell<Option<LifeOfABee>> = const { Cell::new(None) };
+    static WORKER_MAIN: Cell<Option<WorkerMain>> = const { Cell::new(None) };
     /// The share in the pool of the bee that lives on this thread.
-    static SHARE: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
+    static HELD_POOL: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
 }
 
-/// A pool of as many workers as the hive starts with members, and its threads yet to be run; the calling thread is worker 0.
-pub(super) fn pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
+/// A pool of as many workers as the hive starts with bees, and its threads yet to be run; the calling thread is worker 0.
+pub(crate) fn build_pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
     let mut threads = Vec::new();
-    let handlers = config.handlers.clone();
+    let hooks = config.hooks.clone();
     let builder = ThreadPoolBuilder::new()
         .num_threads(config.bees as usize)
         .use_current_thread()
-        .start_handler(live)
+        .start_handler(run_bee)
         // A panic that nobody waits for is the hive's panic handler's; without one the process ends, as by rayon.
-        .panic_handler(move |panic| handlers.watch(|| resume_unwind(panic)))
+        .panic_handler(move |panic| hooks.catch_panic(|| resume_unwind(panic)))
         .spawn_handler(|thread| {
             threads.push(thread);
             Ok(())
@@ -35,37 +35,41 @@ pub(super) fn pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuilder>), 
     Ok((pool, threads))
 }
 
-/// Runs `thread` as a worker whose bee has a share in `pool`.
-pub(super) fn seat(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> Seat {
-    Box::new(move |life| {
-        LIFE.set(Some(life));
-        SHARE.set(Some(pool));
+/// Runs `thread` as a worker whose bee has a share in `build_pool`.
+pub(crate) fn thread_host(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> ThreadHost {
+    Box::new(move |worker_main| {
+        WORKER_MAIN.set(Some(worker_main));
+        HELD_POOL.set(Some(pool));
         thread.run();
     })
 }
 
 /// What a worker does first.
-fn live(index: usize) {
+fn run_bee(index: usize) {
     /// With the last share the pool ends, and only then does any worker: also if a life ends as it should not.
-    struct End;
-    impl Drop for End {
+    struct ReleasePool;
+    impl Drop for ReleasePool {
         fn drop(&mut self) {
-            drop(SHARE.take());
+            drop(HELD_POOL.take());
         }
     }
-    let _end = End;
-    assert_eq!(rayon_core::current_thread_index(), Some(index), "rayon calls its start handler on a thread that is a worker");
-    let life = LIFE.take().unwrap_or_else(|| unreachable!("worker {index} has a bee"));
-    life();
+    let _release_pool = ReleasePool;
+    assert_eq!(
+        rayon_core::current_thread_index(),
+        Some(index),
+        "rayon calls its start handler on a thread that is a worker"
+    );
+    let worker_main = WORKER_MAIN.take().unwrap_or_else(|| unreachable!("worker {index} has a bee"));
+    worker_main();
 }
 
-/// Gives up the calling thread's share in `pool`, if it has one.
-pub(super) fn give_up_share(pool: &Arc<ThreadPool>) {
+/// Gives up the calling thread's share in `build_pool`, if it has one.
+pub(crate) fn release_pool(pool: &Arc<ThreadPool>) {
     // A thread that is ending has none any more.
-    let _ = SHARE.try_with(|kept| {
-        let share = kept.take();
-        if !share.as_ref().is_some_and(|share| Arc::ptr_eq(share, pool)) {
-            kept.set(share);
+    let _ = HELD_POOL.try_with(|cell| {
+        let held = cell.take();
+        if !held.as_ref().is_some_and(|held| Arc::ptr_eq(held, pool)) {
+            cell.set(held);
         }
     });
 }

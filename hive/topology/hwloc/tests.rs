@@ -4,47 +4,52 @@
 use std::ffi::OsString;
 use std::process::Command;
 
-use super::super::affinity;
-use super::super::machine::Unit;
-use super::super::mask::CpuMask;
 use super::*;
+use crate::sys::affinity;
+use crate::sys::cpu_mask::CpuMask;
+use crate::topology::machine::Unit;
 
-const CHILD: &str = "HIVE_TEST_READS_MACHINE";
+const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
 
 /// What the child prints for its parent.
 fn report() -> String {
-    let mask = env::var(CHILD).unwrap().parse().unwrap();
-    let (machine, warnings) = super::super::read(Some(&mask));
-    let counts = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.count(unit));
-    let source = if *machine.source() == Source::Flat { "flat" } else { "hwloc" };
+    let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
+    let (machine, warnings) = crate::topology::read_machine(Some(&mask));
+    let counts = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit));
+    let source = if *machine.source() == TopologySource::Flat { "flat" } else { "hwloc" };
     let foreign = machine.is_foreign();
-    format!("{source} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}", machine.mask(), machine.cpus().last())
+    format!(
+        "{source} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}",
+        machine.mask(),
+        machine.cpus().last()
+    )
 }
 
 #[test]
 fn child() {
-    if env::var_os(CHILD).is_some() {
+    if env::var_os(MASK_VARIABLE).is_some() {
         println!("report: {}", report());
     }
 }
 
 /// The child's report with these variables set, for the CPUs that this thread may use.
 fn read_with(variables: &[(&str, &str)]) -> String {
-    read_within(&affinity::get().unwrap(), variables)
+    read_within(&affinity::query().unwrap(), variables)
 }
 
 fn read_within(mask: &CpuMask, variables: &[(&str, &str)]) -> String {
     let mask = mask.to_string();
-    let variables: Vec<_> = variables.iter().map(|&(name, value)| (name, value.into())).chain([(CHILD, mask.into())]).collect();
+    let variables: Vec<_> =
+        variables.iter().map(|&(name, value)| (name, value.into())).chain([(MASK_VARIABLE, mask.into())]).collect();
     run_child(module_path!(), &variables)
 }
 
 /// What the test `child` of a module reports, in a process of its own with these variables set.
-pub(super) fn run_child(module: &str, variables: &[(&str, OsString)]) -> String {
+pub(crate) fn run_child(module: &str, variables: &[(&str, OsString)]) -> String {
     let test = format!("{}::child", module.split_once("::").map_or(module, |(_, path)| path));
     let mut command = Command::new(env::current_exe().unwrap());
     command.args(["--exact", &test, "--nocapture", "--test-threads=1"]);
-    for name in DESCRIPTIONS.iter().chain(&["HWLOC_THISSYSTEM"]) {
+    for name in OVERRIDE_VARIABLES.iter().chain(&["HWLOC_THISSYSTEM"]) {
         command.env_remove(name);
     }
     let output = command.envs(variables.iter().map(|(name, value)| (name, value))).output().unwrap();
@@ -72,7 +77,7 @@ fn this_machine_is_read_within_the_mask() {
     let first: CpuMask = whole.mask().iter().take(1).collect();
     let (part, warnings) = read(Some(&first)).unwrap();
     assert_eq!((part.mask(), warnings.len()), (first, 0));
-    assert!(matches!(part.source(), Source::Hwloc { version } if version.starts_with("2.")), "{part:?}");
+    assert!(matches!(part.source(), TopologySource::Hwloc { version } if version.starts_with("2.")), "{part:?}");
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! The grammar: what it means, that it is written as it is read, and what is said of mistakes.
 
-use super::*;
 use proptest::prelude::*;
+
+use super::*;
 
 fn listed(text: &str) -> Vec<Vec<usize>> {
     match text.parse() {
@@ -15,7 +16,10 @@ fn words_with_and_without_a_number() {
     for each in PlaceUnit::ALL {
         assert_eq!(each.to_string().parse(), Ok(PlaceList::Named { each, count: None }));
         let count = NonZero::new(12);
-        assert_eq!(format!(" {}\t( 12 ) ", each.to_string().to_uppercase()).parse(), Ok(PlaceList::Named { each, count }));
+        assert_eq!(
+            format!(" {}\t( 12 ) ", each.to_string().to_uppercase()).parse(),
+            Ok(PlaceList::Named { each, count })
+        );
     }
 }
 
@@ -84,7 +88,10 @@ fn mistakes_are_shown_where_they_are() {
         ("{1}, !{1}", 6, "no place is left"),
     ] {
         let message = text.parse::<PlaceList>().unwrap_err().to_string();
-        assert!(message.starts_with(&format!("{text:?} is not a list of places: at character {character}, ")), "{message}");
+        assert!(
+            message.starts_with(&format!("{text:?} is not a list of places: at character {character}, ")),
+            "{message}"
+        );
         assert!(message.contains(problem), "{message}");
     }
 }

@@ -1,41 +1,44 @@
 //! Reads CPU quotas from the control group file systems, versions 1 and 2. Everything but the reading of a file is pure.
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-use super::Quota;
+use crate::topology::quota::CpuQuota;
 
-const GROUPS: &str = "/proc/self/cgroup";
-const MOUNTS: &str = "/proc/self/mountinfo";
+const CGROUP_FILE: &str = "/proc/self/cgroup";
+const MOUNTINFO_FILE: &str = "/proc/self/mountinfo";
 
 /// Which of the two interfaces a hierarchy has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
+enum CgroupVersion {
+    V1,
+    V2,
 }
 
 /// Where a hierarchy with a controller is mounted.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount {
-    version: Version,
+    version: CgroupVersion,
     /// The group that appears at the mount point.
     root: PathBuf,
-    point: PathBuf,
+    mount_point: PathBuf,
 }
 
 /// The smallest quota of the process's groups, and warnings; `read_file` is the file system.
-pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<Quota>, Vec<String>) {
-    let mut reader = Reader { read_file, warnings: Vec::new() };
-    let groups = reader.text(Path::new(GROUPS)).unwrap_or_default();
-    let mounts = reader.text(Path::new(MOUNTS)).unwrap_or_default();
-    let groups = reader.lines(GROUPS, &groups, |line| parse_group(line, "cpu"));
-    let mounts = reader.lines(MOUNTS, &mounts, |line| parse_mount(line, "cpu"));
-    let mut smallest: Option<Quota> = None;
-    for (version, directory) in directories(&groups, &mounts) {
+pub(crate) fn read_quota(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<CpuQuota>, Vec<String>) {
+    let mut reader = QuotaReader { read_file, warnings: Vec::new() };
+    let groups = reader.read_text(Path::new(CGROUP_FILE)).unwrap_or_default();
+    let mounts = reader.read_text(Path::new(MOUNTINFO_FILE)).unwrap_or_default();
+    let groups = reader.parse_lines(CGROUP_FILE, &groups, |line| parse_group(line, "cpu"));
+    let mounts = reader.parse_lines(MOUNTINFO_FILE, &mounts, |line| parse_mount(line, "cpu"));
+    let mut smallest: Option<CpuQuota> = None;
+    for (version, directory) in cgroup_paths(&groups, &mounts) {
         let found = match version {
-            Version::Two => reader.version_two(&directory),
-            Version::One => reader.version_one(&directory),
+            CgroupVersion::V2 => reader.read_v2(&directory),
+            CgroupVersion::V1 => reader.read_v1(&directory),
         };
         if let Some(quota) = found
             && smallest.as_ref().is_none_or(|smallest| quota.cpus < smallest.cpus)
@@ -48,23 +51,26 @@ pub(super) fn read(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (Option<
 
 /// The directories of the process's groups that `controller` is for, and of all groups above them, as far as they can
 /// be seen. What cannot be read is left out.
-pub(super) fn directories_for(controller: &str, read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> Vec<PathBuf> {
+pub(crate) fn controller_directories(
+    controller: &str,
+    read_file: impl Fn(&Path) -> io::Result<Vec<u8>>,
+) -> Vec<PathBuf> {
     let text = |file: &str| read_file(Path::new(file)).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-    let (groups, mounts) = (text(GROUPS).unwrap_or_default(), text(MOUNTS).unwrap_or_default());
+    let (groups, mounts) = (text(CGROUP_FILE).unwrap_or_default(), text(MOUNTINFO_FILE).unwrap_or_default());
     let groups: Vec<_> = groups.lines().filter_map(|line| parse_group(line, controller).ok().flatten()).collect();
     let mounts: Vec<_> = mounts.lines().filter_map(|line| parse_mount(line, controller).ok().flatten()).collect();
-    directories(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
+    cgroup_paths(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
 }
 
-struct Reader<F> {
+struct QuotaReader<F> {
     read_file: F,
     warnings: Vec<String>,
 }
 
-impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
+impl<F: Fn(&Path) -> io::Result<Vec<u8>>> QuotaReader<F> {
     /// The text of a file; none where there is no such file, which is no fault: the group at the top has no limits, and a
     /// kernel may have no groups.
-    fn text(&mut self, path: &Path) -> Option<String> {
+    fn read_text(&mut self, path: &Path) -> Option<String> {
         match (self.read_file)(path) {
             Ok(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -76,7 +82,7 @@ impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
     }
 
     /// What each line says, without those that say nothing about CPU time.
-    fn lines<T>(&mut self, path: &str, text: &str, parse: impl Fn(&str) -> Result<Option<T>, String>) -> Vec<T> {
+    fn parse_lines<T>(&mut self, path: &str, text: &str, parse: impl Fn(&str) -> Result<Option<T>, String>) -> Vec<T> {
         let mut all = Vec::new();
         for line in text.lines() {
             match parse(line) {
@@ -87,24 +93,24 @@ impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
         all
     }
 
-    fn version_two(&mut self, directory: &Path) -> Option<Quota> {
+    fn read_v2(&mut self, directory: &Path) -> Option<CpuQuota> {
         let file = directory.join("cpu.max");
-        let text = self.text(&file)?;
+        let text = self.read_text(&file)?;
         let parsed = parse_cpu_max(&text);
-        self.quota(file, parsed)
+        self.quota_or_warn(file, parsed)
     }
 
-    fn version_one(&mut self, directory: &Path) -> Option<Quota> {
+    fn read_v1(&mut self, directory: &Path) -> Option<CpuQuota> {
         let file = directory.join("cpu.cfs_quota_us");
-        let quota = self.text(&file)?;
-        let period = self.text(&directory.join("cpu.cfs_period_us")).unwrap_or_default();
+        let quota = self.read_text(&file)?;
+        let period = self.read_text(&directory.join("cpu.cfs_period_us")).unwrap_or_default();
         let parsed = parse_cfs(&quota, &period);
-        self.quota(file, parsed)
+        self.quota_or_warn(file, parsed)
     }
 
-    fn quota(&mut self, file: PathBuf, parsed: Result<Option<f64>, String>) -> Option<Quota> {
+    fn quota_or_warn(&mut self, file: PathBuf, parsed: Result<Option<f64>, String>) -> Option<CpuQuota> {
         match parsed {
-            Ok(cpus) => cpus.map(|cpus| Quota { cpus, file }),
+            Ok(cpus) => cpus.map(|cpus| CpuQuota { cpus, file }),
             Err(problem) => {
                 self.warn(&file, &problem);
                 None
@@ -119,31 +125,32 @@ impl<F: Fn(&Path) -> io::Result<Vec<u8>>> Reader<F> {
 
 /// One line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`: the group in a hierarchy that may
 /// have `controller`.
-fn parse_group(line: &str, controller: &str) -> Result<Option<(Version, PathBuf)>, String> {
+fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
     let mut fields = line.splitn(3, ':');
     let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
         return Err("expected number:controllers:path".to_owned());
     };
     if id == "0" && controllers.is_empty() {
-        return Ok(Some((Version::Two, path.into())));
+        return Ok(Some((CgroupVersion::V2, path.into())));
     }
-    Ok(controllers.split(',').any(|name| name == controller).then(|| (Version::One, path.into())))
+    Ok(controllers.split(',').any(|name| name == controller).then(|| (CgroupVersion::V1, path.into())))
 }
 
 /// One line of `/proc/self/mountinfo`, such as
 /// `35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`.
 fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
-    let malformed = || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
+    let malformed =
+        || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
     let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
     let mut file_system = file_system.split(' ');
     let version = match file_system.next() {
-        Some("cgroup2") => Version::Two,
+        Some("cgroup2") => CgroupVersion::V2,
         Some("cgroup") => {
             let options = file_system.nth(1).ok_or_else(malformed)?;
             if !options.split(',').any(|option| option == controller) {
                 return Ok(None);
             }
-            Version::One
+            CgroupVersion::V1
         }
         _ => return Ok(None),
     };
@@ -151,7 +158,7 @@ fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
     let (Some(root), Some(point)) = (fields.next(), fields.next()) else {
         return Err(malformed());
     };
-    Ok(Some(Mount { version, root: unescape(root).into(), point: unescape(point).into() }))
+    Ok(Some(Mount { version, root: unescape(root).into(), mount_point: unescape(point).into() }))
 }
 
 /// The kernel writes blanks, line ends and backslashes in paths as a backslash and three octal digits.
@@ -162,26 +169,28 @@ fn unescape(text: &str) -> String {
 }
 
 /// The directories of the process's groups and of all groups above them, as far as they are mounted.
-fn directories(groups: &[(Version, PathBuf)], mounts: &[Mount]) -> Vec<(Version, PathBuf)> {
+fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]) -> Vec<(CgroupVersion, PathBuf)> {
     let mut directories = Vec::new();
     for (version, group) in groups {
         let mounts = mounts.iter().filter(|mount| mount.version == *version);
         // The mount that shows most of what is above the group. In a container the group may lie outside of every mount: what
         // is at the mount point is then all that can be seen.
-        let Some(mount) = mounts.min_by_key(|mount| (below(mount, group).is_none(), mount.root.components().count())) else {
+        let Some(mount) =
+            mounts.min_by_key(|mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count()))
+        else {
             continue;
         };
-        let own = mount.point.join(below(mount, group).unwrap_or(Path::new("")));
-        let chain = own.ancestors().take_while(|directory| directory.starts_with(&mount.point));
-        directories.extend(chain.map(|directory| (*version, directory.to_owned())));
+        let group_directory = mount.mount_point.join(relative_to_mount(mount, group).unwrap_or(Path::new("")));
+        let ancestors = group_directory.ancestors().take_while(|directory| directory.starts_with(&mount.mount_point));
+        directories.extend(ancestors.map(|directory| (*version, directory.to_owned())));
     }
     directories
 }
 
 /// The path of a group below the mount point, if it is there. `..` begins a group outside of the process's namespace.
-fn below<'g>(mount: &Mount, group: &'g Path) -> Option<&'g Path> {
-    let climbs = group.components().any(|component| component == Component::ParentDir);
-    group.strip_prefix(&mount.root).ok().filter(|_| !climbs)
+fn relative_to_mount<'g>(mount: &Mount, group: &'g Path) -> Option<&'g Path> {
+    let leaves_namespace = group.components().any(|component| component == Component::ParentDir);
+    group.strip_prefix(&mount.root).ok().filter(|_| !leaves_namespace)
 }
 
 /// `cpu.max`: "max 100000" or "150000 100000", both in microseconds.
@@ -190,8 +199,8 @@ fn parse_cpu_max(text: &str) -> Result<Option<f64>, String> {
     match fields[..] {
         ["max"] | ["max", _] => Ok(None),
         // The period may be left out when writing; the kernel's own is 100 ms.
-        [quota] => ratio(quota, "100000").map(Some),
-        [quota, period] => ratio(quota, period).map(Some),
+        [quota] => cpus_of_quota(quota, "100000").map(Some),
+        [quota, period] => cpus_of_quota(quota, period).map(Some),
         _ => Err(format!("says {:?}, expected \"max\" or a quota, and a period", text.trim())),
     }
 }
@@ -201,16 +210,13 @@ fn parse_cfs(quota: &str, period: &str) -> Result<Option<f64>, String> {
     let quota = quota.trim();
     match quota.parse::<i64>() {
         Ok(number) if number < 0 => Ok(None),
-        _ => ratio(quota, period.trim()).map(Some),
+        _ => cpus_of_quota(quota, period.trim()).map(Some),
     }
 }
 
-fn ratio(quota: &str, period: &str) -> Result<f64, String> {
+fn cpus_of_quota(quota: &str, period: &str) -> Result<f64, String> {
     match (quota.parse::<u64>(), period.parse::<u64>()) {
         (Ok(quota @ 1..), Ok(period @ 1..)) => Ok(quota as f64 / period as f64),
         _ => Err(format!("says quota {quota:?} and period {period:?}, expected two positive numbers")),
     }
 }
-
-#[cfg(test)]
-mod tests;

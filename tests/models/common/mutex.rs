@@ -1,6 +1,6 @@
 //! The checker's mutex and condition variable, with a wait that may end by itself.
 //!
-//! Of each checker's `sync`: `raw` has its own types, `give_way` lets other threads run.
+//! Of each checker's `sync`: `raw` has its own types, `yield_core` lets other threads run.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::LockResult;

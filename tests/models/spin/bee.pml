@@ -5,14 +5,14 @@
  *   told          `is_told`: it has been told of work in another's queue
  *   steal         it has looked in vain where it is at home and where it was told to
  *   find          it has found something, or goes away; `needed`: somebody else may have relied on it
- *   announce      it may fall asleep soon, and searches once more; `won`: or it may not, now
- *   fall_asleep   `won`: it counts itself asleep; or something has been posted
- *   confirm       it is ASLEEP; `won`: nothing has been posted meanwhile
+ *   announce      it may fall asleep soon, and searches once more; `swapped`: or it may not, now
+ *   fall_asleep   `swapped`: it counts itself asleep; or something has been posted
+ *   confirm       it is ASLEEP; `swapped`: nothing has been posted meanwhile
  *   rise          for whoever takes a bee out of ASLEEP: counts it off
  *   park          the same for the resizer, who parks it
  *   unpark        it was parked where it lay, and is up
- *   post          for whoever has published a job for anybody; `needed`: somebody is to be told, WHOM_TO_TELL: everybody
- *   tell_of_work  tells a bee of it: `won`: it will look; `needed`: it is to be woken
+ *   post          for whoever has published a job for anybody; `needed`: somebody is to be told, NOTIFY_EVERYBODY: everybody
+ *   tell_of_work  tells a bee of it: `swapped`: it will look; `needed`: it is to be woken
  *   tell_of_mail  tells it of what only it may run
  */
 
@@ -20,7 +20,7 @@
 inline look(place)
 {
     if
-    :: found == NOWHERE && queue[place] > 0 ->
+    :: found == NO_PLACE && queue[place] > 0 ->
         drain(me);
         queue[place]--;
         found = place;
@@ -50,7 +50,7 @@ inline find_job()
 #endif
     if
     /* Step: find_by: told */
-    :: counted && found == NOWHERE -> told()
+    :: counted && found == NO_PLACE -> take_notification()
     :: else
     fi;
 #if SPAWNED + BOUND > 0
@@ -71,7 +71,7 @@ inline find_job()
     /* Step: find_by: inbox */
     d_step { look(INJECTOR) }
     if
-    :: counted && found == NOWHERE ->
+    :: counted && found == NO_PLACE ->
         /* Step: steal: steal */
         steal()
     :: else
@@ -101,10 +101,10 @@ inline work()
             /* Step: pass_on: fence */
             fence(me);
             /* Step: pass_on: hand on */
-            hand_on(me)
+            pass_on(me)
         :: else
         fi;
-        forget()
+        reset_locals()
     :: else
     fi
 }
@@ -113,7 +113,7 @@ inline work()
 bit waits[BEES]; /* whether the bee is in the middle of a job that waits for the latch */
 #define WAITS waits[me]
 #define WAITING (waits[0] + waits[1])
-#define IS_SET (queue[WAITED_FOR] > 0)
+#define IS_SET (queue[LATCH_PLACE] > 0)
 #ifdef LATCH_BY_MAIL
 #define SETS_LATCH(place) (place == MAILBOX(CALLED))
 #else
@@ -123,13 +123,13 @@ bit waits[BEES]; /* whether the bee is in the middle of a job that waits for the
 inline set_latch()
 {
     /* Step: set_latch: set */
-    d_step { BUFFER_IS_FREE(me) -> publish(me, WAITED_FOR) }
+    d_step { BUFFER_IS_FREE(me) -> publish(me, LATCH_PLACE) }
     /* Step: set_latch: fence */
     POSTER_FENCE(me);
     if
     :: waits[OTHER(me)] ->
 #ifdef LATCH_FORGETS_PARKED
-        rouse(me, OTHER(me))
+        wake_sleeper(me, OTHER(me))
 #else
         /* Step: set_latch: call */
         call(me, OTHER(me))
@@ -147,13 +147,13 @@ inline run_found()
 {
     if
 #ifdef LATCH_BY_MAIL
-    :: d_step { found == INJECTOR -> WAITS = true; found = NOWHERE } goto top
+    :: d_step { found == INJECTOR -> WAITS = true; found = NO_PLACE } goto top
 #else
     :: d_step { found == INJECTOR && to_spawn > 0 && BUFFER_IS_FREE(me) -> to_spawn--; publish(me, DEQUE(me)) }
-        tell_of(me);
-        forget();
+        notify_all_of(me);
+        reset_locals();
 #ifdef LATCH
-        d_step { WAITS = true; found = NOWHERE }
+        d_step { WAITS = true; found = NO_PLACE }
         goto top
 #endif
 #endif
@@ -170,7 +170,7 @@ inline run_found()
     :: else
     fi;
 #endif
-    d_step { left--; found = NOWHERE; printf("bee %d has run it\n", me) }
+    d_step { left--; found = NO_PLACE; printf("bee %d has run it\n", me) }
 }
 
 /* What the bee must be up for: its mail, and what it is called for. */
@@ -179,18 +179,18 @@ inline run_found()
 #else
 #define HAS_MAIL false
 #endif
-#ifdef LAST_LOOK_WITHOUT_LATCH
+#ifdef LAST_CHECK_WITHOUT_LATCH
 #define IS_CALLED (! WAITS && queue[START(me)] > 0)
 #else
 #define IS_CALLED (WAITS -> IS_SET : queue[START(me)] > 0)
 #endif
 
 /* The last look before bed. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
-#if defined(LAST_LOOK_WITHOUT_QUEUES)
+#if defined(LAST_CHECK_WITHOUT_QUEUES)
 #define LAST_LOOK (IS_CALLED || HAS_MAIL)
-#elif defined(LAST_LOOK_WITHOUT_DEQUES)
+#elif defined(LAST_CHECK_WITHOUT_DEQUES)
 #define LAST_LOOK (IS_CALLED || HAS_MAIL || queue[INJECTOR] > 0)
-#elif defined(LAST_LOOK_WITHOUT_CALLS)
+#elif defined(LAST_CHECK_WITHOUT_START_WORD)
 #define LAST_LOOK QUEUED
 #else
 #define LAST_LOOK (IS_CALLED || HAS_MAIL || QUEUED)
@@ -198,7 +198,7 @@ inline run_found()
 
 proctype Bee(byte me)
 {
-    NOTES;
+    LOCALS;
     byte found;      /* where the search has found something */
     mtype permit;
     bit counted;     /* whether the bee is counted among those without work, and nobody else will count it off */
@@ -214,7 +214,7 @@ proctype Bee(byte me)
 
 /* Between any two things that it does. In the middle of a job that waits, it looks at the latch and at nothing else from outside. */
 top:
-    forget();
+    reset_locals();
     if
 #ifdef LATCH
     :: WAITS && IS_SET -> work(); d_step { WAITS = false; left--; printf("bee %d has waited\n", me) } goto top
@@ -224,7 +224,7 @@ top:
 #if REGIONS > 0
         d_step { look(START(me)) }
         if
-        :: found != NOWHERE -> work(); run_found(); goto top
+        :: found != NO_PLACE -> work(); run_found(); goto top
         :: else
         fi;
 #endif
@@ -239,7 +239,7 @@ top:
     fi;
     find_job();
     if
-    :: found != NOWHERE -> work(); run_found(); goto top
+    :: found != NO_PLACE -> work(); run_found(); goto top
     :: else
     fi;
 
@@ -265,22 +265,22 @@ rest:
     /* Step: go_to_sleep: announce */
     announce();
     if
-    :: won -> won = false
+    :: swapped -> swapped = false
     :: else ->
         /* Step: go_to_sleep: not now */
         find_job();
         if
-        :: found != NOWHERE -> work(); run_found(); goto top
+        :: found != NO_PLACE -> work(); run_found(); goto top
         :: else -> goto wake_up
         fi
     fi;
     /* Step: go_to_sleep: look again */
     find_job();
     if
-    :: found != NOWHERE -> work(); run_found(); goto top
+    :: found != NO_PLACE -> work(); run_found(); goto top
     :: else
     fi;
-#ifdef LAST_LOOK_FIRST
+#ifdef LAST_CHECK_FIRST
     if
     :: LAST_LOOK -> goto wake_up
     :: else
@@ -289,17 +289,17 @@ rest:
     /* Step: go_to_sleep: fall asleep */
     fall_asleep();
     if
-    :: won -> won = false
+    :: swapped -> swapped = false
     :: else -> goto wake_up
     fi;
     /* Step: go_to_sleep: attendance */
-    d_step { drain(me); abed++; printf("abed %d\n", abed) }
+    d_step { drain(me); sleepers++; printf("sleepers %d\n", sleepers) }
     /* Step: go_to_sleep: asleep */
     change(me, me, AWAKE, ASLEEP);
     if
-    :: won -> won = false
+    :: swapped -> swapped = false
     /* Step: go_to_sleep: not awake */
-    :: else -> count_up(me, me); goto wake_up
+    :: else -> count_awake(me, me); goto wake_up
     fi;
 #ifdef COUNTED_UNDER_A_LOCK
 asleep:
@@ -309,19 +309,19 @@ asleep:
     /* Step: go_to_sleep: confirm */
     confirm();
     if
-    :: ! won
-#ifndef LAST_LOOK_FIRST
+    :: ! swapped
+#ifndef LAST_CHECK_FIRST
     /* Step: go_to_sleep: last look */
-    :: won && LAST_LOOK
+    :: swapped && LAST_LOOK
 #endif
     :: else -> goto in_bed
     fi;
     /* Step: go_to_sleep: awake */
     change(me, me, ASLEEP, AWAKE);
     if
-    :: won ->
+    :: swapped ->
         /* Step: go_to_sleep: count up */
-        count_up(me, me); goto wake_up
+        count_awake(me, me); goto wake_up
     :: else
     fi;
     /*
@@ -333,20 +333,20 @@ asleep:
     /* Step: go_to_sleep: call itself */
     :: IS_CALLED || HAS_MAIL -> call(me, me)
 #endif
-#ifdef PARKED_SLEEPER_DOES_NOT_HAND_ON
+#ifdef PARKED_SLEEPER_DOES_NOT_PASS_ON
     :: else
 #else
     /* Step: go_to_sleep: hand on */
-    :: else -> hand_on(me)
+    :: else -> pass_on(me)
 #endif
     fi;
     goto in_bed;
 
 /* What a surplus bee does, in the middle of a job that waits, too. */
 surplus:
-    forget();
+    reset_locals();
     if
-#ifdef SURPLUS_WAITER_DOES_NOT_LOOK
+#ifdef SURPLUS_WAITER_IGNORES_MAILBOX
     :: WAITS
 #endif
     /* Step: last_task: mail */
@@ -354,11 +354,11 @@ surplus:
     fi;
     if
     /* Step: last_task: only one */
-    :: members == 0 && found == NOWHERE -> find_job()
+    :: bees == 0 && found == NO_PLACE -> find_job()
     :: else
     fi;
     if
-    :: found != NOWHERE -> work(); run_found(); goto top
+    :: found != NO_PLACE -> work(); run_found(); goto top
     :: else
     fi;
     /* Step: park: work */
@@ -366,7 +366,7 @@ surplus:
     /* Step: park: parked */
     change(me, me, SURPLUS, PARKED);
     if
-    :: won -> won = false
+    :: swapped -> swapped = false
     :: else -> goto wake_up
     fi;
     /* Step: park: fence */
@@ -374,30 +374,30 @@ surplus:
 #ifndef PARKING_BEE_DOES_NOT_LOOK
     if
     /* Step: park: last look */
-    :: IS_CALLED || HAS_MAIL || (members == 0 && QUEUED) ->
+    :: IS_CALLED || HAS_MAIL || (bees == 0 && QUEUED) ->
         /* Step: park: surplus */
         change(me, me, PARKED, SURPLUS);
         if
-        :: won -> goto wake_up
+        :: swapped -> goto wake_up
         :: else
         fi
     :: else
     fi;
 #endif
     /* Step: park: tucked in */
-    d_step { drain(me); assert(untucked > 0); untucked-- }
-#ifndef PARKING_BEE_DOES_NOT_HAND_ON
+    d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
+#ifndef PARKING_BEE_DOES_NOT_PASS_ON
     /* Step: park: hand on */
-    hand_on(me);
+    pass_on(me);
 #endif
     skip;
 
 in_bed:
-    forget();
+    reset_locals();
     remembered = 0;
 end_in_bed:
-    atomic { bed[me] != 0 -> permit = bed[me]; bed[me] = 0; printf("bee %d gets up\n", me) }
-#ifndef WOKEN_BEE_TRUSTS_ITS_COUNT
+    atomic { semaphore[me] != 0 -> permit = semaphore[me]; semaphore[me] = 0; printf("bee %d gets up\n", me) }
+#ifndef WOKEN_BEE_SKIPS_COUNT
     /* Woken from ASLEEP, it is still counted. Parked, it is not, even if it was parked in its sleep. */
     if
     :: permit == PARKED && counted ->
@@ -407,7 +407,7 @@ end_in_bed:
     :: else
     fi;
 #endif
-#ifdef CHARGED
+#ifdef WAKE_RANGE
     if
     /* Step: wake_charged: wake others */
     :: permit == ASLEEP && QUEUED -> wake_some(me)
@@ -423,7 +423,7 @@ wake_up:
         change(me, me, NOTIFIED, AWAKE)
     :: else
     fi;
-    forget();
+    reset_locals();
     if
     :: WAITS -> goto rest
     :: else -> goto top
@@ -442,10 +442,10 @@ follow_state:
     /* Step: finish_tasks: find */
     find_job();
     if
-    :: found != NOWHERE -> work(); run_found(); goto top
+    :: found != NO_PLACE -> work(); run_found(); goto top
     :: else
     fi;
     work();
-    forget();
-    gone++
+    reset_locals();
+    ended_bees++
 }

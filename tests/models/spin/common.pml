@@ -1,7 +1,7 @@
 /*
  * What the three sleep protocols share: memory, the bees' states and beds, what is to be run.
  *
- * A protocol's file (jec, tickle, notify) includes this one, defines its word and its steps, and then includes bee.pml and scene.pml, which
+ * A protocol's file (jec, tickle, notify) includes this one, defines its word and its steps, and then includes bee.pml and scenario.pml, which
  * call them. A scene is a handful of -D:
  *
  *   INJECTED=n   jobs from outside into the injector; any bee may run them
@@ -52,29 +52,29 @@
 /* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
 
 /* Where something may be published. The start word and the latch are counted like queues. */
-#define NOWHERE 0
+#define NO_PLACE 0
 #define INJECTOR 1
 #define MAILBOX(bee) (2 + bee)
 #define DEQUE(bee) (2 + BEES + bee)
 #define START(bee) (2 + 2 * BEES + bee)
-#define WAITED_FOR (2 + 3 * BEES)
+#define LATCH_PLACE (2 + 3 * BEES)
 byte queue[3 + 3 * BEES];
 
 /* What any member may run. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
 
 /* The threads: the bees, the outsiders, and one that resizes or ends the hive. */
-#define STAFF (BEES + OUTSIDERS)
+#define THREADS (BEES + OUTSIDERS)
 
 /*
  * x86 keeps a thread's stores in a buffer that no other thread sees, while its loads go ahead. They reach memory at any time, and at the latest when
  * the thread comes to a fence or to an atomic read-modify-write. Buffered here are the stores that publish: one a thread, which
  * is enough, because each is followed by its fence. Whatever else changes is changed by a read-modify-write.
  */
-byte buffer[STAFF + 1]; /* the place that the store goes to */
+byte buffer[THREADS + 1]; /* the place that the store goes to */
 
 /* For use in a step that publishes; the step waits until BUFFER_IS_FREE. */
-#define BUFFER_IS_FREE(thread) (buffer[thread] == NOWHERE)
+#define BUFFER_IS_FREE(thread) (buffer[thread] == NO_PLACE)
 inline publish(thread, place)
 {
     printf("thread %d publishes in place %d\n", thread, place);
@@ -89,7 +89,7 @@ inline drain(thread)
     :: else ->
         printf("thread %d: place %d in memory\n", thread, buffer[thread]);
         queue[buffer[thread]]++;
-        buffer[thread] = NOWHERE
+        buffer[thread] = NO_PLACE
     fi
 }
 
@@ -128,26 +128,26 @@ mtype state[BEES] = AWAKE;
  * A semaphore each: 0, or a permit. It says which state it ended, ASLEEP or PARKED. Whoever posts knows that; the bee could not tell, because
  * both may have become NOTIFIED, or SURPLUS.
  */
-mtype bed[BEES];
+mtype semaphore[BEES];
 
 /* What queens look at: the hive's size, that is, bees that are not laid off, and how many bees are ASLEEP, or about to be. */
 #ifdef ONE_BEE
-byte members = 1;
+byte bees = 1;
 #else
-byte members = BEES;
+byte bees = BEES;
 #endif
-byte abed;
+byte sleepers;
 
-byte untucked; /* surplus bees on a core */
+byte pending_parks; /* surplus bees on a core */
 
 /*
  * What a thread has just found out: whether its swap succeeded, the state that it ended, whether something more is needed; and a bee
  * in a loop. Forgotten when nothing depends on it any more, because states that differ in it would be told apart.
  */
-#define NOTES bit won; mtype was; bit needed; byte b
-inline forget()
+#define LOCALS bit swapped; mtype was; bit needed; byte b
+inline reset_locals()
 {
-    atomic { won = false; was = 0; needed = false; b = 0 }
+    atomic { swapped = false; was = 0; needed = false; b = 0 }
 }
 
 /* For use in a step that has looked at the state, and is a read-modify-write of it. */
@@ -162,44 +162,44 @@ inline become(thread, bee, to)
 inline change(thread, bee, from, to)
 {
     d_step {
-        won = (state[bee] == from);
+        swapped = (state[bee] == from);
         if
-        :: won -> become(thread, bee, to)
+        :: swapped -> become(thread, bee, to)
         :: else
         fi
     }
 }
 
-inline post_bed(bee, ended)
+inline unblock(bee, ended)
 {
     d_step {
         printf("bee %d is posted\n", bee);
-        assert(bed[bee] == 0); /* never a second permit */
-        bed[bee] = ended
+        assert(semaphore[bee] == 0); /* never a second permit */
+        semaphore[bee] = ended
     }
 }
 
-/* Counts off a bee that has left ASLEEP for an upright state: for whoever won that swap. */
-inline count_up(thread, bee)
+/* Counts off a bee that has left ASLEEP for an upright state: for whoever swapped that swap. */
+inline count_awake(thread, bee)
 {
     /* Step: count_up: attendance */
-    d_step { drain(thread); assert(abed > 0); abed--; printf("abed %d\n", abed) }
+    d_step { drain(thread); assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
     /* Step: count_up: rise */
-    rise(thread, bee)
+    leave_sleep(thread, bee)
 }
 
 /*
  * The rest of the work of whoever else made a bee leave ASLEEP for an upright state: counts it off, then posts. After the post the bee
  * runs, and its own counting must find itself counted off.
  */
-inline get_up(thread, bee)
+inline count_and_unblock(thread, bee)
 {
 #ifdef POST_BEFORE_COUNTING
-    post_bed(bee, ASLEEP);
-    count_up(thread, bee)
+    unblock(bee, ASLEEP);
+    count_awake(thread, bee)
 #else
-    count_up(thread, bee);
-    post_bed(bee, ASLEEP)
+    count_awake(thread, bee);
+    unblock(bee, ASLEEP)
 #endif
 }
 
@@ -209,12 +209,12 @@ inline get_up(thread, bee)
  */
 
 /* Wakes a bee that is asleep. */
-inline rouse(thread, bee)
+inline wake_sleeper(thread, bee)
 {
 #ifdef TEST_INSTEAD_OF_SWAP
-    won = (state[bee] == ASLEEP);
+    swapped = (state[bee] == ASLEEP);
     if
-    :: won -> state[bee] = NOTIFIED
+    :: swapped -> state[bee] = NOTIFIED
     :: else
     fi;
 #else
@@ -224,7 +224,7 @@ inline rouse(thread, bee)
     if
     /* Step: take_out_of_bed: count up */
     /* Step: wake: bed */
-    :: won -> get_up(thread, bee)
+    :: swapped -> count_and_unblock(thread, bee)
     :: else
     fi
 }
@@ -233,30 +233,30 @@ inline rouse(thread, bee)
  * Tells one of the bees of a job for anybody, or all of them: one that is up and will look, or one that sleeps and is woken. The nearest is the one that may be
  * CALLED for something else, and laid off.
  */
-inline tell_some(thread, everybody)
+inline notify_some(thread, everybody)
 {
     b = BEES;
     do
     :: b > 0 ->
         b--;
         /* Step: tell: tell */
-        tell_of_work(thread, b); /* `won`: it will look; `needed`: it is to be woken, if it is asleep */
+        tell_of_work(thread, b); /* `swapped`: it will look; `needed`: it is to be woken, if it is asleep */
         if
         :: needed -> needed = false;
             /* Step: tell: wake */
-            rouse(thread, b)
+            wake_sleeper(thread, b)
         :: else
         fi;
         if
-        :: won && ! everybody -> break
+        :: swapped && ! everybody -> break
         :: else
         fi
     :: else -> break
     od;
-    won = false; b = 0
+    swapped = false; b = 0
 }
 
-#ifdef CHARGED
+#ifdef WAKE_RANGE
 /* What one that was woken for several jobs has been told to do: wakes another. There are no more. */
 inline wake_some(thread)
 {
@@ -266,14 +266,14 @@ inline wake_some(thread)
         b--;
         /* Step: wake_some: take out of bed */
         /* Step: wake_some: bed */
-        rouse(thread, b);
+        wake_sleeper(thread, b);
         if
-        :: won -> break
+        :: swapped -> break
         :: else
         fi
     :: else -> break
     od;
-    won = false; b = 0
+    swapped = false; b = 0
 }
 #endif
 
@@ -289,20 +289,20 @@ inline call(thread, bee)
         /* Step: call: asleep */
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
         /* Step: call: parked */
-        :: was == PARKED -> become(thread, bee, SURPLUS); untucked++
+        :: was == PARKED -> become(thread, bee, SURPLUS); pending_parks++
         :: else /* up, or posted already; and before it goes to bed it looks; dismissed, it runs what is left, or who ends the hive does */
         fi
     }
     if
-    :: was == ASLEEP -> get_up(thread, bee)
-    :: was == PARKED -> post_bed(bee, PARKED)
+    :: was == ASLEEP -> count_and_unblock(thread, bee)
+    :: was == PARKED -> unblock(bee, PARKED)
     :: else
     fi
 }
 
 /* ---- Jobs ------------------------------------------------------------------------------------------------------------------ */
 
-byte gone; /* bees that have ended */
+byte ended_bees; /* bees that have ended */
 byte left = INJECTED + BOUND + REGIONS + SPAWNED;
 byte to_spawn = SPAWNED;
 #if defined(LONG_JOB)
@@ -319,24 +319,24 @@ byte to_spawn = SPAWNED;
 bit is_long_one_run; /* only the first is long */
 
 /* Tells the others of a job that any of them may run. If the whole hive is parked, a bee is called for the job's sake. */
-inline tell_of(thread)
+inline notify_all_of(thread)
 {
     /* Step: tell_of: fence */
     POSTER_FENCE(thread);
     /* Step: tell_of: post */
     post(thread);
     if
-    :: needed -> needed = false; tell_some(thread, WHOM_TO_TELL)
+    :: needed -> needed = false; notify_some(thread, NOTIFY_EVERYBODY)
     :: else
     fi;
     if
     /* Step: tell_of: lone queen */
-    :: members == 0 && QUEUED -> call(thread, 0)
+    :: bees == 0 && QUEUED -> call(thread, 0)
     :: else
     fi
 }
 
-inline post_to(thread, bee)
+inline send_to(thread, bee)
 {
     /* The caller has put a job into the bee's mailbox, in the step before this. */
     /* Step: post_to: mailbox */
@@ -349,11 +349,11 @@ inline post_to(thread, bee)
 }
 
 /* For whoever takes a bee away from the queues: others may have relied on it. */
-inline hand_on(thread)
+inline pass_on(thread)
 {
     if
     /* Step: hand_on: tell */
-    :: QUEUED -> tell_of(thread)
+    :: QUEUED -> notify_all_of(thread)
     :: else
     fi
 }

@@ -6,7 +6,7 @@
  * poster in between finds nobody to wake.
  */
 /* Of a job for anybody: one bee, or everybody. */
-#define WHOM_TO_TELL false
+#define NOTIFY_EVERYBODY false
 #include "common.pml"
 
 /* The counter goes from 0 to EVENTS - 1 and round again. */
@@ -17,8 +17,8 @@ byte inactive; /* bees that search or sleep */
 byte sleeping; /* those of them that sleep, or are about to */
 byte events;
 
-#define COUNTS_ARE(sleepers) (inactive == sleepers && sleeping == sleepers)
-#define NOBODY_SEARCHES (sleeping > 0 && inactive == sleeping)
+#define COUNTS_MATCH(sleepers) (inactive == sleepers && sleeping == sleepers)
+#define NO_SEARCHER (sleeping > 0 && inactive == sleeping)
 
 /* What the counter alone is to prevent: a bee counts itself asleep, though a job was posted since its announcement. */
 #ifdef COUNTER_MUST_TELL
@@ -50,7 +50,7 @@ inline post(thread)
         :: else
         fi;
         check();
-        needed = NOBODY_SEARCHES;
+        needed = NO_SEARCHER;
 #ifdef COUNTER_MUST_TELL
         untold[0] = true;
         untold[1] = true
@@ -60,7 +60,7 @@ inline post(thread)
 
 inline tell_of_work(thread, bee)
 {
-    d_step { won = false; needed = true }
+    d_step { swapped = false; needed = true }
 }
 
 inline tell_of_mail(thread, bee)
@@ -68,7 +68,7 @@ inline tell_of_mail(thread, bee)
     skip
 }
 
-inline told()
+inline take_notification()
 {
     skip
 }
@@ -78,7 +78,7 @@ inline steal()
     skip
 }
 
-inline rise(thread, bee)
+inline leave_sleep(thread, bee)
 {
     /* Step: rise: sleeping */
     d_step { drain(thread); sleeping--; check() }
@@ -105,7 +105,7 @@ inline search()
 inline find()
 {
     /* Step: find: inactive */
-    d_step { drain(me); inactive--; needed = NOBODY_SEARCHES; check() }
+    d_step { drain(me); inactive--; needed = NO_SEARCHER; check() }
 }
 
 #ifdef BLITZ_COUNTER
@@ -124,7 +124,7 @@ inline announce()
         fi;
         check();
         remembered = events;
-        won = true;
+        swapped = true;
 #ifdef COUNTER_MUST_TELL
         untold[me] = false
 #endif
@@ -134,9 +134,9 @@ inline announce()
 inline fall_asleep()
 {
     atomic {
-        won = (events == remembered);
+        swapped = (events == remembered);
         if
-        :: won ->
+        :: swapped ->
             /* Step: fall_asleep: sleeping */
             d_step { drain(me); sleeping++; check() }
 #ifdef COUNTER_MUST_TELL
@@ -144,11 +144,11 @@ inline fall_asleep()
 #endif
 #ifdef COUNTED_UNDER_A_LOCK
             /* As in Rayon: a waker waits until the sleeper, who has the lock, is asleep. */
-            d_step { abed++ }
+            d_step { sleepers++ }
             change(me, me, AWAKE, ASLEEP);
             if
-            :: won -> goto asleep
-            :: else -> d_step { abed--; sleeping--; check() } goto wake_up
+            :: swapped -> goto asleep
+            :: else -> d_step { sleepers--; sleeping--; check() } goto wake_up
             fi
 #endif
         :: else
@@ -158,8 +158,8 @@ inline fall_asleep()
 
 inline confirm()
 {
-    won = true
+    swapped = true
 }
 
 #include "bee.pml"
-#include "scene.pml"
+#include "scenario.pml"

@@ -6,7 +6,7 @@
  * something. What it was told stays until it has looked there, or has found something else, and passes it on.
  */
 /* Of a job for anybody: one bee, or everybody. */
-#define WHOM_TO_TELL false
+#define NOTIFY_EVERYBODY false
 #include "common.pml"
 
 /* NOTIFIED_OF_WORK: of work anywhere. Who is told looks into the other's queue first, where it may be, and into the injector. */
@@ -19,7 +19,7 @@ byte open;
 #define IS_OPEN(word) (word == STEALING || word == SLEEPING)
 
 #define OPEN_WORDS (IS_OPEN(word[0]) + IS_OPEN(word[1]))
-#define COUNTS_ARE(sleepers) (open == OPEN_WORDS && (state[0] != ASLEEP || word[0] == SLEEPING) && (state[1] != ASLEEP || word[1] == SLEEPING))
+#define COUNTS_MATCH(sleepers) (open == OPEN_WORDS && (state[0] != ASLEEP || word[0] == SLEEPING) && (state[1] != ASLEEP || word[1] == SLEEPING))
 
 inline count_off(thread)
 {
@@ -41,10 +41,10 @@ inline search()
     d_step { write_word(me, me, IDLE) }
 }
 
-inline told()
+inline take_notification()
 {
     /* Step: told: look */
-#ifdef TOLD_IS_FORGOTTEN
+#ifdef NOTIFICATION_DROPPED
     d_step {
         is_told = (word[me] == NOTIFIED_OF_WORK);
         if
@@ -58,7 +58,7 @@ inline told()
 }
 
 /* `was`: what it had been told, or IDLE. What it has been told since stays. */
-#ifdef TOLD_IS_FORGOTTEN
+#ifdef NOTIFICATION_DROPPED
 #define WAS IDLE
 #else
 #define WAS was
@@ -70,14 +70,14 @@ inline steal()
     :: d_step { word[me] == WAS -> drain(me); open++; printf("open %d\n", open) }
         /* Step: steal: stealing */
         d_step {
-            won = (word[me] == WAS);
+            swapped = (word[me] == WAS);
             if
-            :: won -> write_word(me, me, STEALING)
+            :: swapped -> write_word(me, me, STEALING)
             :: else
             fi
         }
         if
-        :: won
+        :: swapped
         /* Step: steal: count off */
         :: else -> count_off(me)
         fi
@@ -118,15 +118,15 @@ inline announce()
     was = IDLE;
     /* Step: announce: steal */
     steal();
-    won = true
+    swapped = true
 }
 
 inline turn_stealing_into_sleeping()
 {
     d_step {
-        won = (word[me] == STEALING);
+        swapped = (word[me] == STEALING);
         if
-        :: won -> write_word(me, me, SLEEPING)
+        :: swapped -> write_word(me, me, SLEEPING)
         :: else
         fi
     }
@@ -140,12 +140,12 @@ inline fall_asleep()
 
 inline confirm()
 {
-    won = true
+    swapped = true
 }
 #else
 inline fall_asleep()
 {
-    won = true
+    swapped = true
 }
 
 inline confirm()
@@ -156,7 +156,7 @@ inline confirm()
 #endif
 
 /* If it was told, it still has to hear of it. */
-inline rise(thread, bee)
+inline leave_sleep(thread, bee)
 {
     /* Step: rise: stealing */
     d_step {
@@ -183,16 +183,16 @@ inline tell(thread, bee, may_be_told, reason)
 {
     d_step {
         was = word[bee];
-        won = (may_be_told);
+        swapped = (may_be_told);
         if
         /* Step: tell: notified */
-        :: won -> write_word(thread, bee, reason)
+        :: swapped -> write_word(thread, bee, reason)
         :: else
         fi
     }
     if
     /* Step: tell: count off */
-    :: won && IS_OPEN(was) -> count_off(thread)
+    :: swapped && IS_OPEN(was) -> count_off(thread)
     :: else
     fi
 }
@@ -201,9 +201,9 @@ inline tell_of_work(thread, bee)
 {
     tell(thread, bee, IS_OPEN(was), NOTIFIED_OF_WORK);
     d_step {
-        needed = (won && was == SLEEPING);
+        needed = (swapped && was == SLEEPING);
         if
-        :: needed -> won = false
+        :: needed -> swapped = false
         :: else
         fi;
         was = 0
@@ -213,8 +213,8 @@ inline tell_of_work(thread, bee)
 inline tell_of_mail(thread, bee)
 {
     tell(thread, bee, (IS_OPEN(was) || was == IDLE), NOTIFIED_OF_MAIL);
-    d_step { won = false; was = 0 }
+    d_step { swapped = false; was = 0 }
 }
 
 #include "bee.pml"
-#include "scene.pml"
+#include "scenario.pml"

@@ -5,7 +5,7 @@
  * word other than 0 makes it 0, and wakes every sleeper if there was one.
  */
 /* Of a job for anybody: one bee, or everybody. */
-#define WHOM_TO_TELL true
+#define NOTIFY_EVERYBODY true
 #include "common.pml"
 
 byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
@@ -16,11 +16,11 @@ byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
 
 /* The bit is 0 already while a poster has not yet come to the last of those that it wakes. */
 #ifdef QUEEN_TRUSTS_THE_BIT
-#define SOMEBODY_SLEEPS (word % 2 == SOMEBODY_ASLEEP)
+#define ANY_SLEEPER (word % 2 == SOMEBODY_ASLEEP)
 #endif
 
 /* At rest, the bit stands for every sleeper. */
-#define COUNTS_ARE(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
+#define COUNTS_MATCH(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
 
 inline post(thread)
 {
@@ -40,7 +40,7 @@ inline post(thread)
 
 inline tell_of_work(thread, bee)
 {
-    d_step { won = false; needed = true }
+    d_step { swapped = false; needed = true }
 }
 
 inline tell_of_mail(thread, bee)
@@ -48,7 +48,7 @@ inline tell_of_mail(thread, bee)
     skip
 }
 
-inline told()
+inline take_notification()
 {
     skip
 }
@@ -58,15 +58,15 @@ inline steal()
     skip
 }
 
-inline rise(thread, bee)
+inline leave_sleep(thread, bee)
 {
     skip
 }
 
 /* A bee that was sleepy is so no longer: others may have their turn. */
-inline cheer_up(thread, bee)
+inline clear_sleepy(thread, bee)
 {
-#ifndef SLEEPY_FOR_EVER
+#ifndef SLEEPY_NEVER_ENDS
     /* Step: cheer_up: not sleepy */
     d_step {
         if
@@ -81,7 +81,7 @@ inline cheer_up(thread, bee)
 inline park(thread, bee)
 {
     /* Step: park: cheer up */
-    cheer_up(thread, bee)
+    clear_sleepy(thread, bee)
 }
 
 inline unpark()
@@ -98,14 +98,14 @@ inline search()
 inline find()
 {
     /* Step: find: cheer up */
-    cheer_up(me, me)
+    clear_sleepy(me, me)
 }
 
 inline announce()
 {
     /* Step: announce: sleepy */
     d_step {
-        won = NOBODY_IS_SLEEPY || IS_SLEEPY(me);
+        swapped = NOBODY_IS_SLEEPY || IS_SLEEPY(me);
         if
         :: NOBODY_IS_SLEEPY -> drain(me); word = word + SLEEPY(me); printf("bee %d is sleepy\n", me)
         :: else
@@ -116,9 +116,9 @@ inline announce()
 inline turn_sleepy_into_asleep()
 {
     d_step {
-        won = IS_SLEEPY(me);
+        swapped = IS_SLEEPY(me);
         if
-        :: won -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
+        :: swapped -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
         :: else
         fi
     }
@@ -132,12 +132,12 @@ inline fall_asleep()
 
 inline confirm()
 {
-    won = true
+    swapped = true
 }
 #else
 inline fall_asleep()
 {
-    won = true
+    swapped = true
 }
 
 inline confirm()
@@ -148,4 +148,4 @@ inline confirm()
 #endif
 
 #include "bee.pml"
-#include "scene.pml"
+#include "scenario.pml"

@@ -67,7 +67,9 @@ impl Scalars {
     /// Why there is no next step.
     pub(crate) fn breakdown(&self, pq: f64) -> String {
         let iteration = self.done + 1;
-        format!("conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not positive definite")
+        format!(
+            "conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not positive definite"
+        )
     }
 }
 
@@ -98,22 +100,22 @@ impl System {
             let (blocks, mut scalars) = (self.placed.blocks(), self.scalars);
             let shares = self.shares();
             // SAFETY: a loop hands out each block once, and has ended when the next begins.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several bees write the vectors")]
             let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply(block) }).sum());
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several bees write the vectors")]
             let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
             let kept = scalars.turn(rr);
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several bees write the vectors")]
             by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.turn(block, kept) }));
             self.scalars = scalars;
         }
         Ok(())
     }
 
-    /// For runtimes with a barrier: what the members of one region work on, and where they begin.
+    /// For runtimes with a barrier: what the bees of one region work on, and where they begin.
     pub(crate) fn shares(&mut self) -> Shares<'_> {
         Shares {
             placed: &self.placed,
@@ -137,22 +139,27 @@ pub(crate) struct Shares<'a> {
 /// Sums of a vector's numbers are kept apart by fours: adding up all in a row would take longer than fetching them.
 const LANES: usize = 4;
 
-#[expect(unsafe_code, reason = "several members write the vectors")]
+#[expect(unsafe_code, reason = "several bees write the vectors")]
 impl Shares<'_> {
-    /// One member's share of all iterations, in one region. What it comes to is the same for all members.
+    /// One bee's share of all iterations, in one region. What it comes to is the same for all bees.
     ///
     /// # Safety
-    /// Each of as many members as there are blocks calls this once, all in the same region, and nobody else uses the vectors.
-    pub(crate) unsafe fn iterate(&self, member: &impl Member, mut scalars: Scalars, iterations: u64) -> Result<Scalars, String> {
+    /// Each of as many bees as there are blocks calls this once, all in the same region, and nobody else uses the vectors.
+    pub(crate) unsafe fn iterate(
+        &self,
+        member: &impl Member,
+        mut scalars: Scalars,
+        iterations: u64,
+    ) -> Result<Scalars, String> {
         let block = member.id();
         for _ in 0..iterations {
-            // SAFETY: the block is this member's; `p` was last written before a barrier.
+            // SAFETY: the block is this bee's; `p` was last written before a barrier.
             let pq = member.sum(unsafe { self.multiply(block) });
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
-            // SAFETY: the block is this member's.
+            // SAFETY: the block is this bee's.
             let rr = member.sum(unsafe { self.advance(block, step) });
             let kept = scalars.turn(rr);
-            // SAFETY: the block is this member's; the others have read `p` before the sums.
+            // SAFETY: the block is this bee's; the others have read `p` before the sums.
             unsafe { self.turn(block, kept) };
             member.barrier();
         }

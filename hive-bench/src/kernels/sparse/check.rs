@@ -27,7 +27,8 @@ pub(super) fn largest_error(matrix: &Csr, iterations: u64) -> Result<f64, String
     system.by_loops(&mut Sequential, iterations * 9 / 10)?;
     match system.error() {
         error if error.is_finite() => Ok(error),
-        _ => Err("conjugate gradients came to nothing: the matrix is not positive definite, or its numbers overflow".to_owned()),
+        _ => Err("conjugate gradients came to nothing: the matrix is not positive definite, or its numbers overflow"
+            .to_owned()),
     }
 }
 
@@ -36,7 +37,9 @@ impl System {
     pub(crate) fn check(&self, largest_error: f64) -> Result<(), String> {
         let apart = self.residuals_apart();
         if apart > RESIDUAL || apart.is_nan() {
-            return Err(format!("wrong answer: the residual kept by steps and that of x are {apart:e} apart, of |A| |x| + |b|"));
+            return Err(format!(
+                "wrong answer: the residual kept by steps and that of x are {apart:e} apart, of |A| |x| + |b|"
+            ));
         }
         let (error, iterations) = (self.error(), self.scalars.done);
         if error <= SLACK * largest_error + REST {
@@ -50,7 +53,8 @@ impl System {
     /// How far `r` and `b - A x` are apart, of `|A| |x| + |b|`.
     fn residuals_apart(&self) -> f64 {
         let matrix = self.placed.matrix();
-        let apart = norm(self.b.iter().zip(&self.r).zip(matrix.product(&self.x)).map(|((b, r), product)| b - product - r));
+        let apart =
+            norm(self.b.iter().zip(&self.r).zip(matrix.product(&self.x)).map(|((b, r), product)| b - product - r));
         let scale = matrix.largest_row() * norm(self.x.iter().copied()) + norm(self.b.iter().copied());
         if apart == 0.0 { 0.0 } else { apart / scale }
     }
@@ -127,7 +131,7 @@ mod tests {
         let largest = largest_error(&grid, ITERATIONS).unwrap();
         let mut system = System::new(&mut Sequential, &grid);
         for _ in 0..ITERATIONS {
-            // As if a member's part of r . r had been lost.
+            // As if a bee's part of r . r had been lost.
             system.scalars.rr *= 0.9;
             system.by_loops(&mut Sequential, 1).unwrap();
         }

@@ -17,7 +17,13 @@ impl Matrix {
     pub(super) fn of(placed: &Placed) -> Self {
         let matrix = placed.matrix();
         let [bounds, starts] = [placed.bounds(), matrix.starts()].map(<[usize]>::as_ptr);
-        Self { blocks: placed.blocks(), bounds, starts, indices: matrix.indices().as_ptr(), values: matrix.values().as_ptr() }
+        Self {
+            blocks: placed.blocks(),
+            bounds,
+            starts,
+            indices: matrix.indices().as_ptr(),
+            values: matrix.values().as_ptr(),
+        }
     }
 }
 
@@ -39,7 +45,8 @@ impl System {
     /// All iterations in one region of OpenMP, or by plain loops.
     pub(crate) fn in_c(&mut self, by: InC, iterations: u64) -> Result<(), String> {
         let matrix = Matrix::of(&self.placed);
-        let vectors = Vectors { x: self.x.as_mut_ptr(), r: self.r.as_mut_ptr(), p: self.p.as_mut_ptr(), q: self.q.as_mut_ptr() };
+        let vectors =
+            Vectors { x: self.x.as_mut_ptr(), r: self.r.as_mut_ptr(), p: self.p.as_mut_ptr(), q: self.q.as_mut_ptr() };
         let mut broken = 0.0;
         // SAFETY: a square matrix, its blocks, and vectors with a number for each row; nobody else uses what is written.
         #[expect(unsafe_code, reason = "loops in C")]
@@ -84,7 +91,8 @@ mod tests {
 
     #[test]
     fn what_is_not_positive_definite_is_told() {
-        let entries = [1.0, -2.0].map(|value| Entry { row: u32::from(value < 0.0), column: u32::from(value < 0.0), value });
+        let entries =
+            [1.0, -2.0].map(|value| Entry { row: u32::from(value < 0.0), column: u32::from(value < 0.0), value });
         let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);
         for by in BOTH {
             let error = System::new(&mut Sequential, &matrix).in_c(by, 5).unwrap_err();

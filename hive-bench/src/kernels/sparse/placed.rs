@@ -6,7 +6,7 @@ use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 
-/// A matrix and its blocks of rows, one a member.
+/// A matrix and its blocks of rows, one a bee.
 pub(crate) struct Placed {
     matrix: Csr,
     /// Where each block begins, and where the last one ends.
@@ -14,7 +14,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// A copy of `matrix` whose memory each member has touched first where it will work.
+    /// A copy of `matrix` whose memory each bee has touched first where it will work.
     pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
         let bounds = blocks(matrix, runtime.members());
         let numbers: Vec<usize> = bounds.iter().map(|row| matrix.starts()[*row]).collect();
@@ -58,7 +58,7 @@ fn blocks(matrix: &Csr, members: usize) -> Vec<usize> {
     bounds
 }
 
-/// An array of which member i computes the items from the i-th bound to the next.
+/// An array of which bee i computes the items from the i-th bound to the next.
 fn array<T: Copy + Default + Send + Sync>(
     runtime: &mut impl Runtime,
     bounds: &[usize],
@@ -71,8 +71,8 @@ fn array<T: Copy + Default + Send + Sync>(
     let whole = Disjoint::new(&mut array);
     runtime.region(members, |member| {
         let range = bounds[member]..bounds[member + 1];
-        // SAFETY: bounds ascend, so each member has a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
+        // SAFETY: bounds ascend, so each bee has a part of its own.
+        #[expect(unsafe_code, reason = "several bees write one array")]
         let part = unsafe { whole.part(range.clone()) };
         part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
     });
@@ -91,7 +91,8 @@ mod tests {
         // One full row, then rows of one.
         let entries: Vec<_> = (0..100).map(|column| Entry { row: 0, column, value: 1.0 }).collect();
         let ones = (1..101).map(|row| Entry { row, column: 0, value: 1.0 });
-        let matrix = Csr::from_entries(101, 100, Symmetry::General, &entries.into_iter().chain(ones).collect::<Vec<_>>());
+        let matrix =
+            Csr::from_entries(101, 100, Symmetry::General, &entries.into_iter().chain(ones).collect::<Vec<_>>());
         assert_eq!(blocks(&matrix, 1), [0, 101]);
         assert_eq!(blocks(&matrix, 2), [0, 1, 101]);
         assert_eq!(blocks(&matrix, 4), [0, 1, 1, 51, 101]);

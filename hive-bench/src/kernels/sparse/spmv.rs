@@ -43,7 +43,7 @@ impl Kernel for Product {
             by.blocks(placed.blocks(), |blocks| {
                 for rows in blocks.map(|block| placed.rows(block)) {
                     // SAFETY: a loop hands out each block once.
-                    #[expect(unsafe_code, reason = "several members write one array")]
+                    #[expect(unsafe_code, reason = "several bees write one array")]
                     let part = unsafe { y.part(rows.clone()) };
                     placed.matrix().multiply(part, x, rows);
                 }

@@ -92,12 +92,18 @@ fn what_is_wrong_with_the_sizes() {
     wrong(&format!("{GENERAL}3 4294967296 1\n"), &["line 2", "found `4294967296`", "a number of columns"]);
     wrong(&format!("{GENERAL}3 3 -1\n"), &["line 2", "found `-1`", "a number of entries from 0"]);
     wrong(&format!("{GENERAL}3 3 many\n"), &["found `many`"]);
-    wrong(&format!("{SYMMETRIC}2 3 1\n"), &["line 2", "2 rows and 3 columns", "as many columns as rows in a symmetric matrix"]);
+    wrong(
+        &format!("{SYMMETRIC}2 3 1\n"),
+        &["line 2", "2 rows and 3 columns", "as many columns as rows in a symmetric matrix"],
+    );
 }
 
 #[test]
 fn what_is_beyond_memory_is_refused_before_it_is_taken() {
-    wrong(&format!("{GENERAL}10 10 1000000000000\n"), &["line 2", "10 rows and 1000000000000 entries", "40000.0 GB", "16.8 MB"]);
+    wrong(
+        &format!("{GENERAL}10 10 1000000000000\n"),
+        &["line 2", "10 rows and 1000000000000 entries", "40000.0 GB", "16.8 MB"],
+    );
     wrong(&format!("{GENERAL}4294967295 1 1\n1 1 1\n"), &["line 2", "4294967295 rows"]);
     wrong(&format!("{GENERAL}1 1 18446744073709551615\n"), &["line 2", "18446744073709551615 entries"]);
     assert!(read(&format!("{GENERAL}1000 1000 1\n1 1 1\n")).is_ok());
@@ -124,7 +130,10 @@ fn what_is_wrong_with_an_entry() {
 fn an_entry_on_the_wrong_side() {
     wrong(&format!("{SYMMETRIC}3 3 1\n2 3 1\n"), &["line 3", "above the diagonal, at row 2, column 3", "symmetric"]);
     let skew = "%%MatrixMarket matrix coordinate real skew-symmetric\n3 3 1\n";
-    wrong(&format!("{skew}2 2 1\n"), &["line 3", "on the diagonal, at row 2, column 2", "below it in a skew-symmetric"]);
+    wrong(
+        &format!("{skew}2 2 1\n"),
+        &["line 3", "on the diagonal, at row 2, column 2", "below it in a skew-symmetric"],
+    );
     wrong(&format!("{skew}1 2 1\n"), &["above the diagonal"]);
 }
 

@@ -13,7 +13,9 @@ pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
     // A synthetic description has a colon in its first word, as in "pack:2", and is no file.
     let is_synthetic = description.contains(':') && !Path::new(description).exists();
     let builder = if is_synthetic {
-        builder.from_synthetic(description).map_err(|error| format!("hwloc does not take it as a synthetic description: {error}"))
+        builder
+            .from_synthetic(description)
+            .map_err(|error| format!("hwloc does not take it as a synthetic description: {error}"))
     } else {
         // Not by hwlocality's `from_xml_file`, which panics over a file that is not there.
         let xml = std::fs::read_to_string(description).map_err(|error| {
@@ -25,7 +27,8 @@ pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
     };
     let topology = builder?.build().map_err(|error| format!("hwloc cannot make a machine of it: {error}"))?;
     let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
-    let cpus: Vec<Cpu> = topology.objects_with_type(ObjectType::PU).filter_map(|pu| describe(&topology, &nodes, pu)).collect();
+    let cpus: Vec<Cpu> =
+        topology.objects_with_type(ObjectType::PU).filter_map(|pu| describe(&topology, &nodes, pu)).collect();
     if cpus.is_empty() { Err("hwloc finds no CPU in it".to_owned()) } else { Ok(cpus) }
 }
 

@@ -73,7 +73,9 @@ fn a_poll_that_comes_too_early_costs_the_writer_the_line() {
 #[test]
 fn a_bounce_is_a_round_trip() {
     let rounds = 1..=20_u64;
-    let there = rounds.clone().flat_map(|k| [Step::Store(LINE.start(), 2 * k), Step::Await(LINE.start(), 2 * k + 1), Step::Mark]);
+    let there = rounds
+        .clone()
+        .flat_map(|k| [Step::Store(LINE.start(), 2 * k), Step::Await(LINE.start(), 2 * k + 1), Step::Mark]);
     let back = rounds.clone().flat_map(|k| [Step::Await(LINE.start(), 2 * k), Step::Store(LINE.start(), 2 * k + 1)]);
     let marks = simulate(&pair(), &[0], vec![there.collect(), back.collect()]);
     assert!(marks[0].windows(2).all(|pair| pair[1] - pair[0] == 200), "{marks:?}");
@@ -81,8 +83,9 @@ fn a_bounce_is_a_round_trip() {
 
 #[test]
 fn only_the_last_stores() {
-    let member =
-        |wait| vec![Step::Work(wait), Step::Add(LINE.left()), Step::StoreIfLast { goal: 2, cell: Words(1).start(), value: 1 }];
+    let member = |wait| {
+        vec![Step::Work(wait), Step::Add(LINE.left()), Step::StoreIfLast { goal: 2, cell: Words(1).start(), value: 1 }]
+    };
     let mut first = member(0);
     first.extend([Step::Await(Words(1).start(), 1), Step::Mark]);
     let marks = simulate(&pair(), &[0, 1], vec![first, member(1000)]);
@@ -100,16 +103,17 @@ fn all_go_on_from_a_meeting_at_once() {
 fn who_waits_for_ever_is_named() {
     let programs = vec![vec![], vec![Step::Await(LINE.start(), 1)]];
     let error = run(&Setting { one_way: &pair(), costs: &bare(), lines: vec![0], programs }).unwrap_err();
-    assert!(error.contains("member 1") && error.contains("Await"), "{error}");
+    assert!(error.contains("bee 1") && error.contains("Await"), "{error}");
 }
 
-/// Members numbered otherwise do the same at the same times.
+/// Bees numbered otherwise do the same at the same times.
 #[test]
 fn numbers_do_not_matter() {
     let order = [2, 0, 1];
     // No two do anything at one time: ties go by number.
-    let member =
-        |k: u64| vec![Step::Work(1 + 7 * k), Step::Add(LINE.left()), Step::Mark, Step::Await(LINE.left(), 3), Step::Mark];
+    let member = |k: u64| {
+        vec![Step::Work(1 + 7 * k), Step::Add(LINE.left()), Step::Mark, Step::Await(LINE.left(), 3), Step::Mark]
+    };
     let programs: Vec<_> = (0..3).map(member).collect();
     let plain = simulate(&three(), &[0], programs.clone());
     let one_way: Vec<Vec<u64>> = order.iter().map(|a| order.iter().map(|b| three()[*a][*b]).collect()).collect();

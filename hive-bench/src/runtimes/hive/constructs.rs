@@ -59,7 +59,7 @@ impl HiveTeam {
     }
 
     fn reductions(&self, times: u64, delay: Delay) -> Result<(), String> {
-        let sum = Reduction::per_team(0.0, |a, b| a + b);
+        let sum = Reduction::per_team_size(0.0, |a, b| a + b);
         let one = |range: Range<usize>| {
             delay.wait();
             range.len() as f64

@@ -18,10 +18,10 @@ impl Loops for HiveTeam {
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        self.hive.par_reduce(0..len, Schedule::Static, &Reduction::per_team(0.0, |a, b| a + b), body)
+        self.hive.par_reduce(0..len, Schedule::Static, &Reduction::per_team_size(0.0, |a, b| a + b), body)
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
-        self.hive.par_reduce(0..len, Schedule::Dynamic(chunk), &Reduction::fast(0.0, |a, b| a + b), body)
+        self.hive.par_reduce(0..len, Schedule::Dynamic(chunk), &Reduction::unordered(0.0, |a, b| a + b), body)
     }
 }

@@ -30,8 +30,14 @@ unsafe extern "C" {
     fn hb_one_region_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
     fn hb_fib(members: c_int, n: u64) -> u64;
     fn hb_flood(members: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
-    fn hb_constructs(members: c_int, construct: c_int, times: u64, wait: extern "C" fn(u64), length: u64, iterations: u64)
-    -> f64;
+    fn hb_constructs(
+        members: c_int,
+        construct: c_int,
+        times: u64,
+        wait: extern "C" fn(u64),
+        length: u64,
+        iterations: u64,
+    ) -> f64;
     fn hb_search(members: c_int, hash: u64, depth: u32, children: u32) -> u64;
 }
 
@@ -100,7 +106,7 @@ impl Runtime for OpenMp {
     }
 
     fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all members are done with it.
+        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all bees are done with it.
         unsafe { hb_region(int(members), call::<F>, (&raw const body).cast()) };
     }
 
@@ -152,7 +158,8 @@ impl Constructs for OpenMp {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
         let iterations = self.members as u64 * ITERATIONS;
         // SAFETY: numbers, and a function that may be called by any thread.
-        let total = unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) };
+        let total =
+            unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) };
         if construct == Construct::Reduction { check(total, times, self.members) } else { Ok(()) }
     }
 }
@@ -192,7 +199,7 @@ impl Tasks for OpenMp {
     }
 }
 
-/// `call` for a closure whose type has no name.
+/// `wake_bee` for a closure whose type has no name.
 fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize) {
     call::<F>
 }

@@ -2,37 +2,38 @@
 
 use std::collections::HashMap;
 
-use super::*;
 use proptest::prelude::*;
 
-const MOUNT_TWO: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
-const MOUNT_ONE: &str = "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
+use super::*;
+
+const MOUNT_V2: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+const MOUNT_V1: &str = "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
 
 /// What `read` finds in a file system of these files.
-fn read_files(files: &[(&str, &str)]) -> (Option<Quota>, Vec<String>) {
+fn read_files(files: &[(&str, &str)]) -> (Option<CpuQuota>, Vec<String>) {
     let files: HashMap<_, _> = files.iter().map(|(path, text)| (Path::new(path), text)).collect();
-    read(|path| {
+    read_quota(|path| {
         let text = files.get(path).ok_or(io::ErrorKind::NotFound)?;
         Ok(text.as_bytes().to_vec())
     })
 }
 
-fn quota(cpus: f64, file: &str) -> Option<Quota> {
-    Some(Quota { cpus, file: file.into() })
+fn quota(cpus: f64, file: &str) -> Option<CpuQuota> {
+    Some(CpuQuota { cpus, file: file.into() })
 }
 
 #[test]
 fn without_groups_there_is_no_quota() {
     assert_eq!(read_files(&[]), (None, vec![]));
-    assert_eq!(read_files(&[(GROUPS, "0::/\n"), (MOUNTS, MOUNT_TWO)]), (None, vec![]));
-    assert_eq!(read_files(&[(GROUPS, "0::/a\n")]), (None, vec![]));
+    assert_eq!(read_files(&[(CGROUP_FILE, "0::/\n"), (MOUNTINFO_FILE, MOUNT_V2)]), (None, vec![]));
+    assert_eq!(read_files(&[(CGROUP_FILE, "0::/a\n")]), (None, vec![]));
 }
 
 #[test]
 fn the_smallest_quota_up_to_the_top_counts() {
     let mut files = vec![
-        (GROUPS, "0::/a/b/c\n"),
-        (MOUNTS, MOUNT_TWO),
+        (CGROUP_FILE, "0::/a/b/c\n"),
+        (MOUNTINFO_FILE, MOUNT_V2),
         ("/sys/fs/cgroup/a/b/c/cpu.max", "max 100000\n"),
         ("/sys/fs/cgroup/a/b/cpu.max", "150000 100000\n"),
         ("/sys/fs/cgroup/a/cpu.max", "400000 100000\n"),
@@ -46,8 +47,8 @@ fn the_smallest_quota_up_to_the_top_counts() {
 fn version_one_has_two_files() {
     let files = |own, above| {
         [
-            (GROUPS, "5:cpuset:/x\n4:cpu,cpuacct:/a/b\n"),
-            (MOUNTS, MOUNT_ONE),
+            (CGROUP_FILE, "5:cpuset:/x\n4:cpu,cpuacct:/a/b\n"),
+            (MOUNTINFO_FILE, MOUNT_V1),
             ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", own),
             ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_period_us", "100000\n"),
             ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", above),
@@ -55,7 +56,8 @@ fn version_one_has_two_files() {
         ]
     };
     assert_eq!(read_files(&files("-1\n", "-1\n")), (None, vec![]));
-    let (own, above) = ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us");
+    let (own, above) =
+        ("/sys/fs/cgroup/cpu,cpuacct/a/b/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us");
     assert_eq!(read_files(&files("300000\n", "-1\n")), (quota(3.0, own), vec![]));
     assert_eq!(read_files(&files("300000\n", "100000\n")), (quota(2.0, above), vec![]));
 }
@@ -63,9 +65,9 @@ fn version_one_has_two_files() {
 #[test]
 fn both_versions_side_by_side() {
     let files = [
-        (GROUPS, "4:cpu:/a\n1:name=systemd:/a\n0::/b\n"),
+        (CGROUP_FILE, "4:cpu:/a\n1:name=systemd:/a\n0::/b\n"),
         (
-            MOUNTS,
+            MOUNTINFO_FILE,
             "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
         ),
         ("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000"),
@@ -81,42 +83,44 @@ fn containers_see_part_of_the_hierarchy() {
     let mounted = "35 24 0:30 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
     let inner = ("/sys/fs/cgroup/x/cpu.max", "100000 100000");
     let outer = ("/sys/fs/cgroup/cpu.max", "300000 100000");
-    let files = [(GROUPS, "0::/docker/abc/x\n"), (MOUNTS, mounted), inner, outer];
+    let files = [(CGROUP_FILE, "0::/docker/abc/x\n"), (MOUNTINFO_FILE, mounted), inner, outer];
     assert_eq!(read_files(&files), (quota(1.0, inner.0), vec![]));
     // A group that is not below what is mounted, or outside of the namespace.
     for group in ["0::/elsewhere/x\n", "0::/docker/abcd/x\n", "0::/../x\n"] {
-        let files = [(GROUPS, group), (MOUNTS, mounted), inner, outer];
+        let files = [(CGROUP_FILE, group), (MOUNTINFO_FILE, mounted), inner, outer];
         assert_eq!(read_files(&files), (quota(3.0, outer.0), vec![]), "{group}");
     }
     // What lies outside of the namespace is not looked for beside the mount point.
     let beside = ("/sys/fs/cgroup/../x/cpu.max", "100000 100000");
-    let files = [(GROUPS, "0::/../x\n"), (MOUNTS, MOUNT_TWO), beside, outer];
+    let files = [(CGROUP_FILE, "0::/../x\n"), (MOUNTINFO_FILE, MOUNT_V2), beside, outer];
     assert_eq!(read_files(&files), (quota(3.0, outer.0), vec![]));
     // The same hierarchy twice: the mount that shows the groups above.
     let twice = format!("{mounted}36 24 0:30 / /mnt/all\\040groups rw - cgroup2 cgroup rw\n");
     let above = ("/mnt/all groups/docker/cpu.max", "50000 100000");
-    let files = [(GROUPS, "0::/docker/abc/x\n"), (MOUNTS, &twice), inner, above];
+    let files = [(CGROUP_FILE, "0::/docker/abc/x\n"), (MOUNTINFO_FILE, &twice), inner, above];
     assert_eq!(read_files(&files), (quota(0.5, above.0), vec![]));
 }
 
 #[test]
 fn nonsense_is_a_warning() {
     for text in ["", "none", "0 100000", "100000 0", "-1 100000", "1 2 3", "1e5 100000", "99999999999999999999 1"] {
-        let files = [(GROUPS, "0::/\n"), (MOUNTS, MOUNT_TWO), ("/sys/fs/cgroup/cpu.max", text)];
+        let files = [(CGROUP_FILE, "0::/\n"), (MOUNTINFO_FILE, MOUNT_V2), ("/sys/fs/cgroup/cpu.max", text)];
         let (quota, warnings) = read_files(&files);
         assert_eq!(quota, None, "{text}");
         assert_eq!(warnings.len(), 1, "{text}: {warnings:?}");
         assert!(warnings[0].starts_with("/sys/fs/cgroup/cpu.max says "), "{text}: {warnings:?}");
     }
-    let one = [(GROUPS, "4:cpu:/\n"), (MOUNTS, MOUNT_ONE), ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "5")];
+    let one =
+        [(CGROUP_FILE, "4:cpu:/\n"), (MOUNTINFO_FILE, MOUNT_V1), ("/sys/fs/cgroup/cpu,cpuacct/cpu.cfs_quota_us", "5")];
     let (quota, warnings) = read_files(&one);
     assert_eq!((quota, warnings.len()), (None, 1), "a period is missing");
 }
 
 #[test]
 fn malformed_lines_are_warnings_and_the_others_count() {
-    let mounts = format!("nonsense\n35 24 - cgroup2 x y\n36 24 0:30 / /x rw - cgroup\n{MOUNT_TWO}");
-    let files = [(GROUPS, "nonsense\n0::/\n"), (MOUNTS, &mounts), ("/sys/fs/cgroup/cpu.max", "100000 50000")];
+    let mounts = format!("nonsense\n35 24 - cgroup2 x y\n36 24 0:30 / /x rw - cgroup\n{MOUNT_V2}");
+    let files =
+        [(CGROUP_FILE, "nonsense\n0::/\n"), (MOUNTINFO_FILE, &mounts), ("/sys/fs/cgroup/cpu.max", "100000 50000")];
     let (found, warnings) = read_files(&files);
     assert_eq!(found, quota(2.0, "/sys/fs/cgroup/cpu.max"));
     assert_eq!(warnings.len(), 4, "{warnings:#?}");
@@ -125,7 +129,7 @@ fn malformed_lines_are_warnings_and_the_others_count() {
 
 #[test]
 fn a_file_that_cannot_be_read_is_a_warning() {
-    let (quota, warnings) = read(|_| Err(io::ErrorKind::PermissionDenied.into()));
+    let (quota, warnings) = read_quota(|_| Err(io::ErrorKind::PermissionDenied.into()));
     assert_eq!((quota, warnings.len()), (None, 2));
     assert!(warnings[0].contains("/proc/self/cgroup cannot be read"), "{warnings:?}");
 }
@@ -139,10 +143,10 @@ fn a_period_may_be_left_out() {
 proptest! {
     #[test]
     fn never_panics(groups in "([0-9]:|cpu|:|/|a|\n){0,20}", mounts in "(cgroup2?| |-| - |/|cpu|,|a|\n){0,40}", limit in "[0-9max -]{0,20}") {
-        let _ = read(|path| {
+        let _ = read_quota(|path| {
             let text = match path.to_str() {
-                Some(GROUPS) => &groups,
-                Some(MOUNTS) => &mounts,
+                Some(CGROUP_FILE) => &groups,
+                Some(MOUNTINFO_FILE) => &mounts,
                 _ => &limit,
             };
             Ok(text.clone().into_bytes())

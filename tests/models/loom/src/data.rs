@@ -1,4 +1,4 @@
-//! Plain data that the members of a region share, every access of which loom checks for a race.
+//! Plain data that the bees of a region share, every access of which loom checks for a race.
 
 use loom::cell::UnsafeCell;
 

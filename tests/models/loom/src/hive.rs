@@ -1,4 +1,4 @@
-//! The hive of a model: a crew, and its bees on threads of loom's.
+//! The hive of a model: a team, and its bees on threads of loom's.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -9,53 +9,53 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Address, BarrierShape, Crew, Hand, Life, Member, Neighbours, Part, Shape, Sleep, Stage};
+use crate::crew::{Location, BarrierShape, Team, TaskContext, Worker, RegionContext, Neighbours, RegionBody, Shape, Sleep, LineChoice};
 use crate::sync::{Semaphore, WaitPolicy};
-use crate::{stage, verdict};
+use crate::{exploration, failure};
 
 /// Polls once and then sleeps.
-pub(crate) const SLEEPY: WaitPolicy = WaitPolicy::Polls(0);
+pub(crate) const PARK: WaitPolicy = WaitPolicy::Polls(0);
 
 /// Polls twice and then sleeps.
-pub(crate) const PATIENT: WaitPolicy = WaitPolicy::Polls(1);
+pub(crate) const SPIN_THEN_PARK: WaitPolicy = WaitPolicy::Polls(1);
 
 /// Never sleeps.
-pub(crate) const HOT: WaitPolicy = WaitPolicy::Endless;
+pub(crate) const SPIN: WaitPolicy = WaitPolicy::Endless;
 
-struct Body<F>(F);
+struct RegionBody<F>(F);
 
-impl<F: Fn(&Member<'_>) + Sync> Part for Body<F> {
-    fn run(&self, member: &Member<'_>) {
-        (self.0)(member);
+impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for RegionBody<F> {
+    fn run(&self, context: &RegionContext<'_>) {
+        (self.0)(context);
     }
 }
 
 /// A modelled hive. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Hive {
-    pub(crate) crew: Arc<Crew>,
+    pub(crate) team: Arc<Team>,
     /// The bees' hands, for tasks that use them.
-    hands: Rc<RefCell<Vec<BeesHand>>>,
+    task_contexts: Rc<RefCell<Vec<SharedTaskContext>>>,
 }
 
 /// The hand of a bee, for what runs on that bee. Not seen by loom, whose threads take turns on one of the system's.
 #[derive(Clone)]
-pub(crate) struct BeesHand(Rc<Cell<*const Hand<'static>>>);
+pub(crate) struct SharedTaskContext(Rc<Cell<*const TaskContext<'static>>>);
 
 #[expect(unsafe_code, reason = "lets the parts of regions use it")]
 // SAFETY: loom's threads take turns on one of the system's.
-unsafe impl Sync for BeesHand {}
+unsafe impl Sync for SharedTaskContext {}
 
-impl BeesHand {
+impl SharedTaskContext {
     fn new() -> Self {
         Self(Rc::new(Cell::new(ptr::null())))
     }
 
-    /// Calls `use_it` with the hand. On the bee itself.
+    /// Calls `run` with the hand. On the bee itself.
     #[expect(unsafe_code, reason = "follows a pointer to further up the stack")]
-    pub(crate) fn lend(&self, use_it: impl FnOnce(&Hand<'_>)) {
+    pub(crate) fn with(&self, f: impl FnOnce(&TaskContext<'_>)) {
         // SAFETY: a task of the bee runs while its life does, which has the hand.
-        use_it(unsafe { &*self.0.get() });
+        f(unsafe { &*self.0.get() });
     }
 }
 
@@ -66,192 +66,192 @@ impl Hive {
     }
 
     fn with(max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self::at(&[], max_bees, policy, sleep)
+        Self::with_addresses(&[], max_bees, policy, sleep)
     }
 
-    /// With the first members at these addresses, in groups by node.
-    fn at(addresses: &[Address], max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+    /// With the first bees at these addresses, in groups by node.
+    fn with_addresses(addresses: &[Location], max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let shape = Shape::new(BarrierShape::Node, addresses, max_bees);
-        let crew = Crew::new(max_bees, policy, Stage::new(1), sleep, Neighbours::new(addresses), shape);
-        Self { crew: Arc::new(crew), hands: Rc::default() }
+        let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(addresses), shape);
+        Self { team: Arc::new(team), task_contexts: Rc::default() }
     }
 
     /// Of the queen alone, who may have a bee for tasks.
-    pub(crate) fn alone_with_tasks(max_bees: u32, sleep: Sleep) -> Self {
-        Self::with(max_bees, SLEEPY, sleep)
+    pub(crate) fn queen_only_with_tasks(max_bees: u32, sleep: Sleep) -> Self {
+        Self::with(max_bees, PARK, sleep)
     }
 
-    /// Of `bees` members, who poll, and as many parked ones as make up `hired`. How they come to that is not explored; what follows is.
-    pub(crate) fn staffed(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
-        Self::rising(hired, bees, policy).up(hired)
+    /// Of `bees` bees, who poll, and as many parked ones as make up `started`. How they come to that is not explored; what follows is.
+    pub(crate) fn with_workers(workers: u32, bees: u32, policy: WaitPolicy) -> Self {
+        Self::with_starting_workers(workers, bees, policy).explore(workers)
     }
 
-    /// Of a member on each of these nodes, who poll.
+    /// Of a bee on each of these nodes, who poll.
     pub(crate) fn on_nodes(nodes: &[usize], policy: WaitPolicy) -> Self {
         Self::on_nodes_with_tasks(nodes, policy, Sleep::without_tasks())
     }
 
     /// The same, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn on_nodes_with_tasks(nodes: &[usize], policy: WaitPolicy, sleep: Sleep) -> Self {
-        let addresses: Vec<Address> = nodes.iter().map(|&node| [None, None, Some(node)]).collect();
-        let members = nodes.len() as u32;
-        Self::at(&addresses, members, policy, sleep).raise(members, members).up(members)
+        let addresses: Vec<Location> = nodes.iter().map(|&node| [None, None, Some(node)]).collect();
+        let bees = nodes.len() as u32;
+        Self::with_addresses(&addresses, bees, policy, sleep).start_workers(bees, bees).explore(bees)
     }
 
-    /// Of `bees` members, who poll. The play is still to begin.
-    pub(crate) fn assembled(bees: u32, policy: WaitPolicy) -> Self {
-        let hive = Self::rising(bees, bees, policy);
-        hive.settle_in(bees);
+    /// Of `bees` bees, who poll. The play is still to begin.
+    pub(crate) fn with_workers_unexplored(bees: u32, policy: WaitPolicy) -> Self {
+        let hive = Self::with_starting_workers(bees, bees, policy);
+        hive.let_workers_park(bees);
         hive
     }
 
     /// As `staffed`, and the bees run tasks and sleep by `sleep`.
     pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self::with(hired, policy, sleep).raise(hired, bees).up(hired)
+        Self::with(hired, policy, sleep).start_workers(hired, bees).explore(hired)
     }
 
-    /// As `with_tasks`, of `bees` members, with room for `max_bees`.
-    pub(crate) fn with_room(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        Self::with(max_bees, policy, sleep).raise(bees, bees).up(bees)
+    /// As `with_tasks`, of `bees` bees, with room for `max_bees`.
+    pub(crate) fn with_max_bees(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
+        Self::with(max_bees, policy, sleep).start_workers(bees, bees).explore(bees)
     }
 
-    /// As `with_tasks`, with `bees` members who poll, and the last bee is the queen's nearest.
+    /// As `with_tasks`, with `bees` bees who poll, and the last bee is the queen's nearest.
     pub(crate) fn with_last_nearest(bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
-        let core = |member: u32| if member + 1 == bees { 0 } else { member as usize };
-        let addresses: Vec<Address> = (0..bees).map(|member| [Some(core(member)), None, None]).collect();
-        Self::at(&addresses, bees, policy, sleep).raise(bees, bees).up(bees)
+        let core = |bee: u32| if bee + 1 == bees { 0 } else { bee as usize };
+        let addresses: Vec<Location> = (0..bees).map(|bee| [Some(core(bee)), None, None]).collect();
+        Self::with_addresses(&addresses, bees, policy, sleep).start_workers(bees, bees).explore(bees)
     }
 
-    fn up(self, hired: u32) -> Self {
-        self.settle_in(hired);
-        stage::play();
+    fn explore(self, hired: u32) -> Self {
+        self.let_workers_park(hired);
+        exploration::explore();
         self
     }
 
-    fn settle_in(&self, hired: u32) {
+    fn let_workers_park(&self, hired: u32) {
         // Each gets as far as it can before the others.
         (0..2 * hired).for_each(|_| thread::yield_now());
     }
 
     /// As `staffed`, and the bees have just been woken for the first time. The play is still to begin.
-    pub(crate) fn rising(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
-        Self::new(hired, policy).raise(hired, bees)
+    pub(crate) fn with_starting_workers(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
+        Self::new(hired, policy).start_workers(hired, bees)
     }
 
-    fn raise(self, hired: u32, bees: u32) -> Self {
-        let contracts = RefCell::new(Vec::new());
-        let sign = |id, epoch| {
-            contracts.borrow_mut().push((id, epoch));
+    fn start_workers(self, hired: u32, bees: u32) -> Self {
+        let started = RefCell::new(Vec::new());
+        let start = |id, epoch| {
+            started.borrow_mut().push((id, epoch));
             Ok::<(), Infallible>(())
         };
-        self.crew.hire(hired, sign).unwrap_or_else(|never| match never {});
-        self.crew.grow_to(bees, sign).unwrap_or_else(|never| match never {});
-        contracts.take().into_iter().for_each(|(id, epoch)| self.begin(id, epoch));
+        self.team.hire(hired, start).unwrap_or_else(|never| match never {});
+        self.team.grow_to(bees, start).unwrap_or_else(|never| match never {});
+        started.take().into_iter().for_each(|(id, epoch)| self.spawn_worker(id, epoch));
         self
     }
 
-    fn begin(&self, id: u32, epoch: u64) {
-        self.begin_with(id, epoch, |_| ());
+    fn spawn_worker(&self, id: u32, epoch: u64) {
+        self.spawn_worker_with_handler(id, epoch, |_| ());
     }
 
-    fn begin_with(&self, id: u32, epoch: u64, start_handler: impl FnOnce(&Hand<'_>) + 'static) {
-        let crew = Arc::clone(&self.crew);
-        let place = self.hand_of(id);
+    fn spawn_worker_with_handler(&self, id: u32, epoch: u64, start_handler: impl FnOnce(&TaskContext<'_>) + 'static) {
+        let team = Arc::clone(&self.team);
+        let context_slot = self.task_context_of(id);
         thread::spawn(move || {
-            let hand = Hand::new(&crew, id);
-            place.0.set(ptr::from_ref(&hand).cast());
-            start_handler(&hand);
-            Life::new(&hand, epoch).live();
+            let context = TaskContext::new(&team, id);
+            context_slot.0.set(ptr::from_ref(&context).cast());
+            start_handler(&context);
+            Worker::new(&context, epoch).run();
         });
     }
 
     /// The hand of bee `id`.
-    pub(crate) fn hand_of(&self, id: u32) -> BeesHand {
-        let mut hands = self.hands.borrow_mut();
-        while hands.len() <= id as usize {
-            hands.push(BeesHand::new());
+    pub(crate) fn task_context_of(&self, id: u32) -> SharedTaskContext {
+        let mut contexts = self.task_contexts.borrow_mut();
+        while contexts.len() <= id as usize {
+            contexts.push(SharedTaskContext::new());
         }
-        hands[id as usize].clone()
+        contexts[id as usize].clone()
     }
 
-    fn hire(&self, id: u32, epoch: u64) -> Result<(), Infallible> {
-        self.begin(id, epoch);
+    fn try_spawn_worker(&self, id: u32, epoch: u64) -> Result<(), Infallible> {
+        self.spawn_worker(id, epoch);
         Ok(())
     }
 
     pub(crate) fn resize(&self, bees: u32) {
-        self.crew.resize(bees, |id, epoch| self.hire(id, epoch)).unwrap_or_else(|never| match never {});
+        self.team.resize(bees, |id, epoch| self.try_spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
-    /// Hires parked bees, each with a start handler, so that the hive has those of a hive of `bees` members.
-    pub(crate) fn hire_with(&self, bees: u32, start_handler: impl Fn(&Hand<'_>) + Clone + 'static) {
-        let hired = self.crew.hire(bees, |id, epoch| {
-            self.begin_with(id, epoch, start_handler.clone());
+    /// Hires parked bees, each with a start handler, so that the hive has those of a hive of `bees` bees.
+    pub(crate) fn add_workers_with_handler(&self, bees: u32, start_handler: impl Fn(&TaskContext<'_>) + Clone + 'static) {
+        let result = self.team.hire(bees, |id, epoch| {
+            self.spawn_worker_with_handler(id, epoch, start_handler.clone());
             Ok::<(), Infallible>(())
         });
-        hired.unwrap_or_else(|never| match never {});
+        result.unwrap_or_else(|never| match never {});
     }
 
     /// Has the bee that tasks need, as the library does.
-    pub(crate) fn have_a_bee(&self) {
-        if !self.crew.has_bee() {
-            self.hire_with(2, |_| ());
+    pub(crate) fn ensure_worker(&self) {
+        if !self.team.has_worker() {
+            self.add_workers_with_handler(2, |_| ());
         }
     }
 
     pub(crate) fn grow_to(&self, bees: u32) {
-        self.crew.grow_to(bees, |id, epoch| self.hire(id, epoch)).unwrap_or_else(|never| match never {});
+        self.team.grow_to(bees, |id, epoch| self.try_spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
     /// Runs a region that nobody panics in. As the library does, it grows the hive first if it is too small.
-    pub(crate) fn region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) {
-        if self.try_region(team, body).is_err() {
-            verdict::fail("a region in which nobody panicked ended by a panic");
+    pub(crate) fn region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.try_region(bees, body).is_err() {
+            failure::fail("a region in which nobody panicked ended by a panic");
         }
     }
 
     /// Runs a region and returns the payload that it ends with. The turn is given back after the unwinding, because loom's threads
     /// share one thread's count of panics.
-    pub(crate) fn try_region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) -> std::thread::Result<()> {
-        if team == 1 {
-            // As the library does, without the crew.
-            return catch_unwind(AssertUnwindSafe(|| body(&Member::alone(&self.crew))));
+    pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
+        if bees == 1 {
+            // As the library does, without the team.
+            return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
         }
-        let mut turn = self.crew.take_turn();
-        if team > self.crew.bees() {
-            self.grow_to(team);
+        let mut lock = self.team.acquire_leadership();
+        if bees > self.team.bees() {
+            self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.crew.region(&mut turn, team, &mut Body(body))))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut RegionBody(body))))
     }
 
     /// Runs a region if it need not wait for any task, as the library does for a thread that others may be waiting for. No other
     /// region is on.
-    pub(crate) fn nested_region(&self, team: u32, body: impl Fn(&Member<'_>) + Sync) {
-        let mut turn = self.crew.take_turn();
-        if self.crew.announce_region(&turn, team) {
-            self.crew.region(&mut turn, team, &mut Body(body));
-            self.crew.give_up_region();
+    pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
+        let mut lock = self.team.acquire_leadership();
+        if self.team.try_announce_region(&lock, bees) {
+            self.team.run_region(&mut lock, bees, &mut RegionBody(body));
+            self.team.withdraw_announcement();
         }
     }
 
     /// Ends the bees, in one order of steps.
     pub(crate) fn end(self) {
-        stage::end();
-        self.dismiss();
+        exploration::stop_exploring();
+        self.terminate();
     }
 
     /// Ends the bees. That their threads end is for loom to see, which calls a thread that does not a deadlock.
-    pub(crate) fn dismiss(self) {
-        self.crew.dismiss_all();
+    pub(crate) fn terminate(self) {
+        self.team.terminate_all();
     }
 }
 
 /// A thread beside the queen's and the bees'.
-pub(crate) struct Helper {
+pub(crate) struct OtherThread {
     done: Arc<Semaphore>,
 }
 
-impl Helper {
+impl OtherThread {
     pub(crate) fn spawn(hive: &Hive, work: impl FnOnce(&Hive) + 'static) -> Self {
         let done = Arc::new(Semaphore::new());
         let (hive, signal) = (hive.clone(), Arc::clone(&done));

@@ -1,34 +1,34 @@
 //! The loops of `hive/loops/`: the very files by which a team shares one out, and a small loop of a model's own on top of them.
 
-#[path = "../../../../hive/loops/board.rs"]
+#[path = "../../../../hive/loops/loop_state.rs"]
 mod board;
 mod generations;
-#[path = "../../../../hive/loops/later.rs"]
+#[path = "../../../../hive/loops/buffer_pool.rs"]
 mod later;
-mod lone;
-mod pace;
-#[path = "../../../../hive/loops/queue.rs"]
+mod single_range;
+mod batch_size;
+#[path = "../../../../hive/loops/unit_queue.rs"]
 mod queue;
-#[path = "../../../../hive/loops/share.rs"]
+#[path = "../../../../hive/loops/work_range.rs"]
 mod share;
-#[path = "../../../../hive/loops/walk.rs"]
+#[path = "../../../../hive/loops/stealing.rs"]
 mod walk;
-#[path = "../../../../hive/loops/words.rs"]
+#[path = "../../../../hive/loops/dispatch.rs"]
 mod words;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use board::Board;
+use board::LoopState;
 pub(crate) use generations::Generations;
-pub(crate) use lone::Lone;
-use walk::Walk;
+pub(crate) use single_range::SingleRange;
+use walk::StealingLoop;
 
-use crate::crew::Member;
+use crate::crew::RegionContext;
 use crate::data::{Datum, data};
 
 /// How a modelled loop is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Distribution {
     /// Units one by one, from the own share: `Dynamic`.
     OneByOne,
     /// Parts of the own share: `Affinity`.
@@ -39,42 +39,42 @@ pub(crate) enum Way {
 
 /// A loop that a team runs again and again, and what has become of each unit of each round.
 pub(crate) struct Loop {
-    way: Way,
-    board: Board,
+    distribution: Distribution,
+    loop_state: LoopState,
     units: u32,
     /// How often each unit has been run, round by round. Two runs of one unit that nothing orders are loom's to find.
     runs: Vec<Datum>,
-    /// What members take each round's number for; 0: nobody has come to it. Not seen by loom.
+    /// What bees take each round's number for; 0: nobody has come to it. Not seen by loom.
     numbers: Vec<AtomicU16>,
 }
 
 impl Loop {
     /// For up to `rounds` rounds of a team of `members`, over all regions.
-    pub(crate) fn new(way: Way, members: u32, units: u32, rounds: u32) -> Self {
+    pub(crate) fn new(distribution: Distribution, bees: u32, units: u32, rounds: u32) -> Self {
         Self {
-            way,
-            board: Board::new(members),
+            distribution,
+            loop_state: LoopState::new(bees),
             units,
             runs: data(units * rounds),
             numbers: (0..rounds).map(|_| AtomicU16::new(0)).collect(),
         }
     }
 
-    /// Runs a member's part of a round, the one of this number over all regions. `work` is told of each unit as well.
-    pub(crate) fn run(&self, member: &Member<'_>, round: u32, mut work: impl FnMut(u32)) {
+    /// Runs a bee's part of a round, the one of this number over all regions. `work` is told of each unit as well.
+    pub(crate) fn run(&self, context: &RegionContext<'_>, round: u32, mut work: impl FnMut(u32)) {
         let mut run = |unit| {
             self.count(round, unit);
             work(unit);
         };
-        let team = member.team() as usize;
-        let (words, number) = self.board.begin_round(member);
+        let bees = context.bees() as usize;
+        let (words, number) = self.loop_state.begin_round(context);
         let other = self.numbers[round as usize].swap(number, Ordering::Relaxed);
-        assert!(other == 0 || other == number, "one member takes round {round} for number {number}, another for {other}");
-        let walk = Walk { words, member, round: number, members: team, units: self.units };
-        match self.way {
-            Way::OneByOne => walk.one_by_one(|some| some.for_each(&mut run)),
-            Way::InParts => walk.in_parts(|part| part.for_each(&mut run)),
-            Way::FromQueue => {
+        assert!(other == 0 || other == number, "one bee takes round {round} for number {number}, another for {other}");
+        let stealing = StealingLoop { dispatch: words, context, round: number, bees, units: self.units };
+        match self.distribution {
+            Distribution::OneByOne => stealing.run_dynamic(|some| some.for_each(&mut run)),
+            Distribution::InParts => stealing.run_affinity(|part| part.for_each(&mut run)),
+            Distribution::FromQueue => {
                 while let Some(part) = words.queue().take(number, self.units as usize, |_| 2) {
                     part.for_each(|unit| run(unit as u32));
                 }
@@ -83,10 +83,10 @@ impl Loop {
     }
 
     /// The same of a loop of the first `units` units, for which the board has been made ready: the round is known, and there is one such loop a region.
-    pub(crate) fn run_alone(&self, member: &Member<'_>, round: u32, units: u32) {
-        let words = self.board.only_words();
-        let walk = Walk { words, member, round: round as u16 + 1, members: member.team() as usize, units };
-        walk.one_by_one(|some| some.for_each(|unit| self.count(round, unit)));
+    pub(crate) fn run_alone(&self, context: &RegionContext<'_>, round: u32, units: u32) {
+        let words = self.loop_state.only_dispatch();
+        let stealing = StealingLoop { dispatch: words, context, round: round as u16 + 1, bees: context.bees() as usize, units };
+        stealing.run_dynamic(|some| some.for_each(|unit| self.count(round, unit)));
     }
 
     fn count(&self, round: u32, unit: u32) {

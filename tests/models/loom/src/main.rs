@@ -3,24 +3,24 @@
 //! See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the models use what they need")]
-#[path = "../../../../hive/crew/mod.rs"]
+#[path = "../../../../hive/protocol/mod.rs"]
 mod crew;
 
 mod data;
 mod driver;
-mod errand;
+mod checked_task;
 mod hive;
 #[allow(dead_code, reason = "whole, as in the library")]
 mod loops;
 mod models;
 mod mutation;
-mod rounds;
-#[path = "../../../../hive/split.rs"]
+mod checked_region;
+#[path = "../../../../hive/region/split.rs"]
 mod split;
-mod stacks;
-mod stage;
+mod stack_cache;
+mod exploration;
 mod sync;
-mod verdict;
+mod failure;
 
 use std::process::ExitCode;
 
@@ -46,7 +46,7 @@ fn main() -> ExitCode {
 }
 
 fn list() -> bool {
-    models::all().iter().for_each(|model| println!("model   {:44} {}", model.name, model.about));
-    mutation::all().iter().for_each(|mutant| println!("mutant  {:44} {}", mutant.name, mutant.words));
+    models::all().iter().for_each(|model| println!("model   {:44} {}", model.name, model.description));
+    mutation::all().iter().for_each(|mutant| println!("mutant  {:44} {}", mutant.name, mutant.description));
     true
 }

@@ -1,29 +1,29 @@
 //! The loops of `hive/loops/`: the very files by which a team shares one out.
 
-#[path = "../../../../hive/loops/board.rs"]
+#[path = "../../../../hive/loops/loop_state.rs"]
 mod board;
-#[path = "../../../../hive/loops/later.rs"]
+#[path = "../../../../hive/loops/buffer_pool.rs"]
 mod later;
-mod pace;
-#[path = "../../../../hive/loops/queue.rs"]
+mod batch_size;
+#[path = "../../../../hive/loops/unit_queue.rs"]
 mod queue;
-#[path = "../../../../hive/loops/share.rs"]
+#[path = "../../../../hive/loops/work_range.rs"]
 mod share;
-#[path = "../../../../hive/loops/walk.rs"]
+#[path = "../../../../hive/loops/stealing.rs"]
 mod walk;
-#[path = "../../../../hive/loops/words.rs"]
+#[path = "../../../../hive/loops/dispatch.rs"]
 mod words;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use board::Board;
-use walk::Walk;
+use board::LoopState;
+use walk::StealingLoop;
 
-use crate::crew::Member;
+use crate::crew::RegionContext;
 
 /// How a loop is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum Distribution {
     /// Units one by one, from the own share: `Dynamic`.
     OneByOne,
     /// Parts of the own share: `Affinity`.
@@ -34,28 +34,28 @@ pub(crate) enum Way {
 
 /// A loop that a team runs again and again.
 pub(crate) struct Loop {
-    way: Way,
-    board: Board,
+    way: Distribution,
+    board: LoopState,
     /// How often each unit has been run, of all rounds together. Not seen by shuttle.
     runs: Vec<AtomicU32>,
 }
 
 impl Loop {
     /// Of so many units, for teams of up to `members`.
-    pub(crate) fn new(way: Way, members: u32, units: u32) -> Self {
-        Self { way, board: Board::new(members), runs: (0..units).map(|_| AtomicU32::new(0)).collect() }
+    pub(crate) fn new(way: Distribution, bees: u32, units: u32) -> Self {
+        Self { way, board: LoopState::new(bees), runs: (0..units).map(|_| AtomicU32::new(0)).collect() }
     }
 
-    /// Runs a member's part of a round.
-    pub(crate) fn run(&self, member: &Member<'_>) {
-        let (team, units) = (member.team() as usize, self.runs.len());
-        let (words, round) = self.board.begin_round(member);
-        let walk = Walk { words, member, round, members: team, units: units as u32 };
+    /// Runs a bee's part of a round.
+    pub(crate) fn run(&self, context: &RegionContext<'_>) {
+        let (team, units) = (context.bees() as usize, self.runs.len());
+        let (words, round) = self.board.begin_round(context);
+        let walk = StealingLoop { dispatch: words, context, round, bees: team, units: units as u32 };
         match self.way {
-            Way::OneByOne => walk.one_by_one(|some| some.for_each(|unit| self.count(unit))),
-            Way::InParts => walk.in_parts(|part| part.for_each(|unit| self.count(unit))),
-            Way::FromQueue => {
-                while let Some(part) = words.queue().take(round, units, |next| queue::guided(next, units, team, 1)) {
+            Distribution::OneByOne => walk.run_dynamic(|some| some.for_each(|unit| self.count(unit))),
+            Distribution::InParts => walk.run_affinity(|part| part.for_each(|unit| self.count(unit))),
+            Distribution::FromQueue => {
+                while let Some(part) = words.queue().take(round, units, |next| queue::guided_len(next, units, team, 1)) {
                     part.for_each(|unit| self.count(unit as u32));
                 }
             }

@@ -4,23 +4,23 @@
 //! See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the scenes use what they need")]
-#[path = "../../../../hive/crew/mod.rs"]
+#[path = "../../../../hive/protocol/mod.rs"]
 mod crew;
 
 mod hive;
 #[allow(dead_code, reason = "whole, as in the library")]
 mod loops;
-mod quiet;
-mod rounds;
-mod scenes;
-#[path = "../../../../hive/split.rs"]
+mod panic_filter;
+mod checked_region;
+mod scenarios;
+#[path = "../../../../hive/region/split.rs"]
 mod split;
 mod sync;
 
 use std::process::ExitCode;
 use std::time::Instant;
 
-use scenes::{SCENES, Scene};
+use scenarios::{SCENARIOS, Scenario};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 
@@ -36,7 +36,7 @@ fn main() -> ExitCode {
     let filter = match arguments[..] {
         [] => "",
         ["list"] => {
-            SCENES.iter().for_each(|scene| println!("{:10} {}", scene.name, scene.about));
+            SCENARIOS.iter().for_each(|scene| println!("{:10} {}", scene.name, scene.description));
             return ExitCode::SUCCESS;
         }
         [filter] => filter,
@@ -45,39 +45,39 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let scenes: Vec<_> = SCENES.iter().filter(|scene| scene.name.contains(filter)).collect();
-    let passed = scenes.iter().filter(|scene| play(scene)).count();
-    println!("scenes: {passed} passed, {} failed", scenes.len() - passed);
+    let scenes: Vec<_> = SCENARIOS.iter().filter(|scene| scene.name.contains(filter)).collect();
+    let passed = scenes.iter().filter(|scene| run_both_schedulers(scene)).count();
+    println!("scenarios: {passed} passed, {} failed", scenes.len() - passed);
     if passed == scenes.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs a scene under both schedulers. Says whether nothing was found.
-fn play(scene: &Scene) -> bool {
+fn run_both_schedulers(scenario: &Scenario) -> bool {
     let start = Instant::now();
-    let random = run(scene, RandomScheduler::new_from_seed(SEED, scene.executions));
-    let by_priority = run(scene, PctScheduler::new_from_seed(SEED, PCT_DEPTH, scene.executions / 4));
+    let random = run(scenario, RandomScheduler::new_from_seed(SEED, scenario.executions));
+    let by_priority = run(scenario, PctScheduler::new_from_seed(SEED, PCT_DEPTH, scenario.executions / 4));
     let seconds = start.elapsed().as_secs_f64();
     match (random, by_priority) {
         (Some(random), Some(by_priority)) => {
-            println!("ok      {:10} {random} random and {by_priority} PCT executions in {seconds:.1} s", scene.name);
+            println!("ok      {:10} {random} random and {by_priority} PCT executions in {seconds:.1} s", scenario.name);
             true
         }
         _ => {
-            println!("FAILED  {:10} the schedule that failed is above", scene.name);
+            println!("FAILED  {:10} the schedule that failed is above", scenario.name);
             false
         }
     }
 }
 
 /// None: a schedule failed, and shuttle has printed it.
-fn run(scene: &Scene, scheduler: impl Scheduler + 'static) -> Option<usize> {
+fn run(scenario: &Scenario, scheduler: impl Scheduler + 'static) -> Option<usize> {
     let mut config = Config::new();
     config.silence_warnings = true;
-    let script = scene.script;
+    let script = scenario.script;
     let runner = Runner::new(scheduler, config);
     std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
         runner.run(move || {
-            quiet::about_deserters();
+            panic_filter::ignore_barrier_mismatch();
             script();
         })
     }))

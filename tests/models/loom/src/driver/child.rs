@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::mutation;
-use crate::verdict::{MARK, REJECTED};
+use crate::failure::{REJECTED_PREFIX, REJECTED_EXIT_CODE};
 
 /// How a model's run ended.
 pub(super) enum Outcome {
@@ -59,10 +59,10 @@ fn await_outcome(mut child: Child, time: Duration) -> Outcome {
     };
     let said = read(child.stdout.take());
     let complaint = read(child.stderr.take());
-    let reason = complaint.lines().find_map(|line| line.strip_prefix(MARK)).map(str::trim);
+    let reason = complaint.lines().find_map(|line| line.strip_prefix(REJECTED_PREFIX)).map(str::trim);
     match (status.code(), reason) {
         (Some(0), None) => Outcome::Passed(said.trim().to_owned()),
-        (Some(REJECTED), Some(reason)) if !reason.contains("exceeded maximum number of branches") => {
+        (Some(REJECTED_EXIT_CODE), Some(reason)) if !reason.contains("exceeded maximum number of branches") => {
             Outcome::Rejected(reason.to_owned())
         }
         _ => Outcome::Broken(format!("{status}: {}", complaint.trim())),

@@ -34,11 +34,11 @@ pub(crate) fn run_models(filter: &str) -> bool {
 /// Runs all mutants whose name contains `filter` until a model rejects them. Says whether all were rejected.
 pub(crate) fn run_mutants(filter: &str) -> bool {
     let (spared, mutants): (Vec<_>, Vec<_>) =
-        mutation::all().into_iter().filter(|mutant| mutant.name.contains(filter)).partition(|mutant| mutant.spared.is_some());
+        mutation::all().into_iter().filter(|mutant| mutant.name.contains(filter)).partition(|mutant| mutant.skip_reason.is_some());
     for mutant in &spared {
-        println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.spared.unwrap_or_default());
+        println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.skip_reason.unwrap_or_default());
     }
-    let passed = pool::map(&mutants, judge);
+    let passed = pool::map(&mutants, run_mutant);
     summary("mutants", &passed)
 }
 
@@ -48,7 +48,7 @@ fn summary(what: &str, passed: &[bool]) -> bool {
     failed == 0
 }
 
-fn judge(mutant: &Mutant) -> bool {
+fn run_mutant(mutant: &Mutant) -> bool {
     let start = Instant::now();
     let mut troubles = Vec::new();
     for (model, limits) in trials(mutant) {
@@ -76,7 +76,7 @@ fn judge(mutant: &Mutant) -> bool {
 /// The models to try, in this order: first those most likely to reject it, and all with few preemptions, then all as they are.
 fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
     let models = hints::in_order(mutant);
-    let few = |preemptions: usize| {
+    let with_preemptions = |preemptions: usize| {
         let limits = Limits { preemptions: Some(preemptions), time: Duration::from_secs(60) };
         models
             .clone()
@@ -85,7 +85,7 @@ fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
             .map(move |model| (model, limits))
     };
     let full = Limits { preemptions: None, time: Duration::from_secs(120) };
-    few(1).chain(few(2)).chain(models.clone().into_iter().map(move |model| (model, full))).collect::<Vec<_>>().into_iter()
+    with_preemptions(1).chain(with_preemptions(2)).chain(models.clone().into_iter().map(move |model| (model, full))).collect::<Vec<_>>().into_iter()
 }
 
 fn first_words(reason: &str) -> String {

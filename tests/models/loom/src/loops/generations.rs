@@ -1,8 +1,8 @@
-//! Members that are no team go from one generation of rounds to the next, at their own pace: scripts that whole regions would
+//! Bees that are no team go from one generation of rounds to the next, at their own pace: scripts that whole regions would
 //! come to only after many steps.
 
-use super::later::{Later, Way};
-use super::words::Words;
+use super::later::{BufferPool, Link};
+use super::words::Dispatch;
 use crate::data::{Datum, data};
 
 /// Units of a round.
@@ -10,31 +10,31 @@ const UNITS: usize = 1;
 
 /// Generations of a round each, dealt out from the queue of their words.
 pub(crate) struct Generations {
-    first: Words,
-    way: Way,
-    later: Later,
-    members: u32,
+    first: Dispatch,
+    cursor: Link,
+    later: BufferPool,
+    bees: u32,
     /// As in `Loop`, generation by generation.
     runs: Vec<Datum>,
 }
 
 impl Generations {
-    /// For so many members, who all go through all of them.
-    pub(crate) fn new(members: u32, generations: u32) -> Self {
-        let team = members as usize;
-        let (first, way, later) = (Words::new(team), Way::new(), Later::new(team));
-        Self { first, way, later, members, runs: data(generations * UNITS as u32) }
+    /// For so many bees, who all go through all of them.
+    pub(crate) fn new(bees: u32, generations: u32) -> Self {
+        let team = bees as usize;
+        let (first, cursor, later) = (Dispatch::new(team), Link::new(), BufferPool::new(team));
+        Self { first, cursor, later, bees, runs: data(generations * UNITS as u32) }
     }
 
-    /// One member's way.
-    pub(crate) fn go_through(&self) {
+    /// One bee's way.
+    pub(crate) fn run_all(&self) {
         let mut set = None;
         for runs in self.runs.chunks(UNITS) {
-            let words = set.map_or(&self.first, |set| self.later.words(set));
+            let words = set.map_or(&self.first, |set| self.later.dispatch(set));
             while let Some(units) = words.queue().take(1, UNITS, |_| 1) {
                 units.for_each(|unit| runs[unit].set(runs[unit].get() + 1));
             }
-            set = Some(self.later.go_on(&self.way, set, self.members));
+            set = Some(self.later.advance(&self.cursor, set, self.bees));
         }
     }
 

@@ -1,42 +1,42 @@
 //! The end of a hive: whatever the bees are doing, their threads end. Those that do not are loom's deadlock.
 
 use super::Model;
-use crate::hive::{HOT, Helper, Hive, SLEEPY};
-use crate::rounds::Rounds;
-use crate::stage;
+use crate::hive::{SPIN, OtherThread, Hive, PARK};
+use crate::checked_region::CheckedRegion;
+use crate::exploration;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::all("end_hot", "a bee polls, has just run its part", || after_region(HOT)),
-    Model::up_to(5, "end_sleepy", "a bee is awake, falls asleep, sleeps", || after_region(SLEEPY)),
-    Model::all("end_rising", "a bee has just been woken for the first time", rising),
-    Model::all("end_surplus", "a bee is surplus, parks, is parked, awake or asleep", || after_shrink(2)),
-    Model::up_to(3, "end_two", "two bees, one of them surplus", || after_shrink(3)),
-    Model::up_to(4, "end_settling", "somebody else waits for the surplus bee", settling),
+    Model::exhaustive("end_spin", "a bee polls, has just run its part", || after_region(SPIN)),
+    Model::bounded(5, "end_park", "a bee is awake, falls asleep, sleeps", || after_region(PARK)),
+    Model::exhaustive("end_first_wake", "a bee has just been woken for the first time", during_first_wake),
+    Model::exhaustive("end_surplus", "a bee is surplus, parks, is parked, awake or asleep", || after_shrink(2)),
+    Model::bounded(3, "end_two", "two bees, one of them surplus", || after_shrink(3)),
+    Model::bounded(4, "end_wait_until_parked", "somebody else waits for the surplus bee", during_wait_until_parked),
 ];
 
 fn after_region(policy: WaitPolicy) {
-    let hive = Hive::staffed(2, 2, policy);
-    Rounds::new(2).region(&hive, 2);
-    hive.dismiss();
+    let hive = Hive::with_workers(2, 2, policy);
+    CheckedRegion::new(2).run(&hive, 2);
+    hive.terminate();
 }
 
-fn rising() {
-    let hive = Hive::rising(2, 2, SLEEPY);
-    stage::play();
-    hive.dismiss();
+fn during_first_wake() {
+    let hive = Hive::with_starting_workers(2, 2, PARK);
+    exploration::explore();
+    hive.terminate();
 }
 
 fn after_shrink(bees: u32) {
-    let hive = Hive::staffed(bees, bees, SLEEPY);
+    let hive = Hive::with_workers(bees, bees, PARK);
     hive.resize(bees - 1);
-    hive.dismiss();
+    hive.terminate();
 }
 
-fn settling() {
-    let hive = Hive::staffed(2, 2, SLEEPY);
+fn during_wait_until_parked() {
+    let hive = Hive::with_workers(2, 2, PARK);
     hive.resize(1);
-    let settler = Helper::spawn(&hive, |hive| hive.crew.settle());
-    hive.crew.dismiss_all();
+    let settler = OtherThread::spawn(&hive, |hive| hive.team.wait_until_parked());
+    hive.team.terminate_all();
     settler.join();
 }

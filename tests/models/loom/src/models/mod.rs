@@ -4,31 +4,31 @@ mod barrier;
 mod end;
 mod exchange;
 mod groups;
-mod hiring;
+mod worker_start;
 mod loops;
 mod panics;
 mod resize;
-mod settle;
-mod shares;
-mod standstill;
+mod wait_until_parked;
+mod work_ranges;
+mod deadlock;
 mod start;
 mod tasks;
-mod turn;
+mod leader_lock;
 mod waits;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use crate::mutation;
-use crate::stage;
+use crate::exploration;
 use crate::sync::with_states;
-use crate::verdict;
+use crate::failure;
 
 /// A script and how far it is explored.
 #[derive(Clone, Copy)]
 pub(crate) struct Model {
     pub(crate) name: &'static str,
-    pub(crate) about: &'static str,
+    pub(crate) description: &'static str,
     /// The most preemptions in one execution; None: all executions.
     pub(crate) preemptions: Option<usize>,
     pub(crate) script: fn(),
@@ -36,13 +36,13 @@ pub(crate) struct Model {
 
 impl Model {
     /// A script that is run in every order.
-    const fn all(name: &'static str, about: &'static str, script: fn()) -> Self {
-        Self { name, about, preemptions: None, script }
+    const fn exhaustive(name: &'static str, description: &'static str, script: fn()) -> Self {
+        Self { name, description, preemptions: None, script }
     }
 
     /// A script that is run in every order with up to `preemptions`.
-    const fn up_to(preemptions: usize, name: &'static str, about: &'static str, script: fn()) -> Self {
-        Self { name, about, preemptions: Some(preemptions), script }
+    const fn bounded(preemptions: usize, name: &'static str, description: &'static str, script: fn()) -> Self {
+        Self { name, description, preemptions: Some(preemptions), script }
     }
 }
 
@@ -54,15 +54,15 @@ pub(crate) fn all() -> Vec<Model> {
         groups::MODELS,
         panics::MODELS,
         resize::MODELS,
-        settle::MODELS,
+        wait_until_parked::MODELS,
         end::MODELS,
-        hiring::MODELS,
-        turn::MODELS,
+        worker_start::MODELS,
+        leader_lock::MODELS,
         waits::MODELS,
         tasks::MODELS,
         exchange::MODELS,
-        standstill::MODELS,
-        shares::MODELS,
+        deadlock::MODELS,
+        work_ranges::MODELS,
         loops::MODELS,
     ];
     groups.into_iter().flatten().copied().collect()
@@ -73,7 +73,7 @@ pub(crate) fn run(name: &str) {
     static EXECUTIONS: AtomicU64 = AtomicU64::new(0);
     let models = all();
     let model = models.iter().find(|model| model.name == name).unwrap_or_else(|| panic!("no model is called {name:?}"));
-    verdict::watch();
+    failure::install_panic_hook();
     let mut builder = loom::model::Builder::new();
     builder.max_branches = 20_000;
     builder.expect_explicit_explore = true;
@@ -84,7 +84,7 @@ pub(crate) fn run(name: &str) {
     let start = Instant::now();
     builder.check(move || {
         with_states(Vec::clear);
-        stage::set();
+        exploration::reset();
         script();
         EXECUTIONS.fetch_add(1, Ordering::Relaxed);
     });

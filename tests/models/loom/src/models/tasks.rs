@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{Hand, Latch, Sleep, Task};
+use crate::crew::{TaskContext, Latch, Sleep, Task};
 use crate::data::Datum;
-use crate::errand::Errand;
-use crate::hive::{HOT, Helper, Hive, SLEEPY};
-use crate::rounds::Rounds;
-use crate::stage;
+use crate::checked_task::CheckedTask;
+use crate::hive::{SPIN, OtherThread, Hive, PARK};
+use crate::checked_region::CheckedRegion;
+use crate::exploration;
 use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence};
 
-/// Makes a crew's protocol.
+/// Makes a team's protocol.
 type Protocol = fn() -> Sleep;
 
 const JEC: Protocol = Sleep::jec;
@@ -19,119 +19,119 @@ const TICKLE: Protocol = Sleep::tickle;
 const NOTIFY: Protocol = || Sleep::notify(3);
 
 pub(super) const MODELS: &[Model] = &[
-    Model::all("events", "the events tell who is about to sleep of a task, without a look at any queue", events),
-    Model::up_to(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
-    Model::up_to(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
-    Model::up_to(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
-    Model::up_to(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
-    Model::up_to(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
-    Model::up_to(4, "task_inside_hot", "the queen queues tasks, and the bee polls and never takes its last look", || {
+    Model::exhaustive("events", "the events tell who is about to sleep of a task, without a look at any queue", events),
+    Model::bounded(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
+    Model::bounded(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
+    Model::bounded(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
+    Model::bounded(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
+    Model::bounded(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
+    Model::bounded(4, "task_inside_spin", "the queen queues tasks, and the bee polls and never takes its last look", || {
         inside_hot(2)
     }),
-    Model::up_to(2, "task_inside_hot_two", "the same with two bees", || inside_hot(3)),
-    Model::up_to(2, "task_inside_hot_bee", "a bee queues a task that another bee has to find", || inside_hot_bee(2, false)),
-    Model::up_to(2, "task_inside_hot_both", "a bee and the queen queue a task each, and another bee runs both", || {
+    Model::bounded(2, "task_inside_spin_two", "the same with two bees", || inside_hot(3)),
+    Model::bounded(2, "task_inside_spin_worker", "a bee queues a task that another bee has to find", || inside_hot_bee(2, false)),
+    Model::bounded(2, "task_inside_spin_both", "a bee and the queen queue a task each, and another bee runs both", || {
         inside_hot_bee(1, true)
     }),
-    Model::up_to(4, "task_mail", "a bee falls asleep while a task comes that only it may run", || mail(JEC)),
-    Model::up_to(3, "task_mail_parking", "a bee that parks gets a task that only it may run", || mail_parking(JEC)),
-    Model::up_to(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
-    Model::up_to(2, "task_shrink", "a bee is parked while a task comes", || shrink(JEC, 2, 1)),
-    Model::up_to(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(JEC, 3, 2)),
-    Model::up_to(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
-    Model::up_to(2, "task_region", "a region starts while a task comes", || region(JEC)),
-    Model::up_to(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
-    Model::up_to(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
-    Model::up_to(2, "task_mail_waiting", "a surplus bee that waits in a task gets another that only it may run", || {
-        mail_waiting(JEC)
+    Model::bounded(4, "task_mailbox", "a bee falls asleep while a task comes that only it may run", || mailbox(JEC)),
+    Model::bounded(3, "task_mailbox_parking", "a bee that parks gets a task that only it may run", || mailbox_while_parking(JEC)),
+    Model::bounded(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
+    Model::bounded(2, "task_shrink", "a bee is parked while a task comes", || shrink(JEC, 2, 1)),
+    Model::bounded(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(JEC, 3, 2)),
+    Model::bounded(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
+    Model::bounded(2, "task_region", "a region starts while a task comes", || region(JEC)),
+    Model::bounded(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
+    Model::bounded(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
+    Model::bounded(2, "task_mailbox_waiting", "a surplus bee that waits in a task gets another that only it may run", || {
+        mailbox_while_waiting(JEC)
     }),
-    Model::up_to(2, "task_together", "two tasks that wait for each other come to two bees", || together(JEC)),
-    Model::up_to(1, "task_charged", "the same, posted at once: who is woken first is to wake the other", || charged(JEC)),
-    Model::up_to(2, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
-        nested_start(JEC, SLEEPY, 2)
+    Model::bounded(2, "task_mutual_wait", "two tasks that wait for each other come to two bees", || mutual_wait(JEC)),
+    Model::bounded(1, "task_wake_range", "the same, posted at once: who is woken first is to wake the other", || wake_range(JEC)),
+    Model::bounded(2, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
+        nested_start(JEC, PARK, 2)
     }),
-    Model::up_to(1, "task_nested_start_hot", "the same while the bee polls", || nested_start(JEC, HOT, 2)),
-    Model::up_to(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, SLEEPY, 3)),
-    Model::up_to(1, "task_nested_after", "the same for a bee that has run a task of its own in a region before", || {
-        nested_after(JEC, HOT)
+    Model::bounded(1, "task_nested_start_spin", "the same while the bee polls", || nested_start(JEC, SPIN, 2)),
+    Model::bounded(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, PARK, 3)),
+    Model::bounded(1, "task_nested_after", "the same for a bee that has run a task of its own in a region before", || {
+        nested_after(JEC, SPIN)
     }),
-    Model::up_to(1, "task_nested_apart", "a bee whose group has no part in such a region gets a task after it", || {
-        nested_apart(JEC, false)
+    Model::bounded(1, "task_nested_other_group", "a bee whose group has no part in such a region gets a task after it", || {
+        nested_other_group(JEC, false)
     }),
-    Model::up_to(1, "task_nested_apart_inside", "the same while the region is on, and waits for that task", || {
-        nested_apart(JEC, true)
+    Model::bounded(1, "task_nested_other_group_inside", "the same while the region is on, and waits for that task", || {
+        nested_other_group(JEC, true)
     }),
-    Model::up_to(1, "task_told", "a bee that is to run a task finds mail first, which waits for that task", || told(JEC)),
-    Model::up_to(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
-    Model::up_to(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
-    Model::up_to(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
-    Model::up_to(3, "tickle_inside", "task_inside, by tickling", || inside(TICKLE, 2)),
-    Model::up_to(2, "tickle_inside_two", "task_inside_two, by tickling", || inside(TICKLE, 3)),
-    Model::up_to(4, "tickle_mail", "task_mail, by tickling", || mail(TICKLE)),
-    Model::up_to(3, "tickle_latch", "task_latch, by tickling", || latch(TICKLE)),
-    Model::up_to(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
-    Model::up_to(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
-    Model::up_to(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
-    Model::up_to(2, "tickle_mail_waiting", "task_mail_waiting, by tickling", || mail_waiting(TICKLE)),
-    Model::up_to(2, "tickle_together", "task_together, by tickling", || together(TICKLE)),
-    Model::up_to(1, "tickle_told", "task_told, by tickling", || told(TICKLE)),
-    Model::up_to(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
-    Model::up_to(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
-    Model::up_to(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
-    Model::up_to(3, "notify_inside", "task_inside, by notifying", || inside(NOTIFY, 2)),
-    Model::up_to(2, "notify_inside_two", "task_inside_two, by notifying", || inside(NOTIFY, 3)),
-    Model::up_to(4, "notify_mail", "task_mail, by notifying", || mail(NOTIFY)),
-    Model::up_to(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
-    Model::up_to(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
-    Model::up_to(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
-    Model::up_to(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
-    Model::up_to(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
-    Model::up_to(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
-    Model::up_to(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
-    Model::up_to(2, "notify_mail_waiting", "task_mail_waiting, by notifying", || mail_waiting(NOTIFY)),
-    Model::up_to(1, "notify_together", "task_together, by notifying", || together(NOTIFY)),
-    Model::up_to(2, "notify_told", "task_told, by notifying", || told(NOTIFY)),
+    Model::bounded(1, "task_notified", "a bee that is to run a task finds mail first, which waits for that task", || notified(JEC)),
+    Model::bounded(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
+    Model::bounded(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
+    Model::bounded(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
+    Model::bounded(3, "tickle_inside", "task_inside, by tickling", || inside(TICKLE, 2)),
+    Model::bounded(2, "tickle_inside_two", "task_inside_two, by tickling", || inside(TICKLE, 3)),
+    Model::bounded(4, "tickle_mailbox", "task_mailbox, by tickling", || mailbox(TICKLE)),
+    Model::bounded(3, "tickle_latch", "task_latch, by tickling", || latch(TICKLE)),
+    Model::bounded(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
+    Model::bounded(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
+    Model::bounded(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
+    Model::bounded(2, "tickle_mailbox_waiting", "task_mailbox_waiting, by tickling", || mailbox_while_waiting(TICKLE)),
+    Model::bounded(2, "tickle_mutual_wait", "task_mutual_wait, by tickling", || mutual_wait(TICKLE)),
+    Model::bounded(1, "tickle_notified", "task_notified, by tickling", || notified(TICKLE)),
+    Model::bounded(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
+    Model::bounded(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
+    Model::bounded(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
+    Model::bounded(3, "notify_inside", "task_inside, by notifying", || inside(NOTIFY, 2)),
+    Model::bounded(2, "notify_inside_two", "task_inside_two, by notifying", || inside(NOTIFY, 3)),
+    Model::bounded(4, "notify_mailbox", "task_mailbox, by notifying", || mailbox(NOTIFY)),
+    Model::bounded(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
+    Model::bounded(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
+    Model::bounded(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
+    Model::bounded(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
+    Model::bounded(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
+    Model::bounded(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
+    Model::bounded(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
+    Model::bounded(2, "notify_mailbox_waiting", "task_mailbox_waiting, by notifying", || mailbox_while_waiting(NOTIFY)),
+    Model::bounded(1, "notify_mutual_wait", "task_mutual_wait, by notifying", || mutual_wait(NOTIFY)),
+    Model::bounded(2, "notify_notified", "task_notified, by notifying", || notified(NOTIFY)),
 ];
 
 /// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
 /// wakes it.
 fn events() {
     let shared = Arc::new((Sleep::jec(), AtomicBool::new(false), Datum::new(0)));
-    stage::play();
+    exploration::explore();
     let poster = loom::thread::spawn({
         let shared = Arc::clone(&shared);
         move || {
             let (sleep, queued, woken) = &*shared;
             queued.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
-            woken.set(sleep.post(1));
+            woken.set(sleep.announce_jobs(1));
         }
     });
     let (sleep, queued, woken) = &*shared;
-    sleep.search(1);
-    let announced = sleep.announce(1).expect("anybody may be sleepy");
+    sleep.begin_search(1);
+    let announced = sleep.announce_sleepy(1).expect("anybody may be sleepy");
     fence(Ordering::SeqCst);
     let has_found = queued.load(Ordering::Relaxed);
-    let is_asleep = !has_found && sleep.fall_asleep(announced);
+    let is_asleep = !has_found && sleep.try_fall_asleep(announced);
     poster.join().expect("it does not panic");
     assert_eq!(is_asleep, woken.get() == 1, "asleep, and to be woken");
 }
 
 /// The queen posts tasks and waits for each.
 fn outside(sleep: Protocol, bees: u32, tasks: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
+    let hive = Hive::with_tasks(bees, bees, PARK, sleep());
     for _ in 0..tasks {
-        let (errand, task) = Errand::new();
-        hive.crew.inject(task);
+        let (errand, task) = CheckedTask::new();
+        hive.team.inject(task);
         errand.wait();
     }
     hive.end();
 }
 
 fn inside(sleep: Protocol, bees: u32) {
-    let hive = Hive::with_tasks(bees, bees, SLEEPY, sleep());
-    let (errand, task) = Errand::new();
-    let hand = Hand::new(&hive.crew, 0);
+    let hive = Hive::with_tasks(bees, bees, PARK, sleep());
+    let (errand, task) = CheckedTask::new();
+    let hand = TaskContext::new(&hive.team, 0);
     hand.push(task);
     errand.wait();
     drop(hand);
@@ -141,10 +141,10 @@ fn inside(sleep: Protocol, bees: u32) {
 /// Nobody makes up for a task that is there and cannot be seen to be. The bee may still be taking note that the first
 /// is gone as the second comes.
 fn inside_hot(bees: u32) {
-    let hive = Hive::with_tasks(bees, bees, HOT, Sleep::jec());
-    let hand = Hand::new(&hive.crew, 0);
+    let hive = Hive::with_tasks(bees, bees, SPIN, Sleep::jec());
+    let hand = TaskContext::new(&hive.team, 0);
     for _ in 0..2 {
-        let (errand, task) = Errand::new();
+        let (errand, task) = CheckedTask::new();
         hand.push(task);
         errand.wait();
     }
@@ -154,16 +154,16 @@ fn inside_hot(bees: u32) {
 
 /// Bee `pusher` is in the middle of a task until the other has run what it has queued.
 fn inside_hot_bee(pusher: u32, and_queen: bool) {
-    let hive = Hive::with_tasks(3, 3, HOT, Sleep::jec());
-    let (waiting, task) = Errand::at(&hive, pusher, |hand| {
-        let (errand, task) = Errand::new();
+    let hive = Hive::with_tasks(3, 3, SPIN, Sleep::jec());
+    let (waiting, task) = CheckedTask::on_bee(&hive, pusher, |hand| {
+        let (errand, task) = CheckedTask::new();
         hand.push(task);
         errand.wait();
     });
-    hive.crew.send(pusher, task);
-    let hand = Hand::new(&hive.crew, 0);
+    hive.team.inject_to(pusher, task);
+    let hand = TaskContext::new(&hive.team, 0);
     if and_queen {
-        let (errand, task) = Errand::new();
+        let (errand, task) = CheckedTask::new();
         hand.push(task);
         errand.wait();
     }
@@ -172,38 +172,38 @@ fn inside_hot_bee(pusher: u32, and_queen: bool) {
     hive.end();
 }
 
-fn mail(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
-    let (errand, task) = Errand::new();
-    hive.crew.send(1, task);
+fn mailbox(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject_to(1, task);
     errand.wait();
     hive.end();
 }
 
-fn mail_parking(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+fn mailbox_while_parking(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
     hive.resize(1);
-    let (errand, task) = Errand::new();
-    hive.crew.send(1, task);
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject_to(1, task);
     errand.wait();
-    hive.crew.settle();
+    hive.team.wait_until_parked();
     hive.end();
 }
 
 fn latch(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let shared = Arc::new((Latch::new(), Datum::new(0)));
-    let hand = Hand::new(&hive.crew, 0);
-    let other = Helper::spawn(&hive, {
+    let hand = TaskContext::new(&hive.team, 0);
+    let other = OtherThread::spawn(&hive, {
         let shared = Arc::clone(&shared);
         #[expect(unsafe_code, reason = "sets a latch")]
         move |hive| {
             shared.1.set(1);
             // SAFETY: the helper keeps it alive.
-            unsafe { hive.crew.set_latch(&raw const shared.0, 0) };
+            unsafe { hive.team.set_latch(&raw const shared.0, 0) };
         }
     });
-    hand.work_until(&shared.0);
+    hand.wait_until(&shared.0);
     assert_eq!(shared.1.get(), 1, "what was done before the latch was set");
     other.join();
     drop(hand);
@@ -212,86 +212,86 @@ fn latch(sleep: Protocol) {
 
 /// The bee waits in a task, as a join does; the queen shrinks the hive and then does what it waits for.
 fn latch_parked(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let latch = Arc::new(Latch::new());
-    let (errand, task) = Errand::at(&hive, 1, {
+    let (errand, task) = CheckedTask::on_bee(&hive, 1, {
         let latch = Arc::clone(&latch);
-        move |hand| hand.work_until(&latch)
+        move |hand| hand.wait_until(&latch)
     });
-    hive.crew.send(1, task);
+    hive.team.inject_to(1, task);
     hive.resize(1);
     #[expect(unsafe_code, reason = "sets a latch")]
     // SAFETY: this function keeps it alive.
     unsafe {
-        hive.crew.set_latch(Arc::as_ptr(&latch), 1);
+        hive.team.set_latch(Arc::as_ptr(&latch), 1);
     }
     errand.wait();
-    hive.crew.settle();
+    hive.team.wait_until_parked();
     hive.end();
 }
 
 /// The bee waits in a task, and is surplus; what it waits for is done by its mail.
-fn mail_waiting(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
+fn mailbox_while_waiting(sleep: Protocol) {
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let latch = Arc::new(Latch::new());
-    let (waiting, task) = Errand::at(&hive, 1, {
+    let (waiting, task) = CheckedTask::on_bee(&hive, 1, {
         let latch = Arc::clone(&latch);
-        move |hand| hand.work_until(&latch)
+        move |hand| hand.wait_until(&latch)
     });
-    hive.crew.send(1, task);
+    hive.team.inject_to(1, task);
     hive.resize(1);
-    let (mail, task) = Errand::at(&hive, 1, move |hand| set(&latch, hand));
-    hive.crew.send(1, task);
+    let (mail, task) = CheckedTask::on_bee(&hive, 1, move |hand| set_latch(&latch, hand));
+    hive.team.inject_to(1, task);
     mail.wait();
     waiting.wait();
-    hive.crew.settle();
+    hive.team.wait_until_parked();
     hive.end();
 }
 
-/// Sets a latch of a member, on that member's own thread.
+/// Sets a latch of a bee, on that bee's own thread.
 #[expect(unsafe_code, reason = "sets a latch")]
-fn set(latch: &Arc<Latch>, owner: &Hand<'_>) {
+fn set_latch(latch: &Arc<Latch>, owner: &TaskContext<'_>) {
     // SAFETY: the caller keeps it alive.
-    unsafe { owner.crew().set_latch(Arc::as_ptr(latch), owner.id()) };
+    unsafe { owner.team().set_latch(Arc::as_ptr(latch), owner.id()) };
 }
 
 /// The bee that is called for its mail is the one that was told of the other task.
-fn told(sleep: Protocol) {
-    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+fn notified(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, PARK, sleep());
     let ran = Arc::new(Semaphore::new());
-    let (first, task) = Errand::of({
+    let (first, task) = CheckedTask::with_body({
         let ran = Arc::clone(&ran);
         move || ran.post()
     });
-    hive.crew.inject(task);
-    let (second, task) = Errand::of(move || ran.wait());
-    hive.crew.send(1, task);
+    hive.team.inject(task);
+    let (second, task) = CheckedTask::with_body(move || ran.wait());
+    hive.team.inject_to(1, task);
     first.wait();
     second.wait();
     hive.end();
 }
 
 /// The bee that comes first cannot run both.
-fn together(sleep: Protocol) {
-    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
-    let [(first, task), (second, other)] = meeting();
-    hive.crew.inject(task);
-    hive.crew.inject(other);
+fn mutual_wait(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, PARK, sleep());
+    let [(first, task), (second, other)] = mutually_waiting_tasks();
+    hive.team.inject(task);
+    hive.team.inject(other);
     first.wait();
     second.wait();
     hive.end();
 }
 
 /// The same, and the queen puts both into her queue before she tells of them, if the bees are known to be idle by then.
-fn charged(sleep: Protocol) {
-    let hive = Hive::with_tasks(3, 3, SLEEPY, sleep());
+fn wake_range(sleep: Protocol) {
+    let hive = Hive::with_tasks(3, 3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
-    let [(first, task), (second, other)] = meeting();
-    let hand = Hand::new(&hive.crew, 0);
-    let kept = [task, other].map(|task| (hand.keep(task), task));
-    hand.share();
+    let [(first, task), (second, other)] = mutually_waiting_tasks();
+    let hand = TaskContext::new(&hive.team, 0);
+    let kept = [task, other].map(|task| (hand.buffer_join(task), task));
+    hand.share_joins();
     for (number, task) in kept.into_iter().rev() {
-        if hand.take_back(number) {
+        if hand.reclaim_join(number) {
             hand.push(task);
         }
     }
@@ -302,7 +302,7 @@ fn charged(sleep: Protocol) {
 }
 
 /// Two tasks that wait for each other.
-fn meeting() -> [(Errand, Task); 2] {
+fn mutually_waiting_tasks() -> [(CheckedTask, Task); 2] {
     let [here, there] = [(); 2].map(|()| Arc::new(Semaphore::new()));
     let meet = |own: &Arc<Semaphore>, other: &Arc<Semaphore>| {
         let (own, other) = (Arc::clone(own), Arc::clone(other));
@@ -311,47 +311,47 @@ fn meeting() -> [(Errand, Task); 2] {
             own.wait();
         }
     };
-    [Errand::of(meet(&here, &there)), Errand::of(meet(&there, &here))]
+    [CheckedTask::with_body(meet(&here, &there)), CheckedTask::with_body(meet(&there, &here))]
 }
 
 fn shrink(sleep: Protocol, bees: u32, to: u32) {
-    shrunk(Hive::with_tasks(bees, bees, SLEEPY, sleep()), to);
+    assert_task_runs_after_shrink(Hive::with_tasks(bees, bees, PARK, sleep()), to);
 }
 
 /// The other bee has had time to fall asleep.
 fn shrink_nearest(sleep: Protocol) {
-    let hive = Hive::with_last_nearest(3, SLEEPY, sleep());
+    let hive = Hive::with_last_nearest(3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
     hive.resize(2);
-    let (errand, task) = Errand::new();
-    hive.crew.inject(task);
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject(task);
     errand.wait();
     hive.end();
 }
 
-fn shrunk(hive: Hive, to: u32) {
-    let resizer = Helper::spawn(&hive, move |hive| hive.resize(to));
-    let (errand, task) = Errand::new();
-    hive.crew.inject(task);
+fn assert_task_runs_after_shrink(hive: Hive, to: u32) {
+    let resizer = OtherThread::spawn(&hive, move |hive| hive.resize(to));
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject(task);
     errand.wait();
     resizer.join();
     hive.end();
 }
 
 fn parked(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 1, SLEEPY, sleep());
-    let (errand, task) = Errand::new();
-    hive.crew.inject(task);
+    let hive = Hive::with_tasks(2, 1, PARK, sleep());
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject(task);
     errand.wait();
-    hive.crew.settle();
+    hive.team.wait_until_parked();
     hive.end();
 }
 
 fn region(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
-    let (errand, task) = Errand::new();
-    let other = Helper::spawn(&hive, move |hive| hive.crew.inject(task));
-    Rounds::new(2).region(&hive, 2);
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
+    let (errand, task) = CheckedTask::new();
+    let other = OtherThread::spawn(&hive, move |hive| hive.team.inject(task));
+    CheckedRegion::new(2).run(&hive, 2);
     other.join();
     errand.wait();
     hive.end();
@@ -361,11 +361,11 @@ fn region(sleep: Protocol) {
 fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
     let hive = Hive::with_tasks(bees, bees, policy, sleep());
     let over = Arc::new(Semaphore::new());
-    let (errand, task) = Errand::of({
+    let (errand, task) = CheckedTask::with_body({
         let over = Arc::clone(&over);
         move || over.wait()
     });
-    let other = Helper::spawn(&hive, move |hive| hive.crew.inject(task));
+    let other = OtherThread::spawn(&hive, move |hive| hive.team.inject(task));
     hive.nested_region(bees, |_| ());
     over.post();
     other.join();
@@ -377,11 +377,11 @@ fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
 /// Whether the bee is idle is asked after a region in which it ran a task without having begun to look for any, as one does that waits for a scope in its part.
 fn nested_after(sleep: Protocol, policy: WaitPolicy) {
     let hive = Hive::with_tasks(2, 2, policy, sleep());
-    let hand = hive.hand_of(1);
-    hive.region(2, |member| {
-        if member.id() == 1 {
-            let (errand, task) = Errand::new();
-            hand.lend(|hand| {
+    let hand = hive.task_context_of(1);
+    hive.region(2, |context| {
+        if context.id() == 1 {
+            let (errand, task) = CheckedTask::new();
+            hand.with(|hand| {
                 hand.push(task);
                 assert!(hand.run_one(), "the bee finds its own task");
             });
@@ -393,16 +393,16 @@ fn nested_after(sleep: Protocol, policy: WaitPolicy) {
 }
 
 /// Bee 2 hears of regions in a group that has no part in this one, and is asked for a task while that is on, or after it.
-fn nested_apart(sleep: Protocol, is_inside: bool) {
-    let hive = Hive::on_nodes_with_tasks(&[0, 1, 1], SLEEPY, sleep());
-    let crew = Arc::clone(&hive.crew);
+fn nested_other_group(sleep: Protocol, is_inside: bool) {
+    let hive = Hive::on_nodes_with_tasks(&[0, 1, 1], PARK, sleep());
+    let crew = Arc::clone(&hive.team);
     let ask = || {
-        let (errand, task) = Errand::new();
-        crew.send(2, task);
+        let (errand, task) = CheckedTask::new();
+        crew.inject_to(2, task);
         errand.wait();
     };
-    hive.nested_region(2, |member| {
-        if is_inside && member.id() == 0 {
+    hive.nested_region(2, |context| {
+        if is_inside && context.id() == 0 {
             ask();
         }
     });
@@ -413,9 +413,9 @@ fn nested_apart(sleep: Protocol, is_inside: bool) {
 }
 
 fn end(sleep: Protocol) {
-    let hive = Hive::with_tasks(2, 2, SLEEPY, sleep());
-    let (errand, task) = Errand::new();
-    hive.crew.inject(task);
-    hive.dismiss();
+    let hive = Hive::with_tasks(2, 2, PARK, sleep());
+    let (errand, task) = CheckedTask::new();
+    hive.team.inject(task);
+    hive.terminate();
     errand.wait();
 }

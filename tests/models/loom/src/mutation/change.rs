@@ -5,11 +5,11 @@ use std::sync::atomic::Ordering;
 /// The ways to break an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// `relaxed`, `acquire`, `release`, `acqrel`: its ordering is this one. With `failure-` before it, that of its failure.
+    /// `relaxed`, `acquire`, `unwind_out_of_region`, `acqrel`: its ordering is this one. With `failure-` before it, that of its failure.
     Order { index: usize, to: Ordering },
-    /// `skip`: it is not done; of a read-modify-write, only the read is.
+    /// `discard`: it is not done; of a read-modify-write, only the read is.
     Skip,
-    /// `set`: what should be added to the value is added to zero, and stored.
+    /// `buffer`: what should be added to the value is added to zero, and stored.
     Set,
     /// `torn`: it is a load and a store.
     Torn,

@@ -38,23 +38,23 @@ pub(crate) struct Mutant {
     /// As `HIVE_MUTANT` names it.
     pub(crate) name: String,
     /// In words, where there is more to say than the name.
-    pub(crate) words: &'static str,
+    pub(crate) description: &'static str,
     /// Why no model can reject it, if so.
-    pub(crate) spared: Option<&'static str>,
+    pub(crate) skip_reason: Option<&'static str>,
 }
 
 impl Mutant {
     fn new(kind: Kind, site: &Site, change: &str) -> Self {
         let name = format!("{}:{}#{}={change}", site.file, site.operation, site.number);
-        let spared = SPARED.iter().find(|(spared, _)| *spared == name).map(|&(_, reason)| reason);
-        Self { kind, name, words: "", spared }
+        let spared = NOT_RUN.iter().find(|(spared, _)| *spared == name).map(|&(_, reason)| reason);
+        Self { kind, name, description: "", skip_reason: spared }
     }
 }
 
 /// Variants by name. The states' numbers are those of `slot.rs`.
 const LOGIC: [(&str, &str); 14] = [
     ("signal.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
-    ("untucked.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
+    ("pending_parks.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
     (
         "slot.rs:compare_exchange#1=blind-1-2",
         "a sleeper posted without the swap, after a lock-free test whether it sleeps (asleep to notified)",
@@ -73,38 +73,38 @@ const LOGIC: [(&str, &str); 14] = [
 ];
 
 /// Of what orders that words are made as new before they are used again.
-const NEW_WORDS: &str = "words are changed by swaps, and loom has changes of one word in the order in which it runs them, so a set made as new is seen so";
+const REUSED_WORDS_REASON: &str = "words are changed by swaps, and loom has changes of one word in the order in which it runs them, so a set made as new is seen so";
 
 /// Mutants that are as correct as the protocol itself, or whose fault loom does not see, with the reason.
 ///
 /// They are not run.
-const SPARED: [(&str, &str); 17] = [
+const NOT_RUN: [(&str, &str); 17] = [
     ("muster.rs:swap#1=torn", "as correct, but for what loom makes of a plain store there: see its comment"),
     (
         "slot.rs:compare_exchange#1=release",
         "that a surplus bee is counted before it can be counted off hangs on it, and loom has changes of one word in the order in which it runs them",
     ),
-    ("untucked.rs:fetch_sub#1=relaxed", "redundant with the fence in `park`, which comes before it"),
-    ("attendance.rs:load#1=relaxed", "redundant with the fence in `start`, which a team's size is read before"),
+    ("pending_parks.rs:fetch_sub#1=relaxed", "redundant with the fence in `park`, which comes before it"),
+    ("occupancy.rs:load#1=relaxed", "redundant with the fence in `start`, which a team's size is read before"),
     (
         "board.rs:load#1=relaxed",
         "no model shows what it orders, and to find that out takes four minutes; the same look in the loop below it, load#3, is rejected, and so is the store that both pair with",
     ),
-    ("later.rs:store#1=relaxed", NEW_WORDS),
-    ("later.rs:fetch_add#1=relaxed", NEW_WORDS),
-    ("later.rs:fetch_add#1=acquire", NEW_WORDS),
-    ("later.rs:fetch_add#1=release", NEW_WORDS),
-    ("later.rs:load#1=relaxed", NEW_WORDS),
-    ("later.rs:compare_exchange#1=relaxed", NEW_WORDS),
-    ("later.rs:compare_exchange#1=failure-relaxed", NEW_WORDS),
-    ("later.rs:store#4=relaxed", NEW_WORDS),
-    ("later.rs:swap#1=relaxed", NEW_WORDS),
+    ("later.rs:store#1=relaxed", REUSED_WORDS_REASON),
+    ("later.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
+    ("later.rs:fetch_add#1=acquire", REUSED_WORDS_REASON),
+    ("later.rs:fetch_add#1=release", REUSED_WORDS_REASON),
+    ("later.rs:load#1=relaxed", REUSED_WORDS_REASON),
+    ("later.rs:compare_exchange#1=relaxed", REUSED_WORDS_REASON),
+    ("later.rs:compare_exchange#1=failure-relaxed", REUSED_WORDS_REASON),
+    ("later.rs:store#4=relaxed", REUSED_WORDS_REASON),
+    ("later.rs:swap#1=relaxed", REUSED_WORDS_REASON),
     (
         "later.rs:fetch_add#1=torn",
         "a lost count leaves a set of words unused: memory, and nothing that is run twice or not at all",
     ),
     (
-        "counters.rs:fetch_sub#3=torn",
+        "jec_counters.rs:fetch_sub#3=torn",
         "wants two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
     ),
     ("turn.rs:store#2=relaxed", "the light fence before it releases too, here; a real one does only when it meets a heavy one"),
@@ -112,7 +112,7 @@ const SPARED: [(&str, &str); 17] = [
 
 /// All mutants, those with names first.
 pub(crate) fn all() -> Vec<Mutant> {
-    let named = LOGIC.iter().map(|&(name, words)| Mutant { kind: Kind::Logic, name: name.to_owned(), words, spared: None });
+    let named = LOGIC.iter().map(|&(name, words)| Mutant { kind: Kind::Logic, name: name.to_owned(), description: words, skip_reason: None });
     let mut mutants: Vec<_> = named.chain(sites().iter().flat_map(of_site)).collect();
     mutants.sort_by_key(|mutant| mutant.kind);
     mutants

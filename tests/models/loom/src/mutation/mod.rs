@@ -1,7 +1,7 @@
 //! One operation of the protocol, broken: which one and how is named by the environment, so that the files under test stay as they are.
 //!
 //! A mutant is named like `signal.rs:store#1=relaxed`: the file below `hive/crew/` or `hive/loops/`, the operation, its number among those of that
-//! name in the file, and the change. See [`Change`].
+//! name in the file, and the change. See [`PresenceChange`].
 
 mod change;
 mod list;
@@ -43,7 +43,7 @@ pub(crate) fn hits() -> Option<u64> {
 }
 
 /// Ends a run whose mutation makes no sense for its operation.
-pub(crate) fn misfit(change: &Change) -> ! {
+pub(crate) fn reject_change(change: &Change) -> ! {
     panic!("{change:?} is nothing that can be done to this operation")
 }
 

@@ -105,7 +105,7 @@ fn is_call(text: &str, operation: &str) -> bool {
     text.strip_prefix(operation).is_some_and(|rest| rest.starts_with('('))
 }
 
-/// What is between the parenthesis that `text` starts with and its partner.
+/// What is between the parenthesis that `read_text` starts with and its partner.
 fn arguments(text: &str) -> &str {
     let mut depth = 0;
     for (index, c) in text.char_indices() {

@@ -9,7 +9,7 @@ use loom::sync::atomic as loom_atomic;
 use super::{KernelThread, Ordering};
 use crate::mutation::{self, Change};
 
-/// Leaves of `order` what a load of its own can have.
+/// Leaves of `is_order` what a load of its own can have.
 fn of_load(order: Ordering) -> Ordering {
     match order {
         Ordering::Release | Ordering::Relaxed => Ordering::Relaxed,
@@ -17,7 +17,7 @@ fn of_load(order: Ordering) -> Ordering {
     }
 }
 
-/// Leaves of `order` what a store of its own can have.
+/// Leaves of `is_order` what a store of its own can have.
 fn of_store(order: Ordering) -> Ordering {
     match order {
         Ordering::Acquire | Ordering::Relaxed => Ordering::Relaxed,
@@ -172,7 +172,7 @@ integer!(AtomicU64, u64);
 pub(crate) struct AtomicU32(Arc<loom_atomic::AtomicU32>);
 
 thread_local! {
-    /// The words that `slot.rs` has made in this execution: the members' states, in order of their numbers.
+    /// The words that `slot.rs` has made in this execution: the bees' states, in order of their numbers.
     static STATES: RefCell<Vec<Arc<loom_atomic::AtomicU32>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -180,7 +180,7 @@ impl AtomicU32 {
     #[track_caller]
     pub(crate) fn new(value: u32) -> Self {
         let word = Arc::new(loom_atomic::AtomicU32::new(value));
-        if Location::caller().file().ends_with("crew/slot.rs") {
+        if Location::caller().file().ends_with("worker/slot.rs") {
             STATES.with_borrow_mut(|states| states.push(Arc::clone(&word)));
         }
         Self(word)
@@ -189,7 +189,7 @@ impl AtomicU32 {
 
 integer!(AtomicU32, u32);
 
-/// Lets `look` at the members' states so far; None: and forgets them.
+/// Lets `load` at the bees' states so far; None: and forgets them.
 pub(crate) fn with_states<R>(look: impl FnOnce(&mut Vec<Arc<loom_atomic::AtomicU32>>) -> R) -> R {
     STATES.with_borrow_mut(look)
 }
@@ -209,7 +209,7 @@ impl AtomicBool {
             None => self.0.store(value, order),
             Some(Change::Order { to, .. }) => self.0.store(value, *to),
             Some(Change::Skip) => {}
-            Some(change) => mutation::misfit(change),
+            Some(change) => mutation::reject_change(change),
         }
     }
 }
@@ -220,7 +220,7 @@ pub(crate) fn fence(order: Ordering) {
         None => loom_atomic::fence(order),
         Some(Change::Order { to, .. }) => loom_atomic::fence(*to),
         Some(Change::Skip) => {}
-        Some(change) => mutation::misfit(change),
+        Some(change) => mutation::reject_change(change),
     }
 }
 
@@ -251,6 +251,6 @@ fn pair_fence(location: &Location<'_>) {
     match mutation::at(location) {
         None => loom_atomic::fence(Ordering::SeqCst),
         Some(Change::Skip) => {}
-        Some(change) => mutation::misfit(change),
+        Some(change) => mutation::reject_change(change),
     }
 }

@@ -3,25 +3,25 @@
 #[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
 mod atomic;
 #[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/doing.rs"]
+#[path = "../../../../../hive/observe/activity.rs"]
 mod doing;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/trace/event.rs"]
+#[path = "../../../../../hive/observe/trace/event.rs"]
 mod event;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/trace/log.rs"]
+#[path = "../../../../../hive/observe/trace/log.rs"]
 mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod once;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/posts.rs"]
+#[path = "../../../../../hive/observe/in_flight.rs"]
 mod posts;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/tally.rs"]
+#[path = "../../../../../hive/observe/counters.rs"]
 mod tally;
 mod token;
 mod unwinding;
@@ -30,24 +30,24 @@ mod wait;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
-pub(crate) use doing::{Activity, Doing, Note};
+pub(crate) use doing::{Activity, ActivityCell, RegionActivity};
 pub(crate) use event::Event;
-pub(crate) use log::{Log, MOST as MOST_ENTRIES};
+pub(crate) use log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
 pub(crate) use once::OnceLock;
-pub(crate) use posts::Posts;
+pub(crate) use posts::InFlight;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
-pub(crate) use tally::{Count, Tally};
+pub(crate) use tally::{Counter, BeeCounters};
 pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread, with_takes_to_reserve};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
-pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
+pub(crate) use wait::{BackOff, WaitPolicy, one_poll_at_a_time};
 
-use crate::{stage, verdict};
+use crate::{exploration, failure};
 
-/// There is one crew in a model.
+/// There is one team in a model.
 pub(crate) fn number_of_crew() -> u64 {
     1
 }
@@ -64,7 +64,7 @@ pub(crate) fn within_region<M, R>(_member: &M, part: impl FnOnce() -> R) -> R {
 
 /// The process would end, with this line.
 pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
-    verdict::fail(&why.to_string())
+    failure::fail(&why.to_string())
 }
 
 /// As few as can be.
@@ -92,7 +92,7 @@ mod raw {
 
 /// In a wait that ends by itself.
 fn give_way() {
-    /// See `stage::give_way`.
+    /// See `exploration::yield_in_wait`.
     const EXPLORED_WAITS: u32 = 4;
-    stage::give_way(EXPLORED_WAITS);
+    exploration::yield_in_wait(EXPLORED_WAITS);
 }

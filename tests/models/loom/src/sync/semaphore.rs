@@ -44,7 +44,7 @@ impl Semaphore {
     }
 
     pub(crate) fn wait(&self) {
-        // Acquire: pairs with the Release in `post`. A swap, which sees the latest value, not a load: between it and `park`
+        // Acquire: pairs with the Release in `post`. A swap, which sees the latest value, not a load: between it and `count_parked`
         // nobody else runs.
         while self.permits.compare_exchange(1, 0, Ordering::Acquire, Ordering::Relaxed).is_err() {
             let before = self.sleeper.replace(Some(thread::current()));

@@ -7,13 +7,13 @@ pub(crate) type ThreadToken = u64;
 
 thread_local! {
     /// Given in this execution. Loom's threads are all on one of the system's.
-    static GIVEN: Cell<ThreadToken> = const { Cell::new(0) };
+    static LAST_TOKEN: Cell<ThreadToken> = const { Cell::new(0) };
 }
 
 loom::thread_local! {
     static TOKEN: ThreadToken = {
-        GIVEN.set(GIVEN.get() + 1);
-        GIVEN.get()
+        LAST_TOKEN.set(LAST_TOKEN.get() + 1);
+        LAST_TOKEN.get()
     };
 }
 
@@ -22,7 +22,7 @@ pub(crate) fn this_thread() -> ThreadToken {
 }
 
 thread_local! {
-    /// What `takes_to_reserve` says; of loom's threads together, as above.
+    /// What `acquisitions_until_bias` says; of loom's threads together, as above.
     static TAKES: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -31,7 +31,7 @@ pub(crate) fn takes_to_reserve() -> u32 {
     TAKES.get()
 }
 
-/// Has `takes_to_reserve` say `takes` while `script` runs.
+/// Has `acquisitions_until_bias` say `takes` while `script` runs.
 pub(crate) fn with_takes_to_reserve(takes: u32, script: impl FnOnce()) {
     TAKES.set(takes);
     script();

@@ -12,12 +12,12 @@ pub(crate) fn is_unwinding() -> bool {
 
 /// Runs `destructor` as one that runs because its thread unwinds. It is no longer taken for that when it is unwound itself.
 pub(crate) fn while_unwinding<R>(destructor: impl FnOnce() -> R) -> R {
-    struct Back(bool);
-    impl Drop for Back {
+    struct RestoreOnDrop(bool);
+    impl Drop for RestoreOnDrop {
         fn drop(&mut self) {
             UNWINDING.with(|unwinding| unwinding.set(self.0));
         }
     }
-    let _back = Back(UNWINDING.with(|unwinding| unwinding.replace(true)));
+    let _back = RestoreOnDrop(UNWINDING.with(|unwinding| unwinding.replace(true)));
     destructor()
 }

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use crate::stage::{self, Stage};
-use crate::verdict;
+use crate::exploration::{self, Phase};
+use crate::failure;
 
-/// How long the members of a modelled hive poll before they sleep.
+/// How long the bees of a modelled hive poll before they sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitPolicy {
     /// This many polls in vain are followed by another.
@@ -14,15 +14,15 @@ pub(crate) enum WaitPolicy {
     Endless,
 }
 
-/// See `stage::give_way`.
+/// See `exploration::yield_in_wait`.
 const EXPLORED_POLLS: u32 = 8;
 
 /// Rounds of one wait: each sleeps, finds something or ends the wait, or somebody else has done something meanwhile.
-const TOO_MANY: u32 = 200;
+const MAX_POLLS: u32 = 200;
 
 impl WaitPolicy {
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { policy: *self, polls: 0 }
+    pub(crate) fn patience(&self) -> Spinner {
+        Spinner { policy: *self, polls: 0 }
     }
 
     /// Nobody relaxes anything here.
@@ -30,15 +30,15 @@ impl WaitPolicy {
         0
     }
 
-    pub(crate) fn patience_since(&self, _: u32) -> Patience {
+    pub(crate) fn patience_since(&self, _: u32) -> Spinner {
         self.patience()
     }
 
-    pub(crate) fn patience_after_task(&self) -> Patience {
+    pub(crate) fn patience_after_task(&self) -> Spinner {
         self.patience()
     }
 
-    pub(crate) fn patience_with_sleepers(&self) -> Patience {
+    pub(crate) fn patience_with_sleepers(&self) -> Spinner {
         self.patience()
     }
 
@@ -54,7 +54,7 @@ impl WaitPolicy {
     pub(crate) fn step_aside(&self) {}
 
     pub(crate) fn give_way(&self) {
-        stage::give_way(EXPLORED_POLLS);
+        exploration::yield_in_wait(EXPLORED_POLLS);
     }
 
     pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
@@ -66,12 +66,12 @@ impl WaitPolicy {
 pub(crate) fn one_poll_at_a_time() {}
 
 /// The patience of one wait.
-pub(crate) struct Patience {
+pub(crate) struct Spinner {
     policy: WaitPolicy,
     polls: u32,
 }
 
-impl Patience {
+impl Spinner {
     pub(crate) fn is_hot(&self) -> bool {
         false
     }
@@ -82,16 +82,16 @@ impl Patience {
 
     pub(crate) fn poll_again(&mut self) -> bool {
         match self.policy {
-            WaitPolicy::Polls(polls) if stage::now() != Stage::Setting => {
+            WaitPolicy::Polls(polls) if exploration::phase() != Phase::Setup => {
                 self.polls += 1;
-                if self.polls > TOO_MANY {
-                    verdict::fail("a wait whose patience is over goes round, and neither finds anything nor sleeps");
+                if self.polls > MAX_POLLS {
+                    failure::fail("a wait whose patience is over goes round, and neither finds anything nor sleeps");
                 }
                 self.polls <= polls
             }
             // Until the play begins, bees come up and stay up.
             WaitPolicy::Polls(_) | WaitPolicy::Endless => {
-                stage::give_way(EXPLORED_POLLS);
+                exploration::yield_in_wait(EXPLORED_POLLS);
                 true
             }
         }
@@ -99,9 +99,9 @@ impl Patience {
 }
 
 /// A hold takes no time here.
-pub(crate) struct Hold;
+pub(crate) struct BackOff;
 
-impl Hold {
+impl BackOff {
     pub(crate) fn new() -> Self {
         Self
     }

@@ -2,24 +2,24 @@
 
 mod atomic;
 #[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/doing.rs"]
+#[path = "../../../../../hive/observe/activity.rs"]
 mod doing;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/trace/event.rs"]
+#[path = "../../../../../hive/observe/trace/event.rs"]
 mod event;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/trace/log.rs"]
+#[path = "../../../../../hive/observe/trace/log.rs"]
 mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/posts.rs"]
+#[path = "../../../../../hive/observe/in_flight.rs"]
 mod posts;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
 #[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/tally.rs"]
+#[path = "../../../../../hive/observe/counters.rs"]
 mod tally;
 mod token;
 mod wait;
@@ -28,18 +28,18 @@ pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
-pub(crate) use doing::{Activity, Doing, Note};
+pub(crate) use doing::{Activity, ActivityCell, RegionActivity};
 pub(crate) use event::Event;
-pub(crate) use log::{Log, MOST as MOST_ENTRIES};
+pub(crate) use log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
-pub(crate) use posts::Posts;
+pub(crate) use posts::InFlight;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
-pub(crate) use tally::{Count, Tally};
+pub(crate) use tally::{Counter, BeeCounters};
 pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread};
-pub(crate) use wait::{Hold, WaitPolicy, one_poll_at_a_time};
+pub(crate) use wait::{BackOff, WaitPolicy, one_poll_at_a_time};
 
-/// There is one crew in a scene.
+/// There is one team in a scene.
 pub(crate) fn number_of_crew() -> u64 {
     1
 }

@@ -6,7 +6,7 @@ use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::{Condvar, Mutex};
 
 /// The longest of the waits that end by themselves.
-const MOST_YIELDS: u32 = 8;
+const MAX_YIELDS: u32 = 8;
 
 pub(crate) struct Semaphore {
     permits: Mutex<u32>,
@@ -29,7 +29,7 @@ impl Semaphore {
 
     /// The wait may end at any time, with or without a permit.
     pub(crate) fn wait_for(&self, _time: Duration) -> bool {
-        (0..thread_rng().gen_range(0..=MOST_YIELDS)).for_each(|_| shuttle::thread::yield_now());
+        (0..thread_rng().gen_range(0..=MAX_YIELDS)).for_each(|_| shuttle::thread::yield_now());
         let mut permits = self.permits.lock().expect("nobody panics under this lock");
         let is_posted = *permits > 0;
         *permits -= u32::from(is_posted);

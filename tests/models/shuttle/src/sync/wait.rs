@@ -5,7 +5,7 @@ use std::time::Duration;
 use shuttle::rand::{Rng, thread_rng};
 
 /// The most polls before sleeping.
-const MOST_POLLS: u32 = 4;
+const MAX_POLLS: u32 = 4;
 
 /// How a modelled hive waits.
 pub(crate) struct WaitPolicy {
@@ -14,8 +14,8 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    pub(crate) fn patience(&self) -> Patience {
-        Patience { polls: thread_rng().gen_range(0..=MOST_POLLS) }
+    pub(crate) fn patience(&self) -> Spinner {
+        Spinner { polls: thread_rng().gen_range(0..=MAX_POLLS) }
     }
 
     /// Nobody relaxes anything here.
@@ -23,15 +23,15 @@ impl WaitPolicy {
         0
     }
 
-    pub(crate) fn patience_since(&self, _: u32) -> Patience {
+    pub(crate) fn patience_since(&self, _: u32) -> Spinner {
         self.patience()
     }
 
-    pub(crate) fn patience_after_task(&self) -> Patience {
+    pub(crate) fn patience_after_task(&self) -> Spinner {
         self.patience()
     }
 
-    pub(crate) fn patience_with_sleepers(&self) -> Patience {
+    pub(crate) fn patience_with_sleepers(&self) -> Spinner {
         self.patience()
     }
 
@@ -59,12 +59,12 @@ impl WaitPolicy {
 pub(crate) fn one_poll_at_a_time() {}
 
 /// The patience of one wait.
-pub(crate) struct Patience {
+pub(crate) struct Spinner {
     /// Left.
     polls: u32,
 }
 
-impl Patience {
+impl Spinner {
     pub(crate) fn is_hot(&self) -> bool {
         false
     }
@@ -75,14 +75,14 @@ impl Patience {
 
     pub(crate) fn poll_again(&mut self) -> bool {
         self.polls = self.polls.wrapping_sub(1);
-        self.polls < MOST_POLLS
+        self.polls < MAX_POLLS
     }
 }
 
 /// A hold takes no time here.
-pub(crate) struct Hold;
+pub(crate) struct BackOff;
 
-impl Hold {
+impl BackOff {
     pub(crate) fn new() -> Self {
         Self
     }

@@ -1,0 +1,148 @@
+//! A pipeline's indices in shares, one a bee: each takes from the front of its own, in ever smaller pieces, and then half of what the richest has left.
+//!
+//! The shares are those of the hive's own loops. What differs is that a bee asks for its next indices, as an iterator does, and may leave before there are none left.
+
+use std::ops::Range;
+
+use crate::loops::{MAX_UNITS, WorkRange};
+use crate::region::split;
+
+/// A bee takes this part of what its share has left, so that others may still have most of it.
+const CLAIM_DIVISOR: u32 = 8;
+
+/// The one round that a pipeline has.
+const ROUND: u16 = 0;
+
+/// What a share begins with in rounds to come: there are none.
+const NO_BLOCK: Range<u32> = 0..0;
+
+/// The indices below a length that nobody has taken yet.
+pub(crate) struct WorkRanges {
+    ranges: Box<[WorkRange]>,
+    len: usize,
+    /// Indices a unit, which shares are counted in.
+    unit_len: usize,
+}
+
+impl WorkRanges {
+    /// All indices below `deque_len`, in equal shares for `members` bees.
+    pub(crate) fn new(len: usize, bees: usize) -> Self {
+        let unit_len = len.div_ceil(MAX_UNITS).max(1);
+        let units = len.div_ceil(unit_len);
+        let range = |bee| {
+            let block = split::block(0..units, bee, bees);
+            WorkRange::with_units(ROUND, &(block.start as u32..block.end as u32))
+        };
+        Self { ranges: (0..bees).map(range).collect(), len, unit_len }
+    }
+
+    /// The next indices for `member`, its own or another's; None: all are taken.
+    pub(crate) fn claim(&self, bee: usize) -> Option<Range<usize>> {
+        self.claim_own(bee, claim_amount).or_else(|| self.steal(bee))
+    }
+
+    /// All that is left of the share of `member`.
+    pub(crate) fn claim_rest(&self, bee: usize) -> Option<Range<usize>> {
+        self.claim_own(bee, |left| left)
+    }
+
+    /// Takes as much from the front of the share of `member` as `claim_amount` says of what is left.
+    fn claim_own(&self, bee: usize, amount: impl Fn(u32) -> u32) -> Option<Range<usize>> {
+        self.ranges[bee].claim(ROUND, &NO_BLOCK, amount).map(|units| self.indices_of(units))
+    }
+
+    /// Takes half of the largest share, whose front piece is for now, and the rest of it the new share of `member`, which has none left.
+    #[cold]
+    fn steal(&self, bee: usize) -> Option<Range<usize>> {
+        loop {
+            let remaining = |other: usize| self.ranges[other].remaining(ROUND, &NO_BLOCK).len();
+            let (len, victim) = (0..self.ranges.len()).map(|other| (remaining(other), other)).max()?;
+            if len == 0 {
+                return None;
+            }
+            let Some(taken) = self.ranges[victim].steal(ROUND, &NO_BLOCK) else { continue };
+            let middle = taken.start + claim_amount(taken.end - taken.start);
+            let is_published = self.ranges[bee].publish(ROUND, &(middle..taken.end));
+            debug_assert!(is_published, "nobody is in another round");
+            return Some(self.indices_of(taken.start..middle));
+        }
+    }
+
+    fn indices_of(&self, units: Range<u32>) -> Range<usize> {
+        // No overflow: the last unit may be short, and is the only one that may end beyond the length.
+        let index =
+            |unit: u32| (unit as usize).checked_mul(self.unit_len).map_or(self.len, |index| index.min(self.len));
+        index(units.start)..index(units.end)
+    }
+}
+
+/// How much of a share is one piece.
+fn claim_amount(remaining: u32) -> u32 {
+    remaining.div_ceil(CLAIM_DIVISOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// Everything that `member` gets when it is alone.
+    fn drain(ranges: &WorkRanges, bee: usize) -> Vec<Range<usize>> {
+        std::iter::from_fn(|| ranges.claim(bee)).collect()
+    }
+
+    #[test]
+    fn one_bee_claims_everything_in_falling_pieces() {
+        let mut taken = drain(&WorkRanges::new(1000, 1), 0);
+        assert!(taken.is_sorted_by(|a, b| a.end == b.start && a.len() >= b.len()), "{taken:?}");
+        assert_eq!((taken[0].clone(), taken.pop().unwrap()), (0..125, 999..1000));
+    }
+
+    #[test]
+    fn the_first_piece_is_of_the_own_range_and_the_others_are_stolen() {
+        for (len, bees) in [(0, 3), (1, 3), (7, 3), (1000, 3), (1000, 7)] {
+            let ranges = WorkRanges::new(len, bees);
+            let mut taken = drain(&ranges, bees - 1);
+            let own = split::block(0..len, bees - 1, bees);
+            assert!(own.is_empty() || taken[0].start == own.start, "{len} of {bees}: {taken:?}");
+            taken.sort_by_key(|range| range.start);
+            assert!(taken.into_iter().flatten().eq(0..len));
+            assert!((0..bees).all(|bee| ranges.claim(bee).is_none()));
+        }
+    }
+
+    #[test]
+    fn the_rest_of_a_range_is_claimed_once() {
+        let ranges = WorkRanges::new(100, 2);
+        assert_eq!(ranges.claim(1), Some(50..57));
+        assert_eq!((ranges.claim_rest(1), ranges.claim_rest(1)), (Some(57..100), None));
+        assert_eq!(drain(&ranges, 1).iter().map(Range::len).sum::<usize>(), 50);
+    }
+
+    #[test]
+    fn lengths_of_more_indices_than_units_are_in_larger_units() {
+        for len in [MAX_UNITS, MAX_UNITS + 1, (1 << 40) + 12_345, usize::MAX] {
+            let ranges = WorkRanges::new(len, 3);
+            let mut taken: Vec<_> = (0..3).filter_map(|bee| ranges.claim_rest(bee)).collect();
+            taken.sort_by_key(|range| range.start);
+            assert_eq!((taken.len(), taken[0].start, taken[2].end), (3, 0, len));
+            assert!(taken.windows(2).all(|pair| pair[0].end == pair[1].start), "{taken:?}");
+        }
+    }
+
+    #[test]
+    fn stress_each_index_goes_to_one_of_several_bees() {
+        const LEN: usize = 20_000;
+        for _ in 0..20 {
+            let ranges = WorkRanges::new(LEN, 4);
+            let (ranges, mut taken) = (&ranges, Vec::new());
+            thread::scope(|scope| {
+                let threads: Vec<_> = (0..4).map(|member| scope.spawn(move || drain(ranges, member))).collect();
+                threads.into_iter().for_each(|thread| taken.extend(thread.join().unwrap()));
+            });
+            taken.sort_by_key(|range| range.start);
+            assert!(taken.into_iter().flatten().eq(0..LEN));
+        }
+    }
+}

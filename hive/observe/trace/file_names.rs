@@ -1,0 +1,81 @@
+//! Names of files, each of which is given once in a process.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// The names that have been given. They stay so: a second hive must not write over what the first has left.
+pub(crate) struct FileNames {
+    claimed: BTreeSet<PathBuf>,
+    /// For each name that was wanted: the least number that has not been tried for it. Those below it are given.
+    next_number: BTreeMap<PathBuf, usize>,
+}
+
+impl FileNames {
+    pub(crate) const fn new() -> Self {
+        Self { claimed: BTreeSet::new(), next_number: BTreeMap::new() }
+    }
+
+    /// The wanted name, or, where that has been given, one with a number in it.
+    pub(crate) fn claim(&mut self, wanted: &Path) -> PathBuf {
+        self.claim_with(wanted, numbered)
+    }
+
+    /// `numbered` makes the names. It is asked for each number once, however often the same name is wanted.
+    fn claim_with(&mut self, wanted: &Path, mut numbered: impl FnMut(&Path, usize) -> PathBuf) -> PathBuf {
+        let number = self.next_number.entry(wanted.to_owned()).or_insert(1);
+        loop {
+            let name = numbered(wanted, *number);
+            *number += 1;
+            // Another name may have been wanted that is as this one with its number.
+            if self.claimed.insert(name.clone()) {
+                return name;
+            }
+        }
+    }
+}
+
+/// The name that the hive of this number gets, from 1, of those that want the same.
+fn numbered(wanted: &Path, number: usize) -> PathBuf {
+    if number == 1 {
+        return wanted.to_owned();
+    }
+    match wanted.extension() {
+        Some(extension) => wanted.with_extension(format!("{number}.{}", extension.display())),
+        None => wanted.with_extension(number.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn later_hives_get_a_number_before_the_extension() {
+        let name = |wanted: &str, number| numbered(Path::new(wanted), number).to_str().unwrap().to_owned();
+        assert_eq!(name("/a/trace.json", 1), "/a/trace.json");
+        assert_eq!(name("/a/trace.json", 2), "/a/trace.2.json");
+        assert_eq!(name("/a.b/trace", 3), "/a.b/trace.3");
+    }
+
+    #[test]
+    fn a_name_is_given_once_also_where_another_was_wanted_that_has_its_number() {
+        let mut names = FileNames::new();
+        let mut claim = |wanted: &str| names.claim(Path::new(wanted)).to_str().unwrap().to_owned();
+        assert_eq!(claim("/a/t.3.json"), "/a/t.3.json");
+        assert_eq!([0; 4].map(|_| claim("/a/t.json")), ["/a/t.json", "/a/t.2.json", "/a/t.4.json", "/a/t.5.json"]);
+        assert_eq!(claim("/a/t.2.json"), "/a/t.2.2.json");
+    }
+
+    #[test]
+    fn no_name_is_tried_twice_however_many_want_it() {
+        const CLAIMS: usize = 1_000;
+        let (mut names, mut tried) = (FileNames::new(), 0);
+        for _ in 0..CLAIMS {
+            names.claim_with(Path::new("/a/t.json"), |wanted, number| {
+                tried += 1;
+                numbered(wanted, number)
+            });
+        }
+        assert_eq!((names.claimed.len(), tried), (CLAIMS, CLAIMS));
+    }
+}

@@ -1,0 +1,167 @@
+//! What the environment asks of a hive. A value that cannot be read is a warning in the report, and as if it were not there.
+
+use std::env::VarError;
+use std::fmt::Display;
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+use std::{env, process};
+
+use crate::protocol::region::shape::BarrierShape;
+use crate::protocol::region::start_line::MAX_BEES;
+use crate::sys::parse_duration;
+use crate::topology::binding_request::BindingRequest;
+use crate::topology::pin_policy::Pin;
+use crate::topology::place_list::PlaceList;
+use crate::topology::proc_bind::ProcBind;
+use crate::topology::shrink::Shrink;
+
+/// The variables that are set and can be read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Environment {
+    pub(crate) bees: Option<usize>,
+    pub(crate) binding_options: BindingRequest,
+    pub(crate) spin: Option<Duration>,
+    pub(crate) barrier_shape: Option<BarrierShape>,
+    pub(crate) trace: Option<PathBuf>,
+    pub(crate) warnings: Vec<String>,
+}
+
+impl Environment {
+    /// The process's.
+    pub(crate) fn read() -> Self {
+        Self::from_variables(|name| env::var(name))
+    }
+
+    fn from_variables(variable: impl Fn(&str) -> Result<String, VarError>) -> Self {
+        let mut warnings = Vec::new();
+        let bees = read_variable(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
+        let binding_options = BindingRequest {
+            pin: read_variable(&variable, "HIVE_PIN", &mut warnings, Pin::from_str),
+            places: read_variable(&variable, "HIVE_PLACES", &mut warnings, PlaceList::from_str),
+            proc_bind: read_variable(&variable, "HIVE_PROC_BIND", &mut warnings, ProcBind::from_str),
+            shrink: read_variable(&variable, "HIVE_SHRINK", &mut warnings, Shrink::from_str),
+            ..BindingRequest::default()
+        };
+        let spin = read_variable(&variable, "HIVE_SPIN", &mut warnings, parse_spin);
+        let barrier_shape = read_variable(&variable, "HIVE_BARRIER", &mut warnings, BarrierShape::from_str);
+        let trace = read_variable(&variable, "HIVE_TRACE", &mut warnings, parse_trace_file);
+        Self { bees, binding_options, spin, barrier_shape, trace, warnings }
+    }
+}
+
+fn read_variable<T, E: Display>(
+    variable: impl Fn(&str) -> Result<String, VarError>,
+    name: &str,
+    warnings: &mut Vec<String>,
+    parse: impl Fn(&str) -> Result<T, E>,
+) -> Option<T> {
+    let problem = match variable(name) {
+        Err(VarError::NotPresent) => return None,
+        Err(error @ VarError::NotUnicode(_)) => error.to_string(),
+        Ok(text) => match parse(text.trim()) {
+            Ok(value) => return Some(value),
+            Err(error) => format!("{text:?}: {error}"),
+        },
+    };
+    warnings.push(format!("the environment variable {name} is ignored: {problem}"));
+    None
+}
+
+fn parse_bees(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(bees) if (1..=MAX_BEES as usize).contains(&bees) => Ok(bees),
+        _ => Err(format!("expected a number of bees from 1 to {MAX_BEES}")),
+    }
+}
+
+fn parse_spin(text: &str) -> Result<Duration, String> {
+    match text {
+        "inf" | "infinite" => Ok(Duration::MAX),
+        "0" => Ok(Duration::ZERO),
+        _ => parse_duration::parse_duration(text)
+            .map_err(|error| format!("expected a time with its unit, such as 200us or 1ms, or 0, or inf ({error})")),
+    }
+}
+
+/// A file's name; `%p` stands for the number of the process.
+fn parse_trace_file(text: &str) -> Result<PathBuf, &'static str> {
+    match text {
+        "" => Err("expected the name of a file"),
+        _ => Ok(PathBuf::from(text.replace("%p", &process::id().to_string()))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn environment(variables: &[(&str, &str)]) -> Environment {
+        Environment::from_variables(|name| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned()).ok_or(VarError::NotPresent)
+        })
+    }
+
+    fn is_empty(read: &Environment) -> bool {
+        let Environment {
+            bees,
+            binding_options: BindingRequest { pin, places, proc_bind, shrink, .. },
+            spin,
+            barrier_shape: barrier,
+            trace,
+            warnings: _,
+        } = read;
+        let no_binding_options = pin.is_none() && places.is_none() && proc_bind.is_none() && shrink.is_none();
+        no_binding_options && bees.is_none() && spin.is_none() && barrier.is_none() && trace.is_none()
+    }
+
+    #[test]
+    fn good_values_are_read() {
+        let read = environment(&[("HIVE_NUM_BEES", " 12 "), ("HIVE_PIN", "0,2-3"), ("HIVE_SPIN", "50us")]);
+        assert_eq!(read.bees, Some(12));
+        assert_eq!(read.binding_options.pin, Some(Pin::Cpus(vec![0, 2, 3])));
+        assert_eq!(read.spin, Some(Duration::from_micros(50)));
+        assert!(read.warnings.is_empty());
+        let read =
+            environment(&[("HIVE_PLACES", "cores(2)"), ("HIVE_PROC_BIND", "close"), ("HIVE_SHRINK", "Keep_Nodes")])
+                .binding_options;
+        assert_eq!(read.places, "cores(2)".parse().ok());
+        assert_eq!((read.proc_bind, read.shrink), (Some(ProcBind::Close), Some(Shrink::KeepNodes)));
+        assert_eq!(environment(&[("HIVE_SPIN", "inf")]).spin, Some(Duration::MAX));
+        assert_eq!(environment(&[("HIVE_SPIN", "0")]).spin, Some(Duration::ZERO));
+        let file = format!("a {}.json", process::id());
+        assert_eq!(environment(&[("HIVE_TRACE", "a %p.json")]).trace, Some(PathBuf::from(file)));
+    }
+
+    #[test]
+    fn bad_values_are_warnings_that_name_the_variable_the_value_and_what_is_expected() {
+        for (name, value, expected) in [
+            ("HIVE_NUM_BEES", "0", "from 1 to 65535"),
+            ("HIVE_NUM_BEES", "-3", "from 1 to 65535"),
+            ("HIVE_NUM_BEES", "99999999999999999999", "from 1 to 65535"),
+            ("HIVE_PIN", "socks", "none, core"),
+            ("HIVE_PLACES", "{0:4", "at character 5"),
+            ("HIVE_PROC_BIND", "spread,close", "one of false, true"),
+            ("HIVE_SHRINK", "most", "compact, spread or keep_nodes"),
+            ("HIVE_SPIN", "200", "with its unit"),
+            ("HIVE_SPIN", "", "with its unit"),
+            ("HIVE_SPIN", "1ns 18446744073709551615s 999999999ns", "longer than"),
+            ("HIVE_BARRIER", "round", "flat, cluster, node or auto"),
+            ("HIVE_TRACE", "", "name of a file"),
+        ] {
+            let read = environment(&[(name, value)]);
+            assert!(is_empty(&read));
+            let [warning] = &read.warnings[..] else { panic!("{:?}", read.warnings) };
+            let all_there = [name, &format!("{value:?}"), expected].iter().all(|part| warning.contains(part));
+            assert!(all_there, "{warning}");
+        }
+    }
+
+    #[test]
+    fn nothing_set_is_nothing_asked() {
+        let read = environment(&[]);
+        assert!(is_empty(&read));
+        assert!(read.warnings.is_empty());
+    }
+}

@@ -1,0 +1,311 @@
+//! The hive of the process, and the functions that use it.
+
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::Loop;
+use crate::observe::stats::Stats;
+use crate::pool::error::{ResizeError, SpmdError};
+use crate::pool::handle::Hive;
+use crate::reductions::par_scan::Scan;
+use crate::reductions::reduction::Reduction;
+use crate::reductions::reproducibility::Reproducibility;
+use crate::region::bee::Bee;
+use crate::sys::process::{ProcessCell, ProcessLock};
+use crate::sys::{fork, stderr};
+use crate::tasks::scope::Scope;
+
+/// The hive of the process, made on first use: as many bees as CPUs that the process may really use, or as the
+/// [environment](crate#environment) says. It is never dropped; its bees sleep when there is nothing to do.
+///
+/// If the system makes no threads for it, it has one bee, grows when that becomes possible, and says so in its
+/// [report](Hive::report).
+///
+/// ```
+/// println!("{}", hive::global().report());
+/// ```
+#[inline]
+pub fn global() -> &'static Hive {
+    GLOBAL.get().unwrap_or_else(build_global)
+}
+
+static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
+
+/// On its own, so that the way past it is short: each call of the functions below goes there.
+#[cold]
+#[inline(never)]
+fn build_global() -> &'static Hive {
+    let _lock = build_lock().lock().unwrap_or_else(PoisonError::into_inner);
+    GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| build_queen_alone(&error.to_string())))
+}
+
+/// Held while the global hive is built. A forked child has one of its own: building takes long, so whoever forks does not wait for it, and the child may find its parent's held by nobody.
+fn build_lock() -> &'static Mutex<()> {
+    static BUILD_LOCKS: ProcessLock<Option<(u32, &'static Mutex<()>)>> = ProcessLock::new(None);
+    BUILD_LOCKS.with(|lock| {
+        let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
+        lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
+    })
+}
+
+#[cold]
+fn build_queen_alone(error: &str) -> Hive {
+    let builder = Hive::builder().bees(1);
+    // The environment may ask for CPUs to pin to that are not allowed; that must not stop the hive that does without.
+    let hive = builder.clone().build().or_else(|_| builder.pin(crate::topology::pin_policy::Pin::None).build());
+    let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
+    let warning = format!("the hive starts with its queen alone: {error}");
+    stderr::warn_once(&warning);
+    hive.add_warning(warning);
+    hive
+}
+
+/// Runs a region on the [global](global()) hive: `body` once on each of `n` bees, the caller among them. See [`Hive::spmd`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// hive::spmd(4, |bee| {
+///     let part: usize = bee.split(0..1000).sum();
+///     sum.fetch_add(part, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+///
+/// # Panics
+/// As [`Hive::spmd`]; with a message that names [`try_spmd`], when `n` is 0 or above the limit.
+#[inline]
+#[track_caller]
+pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
+    global().spmd(bees, body);
+}
+
+/// Runs a region on the [global](global()) hive, with an error if it cannot start. See [`Hive::try_spmd`].
+///
+/// ```
+/// assert!(hive::try_spmd(0, |_| ()).is_err());
+/// ```
+///
+/// # Errors
+/// As [`Hive::try_spmd`].
+#[inline]
+pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), SpmdError> {
+    global().try_spmd(bees, body)
+}
+
+/// Runs a region on the [global](global()) hive and returns what `body` returned, in order of the bees. See [`Hive::spmd_map`].
+///
+/// ```
+/// assert_eq!(hive::spmd_map(3, |bee| bee.id() * 10), [0, 10, 20]);
+/// ```
+///
+/// # Panics
+/// As [`Hive::spmd`].
+#[track_caller]
+pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
+    global().spmd_map(bees, body)
+}
+
+/// Runs a loop on the [global](global()) hive: a region and a loop in one. See [`Hive::par_for`].
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let sum = AtomicUsize::new(0);
+/// hive::par_for(0..1000, hive::Schedule::Dynamic(16), |range, _| {
+///     sum.fetch_add(range.sum(), Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 499_500);
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_for`].
+#[inline]
+#[track_caller]
+pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(range: Range<usize>, schedule: Schedule, body: F) {
+    global().par_for(range, schedule, body);
+}
+
+/// Runs a loop over the elements of a slice, to write to, on the [global](global()) hive. See [`Hive::par_for_mut`].
+///
+/// # Panics
+/// As [`Hive::par_for_mut`].
+#[inline]
+#[track_caller]
+pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    global().par_for_mut(data, schedule, body);
+}
+
+/// Runs a loop over the rows of a slice, to write to, on the [global](global()) hive. See [`Hive::par_rows_mut`].
+///
+/// # Panics
+/// As [`Hive::par_rows_mut`].
+#[inline]
+#[track_caller]
+pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule, body: F)
+where
+    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
+{
+    global().par_rows_mut(data, width, schedule, body);
+}
+
+/// Runs a loop on the [global](global()) hive that says more than its schedule. See [`Hive::par_loop`].
+///
+/// # Panics
+/// As [`Hive::par_loop`].
+#[inline]
+#[track_caller]
+pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(options: Loop, body: F) {
+    global().par_loop(options, body);
+}
+
+/// Combines what `map_pages` returns for parts of `range`, on the [global](global()) hive. See [`Hive::par_reduce`].
+///
+/// ```
+/// use hive::{Reduction, Schedule};
+///
+/// let longest = hive::par_reduce(1..10_000, Schedule::Dynamic(64), &Reduction::unordered((0, 0), std::cmp::max), |range| {
+///     let steps = |start| std::iter::successors(Some(start), |n| (*n > 1).then(|| if n % 2 == 0 { n / 2 } else { 3 * n + 1 })).count();
+///     range.map(|start| (steps(start), start)).max().unwrap()
+/// });
+/// assert_eq!(longest, (262, 6171));
+/// ```
+///
+/// # Panics
+/// As [`Hive::par_reduce`].
+#[track_caller]
+pub fn par_reduce<L, T, F, M>(range: Range<usize>, schedule: Schedule, reduction: &Reduction<L, T, F>, map: M) -> T
+where
+    L: Reproducibility,
+    T: Clone + Send,
+    F: Fn(T, T) -> T + Sync,
+    M: Fn(Range<usize>) -> T + Sync,
+{
+    global().par_reduce(range, schedule, reduction, map)
+}
+
+/// Replaces each element of `data` by its prefix sum, on the [global](global()) hive. See [`Hive::par_scan`].
+///
+/// # Panics
+/// As [`Hive::par_scan`].
+#[track_caller]
+pub fn par_scan<L, T, F>(data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
+where
+    L: Reproducibility,
+    T: Copy + Send + Sync + 'static,
+    F: Fn(T, T) -> T + Sync,
+{
+    global().par_scan(data, reduction, scan);
+}
+
+/// Runs two closures, perhaps at the same time, on the [global](global()) hive. See [`Hive::join`].
+///
+/// ```
+/// assert_eq!(hive::join(|| 1, || 2), (1, 2));
+/// ```
+///
+/// # Panics
+/// As [`Hive::join`].
+#[inline]
+pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    global().join(a, b)
+}
+
+/// Runs `body` and the tasks that it spawns on the [global](global()) hive. See [`Hive::scope`].
+///
+/// ```
+/// let mut sum = 0;
+/// hive::scope(|scope| scope.spawn(|_| sum = 1 + 2));
+/// assert_eq!(sum, 3);
+/// ```
+///
+/// # Panics
+/// As [`Hive::scope`].
+pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
+    global().scope(body)
+}
+
+/// Queues a task on the [global](global()) hive. See [`Hive::spawn`].
+///
+/// # Panics
+/// As [`Hive::spawn`].
+pub fn spawn(task: impl FnOnce() + Send + 'static) {
+    global().spawn(task);
+}
+
+/// Queues a task that only one bee of the [global](global()) hive runs. See [`Hive::spawn_on`].
+///
+/// # Panics
+/// As [`Hive::spawn_on`].
+pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
+    global().spawn_on(bee, task);
+}
+
+/// What the bees of the [global](global()) hive have done so far. See [`Hive::stats`].
+///
+/// ```
+/// println!("{}", hive::stats());
+/// ```
+pub fn stats() -> Stats {
+    global().stats()
+}
+
+/// Runs `work` once on each bee of the [global](global()) hive. See [`Hive::broadcast`].
+///
+/// # Panics
+/// As [`Hive::broadcast`].
+pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
+    global().broadcast(work)
+}
+
+/// Runs `work` as a bee of the [global](global()) hive. See [`Hive::install`].
+///
+/// ```
+/// assert_eq!(hive::install(|| 42), 42);
+/// ```
+///
+/// # Panics
+/// As [`Hive::install`].
+pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
+    global().install(work)
+}
+
+/// Makes the [global](global()) hive `n` bees large. See [`Hive::resize`].
+///
+/// ```
+/// hive::resize(1)?; // this process needs no more than one core from here on
+/// hive::settle();
+/// # Ok::<(), hive::ResizeError>(())
+/// ```
+///
+/// # Errors
+/// As [`Hive::resize`].
+pub fn resize(bees: usize) -> Result<(), ResizeError> {
+    global().resize(bees)
+}
+
+/// Keeps the bees of the [global](global()) hive polling while `part` runs. See [`Hive::keep_spinning`].
+pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
+    global().keep_spinning(section)
+}
+
+/// Sends the bees of the [global](global()) hive to sleep at once. See [`Hive::stop_spinning`].
+pub fn stop_spinning() {
+    global().stop_spinning();
+}
+
+/// Returns when no surplus bee of the [global](global()) hive is on a core. See [`Hive::settle`].
+pub fn wait_until_parked() {
+    global().wait_until_parked();
+}

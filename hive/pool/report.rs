@@ -1,0 +1,153 @@
+//! What is in effect, in words.
+
+use std::fmt;
+use std::time::Duration;
+
+use crate::observe::build_info::build_info;
+use crate::observe::trace::Tracer;
+use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
+use crate::pool::config::Config;
+use crate::pool::shared::Shared;
+use crate::topology::machine::{Machine, TopologySource, Unit};
+
+/// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::pool::handle::Hive::report), and of several
+/// hives from [`HiveSet::report`](crate::hives::hive_set::HiveSet::report); print it.
+///
+/// ```
+/// let report = hive::global().report();
+/// println!("{report}");
+/// for warning in report.warnings() {
+///     eprintln!("{warning}");
+/// }
+/// ```
+#[derive(Clone, Debug)]
+pub struct Report {
+    lines: Vec<(&'static str, String)>,
+    warnings: Vec<String>,
+}
+
+impl Report {
+    pub(crate) fn new(lines: Vec<(&'static str, String)>, warnings: Vec<String>) -> Self {
+        Self { lines, warnings }
+    }
+
+    pub(crate) fn of(shared: &Shared) -> Self {
+        let mut lines = vec![
+            ("hive", build_info().to_string()),
+            ("bees", bees_line(shared)),
+            ("machine", machine_line(&shared.machine_info.machine)),
+            ("allowed CPUs", shared.machine_info.machine.mask().to_string()),
+            ("CPU quota", shared.machine_info.quota.as_ref().map_or_else(|| "none".to_owned(), ToString::to_string)),
+            ("usable CPUs", usable_cpus_line(shared)),
+            ("pinned to", pinning_line(shared)),
+            ("places", places_line(shared)),
+            ("barriers", shared.barrier_choice.to_string()),
+            ("waiting", waiting_line(&shared.config)),
+        ];
+        lines.extend(shared.tracer().map(|tracer| ("tracing", tracing_line(shared, tracer))));
+        let mut warnings = shared.machine_info.warnings.clone();
+        warnings.extend(shared.barrier_choice.warning.clone());
+        if !shared.is_forked() {
+            warnings.extend(shared.runtime_warnings());
+        } else {
+            warnings.push(
+                "this process was forked from the one that made this hive, and has none of its threads".to_owned(),
+            );
+        }
+        Self::new(lines, warnings)
+    }
+
+    /// What was not as it should be: values that were ignored, places that could not be had, things that could not be read.
+    pub fn warnings(&self) -> &[String] {
+        &self.warnings
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (name, value) in &self.lines {
+            writeln!(f, "{:<14}{value}", format!("{name}:"))?;
+        }
+        if self.warnings.is_empty() {
+            return writeln!(f, "{:<14}none", "warnings:");
+        }
+        self.warnings.iter().try_for_each(|warning| writeln!(f, "{:<14}{warning}", "warning:"))
+    }
+}
+
+fn bees_line(shared: &Shared) -> String {
+    let (bees, max_bees, pending_parks) = (shared.team.bees(), shared.config.max_bees, shared.team.pending_parks());
+    format!("{bees}, the queen among them; may grow to {max_bees}; {pending_parks} surplus workers not parked yet")
+}
+
+fn machine_line(machine: &Machine) -> String {
+    let count = |unit: Unit| {
+        let count = machine.unit_count(unit);
+        format!("{count} {}{}", unit.name(), if count == 1 { "" } else { "s" })
+    };
+    let source = match machine.source() {
+        TopologySource::Hwloc { version } => format!("read by hwloc {version}"),
+        TopologySource::Flat => "a flat list: hwloc is not in use".to_owned(),
+    };
+    let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
+    format!("{} CPUs in {units}; {}{source}", machine.cpus().len(), core_kinds(machine))
+}
+
+/// Which CPUs are of faster and slower kinds of cores, if that is known and there are several.
+fn core_kinds(machine: &Machine) -> String {
+    match &machine.core_kinds()[..] {
+        [] | [_] => String::new(),
+        [fastest, slower @ ..] => {
+            let slower = slower.iter().map(|cpus| format!(", then {cpus}")).collect::<String>();
+            format!("fastest cores: CPUs {fastest}{slower}; ")
+        }
+    }
+}
+
+fn usable_cpus_line(shared: &Shared) -> String {
+    let machine_info = &shared.machine_info;
+    let usable = machine_info.usable_cpus();
+    let limit = if usable < machine_info.machine.cpus().len() { "by the quota, rounded down" } else { "by the mask" };
+    format!("{usable}, {limit}")
+}
+
+fn pinning_line(shared: &Shared) -> String {
+    let by_default = if shared.place_map.is_default { " (by default)" } else { "" };
+    let binding = &shared.place_map.binding;
+    let shrink = shared.config.shrink;
+    let order = if binding.is_ordered_by_hive() { format!("; order to shrink in: {shrink}") } else { String::new() };
+    format!("{binding}{by_default}{order}")
+}
+
+/// The first few bees' places: a report is read by people.
+fn places_line(shared: &Shared) -> String {
+    const SHOWN: u32 = 64;
+    let bees = shared.team.bees();
+    let place = |bee: u32| match shared.place_map.place_of(bee as usize) {
+        Some(_) if bee == 0 && !shared.config.pin_queen => "queen not bound".to_owned(),
+        Some(place) => format!("{bee} on {place}"),
+        None if bee == 0 => "queen not bound".to_owned(),
+        None => format!("{bee} not bound"),
+    };
+    let shown = (0..bees.min(SHOWN)).map(place).collect::<Vec<_>>().join("; ");
+    if bees > SHOWN { format!("{shown}; and {} more", bees - SHOWN) } else { shown }
+}
+
+fn waiting_line(config: &Config) -> String {
+    let spin = config.spin;
+    let polls =
+        if spin == Duration::MAX { "polls without end".to_owned() } else { format!("polls for {spin:?}, then sleeps") };
+    let task_polls =
+        config.poll_interval.map_or_else(String::new, |every| format!(", and polls for tasks every {every:?}"));
+    let watchdog = config
+        .watchdog_limit
+        .map_or_else(String::new, |limit| format!("; regions that make no progress for {limit:?} are reported"));
+    format!("{polls} by {:?}{task_polls}{watchdog}", config.sleep)
+}
+
+fn tracing_line(shared: &Shared, tracer: &Tracer) -> String {
+    let all = |count: fn(&Log) -> usize| shared.team.logs().map(count).sum::<usize>();
+    let (recorded, dropped) = (all(Log::len), all(Log::dropped));
+    let file = tracer.path().display();
+    format!("to {file}; {recorded} events so far, {dropped} dropped, of up to {MAX_LOG_ENTRIES} a bee")
+}

@@ -1,0 +1,21 @@
+//! The protocol of a region, from the call to the return: the queen takes the leader lock, the start line tells the
+//! workers what to run, the bees meet at barriers, and the tree of groups collects their exits.
+
+pub(crate) mod announcement;
+pub(crate) mod barrier;
+pub(crate) mod body;
+pub(crate) mod closure_cell;
+pub(crate) mod deadlock;
+pub(crate) mod exchange;
+pub(crate) mod exchange_slots;
+pub(crate) mod groups;
+pub(crate) mod leader_lock;
+pub(crate) mod line_choice;
+pub(crate) mod panics;
+pub(crate) mod poison;
+pub(crate) mod queen;
+pub(crate) mod region_context;
+pub(crate) mod shape;
+pub(crate) mod single;
+pub(crate) mod start_line;
+pub(crate) mod tree;

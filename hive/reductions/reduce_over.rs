@@ -1,0 +1,112 @@
+//! A reduction over a range, inside a region.
+
+use std::ops::Range;
+
+use crate::loops::schedule::Schedule;
+use crate::protocol::region::exchange::Exchanged;
+use crate::protocol::region::exchange_slots::Operation;
+use crate::reductions::block_tree;
+use crate::reductions::block_tree::{Node, Nodes};
+use crate::reductions::reduction::Reduction;
+use crate::reductions::reproducibility::Reproducibility;
+use crate::reductions::reproducibility::sealed::Cut;
+use crate::region::bee::Bee;
+use crate::region::split;
+
+impl Bee<'_> {
+    /// Combines what `map_pages` returns for parts of `range`, of which each bee has its [`part`](Reduction::part), for all bees: a static loop and an
+    /// [`all_reduce`](Self::all_reduce) in one, as reproducible as `reduction` says.
+    ///
+    /// All bees must call it, with the same range and reduction. It is a barrier as well.
+    ///
+    /// ```
+    /// let sum = hive::Reduction::deterministic(0.0, |a, b| a + b);
+    /// let x: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.1).collect();
+    /// let norm_with = |bees| hive::spmd_map(bees, |bee| bee.reduce_over(0..1000, &sum, |range| x[range].iter().map(|x| x * x).sum()))[0];
+    /// assert_eq!(norm_with(3).to_bits(), norm_with(1).to_bits());
+    /// ```
+    ///
+    /// # Panics
+    /// As [`all_reduce`](Self::all_reduce).
+    #[track_caller]
+    pub fn reduce_over<L, T, F>(
+        &self,
+        range: Range<usize>,
+        reduction: &Reduction<L, T, F>,
+        map: impl Fn(Range<usize>) -> T,
+    ) -> T
+    where
+        L: Reproducibility,
+        T: Copy + Send + 'static,
+        F: Fn(T, T) -> T,
+    {
+        let op = &reduction.op;
+        let result = match reduction.cut(&range, Schedule::Static, self.bees()) {
+            Cut::Blocks(blocks) => {
+                let (own, block) = (split::block(0..blocks, self.id(), self.bees()), |block| {
+                    split::block(range.clone(), block, blocks)
+                });
+                if block_tree::is_large::<T>() {
+                    self.reduce_large(own, op, |i| map(block(i)))
+                } else {
+                    self.reduce_small(own, op, |i| map(block(i)))
+                }
+            }
+            Cut::OnePerBee | Cut::BySchedule => {
+                let own = self.split(range);
+                let own = (!own.is_empty()).then(|| map(own));
+                self.all_reduce_as(Operation::ReduceOver, own, |a, b| match (a, b) {
+                    (Some(a), Some(b)) => Some(op(a, b)),
+                    (a, b) => a.or(b),
+                })
+            }
+        };
+        result.unwrap_or(reduction.identity)
+    }
+
+    /// The blocks of all bees, of which this one has those numbered `own`, combined along the tree by each bee.
+    #[track_caller]
+    fn reduce_small<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
+    where
+        T: Copy + Send + 'static,
+    {
+        let mut nodes = Nodes::new();
+        block_tree::push_blocks(&mut nodes, own, op, value);
+        let slots = self.exchange::<Node<T>>(Operation::ReduceOver, nodes.as_slice());
+        let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, |value| value));
+        all.unwrap_or(nodes).combine(op)
+    }
+
+    /// The same of values that are too large to have many of them on the stack.
+    #[track_caller]
+    fn reduce_large<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
+    where
+        T: Copy + Send + 'static,
+    {
+        let op = &block_tree::boxed(op);
+        let mut nodes = Nodes::new();
+        block_tree::push_blocks(&mut nodes, own, op, |block| Box::new(value(block)));
+        // What is shown lies in one piece, without boxes that are this bee's.
+        let own: Vec<Node<T>> = nodes.iter().map(Node::unboxed).collect();
+        let slots = self.exchange::<Node<T>>(Operation::ReduceOver, &own);
+        let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, Box::new));
+        all.unwrap_or(nodes).combine(op).map(|value| *value)
+    }
+}
+
+/// The nodes of a whole team, with their values as `shape` makes them.
+#[track_caller]
+fn nodes_of_all<T: Copy + 'static, V>(
+    slots: &Exchanged<'_, Node<T>>,
+    bees: u32,
+    op: &impl Fn(V, V) -> V,
+    form: impl Fn(T) -> V,
+) -> Option<Nodes<V>> {
+    let mut all = Nodes::new();
+    for id in 0..bees {
+        for index in 0..slots.count(id)? {
+            all.push(slots.value(id, index)?.map(&form), op);
+        }
+    }
+    Some(all)
+}

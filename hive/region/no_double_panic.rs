@@ -1,0 +1,93 @@
+//! Values of the program's that are hive's to drop when a panic goes on.
+
+#![allow(unsafe_code)]
+
+use std::mem::{ManuallyDrop, needs_drop};
+use std::ops::Deref;
+use std::thread::panicking;
+
+use crate::protocol::region::panics::ignore_panic;
+
+/// A value that is dropped quietly while its thread unwinds: two panics at once would end the process, so what its drop panics with then is not heard of. At any other time it is dropped as it
+/// would be without this.
+#[repr(transparent)]
+pub(crate) struct NoDoublePanic<T>(ManuallyDrop<T>);
+
+impl<T> NoDoublePanic<T> {
+    #[inline(always)]
+    pub(crate) fn new(value: T) -> Self {
+        Self(ManuallyDrop::new(value))
+    }
+
+    #[inline(always)]
+    pub(crate) fn into_inner(self) -> T {
+        let mut this = ManuallyDrop::new(self);
+        // SAFETY: this is not dropped, and nobody sees it again.
+        unsafe { ManuallyDrop::take(&mut this.0) }
+    }
+}
+
+impl<T> Deref for NoDoublePanic<T> {
+    type Target = T;
+
+    #[inline(always)]
+    fn deref(&self) -> &T {
+        &self.0
+    }
+}
+
+impl<T> Drop for NoDoublePanic<T> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if needs_drop::<T>() {
+            // SAFETY: this is its end.
+            let mut drop = || unsafe { ManuallyDrop::drop(&mut self.0) };
+            if panicking() { ignore_panic(drop) } else { drop() }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+    use std::sync::Arc;
+
+    use super::*;
+
+    struct PanicsOnDrop(#[expect(dead_code, reason = "only its end matters")] Arc<()>);
+
+    impl Drop for PanicsOnDrop {
+        fn drop(&mut self) {
+            resume_unwind(Box::new("the bomb"));
+        }
+    }
+
+    #[test]
+    fn each_value_is_dropped_once_and_the_first_panic_is_heard_of() {
+        let alive = Arc::new(());
+        let panicking_values = || {
+            vec![
+                NoDoublePanic::new(PanicsOnDrop(Arc::clone(&alive))),
+                NoDoublePanic::new(PanicsOnDrop(Arc::clone(&alive))),
+            ]
+        };
+        let first_panic =
+            |work: &dyn Fn()| catch_unwind(AssertUnwindSafe(work)).expect_err("a panic").downcast_ref().copied();
+        assert_eq!(first_panic(&|| drop(panicking_values())), Some("the bomb"));
+        let other = || {
+            let _bombs = panicking_values();
+            resume_unwind(Box::new("another"));
+        };
+        assert_eq!(first_panic(&other), Some("another"));
+        assert_eq!(Arc::strong_count(&alive), 1);
+    }
+
+    #[test]
+    fn what_is_taken_out_is_not_dropped() {
+        let value = Arc::new(7);
+        assert_eq!(*NoDoublePanic::new(Arc::clone(&value)), value);
+        let taken = NoDoublePanic::new(Arc::clone(&value)).into_inner();
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(taken);
+    }
+}

@@ -1,0 +1,72 @@
+//! Which part of a range is whose.
+
+use std::ops::Range;
+
+/// The `id`th of `count` contiguous blocks of `range`: in order, without gaps, their lengths differing by at most one, the longer
+/// ones first.
+///
+/// # Panics
+/// In debug builds, if `id` is not below `count`.
+pub(crate) fn block(range: Range<usize>, index: usize, total: usize) -> Range<usize> {
+    debug_assert!(index < total, "block {index} of {total}");
+    blocks(range, index..index + 1, total)
+}
+
+/// The neighbouring blocks `indices` of `count`, together; of no blocks, where they would be.
+///
+/// # Panics
+/// In debug builds, if `indices` ends above `count`.
+pub(crate) fn blocks(range: Range<usize>, indices: Range<usize>, total: usize) -> Range<usize> {
+    debug_assert!(indices.end <= total, "blocks {indices:?} of {total}");
+    let length = range.len();
+    let (least, longer_blocks) = (length / total, length % total);
+    // No overflow: at most `duration`.
+    let start_of = |index: usize| range.start + index * least + index.min(longer_blocks);
+    start_of(indices.start)..start_of(indices.end)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn the_longer_blocks_come_first() {
+        let blocks: Vec<_> = (0..4).map(|id| block(10..20, id, 4)).collect();
+        assert_eq!(blocks, [10..13, 13..16, 16..18, 18..20]);
+    }
+
+    #[test]
+    #[allow(clippy::reversed_empty_ranges)]
+    fn an_empty_range_gives_empty_blocks() {
+        assert!((0..3).all(|id| block(5..5, id, 3).is_empty()));
+        assert!((0..3).all(|id| block(9..2, id, 3).is_empty()));
+    }
+
+    #[test]
+    fn the_largest_range_does_not_overflow() {
+        assert_eq!(block(0..usize::MAX, 65_534, 65_535).end, usize::MAX);
+    }
+
+    proptest! {
+        #[test]
+        fn blocks_are_contiguous_and_nearly_equal(start in 0usize..1 << 40, length in 0usize..1 << 40, count in 1usize..65_536) {
+            let range = start..start + length;
+            let lengths = [length / count, length.div_ceil(count)];
+            let mut end = start;
+            // The first and last few: all 65,535 would be slow.
+            for id in (0..count).filter(|id| *id < 20 || *id > count - 20) {
+                let part = block(range.clone(), id, count);
+                prop_assert!(lengths.contains(&part.len()));
+                if id < 20 {
+                    prop_assert_eq!(part.start, end);
+                    end = part.end;
+                }
+                if id == count - 1 {
+                    prop_assert_eq!(part.end, range.end);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! The affinity mask of the calling thread, from and to the operating system.
+
+use std::{fmt, io};
+
+/// A call for the affinity mask that failed.
+#[derive(Debug)]
+pub(crate) struct CallError {
+    /// The function that was called.
+    pub(crate) call: &'static str,
+    pub(crate) error: io::Error,
+}
+
+impl CallError {
+    fn last_os_error(call: &'static str) -> Self {
+        Self { call, error: io::Error::last_os_error() }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} failed: {}", self.call, self.error)
+    }
+}
+
+impl std::error::Error for CallError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.error)
+    }
+}
+
+#[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
+pub(crate) use linux::query_error;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) use linux::{apply, current_cpu, query};
+
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use elsewhere::{current_cpu, get, set};
+
+#[cfg(any(target_os = "linux", target_os = "android"))]
+mod linux {
+    use std::{fs, io};
+
+    use crate::sys::affinity::CallError;
+    use crate::sys::cpu_mask::CpuMask;
+
+    /// The kernel's masks are arrays of this type.
+    type MaskWord = libc::c_ulong;
+
+    const MASK_WORD_BITS: usize = MaskWord::BITS as usize;
+
+    /// What the C library's fixed-size set holds: where the search for a large enough mask begins.
+    const INITIAL_WORDS: usize = 1024 / MASK_WORD_BITS;
+
+    /// Far above any kernel's number of CPUs: where the search ends.
+    const MAX_WORDS: usize = (1 << 20) / MASK_WORD_BITS;
+
+    /// The CPUs that the calling thread may run on. A sandbox may refuse the call for it; /proc tells then, if it is
+    /// there.
+    pub(crate) fn query() -> Result<CpuMask, CallError> {
+        query_growing(INITIAL_WORDS).or_else(|refused| mask_from_proc().ok_or(refused))
+    }
+
+    /// Why the call for the mask is refused, if it is. Libraries that ask for themselves may not expect it.
+    #[cfg(feature = "hwloc")]
+    pub(crate) fn query_error() -> Option<CallError> {
+        query_growing(INITIAL_WORDS).err()
+    }
+
+    /// The mask as /proc lists it, less the CPUs that are switched off.
+    fn mask_from_proc() -> Option<CpuMask> {
+        let status = fs::read_to_string("/proc/thread-self/status").ok()?;
+        let allowed: CpuMask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()?;
+        let online =
+            fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|online| online.trim().parse().ok());
+        let usable = online.map_or_else(|| allowed.clone(), |online| allowed.intersection(&online));
+        (!usable.is_empty()).then_some(usable)
+    }
+
+    /// The CPU that the calling thread is on; it may be on another by the time this returns.
+    #[allow(unsafe_code)]
+    pub(crate) fn current_cpu() -> Option<usize> {
+        // SAFETY: takes nothing and writes nothing.
+        let cpu = unsafe { libc::sched_getcpu() };
+        usize::try_from(cpu).ok()
+    }
+
+    /// Begins with a mask of so many words.
+    fn query_growing(mut word_count: usize) -> Result<CpuMask, CallError> {
+        loop {
+            match query_words(word_count) {
+                Ok(words) => return Ok(from_words(&words)),
+                // The kernel has more CPUs than fit.
+                Err(error) if error.raw_os_error() == Some(libc::EINVAL) && word_count < MAX_WORDS => {
+                    word_count = (word_count * 2).max(1);
+                }
+                Err(error) => {
+                    let call = "sched_getaffinity";
+                    return Err(CallError { call, error });
+                }
+            }
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn query_words(word_count: usize) -> io::Result<Vec<MaskWord>> {
+        let mut words: Vec<MaskWord> = vec![0; word_count];
+        let bytes = size_of_val(words.as_slice());
+        // SAFETY: the mask is `bytes` long, writable, and aligned as the array of words that the kernel takes it for.
+        let failed = unsafe { libc::sched_getaffinity(0, bytes, words.as_mut_ptr().cast()) } != 0;
+        if failed { Err(io::Error::last_os_error()) } else { Ok(words) }
+    }
+
+    /// Lets the calling thread run on these CPUs only.
+    pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
+        match single_cpu(mask) {
+            Some(core) if core_affinity::set_for_current(core) => Ok(()),
+            Some(_) => Err(CallError::last_os_error("core_affinity::set_for_current")),
+            None => apply_words(&to_words(mask)),
+        }
+    }
+
+    #[allow(unsafe_code)]
+    fn apply_words(words: &[MaskWord]) -> Result<(), CallError> {
+        // SAFETY: the mask is as long as said, and aligned as the array of words that the kernel takes it for.
+        let failed = unsafe { libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast()) } != 0;
+        if failed { Err(CallError::last_os_error("sched_setaffinity")) } else { Ok(()) }
+    }
+
+    /// The single CPU that `core_affinity` is to bind: in a build without hwloc, if its fixed-size set can hold the number.
+    fn single_cpu(mask: &CpuMask) -> Option<core_affinity::CoreId> {
+        let id = mask.last()?;
+        let is_without_hwloc = !cfg!(feature = "hwloc");
+        (is_without_hwloc && mask.len() == 1 && id < 1024).then_some(core_affinity::CoreId { id })
+    }
+
+    fn from_words(words: &[MaskWord]) -> CpuMask {
+        let bits = (0..words.len() * MASK_WORD_BITS)
+            .filter(|bit| words[bit / MASK_WORD_BITS] >> (bit % MASK_WORD_BITS) & 1 == 1);
+        bits.collect()
+    }
+
+    fn to_words(mask: &CpuMask) -> Vec<MaskWord> {
+        let len = mask.last().map_or(1, |last| last / MASK_WORD_BITS + 1);
+        let mut words = vec![0; len];
+        for cpu in mask.iter() {
+            words[cpu / MASK_WORD_BITS] |= 1 << (cpu % MASK_WORD_BITS);
+        }
+        words
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn masks_of_any_size_become_words_and_back() {
+            for text in ["", "0", "63-64", "0-3,1500,65535"] {
+                let mask: CpuMask = text.parse().unwrap();
+                assert_eq!(from_words(&to_words(&mask)), mask);
+            }
+        }
+
+        #[test]
+        fn a_mask_that_is_too_small_grows() {
+            // Whatever the number of CPUs, an empty one is.
+            assert_eq!(query_words(0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+            assert_eq!(query_growing(0).unwrap(), query().unwrap());
+        }
+
+        #[test]
+        fn what_proc_lists_is_what_the_call_says() {
+            assert_eq!(mask_from_proc().unwrap(), query_growing(INITIAL_WORDS).unwrap());
+        }
+
+        #[test]
+        fn an_empty_mask_is_refused_by_the_kernel() {
+            let error = apply(&CpuMask::new()).unwrap_err();
+            assert_eq!(error.error.raw_os_error(), Some(libc::EINVAL));
+            assert!(error.to_string().starts_with("sched_setaffinity failed: "), "{error}");
+        }
+    }
+}
+
+#[cfg(all(not(any(target_os = "linux", target_os = "android")), feature = "hwloc"))]
+mod elsewhere {
+    use std::io;
+
+    use hwlocality::Topology;
+    use hwlocality::cpu::binding::CpuBindingFlags;
+    use hwlocality::cpu::cpuset::CpuSet;
+
+    use crate::sys::affinity::CallError;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::sys::process::ProcessCell;
+    use crate::topology::hwloc::ReadTopology;
+
+    /// Not to be had portably.
+    pub(crate) fn current_cpu() -> Option<usize> {
+        None
+    }
+
+    /// The CPUs that the calling thread may run on.
+    pub(crate) fn query() -> Result<CpuMask, CallError> {
+        let call = "hwloc_get_cpubind";
+        let bound = topology(call)?.cpu_binding(CpuBindingFlags::THREAD);
+        let bound = bound.map_err(|error| CallError { call, error: io::Error::other(error) })?;
+        Ok(bound.iter_set().map(usize::from).collect())
+    }
+
+    /// Lets the calling thread run on these CPUs only.
+    pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
+        let call = "hwloc_set_cpubind";
+        let mut cpus = CpuSet::new();
+        mask.iter().for_each(|cpu| cpus.set(cpu));
+        let bound = topology(call)?.bind_cpu(&cpus, CpuBindingFlags::THREAD);
+        bound.map_err(|error| CallError { call, error: io::Error::other(error) })
+    }
+
+    /// Binding needs a topology; this one lives as long as the process.
+    fn topology(call: &'static str) -> Result<&'static Topology, CallError> {
+        static TOPOLOGY: ProcessCell<Option<ReadTopology>> = ProcessCell::new();
+        let topology = TOPOLOGY.get_or_make(|| ReadTopology::new().ok()).as_deref();
+        topology.ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
+    }
+}
+
+#[cfg(all(not(any(target_os = "linux", target_os = "android")), not(feature = "hwloc")))]
+mod elsewhere {
+    use std::io;
+
+    use crate::sys::affinity::CallError;
+    use crate::sys::cpu_mask::CpuMask;
+
+    /// Not to be had portably.
+    pub(crate) fn current_cpu() -> Option<usize> {
+        None
+    }
+
+    /// The CPUs that the calling thread may run on.
+    pub(crate) fn query() -> Result<CpuMask, CallError> {
+        let cores = core_affinity::get_core_ids();
+        let cores = cores.ok_or_else(|| CallError::last_os_error("core_affinity::get_core_ids"))?;
+        Ok(cores.into_iter().map(|core| core.id).collect())
+    }
+
+    /// Lets the calling thread run on one CPU only; `core_affinity` knows nothing else.
+    pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
+        let call = "core_affinity::set_for_current";
+        match mask.last() {
+            Some(id) if mask.len() == 1 && core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
+            Some(_) if mask.len() == 1 => Err(CallError::last_os_error(call)),
+            _ => Err(CallError { call, error: io::ErrorKind::Unsupported.into() }),
+        }
+    }
+}

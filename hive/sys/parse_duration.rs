@@ -1,0 +1,77 @@
+//! A time as people write it: `200us`, `1ms`, `1m 30s`.
+
+use std::time::Duration;
+
+/// The time that `read_text` says.
+///
+/// `humantime` reads each number with its unit, and they are added up here: given all of them, it panics where the sum
+/// is just above what a `Duration` holds (<https://github.com/chronotope/humantime/issues/66>).
+///
+/// # Errors
+/// In words.
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
+    numbers_with_units(text).try_fold(Duration::ZERO, |sum, text_of_one| {
+        let time = humantime::parse_duration(text_of_one).map_err(|error| error.to_string())?;
+        sum.checked_add(time).ok_or_else(|| "it is longer than a time can be".to_owned())
+    })
+}
+
+/// Each number with its unit: one ends where a digit follows a letter. The empty text is one part.
+fn numbers_with_units(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    std::iter::from_fn(move || {
+        let whole = rest?;
+        let mut last = ' ';
+        let end = whole.char_indices().find(|&(_, letter)| {
+            let begins = letter.is_ascii_digit() && last.is_alphabetic();
+            if !letter.is_whitespace() {
+                last = letter;
+            }
+            begins
+        });
+        let (first, next) = whole.split_at(end.map_or(whole.len(), |(at, _)| at));
+        rest = end.map(|_| next);
+        Some(first)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn times_in_parts_are_added_up() {
+        assert_eq!(parse_duration("200us"), Ok(Duration::from_micros(200)));
+        assert_eq!(parse_duration(" 1m30s 5 ms"), Ok(Duration::from_millis(90_005)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1_500)));
+        assert_eq!(parse_duration("18446744073709551615s 999999999ns"), Ok(Duration::MAX));
+    }
+
+    #[test]
+    fn what_is_no_time_is_an_error() {
+        assert!(parse_duration("").unwrap_err().contains("empty"));
+        assert!(parse_duration("200").unwrap_err().contains("unit"));
+        assert!(parse_duration("3 rounds").unwrap_err().contains("rounds"));
+        assert!(parse_duration("1s 2").unwrap_err().contains("unit"));
+        for above in ["1ns 18446744073709551615s 999999999ns", "18446744073709551615s1000000000ns"] {
+            assert!(parse_duration(above).unwrap_err().contains("longer than"), "{above}");
+        }
+        assert!(parse_duration("18446744073709551616s").unwrap_err().contains("too large"));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "([0-9 .]{0,3}|18446744073709551615|307445734561825860|999999999|1000000000|[a-zµé -]|ns|us|s|m){0,12}") {
+            let _ = parse_duration(&text);
+        }
+
+        /// Without an overflow the parts are what `humantime` makes of the whole.
+        #[test]
+        fn is_as_of_the_whole(text in "([0-9]{1,4}(\\.[0-9])? ?(ns|us|ms|s|m|h|days)[ ]?){1,5}") {
+            let whole = humantime::parse_duration(&text).map_err(|error| error.to_string());
+            prop_assert_eq!(parse_duration(&text).ok(), whole.ok());
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! One semaphore per bee, on which it sleeps.
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(crate) mod portable;
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(crate) mod posix;
+
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+pub(crate) use crate::sys::semaphore::posix::Semaphore;
+
+// Elsewhere unnamed POSIX semaphores do not exist (macOS fails `sem_init` with ENOSYS, Windows has none).
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+pub(crate) use crate::sys::semaphore::portable::Semaphore;
+
+#[cfg(all(test, any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+#[path = "portable.rs"]
+mod portable_under_test;
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
+
+    macro_rules! semaphore_tests {
+        ($name:ident, $semaphore:ty) => {
+            mod $name {
+                use super::*;
+
+                #[test]
+                fn a_permit_posted_before_the_wait_is_kept() {
+                    let semaphore = <$semaphore>::new();
+                    semaphore.post();
+                    semaphore.post();
+                    semaphore.wait();
+                    semaphore.wait();
+                }
+
+                #[test]
+                fn a_wait_with_an_end_says_whether_there_was_a_permit() {
+                    let semaphore = <$semaphore>::new();
+                    assert!(!semaphore.wait_for(Duration::from_millis(1)));
+                    semaphore.post();
+                    assert!(semaphore.wait_for(Duration::MAX));
+                    assert!(!semaphore.wait_for(Duration::ZERO));
+                }
+
+                #[test]
+                fn each_post_frees_one_waiter() {
+                    let semaphore = <$semaphore>::new();
+                    let freed = AtomicU32::new(0);
+                    std::thread::scope(|scope| {
+                        for _ in 0..4 {
+                            scope.spawn(|| {
+                                semaphore.wait();
+                                freed.fetch_add(1, Ordering::Relaxed);
+                            });
+                        }
+                        for posted in 1..=4 {
+                            semaphore.post();
+                            while freed.load(Ordering::Relaxed) < posted {
+                                std::thread::yield_now();
+                            }
+                            assert_eq!(freed.load(Ordering::Relaxed), posted);
+                        }
+                    });
+                }
+            }
+        };
+    }
+
+    semaphore_tests!(native, crate::sys::semaphore::Semaphore);
+    #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+    semaphore_tests!(portable, crate::sys::semaphore::portable_under_test::Semaphore);
+}

@@ -1,0 +1,184 @@
+//! The limits that Linux has on threads and their memory, as /proc and the control groups show them.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::{env, fs, io};
+
+use crate::sys::thread_limits::ThreadLimit;
+use crate::topology::cgroup_directories;
+
+/// Mappings that a thread takes: its stack, and the stack of its signal handlers, each with a guard page, which is a
+/// mapping of its own.
+const MAPPINGS_PER_THREAD: u64 = 4;
+
+/// Mappings that are left over for what the threads allocate, and for the rest of the program.
+const RESERVED_MAPPINGS: u64 = 512;
+
+/// Address space that a thread takes beside its stack: guard pages, the stack of its signal handlers, its local variables.
+const SPACE_BESIDE_STACK: u64 = 1 << 16;
+
+/// Address space that is left over for the same.
+const RESERVED_SPACE: u64 = 1 << 20;
+
+/// All that can be read, for threads with such stacks.
+pub(crate) fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
+    // Not kernel.pid_max: it may be that of a namespace, whose threads nobody counts, and is no fault past which a
+    // process ends.
+    let single = [mapping_limit(), address_space_limit(stack), system_thread_limit(), user_thread_limit()];
+    single.into_iter().flatten().chain(cgroup_limits()).collect()
+}
+
+/// Past this one a thread that has been made ends the process.
+fn mapping_limit() -> Option<ThreadLimit> {
+    Some(ThreadLimit {
+        name: "memory mappings of a process (vm.max_map_count)".to_owned(),
+        max: read_number("/proc/sys/vm/max_map_count")?,
+        used: count_lines("/proc/self/maps").ok()?,
+        reserved: RESERVED_MAPPINGS,
+        per_thread: MAPPINGS_PER_THREAD,
+        remedy: "have the administrator raise it (sysctl -w vm.max_map_count=...)".to_owned(),
+    })
+}
+
+/// Past this one as well. Others that make threads at the same time may have larger stacks; that is not known here.
+fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let kilobytes: u64 = status_field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
+    let stack = stack.unwrap_or_else(default_stack_size) as u64;
+    Some(ThreadLimit {
+        name: "bytes of address space (ulimit -v)".to_owned(),
+        max: soft_limit(get_space_limit)?,
+        used: kilobytes << 10,
+        reserved: RESERVED_SPACE,
+        per_thread: stack.saturating_add(SPACE_BESIDE_STACK),
+        remedy: "a smaller stack_size, or raise it (ulimit -v)".to_owned(),
+    })
+}
+
+/// What the standard library gives a thread that is not told otherwise.
+fn default_stack_size() -> usize {
+    env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(2 << 20)
+}
+
+fn system_thread_limit() -> Option<ThreadLimit> {
+    Some(ThreadLimit {
+        name: "threads of the system (kernel.threads-max)".to_owned(),
+        max: read_number("/proc/sys/kernel/threads-max")?,
+        used: threads_in_loadavg(&fs::read_to_string("/proc/loadavg").ok()?)?,
+        reserved: 0,
+        per_thread: 1,
+        remedy: "have the administrator raise it (sysctl -w kernel.threads-max=...)".to_owned(),
+    })
+}
+
+/// How many threads the system has, from a line such as `0.20 0.18 0.12 1/80 11206`.
+fn threads_in_loadavg(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
+}
+
+/// The limit on a user's threads. Of those only the process's own are counted here: that there is no room for the
+/// others is for the system to say.
+fn user_thread_limit() -> Option<ThreadLimit> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    if is_exempt(&status)? {
+        return None;
+    }
+    Some(ThreadLimit {
+        name: "threads of the user (ulimit -u)".to_owned(),
+        max: soft_limit(get_thread_limit)?,
+        used: status_field(&status, "Threads")?.parse().ok()?,
+        reserved: 0,
+        per_thread: 1,
+        remedy: "raise it (ulimit -u)".to_owned(),
+    })
+}
+
+/// Whether the limit on a user's threads does not hold: for the superuser, and with CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
+fn is_exempt(status: &str) -> Option<bool> {
+    const EXEMPT: u64 = 1 << 21 | 1 << 24;
+    let capabilities = u64::from_str_radix(status_field(status, "CapEff")?, 16).ok()?;
+    let user = status_field(status, "Uid")?.split_whitespace().next()?;
+    Some(user == "0" || capabilities & EXEMPT != 0)
+}
+
+fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+#[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
+fn get_thread_limit(limit: &mut libc::rlimit) -> libc::c_int {
+    // SAFETY: the structure is valid for this call.
+    unsafe { libc::getrlimit(libc::RLIMIT_NPROC, limit) }
+}
+
+#[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
+fn get_space_limit(limit: &mut libc::rlimit) -> libc::c_int {
+    // SAFETY: the structure is valid for this call.
+    unsafe { libc::getrlimit(libc::RLIMIT_AS, limit) }
+}
+
+/// `query` is a call of `getrlimit`, whose first argument has another type in each C library. None: there is no limit.
+fn soft_limit(get: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> Option<u64> {
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    let failed = get(&mut limit) != 0;
+    (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+}
+
+/// Of the process's control groups, and of those above them.
+fn cgroup_limits() -> Vec<ThreadLimit> {
+    cgroup_directories("pids").iter().filter_map(|directory| cgroup_limit(directory)).collect()
+}
+
+/// None: the group has no limit, as "max" says.
+fn cgroup_limit(directory: &Path) -> Option<ThreadLimit> {
+    let file = directory.join("pids.max");
+    Some(ThreadLimit {
+        name: format!("threads of the control group ({})", file.display()),
+        max: read_number(&file)?,
+        used: read_number(directory.join("pids.current"))?,
+        reserved: 0,
+        per_thread: 1,
+        remedy: "raise it (as of a container: docker run --pids-limit, TasksMax of systemd)".to_owned(),
+    })
+}
+
+fn read_number(file: impl AsRef<Path>) -> Option<u64> {
+    fs::read_to_string(file).ok()?.trim().parse().ok()
+}
+
+/// Counted piece by piece: there may be tens of thousands.
+fn count_lines(file: &str) -> io::Result<u64> {
+    let (mut file, mut buffer, mut lines) = (File::open(file)?, [0; 1 << 14], 0);
+    loop {
+        let read = file.read(&mut buffer)?;
+        if read == 0 {
+            return Ok(lines);
+        }
+        lines += buffer[..read].iter().filter(|&&byte| byte == b'\n').count() as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_writes_is_read() {
+        assert_eq!(threads_in_loadavg("0.20 0.18 0.12 1/80 11206\n"), Some(80));
+        assert_eq!(threads_in_loadavg(""), None);
+        let status =
+            |user: &str, capabilities: &str| format!("Name:\tx\nUid:\t{user}\t0\t0\t0\nCapEff:\t{capabilities}\n");
+        assert_eq!(is_exempt(&status("0", "0000000000000000")), Some(true));
+        assert_eq!(is_exempt(&status("1000", "0000000000000000")), Some(false));
+        assert_eq!(is_exempt(&status("1000", "0000000001000000")), Some(true));
+        assert_eq!(is_exempt("Name:\tx\n"), None);
+    }
+
+    #[test]
+    fn this_process_is_within_its_limits() {
+        let found = limits(None);
+        assert!(found.iter().any(|limit| limit.per_thread == MAPPINGS_PER_THREAD), "{found:?}");
+        assert!(found.iter().all(|limit| limit.used > 0 && limit.used <= limit.max), "{found:?}");
+    }
+}

@@ -1,0 +1,83 @@
+//! What binds a queen's thread for the life of a hive that was built with `pin_queen(true)`.
+
+use std::cell::RefCell;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::sys::thread_id::{ThreadId, current_thread_id};
+use crate::topology::pinning;
+use crate::topology::pinning::{BindError, RestoreBinding};
+use crate::topology::place_assignment::Place;
+
+thread_local! {
+    /// The bonds of this thread, in the order in which they were made.
+    static ACTIVE_GUARDS: RefCell<Vec<ActiveBinding>> = const { RefCell::new(Vec::new()) };
+}
+
+struct ActiveBinding {
+    guard_id: u64,
+    /// Whether the bond is over; its mask is still in the way of a later one's, which is put back first.
+    is_released: bool,
+    _restore: RestoreBinding,
+}
+
+/// The bond of one thread to one place. Dropping it on that thread gives the mask back; on another it does nothing.
+pub(crate) struct AffinityGuard {
+    thread: ThreadId,
+    id: u64,
+}
+
+impl AffinityGuard {
+    /// Binds the calling thread to `place` for as long as the bond lives. None: the thread is ending, and has no use for it.
+    pub(crate) fn bind(place: &Place) -> Result<Option<Self>, BindError> {
+        static NEXT_ID: AtomicU64 = AtomicU64::new(0);
+        // Relaxed: only uniqueness counts.
+        let id = NEXT_ID.fetch_add(1, Ordering::Relaxed);
+        let restore = pinning::bind(place)?;
+        let binding = ActiveBinding { guard_id: id, is_released: false, _restore: restore };
+        let pushed = ACTIVE_GUARDS.try_with(|bonds| bonds.borrow_mut().push(binding));
+        Ok(pushed.ok().map(|()| Self { thread: current_thread_id(), id }))
+    }
+}
+
+impl Drop for AffinityGuard {
+    fn drop(&mut self) {
+        if current_thread_id() == self.thread {
+            // An ending thread has no use for its mask.
+            let _ = ACTIVE_GUARDS.try_with(|active| release(&mut active.borrow_mut(), self.id));
+        }
+    }
+}
+
+/// Masks go back in the reverse of the order in which they came.
+fn release(active: &mut Vec<ActiveBinding>, id: u64) {
+    active.iter_mut().filter(|binding| binding.guard_id == id).for_each(|tied| tied.is_released = true);
+    while active.pop_if(|binding| binding.is_released).is_some() {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::topology;
+    use crate::topology::pin_policy::Pin;
+    use crate::topology::place_assignment::PlaceAssignment;
+    use crate::topology::shrink::Shrink;
+
+    #[test]
+    fn the_mask_is_restored_in_whatever_order_the_guards_are_dropped() {
+        let before = pinning::current_mask().unwrap();
+        let (machine, _) = topology::read_machine(Some(&before));
+        let cpu = |index: usize| machine.cpus()[index % machine.cpus().len()].os_index;
+        let guard = |cpu| {
+            let places =
+                PlaceAssignment::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new()).unwrap();
+            AffinityGuard::bind(places.place_of(0).unwrap()).unwrap().expect("the thread is not ending")
+        };
+        let first = guard(cpu(0));
+        let second = guard(cpu(1));
+        drop(first);
+        assert_eq!(pinning::current_mask().unwrap(), [cpu(1)].into_iter().collect());
+        drop(second);
+        assert_eq!(pinning::current_mask().unwrap(), before);
+    }
+}

@@ -1,0 +1,168 @@
+//! What a hive's bees are pinned to, as the user says it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::sys::cpu_mask::{parse_cpu_list, write_cpu_list};
+
+/// Where the bees of a hive may run; in the environment `HIVE_PIN`.
+///
+/// Bees fill a unit before they go on to the next. As long as there are no more bees than physical cores, no two of them
+/// get the same core; the second hardware threads come last.
+///
+/// ```
+/// # use hive::Pin;
+/// assert_eq!("core".parse(), Ok(Pin::Core));
+/// assert_eq!("0,2,4-7".parse(), Ok(Pin::Cpus(vec![0, 2, 4, 5, 6, 7])));
+/// assert_eq!(Pin::Cpus(vec![0, 2, 4, 5, 6, 7]).to_string(), "0,2,4-7");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Pin {
+    /// `none`: anywhere that the process may run; the operating system decides.
+    None,
+    /// `core`: one CPU each, the first hardware thread of every core before any second one. After the last CPU the bees
+    /// start again at the first. CPUs that another hive of the process is pinned to are left out.
+    Core,
+    /// `cluster`: on the CPUs that share one last-level cache.
+    Cluster,
+    /// `node`: on the CPUs of one NUMA node.
+    Node,
+    /// `package`: on the CPUs of one package (socket).
+    Package,
+    /// A list such as `0,2,4-7`: bee `i` on the CPU at position `i` of the list, starting again after the last. Numbers are
+    /// the operating system's; the order counts.
+    Cpus(Vec<usize>),
+}
+
+impl Pin {
+    /// The word for it; a list has none.
+    fn keyword(&self) -> Option<&'static str> {
+        match self {
+            Pin::None => Some("none"),
+            Pin::Core => Some("core"),
+            Pin::Cluster => Some("cluster"),
+            Pin::Node => Some("node"),
+            Pin::Package => Some("package"),
+            Pin::Cpus(_) => None,
+        }
+    }
+}
+
+/// As [`FromStr`] reads it.
+impl fmt::Display for Pin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Pin::Cpus(cpus) => write_cpu_list(f, cpus.iter().copied()),
+            other => f.write_str(other.keyword().unwrap_or_default()),
+        }
+    }
+}
+
+/// Reads `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`.
+impl FromStr for Pin {
+    type Err = ParsePinError;
+
+    fn from_str(text: &str) -> Result<Self, ParsePinError> {
+        let trimmed = text.trim();
+        let words = [Pin::None, Pin::Core, Pin::Cluster, Pin::Node, Pin::Package];
+        let named = words.into_iter().find(|pin| pin.keyword().is_some_and(|word| word.eq_ignore_ascii_case(trimmed)));
+        if let Some(pin) = named {
+            return Ok(pin);
+        }
+        match parse_cpu_list(trimmed) {
+            Ok(cpus) if !cpus.is_empty() => Ok(Pin::Cpus(cpus)),
+            Ok(_) => Err(ParsePinError("it is empty".to_owned())),
+            Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => {
+                Err(ParsePinError(error.to_string()))
+            }
+            Err(_) => Err(ParsePinError(format!("{text:?} is neither a word for a place nor a list of CPUs"))),
+        }
+    }
+}
+
+/// A text that says no [`Binding`].
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePinError(String);
+
+impl fmt::Display for ParsePinError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "not a place to pin to: {}; ", self.0)?;
+        f.write_str("expected none, core, cluster, node, package or a list of CPUs such as \"0,2,4-7\"")
+    }
+}
+
+impl std::error::Error for ParsePinError {}
+
+/// A text that says no [`ProcBind`](crate::topology::proc_bind::ProcBind) or [`Shrink`](crate::topology::shrink::Shrink).
+///
+/// ```
+/// let error = "most".parse::<hive::Shrink>().unwrap_err();
+/// assert!(error.to_string().ends_with("expected compact, spread or keep_nodes"));
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParsePolicyError {
+    text: String,
+    what: &'static str,
+    expected: &'static str,
+}
+
+impl ParsePolicyError {
+    pub(crate) fn new(text: &str, what: &'static str, expected: &'static str) -> Self {
+        Self { text: text.to_owned(), what, expected }
+    }
+}
+
+impl fmt::Display for ParsePolicyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { text, what, expected } = self;
+        write!(f, "{text:?} is not {what}; expected {expected}")
+    }
+}
+
+impl std::error::Error for ParsePolicyError {}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn words_are_read_and_shown() {
+        for pin in [Pin::None, Pin::Core, Pin::Cluster, Pin::Node, Pin::Package] {
+            assert_eq!(pin.to_string().parse(), Ok(pin.clone()));
+            assert_eq!(format!(" {} ", pin.to_string().to_uppercase()).parse(), Ok(pin));
+        }
+    }
+
+    #[test]
+    fn lists_keep_their_order_and_repetitions() {
+        assert_eq!("4,0-2,0".parse(), Ok(Pin::Cpus(vec![4, 0, 1, 2, 0])));
+        assert_eq!(Pin::Cpus(vec![4, 0, 1, 2, 0]).to_string(), "4,0-2,0");
+    }
+
+    #[test]
+    fn errors_say_what_is_expected() {
+        let cases = [
+            ("", "it is empty"),
+            ("  ", "it is empty"),
+            ("socket", "\"socket\" is neither a word for a place nor a list of CPUs"),
+            ("0-4000000000", "4000000000 is above the highest CPU number"),
+            ("3-1", "the range 3-1 runs backwards"),
+        ];
+        for (text, problem) in cases {
+            let message = text.parse::<Pin>().unwrap_err().to_string();
+            assert!(message.contains(problem), "{text:?}: {message}");
+            assert!(message.contains("expected none, core, cluster"), "{text:?}: {message}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn reads_what_it_shows(cpus in proptest::collection::vec(0_usize..2000, 1..50)) {
+            let pin = Pin::Cpus(cpus);
+            prop_assert_eq!(pin.to_string().parse(), Ok(pin));
+        }
+    }
+}

@@ -1,0 +1,265 @@
+//! Places on machines of all kinds.
+
+use std::collections::BTreeSet;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::topology::machine::{RawCpu, TopologySource};
+
+/// A machine of equal parts: packages of nodes of clusters of cores of threads. The operating system numbers the first threads
+/// of all cores before the second ones, as Linux does, `stride` apart.
+fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usize) -> Machine {
+    let per_package = nodes * clusters * cores;
+    let all_cores = packages * per_package;
+    let raw = (0..all_cores * threads).map(|position| {
+        let (core, thread) = (position / threads, position % threads);
+        RawCpu {
+            os_index: (core + thread * all_cores) * stride,
+            core: core as u64,
+            cluster: (core / cores) as u64,
+            node: (core / (clusters * cores)) as u64,
+            package: (core / per_package) as u64,
+            slowness: 0,
+        }
+    });
+    Machine::new(raw, TopologySource::Flat, false)
+}
+
+/// Two performance cores with two threads each, then four efficiency cores that share a cluster.
+fn hybrid() -> Machine {
+    let cpu = |os_index, core, cluster| RawCpu { os_index, core, cluster, node: 0, package: 0, slowness: 0 };
+    let performance = [cpu(0, 0, 0), cpu(1, 0, 0), cpu(2, 1, 0), cpu(3, 1, 0)];
+    let efficiency = (4..8).map(|os_index| cpu(os_index, os_index as u64, 1));
+    Machine::new(performance.into_iter().chain(efficiency), TopologySource::Flat, false)
+}
+
+fn mask(text: &str) -> CpuMask {
+    text.parse().unwrap()
+}
+
+fn free_places(machine: &Machine, pin: Pin) -> PlaceAssignment {
+    PlaceAssignment::new(machine, &pin, Shrink::Compact, &mask("")).unwrap()
+}
+
+/// The CPUs of the first bees' places, as lists.
+fn first_masks(places: &PlaceAssignment, bees: usize) -> Vec<String> {
+    (0..bees).map(|bee| places.place_of(bee).unwrap().mask().to_string()).collect()
+}
+
+#[test]
+fn cores_come_before_second_threads_and_wrap_around() {
+    let smt = regular([1, 1, 1, 3, 2], 1);
+    assert_eq!(first_masks(&free_places(&smt, Pin::Core), 8), ["0", "1", "2", "3", "4", "5", "0", "1"]);
+    assert_eq!(first_masks(&free_places(&hybrid(), Pin::Core), 9), ["0", "2", "4", "5", "6", "7", "1", "3", "0"]);
+}
+
+#[test]
+fn a_single_cpu_serves_all() {
+    let machine = regular([1, 1, 1, 1, 1], 1);
+    for pin in [Pin::Core, Pin::Cluster, Pin::Node, Pin::Package, Pin::Cpus(vec![0])] {
+        assert_eq!(first_masks(&free_places(&machine, pin), 3), ["0", "0", "0"]);
+    }
+}
+
+#[test]
+fn two_sockets_of_six_clusters_fill_one_after_the_other() {
+    let machine = regular([2, 1, 6, 4, 1], 1);
+    let clusters = first_masks(&free_places(&machine, Pin::Cluster), 49);
+    assert_eq!(clusters[..5], ["0-3", "0-3", "0-3", "0-3", "4-7"]);
+    assert_eq!((clusters[47].as_str(), clusters[48].as_str()), ("44-47", "0-3"));
+    let nodes = first_masks(&free_places(&machine, Pin::Node), 48);
+    assert!(nodes[..24].iter().all(|list| list == "0-23") && nodes[24..].iter().all(|list| list == "24-47"));
+}
+
+#[test]
+fn second_threads_fill_units_only_when_all_cores_are_used() {
+    let machine = regular([2, 1, 1, 2, 2], 1);
+    let packages = first_masks(&free_places(&machine, Pin::Package), 9);
+    let (first, second) = ("0-1,4-5", "2-3,6-7");
+    assert_eq!(packages, [first, first, second, second, first, first, second, second, first]);
+}
+
+#[test]
+fn places_say_what_they_are() {
+    let machine = regular([2, 1, 2, 2, 1], 1);
+    let core = free_places(&machine, Pin::Core).place_of(5).unwrap().clone();
+    assert_eq!((core.core(), core.cluster(), core.node(), core.package()), (Some(5), Some(2), Some(1), Some(1)));
+    assert_eq!((core.cpus(), core.to_string().as_str()), (&[5][..], "cpu 5"));
+    let node = free_places(&machine, Pin::Node).place_of(4).unwrap().clone();
+    assert_eq!((node.core(), node.cluster(), node.node(), node.package()), (None, None, Some(1), Some(1)));
+    assert_eq!(node.to_string(), "cpus 4-7 (node 1)");
+    assert_eq!(free_places(&regular([1; 5], 1), Pin::Package).place_of(0).unwrap().to_string(), "cpu 0 (package 0)");
+}
+
+#[test]
+fn unpinned_members_have_no_place() {
+    let places = free_places(&hybrid(), Pin::None);
+    assert_eq!((places.place_of(0), places.place_of(65_534)), (None, None));
+    assert_eq!(places.exclusive_cpus(8), CpuMask::new());
+}
+
+#[test]
+fn lists_are_taken_as_they_are() {
+    let machine = regular([1, 1, 1, 2, 1], 700);
+    let places = free_places(&machine, Pin::Cpus(vec![700, 0, 700]));
+    assert_eq!(first_masks(&places, 4), ["700", "0", "700", "700"]);
+    let taken = mask("0,700");
+    assert_eq!(
+        first_masks(&PlaceAssignment::new(&machine, &Pin::Cpus(vec![700]), Shrink::Compact, &taken).unwrap(), 1),
+        ["700"]
+    );
+}
+
+#[test]
+fn lists_that_cannot_be_had_are_named() {
+    let machine = regular([1, 1, 1, 4, 1], 1);
+    let error = |list| {
+        PlaceAssignment::new(&machine, &Pin::Cpus(list), Shrink::Compact, &CpuMask::new()).unwrap_err().to_string()
+    };
+    assert!(error(vec![]).contains("the list of CPUs to pin to is empty"));
+    let message = error(vec![9, 1, 4, 4]);
+    assert!(message.starts_with("CPUs 4,9 cannot be pinned to: this process may use CPUs 0-3"), "{message}");
+}
+
+#[test]
+fn taken_cpus_are_left_out_and_their_cores_come_last() {
+    let machine = regular([1, 1, 1, 3, 2], 1);
+    let places = |taken: &str| PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &mask(taken));
+    assert_eq!(first_masks(&places("0").unwrap(), 6), ["1", "2", "3", "4", "5", "1"]);
+    assert_eq!(first_masks(&places("3").unwrap(), 6), ["1", "2", "0", "4", "5", "1"]);
+    let message = places("0-5").unwrap_err().to_string();
+    assert!(message.contains("other hives of this process have all of its CPUs, 0-5"), "{message}");
+}
+
+#[test]
+fn members_claim_their_own_cpus_and_no_units() {
+    let machine = regular([1, 1, 1, 3, 2], 1);
+    let claims = |pin, bees| free_places(&machine, pin).exclusive_cpus(bees).to_string();
+    assert_eq!(claims(Pin::Core, 0), "");
+    assert_eq!(claims(Pin::Core, 4), "0-3");
+    assert_eq!(claims(Pin::Core, 65_535), "0-5");
+    assert_eq!(claims(Pin::Cpus(vec![5, 5, 1]), 2), "5");
+    assert_eq!(claims(Pin::Node, 4), "");
+}
+
+#[test]
+fn by_default_members_are_pinned_as_long_as_each_has_a_cpu() {
+    let machine = regular([1, 1, 1, 2, 2], 1);
+    assert_eq!(default_pin(&machine, &mask(""), 4), Pin::Core);
+    assert_eq!(default_pin(&machine, &mask(""), 5), Pin::None);
+    assert_eq!(default_pin(&machine, &mask("0,9"), 3), Pin::Core);
+    assert_eq!(default_pin(&machine, &mask("0,9"), 4), Pin::None);
+    assert_eq!(default_pin(&machine, &mask("0-3"), 1), Pin::None);
+}
+
+/// The CPUs of all bees that have one for themselves, in their order.
+fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
+    let places = PlaceAssignment::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
+    (0..machine.cpus().len()).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect()
+}
+
+/// Regular machines, up to more CPUs than a fixed-size mask holds, sparsely numbered, and what is left of them when CPUs or
+/// whole nodes may not be used.
+fn machines() -> impl Strategy<Value = Machine> {
+    let shape = [1..=2_usize, 1..=3, 1..=6, 1..=10, 1..=4];
+    let left = proptest::collection::vec(proptest::bool::weighted(0.8), 1..40);
+    (shape, 1..4_usize, left).prop_map(|(shape, stride, left)| without_cpus(&regular(shape, stride), &left))
+}
+
+fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
+    let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
+    let raw = remaining.map(|(_, cpu)| RawCpu {
+        os_index: cpu.os_index,
+        core: cpu.core as u64,
+        cluster: cpu.cluster as u64,
+        node: cpu.node as u64,
+        package: cpu.package as u64,
+        slowness: 0,
+    });
+    Machine::new(raw, TopologySource::Flat, false)
+}
+
+proptest! {
+    #[test]
+    fn cores_are_allowed_distinct_and_physical_first(machine in machines()) {
+        let places = free_places(&machine, Pin::Core);
+        let all = machine.cpus().len();
+        let turns: Vec<_> = (0..all).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect();
+        prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
+        prop_assert!(turns.is_sorted_by_key(|cpu| cpu.smt_index));
+        prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.core));
+        prop_assert_eq!(places.place_of(65_534), places.place_of(65_534 % all));
+        prop_assert_eq!(places.unshared_place_of(all - 1), places.place_of(all - 1));
+        prop_assert_eq!(places.unshared_place_of(all), None);
+    }
+
+    #[test]
+    fn units_are_filled_one_after_the_other(machine in machines(), unit in 0..3_usize) {
+        let (unit, pin) = [(Unit::Cluster, Pin::Cluster), (Unit::Node, Pin::Node), (Unit::Package, Pin::Package)][unit].clone();
+        let places = free_places(&machine, pin);
+        let cores = free_places(&machine, Pin::Core);
+        let mut bees = vec![0; machine.unit_count(unit)];
+        for bee in 0..machine.cpus().len() {
+            let place = places.place_of(bee).unwrap();
+            let number = machine.find_cpu(place.cpus()[0]).unwrap().unit_number(unit);
+            prop_assert!(machine.unit_cpus(unit, number).map(|cpu| cpu.os_index).eq(place.cpus().iter().copied()));
+            prop_assert!(place.cpus().contains(&cores.place_of(bee).unwrap().cpus()[0]));
+            bees[number] += 1;
+        }
+        prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).count()));
+        let mut visited: Vec<_> = (0..machine.unit_count(Unit::Core)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
+        visited.dedup();
+        prop_assert_eq!(visited.len(), machine.unit_count(unit), "consecutive bees share a unit until it is full");
+    }
+
+    #[test]
+    fn hives_side_by_side_never_share_a_cpu(machine in machines(), bees in 1..60_usize) {
+        let mut taken = CpuMask::new();
+        while default_pin(&machine, &taken, bees) == Pin::Core {
+            let own = PlaceAssignment::new(&machine, &Pin::Core, Shrink::Compact, &taken).unwrap().exclusive_cpus(bees);
+            prop_assert_eq!(own.len(), bees);
+            prop_assert!(own.intersection(&taken).is_empty());
+            taken = taken.union(&own);
+        }
+        prop_assert!(machine.cpus().len() - taken.len() < bees);
+    }
+
+    #[test]
+    fn every_order_has_all_cpus_and_first_threads_first(machine in machines(), nth in 0..3_usize) {
+        let shrink = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes][nth];
+        let turns = cpus_in_assignment_order(&machine, shrink);
+        prop_assert_eq!(turns.len(), machine.cpus().len());
+        prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
+        prop_assert!(turns.is_sorted_by_key(|cpu| cpu.smt_index));
+    }
+
+    #[test]
+    fn orders_use_units_as_they_say(shape in [1..=3_usize, 1..=3, 1..=4, 1..=5, 1..=2]) {
+        let [packages, nodes, clusters, cores, _] = shape;
+        let machine = regular(shape, 1);
+        let [compact, spread, keep_nodes] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes].map(|shrink| cpus_in_assignment_order(&machine, shrink));
+        let used = |turns: &[Cpu], bees: usize, unit| {
+            turns[..bees].iter().map(|cpu| cpu.unit_number(unit)).collect::<BTreeSet<_>>().len()
+        };
+        let (all_nodes, all_clusters) = (packages * nodes, packages * nodes * clusters);
+        for bees in 1..=all_clusters * cores {
+            prop_assert_eq!(used(&compact, bees, Unit::Cluster), bees.div_ceil(cores));
+            prop_assert_eq!(used(&spread, bees, Unit::Cluster), bees.min(all_clusters));
+            prop_assert_eq!(used(&spread, bees, Unit::Package), bees.min(packages));
+            prop_assert_eq!(used(&keep_nodes, bees, Unit::Node), bees.min(all_nodes));
+            // As few clusters of each node as hold its bees.
+            let of_node = |node| bees / all_nodes + usize::from(node < bees % all_nodes);
+            let clusters: usize = (0..all_nodes).map(|node| of_node(node).div_ceil(cores)).sum();
+            prop_assert_eq!(used(&keep_nodes, bees, Unit::Cluster), clusters);
+        }
+    }
+}
+
+#[test]
+fn more_cpus_than_a_fixed_size_mask_holds() {
+    let machine = regular([2, 4, 8, 16, 2], 3);
+    assert_eq!(machine.cpus().len(), 2048);
+    assert_eq!(first_masks(&free_places(&machine, Pin::Core), 2048)[2047], "6141");
+    assert_eq!(free_places(&machine, Pin::Node).place_of(1023).unwrap().cpus().len(), 256);
+}

@@ -1,0 +1,208 @@
+//! Reads a list of places, entry by entry. White space may be between any two symbols.
+
+use std::num::NonZero;
+
+use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
+use crate::topology::place_list::{ParsePlacesError, PlaceList, PlaceUnit};
+
+pub(crate) fn parse(text: &str) -> Result<PlaceList, ParsePlacesError> {
+    let mut parser = Parser { text, offset: 0 };
+    let list = match parser.peek() {
+        Some(first) if first.is_ascii_alphabetic() => parser.parse_named()?,
+        _ => PlaceList::Listed(parser.parse_places()?),
+    };
+    match parser.peek() {
+        None => Ok(list),
+        Some(_) => Err(parser.expected_error("the end of the list or a \",\"")),
+    }
+}
+
+struct Parser<'t> {
+    text: &'t str,
+    /// The bytes read so far.
+    offset: usize,
+}
+
+/// How often something is repeated, and how far apart; where that was written.
+struct Repetition {
+    len: usize,
+    stride: isize,
+    offset: usize,
+}
+
+impl<'t> Parser<'t> {
+    /// `by_core`, `by_core(4)`
+    fn parse_named(&mut self) -> Result<PlaceList, ParsePlacesError> {
+        let rest = self.remaining();
+        let keyword = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())];
+        let each = PlaceUnit::ALL.into_iter().find(|unit| unit.keyword().eq_ignore_ascii_case(keyword));
+        let each = each.ok_or_else(|| {
+            self.expected_error("threads, cores, ll_caches, numa_domains, sockets or a place such as {0:4}")
+        })?;
+        self.offset += keyword.len();
+        if !self.eat('(') {
+            return Ok(PlaceList::Named { each, count: None });
+        }
+        let count = NonZero::new(self.parse_positive("a number of places")?);
+        if self.eat(')') { Ok(PlaceList::Named { each, count }) } else { Err(self.expected_error("a \")\"")) }
+    }
+
+    /// `{0:4}:8:4, {40}, !{8:4}`
+    fn parse_places(&mut self) -> Result<Vec<Vec<usize>>, ParsePlacesError> {
+        let mut places = Vec::new();
+        let mut entries = 0;
+        loop {
+            self.peek();
+            let at = self.offset;
+            if self.eat('!') {
+                let excluded = self.parse_place()?;
+                let before = places.len();
+                places.retain(|place| *place != excluded);
+                if places.len() == before {
+                    return Err(self.error_at(at, "there is no such place before it to be left out"));
+                }
+            } else {
+                let place = self.parse_place()?;
+                let repetition = self.parse_repetition("a number of places")?;
+                entries += repetition.len.saturating_mul(place.len());
+                if entries > MAX_LIST_LEN {
+                    return Err(self.error_at(at, format!("the places come to more than {MAX_LIST_LEN} CPUs")));
+                }
+                for nth in 0..repetition.len {
+                    places.push(self.shift(&place, nth, &repetition)?);
+                }
+            }
+            if !self.eat(',') {
+                return if places.is_empty() { Err(self.error_at(at, "no place is left")) } else { Ok(places) };
+            }
+        }
+    }
+
+    /// `{0:4, 9, !2}`, or a lone CPU such as `3`; its CPUs in ascending order.
+    fn parse_place(&mut self) -> Result<Vec<usize>, ParsePlacesError> {
+        if !self.eat('{') {
+            return Ok(vec![self.parse_cpu("\"{\" or the number of a CPU")?]);
+        }
+        let mut cpus = Vec::new();
+        loop {
+            self.peek();
+            let at = self.offset;
+            if self.eat('!') {
+                let excluded = self.parse_cpu("the number of a CPU")?;
+                let before = cpus.len();
+                cpus.retain(|&cpu| cpu != excluded);
+                if cpus.len() == before {
+                    return Err(self.error_at(at, "there is no such CPU before it to be left out"));
+                }
+            } else {
+                let first = self.parse_cpu("the number of a CPU")?;
+                let repetition = self.parse_repetition("a number of CPUs")?;
+                for nth in 0..repetition.len {
+                    cpus.extend(self.shift(&[first], nth, &repetition)?);
+                }
+            }
+            if cpus.len() > MAX_LIST_LEN {
+                return Err(self.error_at(at, format!("the place comes to more than {MAX_LIST_LEN} CPUs")));
+            }
+            if self.eat('}') {
+                break;
+            }
+            if !self.eat(',') {
+                return Err(self.expected_error("\",\", \":\" or \"}\""));
+            }
+        }
+        cpus.sort_unstable();
+        cpus.dedup();
+        if cpus.is_empty() { Err(self.error_at(self.offset, "the place has no CPU left")) } else { Ok(cpus) }
+    }
+
+    /// `:8:4`, `:8`, or nothing.
+    fn parse_repetition(&mut self, what: &str) -> Result<Repetition, ParsePlacesError> {
+        self.peek();
+        let mut repetition = Repetition { len: 1, stride: 1, offset: self.offset };
+        if self.eat(':') {
+            repetition.len = self.parse_positive(what)?;
+            if self.eat(':') {
+                let backwards = self.eat('-');
+                if !backwards {
+                    self.eat('+');
+                }
+                let stride = self.parse_number("a stride")? as isize;
+                repetition.stride = if backwards { -stride } else { stride };
+            }
+        }
+        Ok(repetition)
+    }
+
+    /// The CPUs of an interval's `nth` entry.
+    fn shift(&self, cpus: &[usize], nth: usize, repetition: &Repetition) -> Result<Vec<usize>, ParsePlacesError> {
+        let shift = nth as isize * repetition.stride;
+        let shifted = cpus.iter().map(|&cpu| cpu.checked_add_signed(shift).filter(|&cpu| cpu <= MAX_CPU)).collect();
+        let out_of_range = || format!("the interval leaves the numbers that a CPU can have, 0 to {MAX_CPU}");
+        Option::ok_or_else(shifted, || self.error_at(repetition.offset, out_of_range()))
+    }
+
+    fn parse_cpu(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+        self.peek();
+        let at = self.offset;
+        match self.parse_number(what)? {
+            cpu if cpu <= MAX_CPU => Ok(cpu),
+            above => Err(self.error_at(at, format!("{above} is above the highest CPU number, {MAX_CPU}"))),
+        }
+    }
+
+    fn parse_positive(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+        self.peek();
+        let at = self.offset;
+        match self.parse_number(what)? {
+            0 => Err(self.error_at(at, format!("expected {what}, at least 1; found 0"))),
+            number => Ok(number),
+        }
+    }
+
+    /// A number without a sign; none of the numbers of a list is above the highest CPU's and one.
+    fn parse_number(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+        self.peek();
+        let rest = self.remaining();
+        let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
+        if digits.is_empty() {
+            return Err(self.expected_error(what));
+        }
+        // All digits: a failure to parse can only mean that the number is too large.
+        match digits.parse() {
+            Ok(number) if number <= MAX_LIST_LEN => {
+                self.offset += digits.len();
+                Ok(number)
+            }
+            _ => Err(self.error_at(self.offset, format!("{digits} is above the highest CPU number, {MAX_CPU}"))),
+        }
+    }
+
+    /// The next symbol, past white space.
+    fn peek(&mut self) -> Option<char> {
+        let rest = self.remaining();
+        self.offset += rest.len() - rest.trim_start().len();
+        self.remaining().chars().next()
+    }
+
+    /// Reads a symbol if it is the next one.
+    fn eat(&mut self, symbol: char) -> bool {
+        let is_next = self.peek() == Some(symbol);
+        self.offset += if is_next { symbol.len_utf8() } else { 0 };
+        is_next
+    }
+
+    fn remaining(&self) -> &'t str {
+        &self.text[self.offset..]
+    }
+
+    fn expected_error(&mut self, what: &str) -> ParsePlacesError {
+        let found = self.peek().map_or_else(|| "the end".to_owned(), |found| format!("{found:?}"));
+        self.error_at(self.offset, format!("expected {what}; found {found}"))
+    }
+
+    fn error_at(&self, offset: usize, problem: impl Into<String>) -> ParsePlacesError {
+        let character = self.text[..offset].chars().count() + 1;
+        ParsePlacesError { text: self.text.to_owned(), character, problem: problem.into() }
+    }
+}

@@ -1,0 +1,175 @@
+//! The places of a hive's bees by a list of places.
+
+use std::collections::{BTreeSet, HashMap};
+use std::num::NonZero;
+
+use crate::sys::cpu_mask::CpuMask;
+use crate::topology::machine::{Cpu, Machine};
+use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError};
+use crate::topology::place_list::{PlaceList, PlaceUnit};
+use crate::topology::proc_bind::{PlaceOrder, ProcBind};
+use crate::topology::shrink::{Shrink, cpus_in_order};
+
+/// What bees get places by.
+pub(crate) struct PlacePolicy {
+    pub(crate) bind: ProcBind,
+    pub(crate) shrink: Shrink,
+    /// Bees that the hive is built with.
+    pub(crate) bees: usize,
+}
+
+impl PlaceAssignment {
+    /// The places of a list, and what of the list is not as it was asked for. CPUs that are `claimed` by other hives of the process are left out of
+    /// threads and cores; a larger unit is never taken as a whole, and a list of CPUs is the user's own word.
+    pub(crate) fn from_list(
+        machine: &Machine,
+        list: &PlaceList,
+        policy: &PlacePolicy,
+        taken: &CpuMask,
+    ) -> Result<(Self, Option<String>), PlaceError> {
+        let assemble = |places: Vec<Place>, exclusive, default_order: &dyn Fn(&[Place]) -> Vec<usize>| {
+            let turns = PlaceOrder::new(policy.bind, policy.bees, places.len(), || default_order(&places));
+            Self { places, order: turns, is_exclusive: exclusive }
+        };
+        match list {
+            PlaceList::Named { each, count } => {
+                let is_exclusive = matches!(each, PlaceUnit::Threads | PlaceUnit::Cores);
+                let none = CpuMask::new();
+                let taken = if is_exclusive { taken } else { &none };
+                let mut places = unit_places(machine, *each, taken);
+                if places.is_empty() {
+                    return Err(PlaceError::AllClaimed { allowed: machine.mask() });
+                }
+                let warning = truncate(&mut places, list, *count);
+                Ok((
+                    assemble(places, is_exclusive, &|places| core_order(machine, places, policy.shrink, taken)),
+                    warning,
+                ))
+            }
+            PlaceList::Listed(listed) => {
+                let (places, warning) = usable_places(machine, listed);
+                if places.is_empty() {
+                    return Err(PlaceError::NoUsablePlace { list: list.to_string(), allowed: machine.mask() });
+                }
+                let is_exclusive = places.iter().all(|place| place.core().is_some());
+                Ok((assemble(places, is_exclusive, &|places| (0..places.len()).collect()), warning))
+            }
+        }
+    }
+}
+
+/// Leaves the first so many places, and says if there are fewer.
+fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usize>>) -> Option<String> {
+    let wanted = count.map_or(places.len(), NonZero::get);
+    places.truncate(wanted);
+    let found = places.len();
+    (found < wanted).then(|| format!("{list} asks for {wanted} places and there are {found}: these are used"))
+}
+
+/// A place for each unit, of its CPUs that are not taken, in the machine's order.
+fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
+    let is_free = |cpu: &&Cpu| !taken.contains(cpu.os_index);
+    let Some(unit) = each.unit() else {
+        return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
+    };
+    let mut cpus = vec![Vec::new(); machine.unit_count(unit)];
+    for cpu in machine.cpus().iter().filter(is_free) {
+        cpus[cpu.unit_number(unit)].push(cpu);
+    }
+    let nonempty = cpus.iter().enumerate().filter(|(_, cpus)| !cpus.is_empty());
+    nonempty.map(|(number, cpus)| Place::new(machine, cpus, Some((unit, number)))).collect()
+}
+
+/// The listed places as far as the process may use their CPUs, and what was left out.
+fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String>) {
+    let allowed_cpus: HashMap<_, _> = machine.cpus().iter().map(|cpu| (cpu.os_index, cpu)).collect();
+    let usable_cpus = |cpus: &Vec<usize>| {
+        let distinct: BTreeSet<_> = cpus.iter().collect();
+        distinct.into_iter().filter_map(|cpu| allowed_cpus.get(cpu).copied()).collect::<Vec<_>>()
+    };
+    let usable: Vec<_> = listed.iter().map(usable_cpus).filter(|cpus| !cpus.is_empty()).collect();
+    let places: Vec<_> = usable.iter().map(|cpus| Place::new(machine, cpus, None)).collect();
+    let allowed = machine.mask();
+    let unknown = listed.iter().flatten().copied().collect::<CpuMask>().difference(&allowed);
+    let problem = || {
+        let empty = listed.len() - places.len();
+        let without = if empty == 0 { String::new() } else { format!(", and places that have no other ({empty})") };
+        format!("CPUs {unknown} of the places are left out{without}: this process may use CPUs {allowed}")
+    };
+    let problem = (!unknown.is_empty()).then(problem);
+    (places, problem)
+}
+
+/// Bees go where they would go by cores: each to the place that has the CPU.
+fn core_order(machine: &Machine, places: &[Place], shrink: Shrink, taken: &CpuMask) -> Vec<usize> {
+    let place_of_cpu =
+        places.iter().enumerate().flat_map(|(number, place)| place.cpus().iter().map(move |&cpu| (cpu, number)));
+    let place_numbers: HashMap<_, _> = place_of_cpu.collect();
+    cpus_in_order(machine, taken, shrink).iter().filter_map(|cpu| place_numbers.get(&cpu.os_index).copied()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::topology::machine::{RawCpu, TopologySource};
+
+    /// Two clusters of two cores with two threads.
+    fn machine() -> Machine {
+        let cpu = |cpu: u64| RawCpu {
+            os_index: cpu as usize,
+            core: cpu / 2,
+            cluster: cpu / 4,
+            node: 0,
+            package: 0,
+            slowness: 0,
+        };
+        Machine::new((0..8).map(cpu), TopologySource::Flat, false)
+    }
+
+    fn from_list(list: &str, taken: &str) -> Result<(PlaceAssignment, Option<String>), PlaceError> {
+        let sharing = PlacePolicy { bind: ProcBind::True, shrink: Shrink::Compact, bees: 8 };
+        PlaceAssignment::from_list(&machine(), &list.parse().unwrap(), &sharing, &taken.parse().unwrap())
+    }
+
+    /// The first bees' places, and the CPUs that they claim.
+    fn places(list: &str, taken: &str, bees: usize) -> (Vec<String>, String) {
+        let places = from_list(list, taken).unwrap().0;
+        let masks = (0..bees).map(|bee| places.place_of(bee).unwrap().mask().to_string()).collect();
+        (masks, places.exclusive_cpus(bees).to_string())
+    }
+
+    #[test]
+    fn taken_cpus_are_left_out_of_threads_and_cores_only() {
+        let expected =
+            |masks: &[&str], claims: &str| (masks.iter().map(|&mask| mask.to_owned()).collect(), claims.to_owned());
+        assert_eq!(places("threads", "0", 8), expected(&["2", "4", "6", "1", "3", "5", "7", "2"], "1-7"));
+        assert_eq!(places("cores", "0,4-5", 4), expected(&["2-3", "6-7", "1", "2-3"], "1-3,6-7"));
+        assert_eq!(places("cores(2)", "0-1", 3), expected(&["2-3", "4-5", "2-3"], "2-5"));
+        assert_eq!(places("ll_caches", "0,4-5", 3), expected(&["0-3", "0-3", "4-7"], ""));
+        assert_eq!(places("{0},{4}", "0,4-5", 2), expected(&["0", "4"], "0,4"));
+        assert_eq!(places("{0:4},{4}", "0,4-5", 2), expected(&["0-3", "4"], ""));
+        let message = from_list("cores", "0-7").unwrap_err().to_string();
+        assert!(message.contains("other hives of this process have all of its CPUs, 0-7"), "{message}");
+    }
+
+    #[test]
+    fn what_cannot_be_had_is_told() {
+        let warning = |list| from_list(list, "").unwrap().1.unwrap_or_default();
+        assert_eq!(warning("cores(4)"), "");
+        assert_eq!(warning("cores(5)"), "cores(5) asks for 5 places and there are 4: these are used");
+        let message = warning("{6:4},{8},{0}");
+        assert_eq!(
+            message,
+            "CPUs 8-9 of the places are left out, and places that have no other (1): this process may use CPUs 0-7"
+        );
+        assert!(from_list("{8:4}", "").unwrap_err().to_string().starts_with("none of the places \"{8:4}\" has a CPU"));
+    }
+
+    #[test]
+    fn a_cpu_is_once_in_a_place_and_empty_places_are_none() {
+        let list = PlaceList::Listed(vec![vec![3, 1, 3], vec![]]);
+        let sharing = PlacePolicy { bind: ProcBind::Close, shrink: Shrink::Compact, bees: 2 };
+        let (places, _) = PlaceAssignment::from_list(&machine(), &list, &sharing, &CpuMask::new()).unwrap();
+        assert_eq!(places.places.iter().map(Place::cpus).collect::<Vec<_>>(), [[1, 3]]);
+    }
+}

@@ -1,0 +1,348 @@
+//! A directory of small files that earlier processes of the same user have written for later ones.
+//!
+//! Their names can be guessed, and the directory may be one that others can write to, as `/tmp` is. So a directory or a
+//! file that is somebody else's is refused, nothing is opened that a process could be kept waiting at, and no more is
+//! read than a file of hive's has.
+
+use std::ffi::OsStr;
+use std::fs::{DirBuilder, Metadata, OpenOptions};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+use std::{env, fs, io};
+
+/// The most that a file may have, in bytes: hive's own have some dozens.
+const MAX_BYTES: u64 = 4 << 10;
+
+/// Where files are.
+#[derive(Debug)]
+pub(crate) struct CacheDir {
+    directory: PathBuf,
+    /// Whether the user has named it: then it is told if it cannot be used.
+    is_user_chosen: bool,
+}
+
+impl CacheDir {
+    /// The one that `HIVE_CACHE` names, by default `hive` in the user's directory for such. None: no files are wanted,
+    /// or nobody knows the user's directory.
+    pub(crate) fn from_environment() -> Option<Self> {
+        Self::from_variable(env::var_os("HIVE_CACHE").as_deref(), || {
+            let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
+            cache.or_else(|| Some(env::home_dir()?.join(".cache")))
+        })
+    }
+
+    /// An empty name is no directory, and above all not the current one.
+    fn from_variable(variable: Option<&OsStr>, user_cache_dir: impl FnOnce() -> Option<PathBuf>) -> Option<Self> {
+        match variable {
+            Some(name) if name.is_empty() || name == "off" => None,
+            Some(name) => Some(Self::at(name)),
+            None => Some(Self { directory: user_cache_dir()?.join("hive"), is_user_chosen: false }),
+        }
+    }
+
+    /// This directory.
+    pub(crate) fn at(directory: impl Into<PathBuf>) -> Self {
+        Self { directory: directory.into(), is_user_chosen: true }
+    }
+
+    /// The text of a file, if there is one. Or why it is not used, for people.
+    pub(crate) fn read(&self, name: &str) -> Result<Option<String>, CacheUnused> {
+        let path = self.directory.join(name);
+        let read = || {
+            check_directory(&self.directory)?;
+            read_own_file(&path)
+        };
+        match read() {
+            Ok(text) => Ok(Some(text)),
+            Err(CacheError::Io(error)) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(self.unused_because(&path, &error)),
+        }
+    }
+
+    /// Puts a file there, whole or not at all, also where other processes do at the same time. Or says why it is not
+    /// there.
+    pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), CacheUnused> {
+        let path = self.directory.join(name);
+        let write = || {
+            create_private(&self.directory)?;
+            check_directory(&self.directory)?;
+            let mut unfinished = tempfile::Builder::new().prefix(name).tempfile_in(&self.directory)?;
+            unfinished.write_all(text.as_bytes())?;
+            unfinished.persist(&path).map_err(|error| error.error)?;
+            Ok(())
+        };
+        write().map_err(|error| self.unused_because(&path, &error))
+    }
+
+    /// What is not as it should be is told; that there is no room, or no permission, only if the user has named the
+    /// directory: a program may well run where the usual one cannot be written to.
+    fn unused_because(&self, path: &Path, error: &CacheError) -> CacheUnused {
+        let message = match error {
+            CacheError::Rejected(why) => Some(why.clone()),
+            CacheError::Io(error) => self.is_user_chosen.then(|| error.to_string()),
+        };
+        CacheUnused(message.map(|why| format!("the cache of measured shapes, {}, is not used: {why}", path.display())))
+    }
+}
+
+/// A file that is not used, and why, if that is worth telling.
+#[derive(Debug)]
+pub(crate) struct CacheUnused(pub(crate) Option<String>);
+
+enum CacheError {
+    /// It is not what it should be, as the words say.
+    Rejected(String),
+    Io(io::Error),
+}
+
+impl From<io::Error> for CacheError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// Made for the user alone, where it has to be made.
+fn create_private(directory: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(directory)
+}
+
+/// Whether a directory itself, whatever those above it are like, lets nobody but the user and the superuser put other files in the place of those in it.
+fn check_directory(directory: &Path) -> Result<(), CacheError> {
+    let metadata = fs::metadata(directory)?;
+    if !metadata.is_dir() {
+        return Err(CacheError::Rejected(format!("{} is no directory", directory.display())));
+    }
+    owner_problem(&metadata).or_else(|| writable_problem(&metadata)).map_or(Ok(()), |problem| {
+        Err(CacheError::Rejected(format!(
+            "the directory {}; name one of your own with HIVE_CACHE, or set HIVE_CACHE=off",
+            problem
+        )))
+    })
+}
+
+/// The text of a regular file of the user's own, or the superuser's, that is not larger than hive's are. The
+/// file itself must not be a symbolic link (seen on Unix only), and nobody is waited for who might write to a named pipe.
+fn read_own_file(path: &Path) -> Result<String, CacheError> {
+    let mut options = OpenOptions::new();
+    options.read(true);
+    // The standard library adds O_CLOEXEC.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
+    let file = options
+        .open(path)
+        .map_err(|error| if is_link(path) { rejected("it is a symbolic link") } else { error.into() })?;
+    let metadata = file.metadata()?;
+    if !metadata.is_file() {
+        return Err(rejected("it is no regular file"));
+    }
+    if let Some(problem) = owner_problem(&metadata) {
+        return Err(CacheError::Rejected(format!("it {problem}")));
+    }
+    let mut bytes = Vec::new();
+    // As much as there is by now, whatever was said before.
+    file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(CacheError::Rejected(format!("it is larger than {MAX_BYTES} bytes, and so none of hive's")));
+    }
+    String::from_utf8(bytes).map_err(|_| rejected("it is no text"))
+}
+
+fn rejected(why: &str) -> CacheError {
+    CacheError::Rejected(why.to_owned())
+}
+
+fn is_link(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
+}
+
+#[cfg(unix)]
+fn owner_problem(metadata: &Metadata) -> Option<String> {
+    let owner = std::os::unix::fs::MetadataExt::uid(metadata);
+    #[expect(unsafe_code, reason = "a C call")]
+    // SAFETY: it only returns a number.
+    let current_user = unsafe { libc::geteuid() };
+    (owner != current_user && owner != 0).then(|| format!("belongs to user {owner}, and this is user {current_user}"))
+}
+
+/// In a directory that is sticky others can only put files of their own, which are refused by themselves.
+#[cfg(unix)]
+fn writable_problem(metadata: &Metadata) -> Option<String> {
+    const OTHERS_WRITE: u32 = 0o022;
+    const STICKY: u32 = 0o1000;
+    let mode = std::os::unix::fs::MetadataExt::mode(metadata);
+    let is_writable_by_others = mode & OTHERS_WRITE != 0 && mode & STICKY == 0;
+    is_writable_by_others.then(|| format!("can be written to by others (its mode is {:o})", mode & 0o7777))
+}
+
+/// Nothing is known of owners here.
+#[cfg(not(unix))]
+fn owner_problem(_: &Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(not(unix))]
+fn writable_problem(_: &Metadata) -> Option<String> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_empty_name_or_off_is_no_directory() {
+        let from_variable = |variable: Option<&str>| {
+            CacheDir::from_variable(variable.map(OsStr::new), || Some(PathBuf::from("/home/x/.cache")))
+        };
+        assert!(from_variable(Some("")).is_none());
+        assert!(from_variable(Some("off")).is_none());
+        assert_eq!(from_variable(Some("/a")).unwrap().directory, Path::new("/a"));
+        assert_eq!(from_variable(None).unwrap().directory, Path::new("/home/x/.cache/hive"));
+        assert!(CacheDir::from_variable(None, || None).is_none());
+    }
+
+    #[test]
+    fn what_is_written_is_read_and_what_is_not_there_is_no_problem() {
+        let directory = tempfile::tempdir().unwrap();
+        let cache = CacheDir::at(directory.path().join("a/b"));
+        assert_eq!(cache.read("shape").unwrap(), None);
+        cache.write("shape", "one").unwrap();
+        cache.write("shape", "two").unwrap();
+        assert_eq!(cache.read("shape").unwrap().as_deref(), Some("two"));
+        assert_eq!(fs::read_dir(&cache.directory).unwrap().count(), 1, "nothing unfinished is left");
+        fs::write(cache.directory.join("full"), vec![b'x'; MAX_BYTES as usize]).unwrap();
+        assert!(cache.read("full").is_ok());
+        fs::write(cache.directory.join("more"), vec![b'x'; MAX_BYTES as usize + 1]).unwrap();
+        assert!(cache.read("more").unwrap_err().0.unwrap().contains("larger than"));
+    }
+
+    #[test]
+    fn what_fails_is_told_of_a_directory_that_was_named_and_what_is_wrong_of_each() {
+        let directory = tempfile::tempdir().unwrap();
+        fs::write(directory.path().join("file"), "").unwrap();
+        let cache = |is_asked| CacheDir { directory: directory.path().join("file/below"), is_user_chosen: is_asked };
+        assert!(cache(true).write("shape", "").unwrap_err().0.unwrap().contains("is not used"));
+        assert!(cache(false).write("shape", "").unwrap_err().0.is_none());
+        let cache = CacheDir { directory: directory.path().join("file"), is_user_chosen: false };
+        assert!(cache.read("shape").unwrap_err().0.unwrap().contains("is no directory"));
+    }
+
+    #[cfg(unix)]
+    mod with_other_users {
+        use std::ffi::CString;
+        use std::fs::Permissions;
+        use std::os::unix::ffi::OsStrExt;
+        use std::os::unix::fs::{PermissionsExt, chown, symlink};
+        use std::sync::mpsc::channel;
+        use std::thread;
+        use std::time::Duration;
+
+        use tempfile::{TempDir, tempdir};
+
+        use super::*;
+
+        const NAME: &str = "shape-0";
+
+        /// A directory of the user's own with something in it that is to be refused.
+        fn dir_with(put: impl FnOnce(&Path)) -> (TempDir, CacheDir) {
+            let directory = tempdir().unwrap();
+            put(&directory.path().join(NAME));
+            let cache = CacheDir::at(directory.path());
+            (directory, cache)
+        }
+
+        /// Why a file is not read; it is not waited for.
+        fn refusal_of(cache: CacheDir) -> String {
+            let (sender, receiver) = channel();
+            thread::spawn(move || sender.send(cache.read(NAME)));
+            let read =
+                receiver.recv_timeout(Duration::from_secs(60)).expect("opening and reading does not wait for others");
+            let CacheUnused(words) = read.expect_err("it is refused");
+            words.expect("it is told")
+        }
+
+        /// What is refused under the file's own name is replaced by the file.
+        #[track_caller]
+        fn assert_refused_and_replaced(reason: &str, put: impl FnOnce(&Path)) {
+            let (directory, cache) = dir_with(put);
+            let words = refusal_of(CacheDir::at(directory.path()));
+            assert!(words.contains(reason) && words.contains(NAME), "{words}");
+            cache.write(NAME, "flat 7").unwrap();
+            assert_eq!(cache.read(NAME).unwrap().as_deref(), Some("flat 7"));
+            assert!(directory.path().join(NAME).symlink_metadata().unwrap().is_file());
+        }
+
+        #[expect(unsafe_code, reason = "a C call")]
+        fn make_fifo(path: &Path) {
+            let name = CString::new(path.as_os_str().as_bytes()).unwrap();
+            // SAFETY: the name is a C string.
+            assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
+        }
+
+        #[test]
+        fn a_named_pipe_is_not_waited_for() {
+            assert_refused_and_replaced("no regular file", make_fifo);
+        }
+
+        #[test]
+        fn a_symbolic_link_is_not_followed() {
+            let target = tempfile::NamedTempFile::new().unwrap();
+            fs::write(target.path(), "flat 1").unwrap();
+            assert_refused_and_replaced("symbolic link", |path| symlink(target.path(), path).unwrap());
+            assert_refused_and_replaced("symbolic link", |path| symlink("/dev/zero", path).unwrap());
+            assert_eq!(fs::read_to_string(target.path()).unwrap(), "flat 1", "nor is it written to");
+        }
+
+        #[test]
+        fn no_more_is_read_than_a_file_of_hive_s_has() {
+            // A hole, which takes no room.
+            assert_refused_and_replaced("larger than", |path| {
+                fs::File::create(path).unwrap().set_len(64 << 20).unwrap()
+            });
+            assert_refused_and_replaced("no text", |path| fs::write(path, [0xff]).unwrap());
+        }
+
+        #[test]
+        fn what_is_somebody_else_s_is_not_used() {
+            let change_owner = |path: &Path| {
+                fs::write(path, "flat 1").unwrap();
+                chown(path, Some(12_345), None)
+            };
+            let changed = &mut Ok(());
+            let (directory, cache) = dir_with(|path| *changed = change_owner(path));
+            if let Err(error) = changed {
+                println!("skipped: only the superuser can give a file away: {error}");
+                return;
+            }
+            assert!(refusal_of(cache).contains("it belongs to user 12345"));
+            chown(directory.path(), Some(12_345), None).unwrap();
+            let message = refusal_of(CacheDir::at(directory.path()));
+            assert!(message.contains("the directory belongs to user 12345"), "{message}");
+            assert!(CacheDir::at(directory.path()).write("shape-1", "").is_err());
+        }
+
+        #[test]
+        fn a_directory_is_used_if_others_cannot_replace_what_is_in_it() {
+            let (directory, cache) = dir_with(|path| fs::write(path, "flat 1").unwrap());
+            let set = |mode| fs::set_permissions(directory.path(), Permissions::from_mode(mode)).unwrap();
+            for open in [0o777, 0o770, 0o702] {
+                set(open);
+                let words = refusal_of(CacheDir::at(directory.path()));
+                assert!(
+                    words.contains("can be written to by others") && words.contains(&format!("{open:o}")),
+                    "{words}"
+                );
+                assert!(cache.write("shape-1", "").is_err());
+            }
+            for good in [0o755, 0o1777] {
+                set(good);
+                assert!(cache.read(NAME).unwrap().is_some());
+                cache.write("shape-1", "").unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Chooses the cache line of a hive's signal: two threads rehearse regions on each of several lines, on the CPUs of the first two bees.
+//! See `protocol/region/line_choice.rs`.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice};
+use crate::sys::signal_mask;
+use crate::sys::thread_limits::ThreadReservation;
+use crate::topology::pinning;
+use crate::topology::place_assignment::Place;
+use crate::topology::place_map::PlaceMap;
+use crate::tuning::back_off;
+
+/// Lines to choose from. About every other one is a fifth dearer than the best.
+const LINES: usize = 16;
+
+/// Regions on a line in one go, before its time counts and then.
+const WARM_UP: u32 = 8;
+const TIMED: u32 = 32;
+
+/// Times that all lines have their turn. The least time of each counts.
+const PASSES: u32 = 3;
+
+/// A rehearsal that takes longer is given up: the CPUs have other things to do. Undisturbed it takes some 300 us between neighbouring cores.
+const TIME_LIMIT: Duration = Duration::from_millis(3);
+
+/// The stage of a hive of `bees` bees: in the best line for the first two, if each is bound to a CPU of its own.
+pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
+    let place_of = |bee| place_map.place_of(bee).filter(|place| !place.is_foreign());
+    match (place_of(0), place_of(1)) {
+        (Some(queen), Some(worker)) if bees > 1 && queen.mask() != worker.mask() => {
+            calibrate(queen, worker).unwrap_or_else(uncalibrated)
+        }
+        _ => uncalibrated(),
+    }
+}
+
+fn uncalibrated() -> LineChoice {
+    LineChoice::new(1)
+}
+
+fn calibrate(queen: &Place, worker: &Place) -> Option<LineChoice> {
+    let _reservation = ThreadReservation::reserve(1, None).ok()?;
+    let choice = LineChoice::new(LINES);
+    let deadline = Instant::now() + TIME_LIMIT;
+    let line = thread::scope(|scope| {
+        let spawn_follower = || thread::Builder::new().spawn_scoped(scope, || run_follower(&choice, worker, deadline));
+        signal_mask::with_signals_blocked(spawn_follower).0.ok()?;
+        run_leader(&choice, queen, deadline)
+    })?;
+    Some(choice.choose(line))
+}
+
+/// The number of the best line. None: it took too long, or this thread could not be bound.
+fn run_leader(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<usize> {
+    let _bound = pinning::bind(place).ok()?;
+    let mut spinner = DeadlineSpinner { deadline, polls: 0 };
+    let mut lines: Vec<_> = choice.lines().iter().map(|line| (CalibratingQueen::new(line), Duration::MAX)).collect();
+    for _ in 0..PASSES {
+        for (leader, least) in &mut lines {
+            for _ in 0..WARM_UP {
+                leader.run_region(|| spinner.spin_once())?;
+            }
+            let start = Instant::now();
+            for _ in 0..TIMED {
+                leader.run_region(|| spinner.spin_once())?;
+            }
+            *least = start.elapsed().min(*least);
+        }
+    }
+    (0..lines.len()).min_by_key(|&line| lines[line].1)
+}
+
+/// The other side of `lead`.
+fn run_follower(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<()> {
+    let _bound = pinning::bind(place).ok()?;
+    let mut spinner = DeadlineSpinner { deadline, polls: 0 };
+    let mut followers: Vec<_> = choice.lines().iter().map(CalibratingWorker::new).collect();
+    for _ in 0..PASSES {
+        for follower in &mut followers {
+            for _ in 0..WARM_UP + TIMED {
+                follower.run_region(|| spinner.spin_once())?;
+                back_off::delay_initially();
+            }
+        }
+    }
+    Some(())
+}
+
+/// How long one side looks for the other.
+struct DeadlineSpinner {
+    deadline: Instant,
+    polls: u32,
+}
+
+impl DeadlineSpinner {
+    /// Looks between two at the clock, at which the core is offered to whom it may be needed for.
+    const POLLS_PER_CLOCK_READ: u32 = 2_000;
+
+    fn spin_once(&mut self) -> bool {
+        self.polls += 1;
+        if self.polls < Self::POLLS_PER_CLOCK_READ {
+            return true;
+        }
+        self.polls = 0;
+        thread::yield_now();
+        Instant::now() < self.deadline
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::topology;
+    use crate::topology::pin_policy::Pin;
+    use crate::topology::place_assignment::PlaceAssignment;
+    use crate::topology::shrink::Shrink;
+
+    /// Places on two CPUs, where there are two.
+    fn two_places() -> Option<[Place; 2]> {
+        let (machine, _) = topology::read_machine(Some(&pinning::current_mask().unwrap()));
+        let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
+        let places =
+            PlaceAssignment::new(&machine, &Pin::Cpus(cpus.clone()), Shrink::Compact, &CpuMask::new()).unwrap();
+        (cpus.len() == 2).then(|| [0, 1].map(|bee| places.place_of(bee).unwrap().clone()))
+    }
+
+    #[test]
+    fn the_mask_is_as_before_and_the_chosen_line_is_new() {
+        let Some([queen, worker]) = two_places() else { return };
+        let before = pinning::current_mask().unwrap();
+        // None where other tests keep the CPUs busy.
+        if let Some(choice) = calibrate(&queen, &worker) {
+            assert_eq!((choice.lines().len(), choice.load().epoch()), (LINES, 0));
+        }
+        assert_eq!(pinning::current_mask().unwrap(), before);
+    }
+
+    #[test]
+    fn a_calibration_of_one_ends() {
+        let Some([queen, worker]) = two_places() else { return };
+        let choice = LineChoice::new(LINES);
+        let deadline = Instant::now() + TIME_LIMIT;
+        assert_eq!(run_leader(&choice, &queen, deadline), None, "nobody follows");
+        assert_eq!(run_follower(&choice, &worker, deadline), None, "nobody leads");
+    }
+}

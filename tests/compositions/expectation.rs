@@ -1,0 +1,421 @@
+//! What is to happen, by the rules of `docs/composition.md`: from what a thread is inside of, and what it calls.
+
+use super::frames::{Frame, FrameStack, HiveId, Wait};
+
+/// What a thread sees of a case when it calls something.
+pub(crate) struct View {
+    pub(crate) own: FrameStack,
+    pub(crate) others: Vec<FrameStack>,
+    /// Whether other threads of the case go their own ways at the same time, so that a hive may be free or busy.
+    pub(crate) is_concurrent: bool,
+    /// Whether one of them is from outside, and does the same with the hives exchanged. Nobody waits by a loop or a thread of its own then.
+    pub(crate) is_mirrored: bool,
+}
+
+/// Why a case is not run: its program waits for itself, by a loop or a thread of its own, of which the hive knows nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum WaitCycle {
+    /// A thread from outside waits for a turn, or for a bee, that waits for it.
+    OutsideThread,
+    /// A loop waits for a task that nobody can run before the loop has ended.
+    Task,
+    /// A region needs a bee that waits in a loop for what the region does.
+    Region,
+    /// `settle` waits for a surplus bee that waits for its caller.
+    Settle,
+}
+
+/// The team of a region that asks for more than one bee.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Team {
+    All,
+    One,
+    /// As it comes: the hive may be free or busy.
+    Either,
+    Never(WaitCycle),
+}
+
+/// As whom a thread runs an `install`, a `join` or a `scope`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TaskRunner {
+    /// As the bee that it is.
+    Bee(usize),
+    /// In the queen's place that it has already.
+    Queen,
+    /// In the queen's place, which it takes.
+    NewQueen,
+    /// As nobody: the hive is busy, and the thread is inside another one.
+    Nobody,
+    /// In the queen's place or as nobody.
+    NewQueenOrNobody,
+    /// The same, in a region of one of that hive, where nobody can tell.
+    InRegionOrNewQueen,
+    /// A bee runs it, while the thread waits.
+    AnyBee,
+    /// In the queen's place or by a bee.
+    NewQueenOrAnyBee,
+    Never(WaitCycle),
+}
+
+/// What comes of a `broadcast`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Broadcast {
+    Runs,
+    Panics,
+    Either,
+    Never(WaitCycle),
+}
+
+/// Who has the turn of a hive, besides the caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum LockHolder {
+    Free,
+    TakenPerhaps,
+    Taken,
+}
+
+/// How a bee can run a task.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum BeeState {
+    /// It is inside of nothing, or goes its own way and will come back.
+    Comes,
+    /// It runs tasks of this hive while it waits.
+    Serves(HiveId),
+    /// It waits in a loop, and runs tasks of all that it is inside of.
+    Polls,
+    /// It waits for the caller, in a call of hive's.
+    Waits,
+}
+
+impl View {
+    /// The team of a region of `n` bees of `hive`.
+    pub(crate) fn team(&self, hive: HiveId, n: usize) -> Team {
+        match self.team_without_contention(hive, n) {
+            // A bee may be at the end of an earlier task still, and its hive look busy to whom others may be waiting for.
+            Team::All if self.is_waited_for() => Team::Either,
+            team => team,
+        }
+    }
+
+    fn is_waited_for(&self) -> bool {
+        self.is_known_to_be_waited_for() || self.own.iter().any(|frame| matches!(frame, Frame::TaskPerhaps(_)))
+    }
+
+    fn is_known_to_be_waited_for(&self) -> bool {
+        self.is_in_a_team() || self.own.iter().any(|frame| matches!(frame, Frame::Task(_)))
+    }
+
+    fn team_without_contention(&self, hive: HiveId, n: usize) -> Team {
+        if n == 1 || self.is_bee_of(hive) || self.is_in_a_region_of(hive) || self.runs_a_task_of(hive) {
+            return Team::One;
+        }
+        let all_come = (1..n).all(|bee| self.bee_state(hive, bee) == BeeState::Comes);
+        let as_it_comes = |team| if self.is_concurrent { Team::Either } else { team };
+        if self.is_outside() {
+            return match self.lock_holder(hive) {
+                _ if self.is_mirrored => Team::All,
+                LockHolder::Free if all_come => Team::All,
+                _ => Team::Never(WaitCycle::OutsideThread),
+            };
+        }
+        let has_place = self.has_queen_position(hive);
+        match self.lock_holder(hive) {
+            LockHolder::Taken if !has_place => return as_it_comes(Team::One),
+            // It gets the turn, or has it. Nobody of a mirrored case waits for ever.
+            _ if has_place && (all_come || self.is_mirrored) => return Team::All,
+            LockHolder::Free if all_come => return as_it_comes(Team::All),
+            _ if all_come || self.is_mirrored => return Team::Either,
+            _ => {}
+        }
+        // If others may be waiting for the caller, a bee that is in the middle of something is taken for one of them.
+        // Of a thread of the program's own nobody knows that.
+        if self.is_known_to_be_waited_for() { as_it_comes(Team::One) } else { Team::Never(WaitCycle::Region) }
+    }
+
+    /// As whom the thread runs an `install`, a `join` or a `scope` of a hive of `size`.
+    pub(crate) fn task_runner(&self, hive: HiveId, size: usize) -> TaskRunner {
+        if let Some(bee) = self.bee_of(hive) {
+            return TaskRunner::Bee(bee);
+        }
+        if self.is_queen_of(hive) {
+            return TaskRunner::Queen;
+        }
+        let turn = self.lock_holder(hive);
+        if !self.is_outside() {
+            let perhaps = if self.is_in_a_region_of(hive) {
+                TaskRunner::InRegionOrNewQueen
+            } else {
+                TaskRunner::NewQueenOrNobody
+            };
+            return match turn {
+                _ if self.is_concurrent => perhaps,
+                LockHolder::Taken => TaskRunner::Nobody,
+                LockHolder::TakenPerhaps => perhaps,
+                LockHolder::Free => TaskRunner::NewQueen,
+            };
+        }
+        match turn {
+            _ if self.is_mirrored => TaskRunner::NewQueenOrAnyBee,
+            LockHolder::Free => TaskRunner::NewQueen,
+            _ if !self.can_run_tasks(hive, size) => TaskRunner::Never(WaitCycle::OutsideThread),
+            LockHolder::TakenPerhaps => TaskRunner::NewQueenOrAnyBee,
+            LockHolder::Taken => TaskRunner::AnyBee,
+        }
+    }
+
+    /// What comes of a `broadcast` on a hive of `size`.
+    pub(crate) fn broadcast(&self, hive: HiveId, size: usize) -> Broadcast {
+        let elsewhere = |frame: &Frame| matches!(*frame, Frame::Task(of) if of != hive);
+        if self.is_in_a_team() || self.own.iter().any(elsewhere) {
+            return Broadcast::Panics;
+        }
+        let comes = |bee| self.is_mirrored || self.takes_mailbox(hive, bee);
+        let may_panic = self.own.iter().any(|frame| matches!(*frame, Frame::TaskPerhaps(of) if of != hive));
+        match (1..size).all(comes) {
+            true if may_panic => Broadcast::Either,
+            true => Broadcast::Runs,
+            false => Broadcast::Never(WaitCycle::OutsideThread),
+        }
+    }
+
+    /// Whether a task that anybody may run is run while the caller waits for it in a loop with `hive::yield_now`.
+    pub(crate) fn can_run_tasks(&self, hive: HiveId, size: usize) -> bool {
+        self.is_mirrored || self.is_bee_of(hive) || self.is_queen_of(hive) || self.has_task_runner(hive, size)
+    }
+
+    fn has_task_runner(&self, hive: HiveId, size: usize) -> bool {
+        // A hive that is the queen alone calls its first bee.
+        let serves = |bee| self.takes_mailbox(hive, bee);
+        let queen_serves = |chain: &FrameStack| {
+            is_queen(chain, hive) && runs_tasks_while_waiting(chain, hive) && !self.may_come_to_wait(chain)
+        };
+        (1..size.max(2)).any(serves) || self.others.iter().any(queen_serves)
+    }
+
+    /// Whether a bee comes to run a task that only it may run, while the caller waits for it in a loop.
+    pub(crate) fn takes_mailbox(&self, hive: HiveId, bee: usize) -> bool {
+        if self.is_mirrored || self.bee_of(hive) == Some(bee) {
+            return true;
+        }
+        match self.bee_state(hive, bee) {
+            BeeState::Comes | BeeState::Polls => true,
+            BeeState::Serves(which) => which == hive,
+            BeeState::Waits => false,
+        }
+    }
+
+    /// Whether `settle` waits for surplus bees. False: it returns at once, because one of them may wait for its caller.
+    pub(crate) fn parks_surplus(&self, hive: HiveId) -> Result<bool, WaitCycle> {
+        if self.is_in_a_team() || self.is_in_a_region_of(hive) {
+            return Ok(false);
+        }
+        // Any of them may be surplus, those as well that have become so by a resize further out.
+        let bees = self
+            .others
+            .iter()
+            .filter(|chain| chain.iter().any(|frame| matches!(*frame, Frame::Bee(of, _) if of == hive)));
+        match bees.map(|chain| self.state_of(chain)).all(|bee| bee == BeeState::Comes) {
+            // It does not wait for those who are at the end of an earlier task still.
+            true => Ok(!self.is_waited_for()),
+            false => Err(WaitCycle::Settle),
+        }
+    }
+
+    /// Whether the bees of a new hive may come to wait, over whichever hives, for a bee that the caller is, when what
+    /// they run calls `pool` hives: one of those has a bee that is in the case then.
+    pub(crate) fn may_close_a_cycle(&self, mut later: impl Iterator<Item = HiveId>) -> bool {
+        let is_a_bee = self.own.iter().any(|frame| matches!(frame, Frame::Bee(..)));
+        let has_bee = |hive| {
+            self.others
+                .iter()
+                .chain([&self.own])
+                .flatten()
+                .any(|frame| matches!(*frame, Frame::Bee(of, _) if of == hive))
+        };
+        is_a_bee && later.any(has_bee)
+    }
+
+    /// Whether the thread is a bee, or inside a region of more than one, of whatever hive: others may wait for it.
+    fn is_in_a_team(&self) -> bool {
+        self.own.iter().any(|frame| matches!(frame, Frame::Bee(..) | Frame::Region { team: 2.., .. }))
+    }
+
+    /// Whether the thread is inside of nothing of hive's.
+    fn is_outside(&self) -> bool {
+        !self.own.iter().any(|frame| !matches!(frame, Frame::Waiting(_)))
+    }
+
+    fn bee_of(&self, hive: HiveId) -> Option<usize> {
+        self.own.iter().find_map(|frame| match *frame {
+            Frame::Bee(of, bee) if of == hive => Some(bee),
+            _ => None,
+        })
+    }
+
+    fn is_bee_of(&self, hive: HiveId) -> bool {
+        self.bee_of(hive).is_some()
+    }
+
+    pub(crate) fn is_in_a_region_of(&self, hive: HiveId) -> bool {
+        self.own.iter().any(|frame| matches!(frame, Frame::Region { hive: of, .. } if *of == hive))
+    }
+
+    fn runs_a_task_of(&self, hive: HiveId) -> bool {
+        self.own.contains(&Frame::Task(hive))
+    }
+
+    fn has_queen_position(&self, hive: HiveId) -> bool {
+        self.own.contains(&Frame::QueenPosition(hive))
+    }
+
+    /// Whether the thread is bee 0, with others or before a region of others.
+    fn is_queen_of(&self, hive: HiveId) -> bool {
+        is_queen(&self.own, hive)
+    }
+
+    /// Whether somebody else has the turn.
+    fn lock_holder(&self, hive: HiveId) -> LockHolder {
+        let turn = |frame: &Frame| match *frame {
+            Frame::QueenPosition(of) | Frame::LeaderLock(of) | Frame::Region { hive: of, team: 2.., .. }
+                if of == hive =>
+            {
+                LockHolder::Taken
+            }
+            Frame::LeaderLockPerhaps(of) if of == hive => LockHolder::TakenPerhaps,
+            _ => LockHolder::Free,
+        };
+        self.others.iter().flatten().map(turn).max().unwrap_or(LockHolder::Free)
+    }
+
+    /// What becomes of a bee that somebody waits for.
+    fn bee_state(&self, hive: HiveId, bee: usize) -> BeeState {
+        let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
+        chain.map_or(BeeState::Comes, |chain| self.state_of(chain))
+    }
+
+    fn state_of(&self, bee: &FrameStack) -> BeeState {
+        match bee.last() {
+            Some(Frame::Waiting(Wait::Blocked)) => BeeState::Waits,
+            _ if self.may_come_to_wait(bee) => BeeState::Waits,
+            Some(Frame::Waiting(Wait::RunningTasks(which))) => BeeState::Serves(*which),
+            Some(Frame::Waiting(Wait::Polling)) => BeeState::Polls,
+            _ => BeeState::Comes,
+        }
+    }
+
+    /// Whether a thread is in its part of a call that others have parts of, and goes its own way: when it has ended its
+    /// own it waits for theirs, which may be waiting for it. The queen of a region runs nothing then, and who waits for
+    /// a join nothing of another hive.
+    fn may_come_to_wait(&self, chain: &FrameStack) -> bool {
+        let (last, before) = chain.split_last().unwrap_or((&Frame::Waiting(Wait::Blocked), &[]));
+        let waits = |frame: &Frame| matches!(frame, Frame::Waiting(_));
+        // If nobody else goes its own way, one that waits now does so for the caller.
+        (self.is_concurrent || !waits(last)) && before.iter().any(waits)
+    }
+}
+
+fn is_queen(chain: &FrameStack, hive: HiveId) -> bool {
+    let is_queen = |frame: &Frame| match *frame {
+        Frame::QueenPosition(of) | Frame::Region { hive: of, team: 2.., id: 0 } => of == hive,
+        _ => false,
+    };
+    chain.iter().any(is_queen)
+}
+
+fn runs_tasks_while_waiting(chain: &FrameStack, hive: HiveId) -> bool {
+    match chain.last() {
+        Some(Frame::Waiting(Wait::RunningTasks(which))) => *which == hive,
+        Some(Frame::Waiting(Wait::Polling)) => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: HiveId = 0;
+    const B: HiveId = 1;
+
+    fn view(own: &[Frame], others: &[&[Frame]], is_crowded: bool) -> View {
+        let others = others.iter().map(|chain| chain.to_vec()).collect();
+        View { own: own.to_vec(), others, is_concurrent: is_crowded, is_mirrored: false }
+    }
+
+    fn polls_in_a_part(id: usize) -> Vec<Frame> {
+        let waits = [Frame::Waiting(Wait::Polling)];
+        let region = [Frame::Region { hive: B, team: 2, id }];
+        let before = if id == 0 {
+            vec![Frame::Bee(A, 1), Frame::Task(A), Frame::LeaderLockPerhaps(B), Frame::Waiting(Wait::Blocked)]
+        } else {
+            vec![Frame::Bee(B, id)]
+        };
+        [&before[..], &region, &waits].concat()
+    }
+
+    /// In `outside/a2.spawn/b2.team/a2.spawn`: the only bee of A is the queen of B's region, and polls until a task of
+    /// A is done that she spawned in her part. So does the other bee. If hers is run first, she waits at the
+    /// region's end, and nobody runs the other.
+    #[test]
+    fn a_queen_who_polls_in_her_own_part_is_not_relied_on() {
+        let (queen, other) = (polls_in_a_part(0), polls_in_a_part(1));
+        assert!(!view(&other, &[&queen], true).can_run_tasks(A, 2), "the queen may be gone before");
+        assert!(view(&queen, &[&other], true).can_run_tasks(A, 2), "she runs it herself");
+        // The same where only one bee has a part: she is in the loop until the task is done.
+        assert!(view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&queen], false).can_run_tasks(A, 2));
+        // In `a2.start_handler/b3.join_second/a2.spawn_on`: the first half is about to end.
+        let half = [Frame::Bee(A, 1), Frame::QueenPosition(B), Frame::Waiting(Wait::RunningTasks(B)), Frame::Task(B)];
+        assert!(!view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&half], false).takes_mailbox(A, 1));
+    }
+
+    /// In `outside/a2.spawn_on/thread/b1.alone/a2.team`: a region needs a bee that waits for a thread of the program's
+    /// own, which begins it. Nothing says to the hive that anybody waits for this thread.
+    #[test]
+    fn a_region_begun_by_a_thread_that_its_bee_waits_for_is_not_begun() {
+        let bee = [Frame::Bee(A, 1), Frame::Task(A), Frame::Waiting(Wait::Blocked)];
+        let alone = Frame::Region { hive: B, team: 1, id: 0 };
+        assert_eq!(view(&[alone], &[&bee], false).team(A, 2), Team::Never(WaitCycle::Region));
+        assert_eq!(view(&[alone], &[], false).team(A, 2), Team::All);
+        assert_eq!(view(&[Frame::QueenPosition(A)], &[&bee], false).team(A, 2), Team::Never(WaitCycle::Region));
+        // Of a bee it is known.
+        assert_eq!(view(&[Frame::Bee(B, 1), alone], &[&bee], false).team(A, 2), Team::One);
+    }
+
+    /// A bee that is not the queen tells as well that the turn is taken; a call that may be a region or not, that it
+    /// may be.
+    #[test]
+    fn a_turn_is_seen_by_whoever_has_a_part() {
+        let in_region = [Frame::Bee(B, 1), Frame::Region { hive: B, team: 2, id: 1 }, Frame::Waiting(Wait::Blocked)];
+        assert_eq!(view(&[], &[&in_region], false).task_runner(B, 2), TaskRunner::Never(WaitCycle::OutsideThread));
+        let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::LeaderLockPerhaps(B), Frame::Waiting(Wait::Blocked)];
+        assert_eq!(view(&[], &[&queen], false).task_runner(B, 2), TaskRunner::NewQueenOrAnyBee);
+        assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(WaitCycle::OutsideThread));
+    }
+
+    /// In `a3.start_handler/a3.shrink/thread/a3.shrink`: bee 2, which waits, is surplus by the outer resize.
+    #[test]
+    fn a_bee_that_has_become_surplus_before_is_waited_for_too() {
+        let bee = [Frame::Bee(A, 2), Frame::Waiting(Wait::Blocked)];
+        assert_eq!(view(&[], &[&bee], false).parks_surplus(A), Err(WaitCycle::Settle));
+        assert_eq!(view(&[], &[&bee], false).parks_surplus(B), Ok(true));
+    }
+
+    /// In `outside/a1.worker/b2.par_for/b2.join_second/a1.broadcast:mirrored`: B was busy when its region began, and
+    /// may be free now. In a region of one `current` says the same of both.
+    #[test]
+    fn in_a_region_of_one_nobody_can_tell_who_has_come_to_the_queens_place() {
+        let alone = Frame::Region { hive: B, team: 1, id: 0 };
+        assert_eq!(view(&[alone], &[], true).task_runner(B, 2), TaskRunner::InRegionOrNewQueen);
+        assert_eq!(view(&[alone], &[], false).task_runner(B, 2), TaskRunner::NewQueen);
+        assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], true).broadcast(A, 2), Broadcast::Either);
+        assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], false).team(A, 2), Team::Either);
+    }
+
+    #[test]
+    fn only_a_bee_whose_hive_is_called_may_be_dropping_what_waits_for_it() {
+        let bee = [Frame::Bee(A, 1), Frame::Task(A)];
+        assert!(view(&bee, &[], false).may_close_a_cycle([B, A].into_iter()));
+        assert!(!view(&bee, &[], false).may_close_a_cycle([B].into_iter()));
+        assert!(!view(&[], &[&bee], false).may_close_a_cycle([A].into_iter()));
+    }
+}

@@ -1,0 +1,178 @@
+//! Panics in a region over several hives: whose reaches the caller, that nobody hangs, and that the hives are as good as before.
+
+#![cfg(all(target_os = "linux", feature = "hwloc"))]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use common::hive_sets::{TWO_BY_TWO, assert_set_works, on_machine, two_hives_of_two};
+use common::{Gate, assert_contains_all, panic_message, panic_payload, silence_panics};
+use hive::HiveSet;
+
+#[test]
+fn a_panic_in_any_member_reaches_the_caller_and_nobody_hangs() {
+    on_machine(TWO_BY_TWO, "a_panic_in_any_member_reaches_the_caller_and_nobody_hangs", &[], || {
+        silence_panics("as expected");
+        for hives in two_hives_of_two() {
+            for (who, barriers) in (0..4).flat_map(|who| (0..3).map(move |barriers| (who, barriers))) {
+                for reduces in [false, true] {
+                    let panic = panic_payload(|| {
+                        hives.spmd(|bee| {
+                            for round in 0..4 {
+                                if bee.id() == who && round == barriers {
+                                    panic_any(who);
+                                }
+                                if reduces { _ = bee.all_reduce(round, usize::max) } else { bee.barrier() }
+                            }
+                            unreachable!("bee {} has passed a barrier without bee {who}", bee.id());
+                        });
+                    });
+                    assert_eq!(panic.downcast_ref(), Some(&who), "after {barriers} barriers");
+                    assert_set_works(&hives, 4);
+                }
+            }
+        }
+    });
+}
+
+#[test]
+fn of_several_panics_the_lowest_member_s_reaches_the_caller() {
+    on_machine(TWO_BY_TWO, "of_several_panics_the_lowest_member_s_reaches_the_caller", &[], || {
+        silence_panics("as expected");
+        let hives = HiveSet::per_node().unwrap();
+        for who in 1_usize..16 {
+            let panic = panic_payload(|| {
+                hives.spmd(|bee| {
+                    if who & (1 << bee.id()) != 0 {
+                        panic_any(bee.id());
+                    }
+                });
+            });
+            assert_eq!(panic.downcast_ref(), Some(&(who.trailing_zeros() as usize)), "bees {who:b}");
+            let panic = panic_payload(|| drop(hives.on_each(|number, _| panic_any(number))));
+            assert_eq!(panic.downcast_ref(), Some(&0_usize));
+        }
+        assert_set_works(&hives, 4);
+    });
+}
+
+#[test]
+fn a_broken_barrier_stays_broken_for_those_who_go_on() {
+    on_machine(TWO_BY_TWO, "a_broken_barrier_stays_broken_for_those_who_go_on", &[], || {
+        silence_panics("as expected");
+        for hives in two_hives_of_two() {
+            for who in 0..4 {
+                let (broken, panicked) = (AtomicUsize::new(0), Gate::new());
+                let panic = panic_payload(|| {
+                    hives.spmd(|bee| {
+                        if bee.id() == who {
+                            panicked.arrive();
+                            panic_any(who);
+                        }
+                        for _ in 0..3 {
+                            let met = catch_unwind(AssertUnwindSafe(|| bee.barrier()));
+                            broken.fetch_add(usize::from(met.is_err()), Ordering::Relaxed);
+                            let met = catch_unwind(AssertUnwindSafe(|| bee.local().barrier()));
+                            broken.fetch_add(usize::from(met.is_err()), Ordering::Relaxed);
+                        }
+                    });
+                });
+                assert_eq!(panic.downcast_ref(), Some(&who));
+                assert_eq!(broken.into_inner(), 3 * 3 * 2, "bee {who} panicked");
+                assert_set_works(&hives, 4);
+            }
+        }
+    });
+}
+
+#[test]
+fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
+    /// Comes to barriers as it is dropped.
+    struct BarrierOnDrop<'b>(&'b hive::HiveSetBee<'b>);
+    impl Drop for BarrierOnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.barrier();
+            self.0.barrier();
+        }
+    }
+    on_machine(TWO_BY_TWO, "destructors_may_come_to_barriers_while_a_panic_goes_on", &[], || {
+        silence_panics("as expected");
+        for hives in two_hives_of_two() {
+            for who in 0..4 {
+                let passed: [_; 4] = std::array::from_fn(|_| AtomicUsize::new(0));
+                let panic = panic_payload(|| {
+                    hives.spmd(|bee| {
+                        let _coming = BarrierOnDrop(bee);
+                        if bee.id() == who {
+                            // Its own destructor runs first, and may meet the others.
+                            panic_any(who);
+                        }
+                        for _ in 0..5 {
+                            bee.barrier();
+                            passed[bee.id()].fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                });
+                assert_eq!(panic.downcast_ref(), Some(&who));
+                // At the third it is missed, whoever of the others comes to it as she unwinds.
+                assert!(passed.iter().all(|passed| passed.load(Ordering::Relaxed) <= 2), "bee {who}: {passed:?}");
+                assert_set_works(&hives, 4);
+            }
+        }
+    });
+}
+
+#[test]
+fn a_hive_that_does_not_come_to_a_barrier_is_missed() {
+    on_machine(TWO_BY_TWO, "a_hive_that_does_not_come_to_a_barrier_is_missed", &[], || {
+        silence_panics("barrier");
+        for hives in two_hives_of_two() {
+            for absent in 0..2 {
+                let message = panic_message(|| {
+                    hives.spmd(|bee| {
+                        if bee.hive() != absent {
+                            bee.barrier();
+                        }
+                    });
+                });
+                assert_contains_all(&message, &["barrier number 1", "all bees must call barrier() equally often"]);
+                assert_set_works(&hives, 4);
+            }
+        }
+    });
+}
+
+/// The caller drops what another hive's bee has panicked with, because its own panic goes before.
+#[test]
+fn a_payload_that_nobody_hears_of_may_call_the_hives() {
+    on_machine(TWO_BY_TWO, "a_payload_that_nobody_hears_of_may_call_the_hives", &[], || {
+        struct CallsOnDrop(Arc<HiveSet>, Arc<AtomicUsize>);
+        impl Drop for CallsOnDrop {
+            fn drop(&mut self) {
+                assert_eq!(self.0.spmd_map(|bee| bee.bees()), [1], "a team of one inside of the region");
+                assert_eq!(self.0.on_each(|number, hive| hive.join(|| number, || ()).0), [0, 1]);
+                self.0.wait_until_parked();
+                self.1.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+        silence_panics("as expected");
+        for hives in two_hives_of_two() {
+            let (hives, calls) = (Arc::new(hives), Arc::new(AtomicUsize::new(0)));
+            let panic = panic_payload(|| {
+                hives.spmd(|bee| match bee.id() {
+                    0 => {
+                        assert!(catch_unwind(AssertUnwindSafe(|| bee.barrier())).is_err());
+                        panic_any("the lowest");
+                    }
+                    3 => panic_any(CallsOnDrop(Arc::clone(&hives), Arc::clone(&calls))),
+                    _ => bee.barrier(),
+                });
+            });
+            assert_eq!((panic.downcast_ref(), calls.load(Ordering::Relaxed)), (Some(&"the lowest"), 1));
+            assert_set_works(&hives, 4);
+        }
+    });
+}

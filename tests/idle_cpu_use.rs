@@ -1,0 +1,84 @@
+//! A hive that has nothing to do uses no CPU.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::{Gate, proc_threads, sys};
+use hive::Hive;
+
+/// The CPU time of this process in a second of its doing nothing stays below a thousandth.
+fn assert_idle(what: &str) {
+    let before = sys::cpu_time();
+    sleep(Duration::from_secs(1));
+    let used = sys::cpu_time() - before;
+    assert!(used < Duration::from_millis(1), "{what}: {used:?} of CPU time in a second; {}", proc_threads::list(None));
+}
+
+/// Runs a region so that all bees have been awake; their threads' numbers.
+fn use_hive(hive: &Hive, n: usize) -> Vec<i32> {
+    let gate = Gate::new();
+    let mut tids = hive.spmd_map(n, |bee| {
+        gate.arrive_and_wait(n);
+        bee.barrier();
+        sys::tid()
+    });
+    tids.remove(0);
+    tids
+}
+
+#[test]
+fn parked_bees_use_no_cpu() {
+    in_own_process("parked_bees_use_no_cpu", || {
+        // Without end, so that nothing but parking makes them sleep.
+        for spin in [Duration::from_micros(200), Duration::MAX] {
+            let hive = Hive::builder().bees(2).spin(spin).build().unwrap();
+            let bees = use_hive(&hive, 2);
+            hive.resize(1).unwrap();
+            hive.wait_until_parked();
+            // It has said that it goes to bed; the last step is the system's.
+            proc_threads::wait_until_asleep(&bees);
+            assert_idle("after resize(1) and settle()");
+            let bees = use_hive(&hive, 8);
+            hive.resize(1).unwrap();
+            hive.wait_until_parked();
+            proc_threads::wait_until_asleep(&bees);
+            assert_idle("after eight bees");
+        }
+    });
+}
+
+#[test]
+fn a_second_after_the_last_region_a_hive_uses_no_cpu() {
+    in_own_process("a_second_after_the_last_region_a_hive_uses_no_cpu", || {
+        for n in [2, 8] {
+            let bees = use_hive(hive::global(), n);
+            sleep(Duration::from_secs(1));
+            assert!(bees.iter().all(|&bee| proc_threads::is_asleep(bee)), "{}", proc_threads::list(None));
+            assert_idle("a second after the last region");
+            assert!(hive::global().bees() >= n, "it has not shrunk by itself");
+            // Regions that need only some wake only those.
+            let sleeps: Vec<_> = bees.iter().map(|&bee| proc_threads::sleep_count(bee)).collect();
+            (0..10).for_each(|_| hive::spmd(2, |bee| bee.barrier()));
+            proc_threads::wait_until_asleep(&bees);
+            assert!(
+                bees[1..].iter().map(|&bee| proc_threads::sleep_count(bee)).eq(sleeps[1..].iter().copied()),
+                "a bee was woken in vain"
+            );
+        }
+    });
+}
+
+#[test]
+fn a_hive_that_was_never_used_uses_no_cpu() {
+    in_own_process("a_hive_that_was_never_used_uses_no_cpu", || {
+        let hives = [Hive::new(1).unwrap(), Hive::new(2).unwrap(), Hive::new(6).unwrap()];
+        sleep(Duration::from_secs(1));
+        assert_idle("a second after building");
+        assert_eq!(hives.map(|hive| hive.bees_not_yet_tucked_in()), [0, 0, 0]);
+    });
+}

@@ -1,0 +1,68 @@
+//! Queens who wait for another's long region: asleep, at hardly any cost, and all of them get their turns.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::Duration;
+
+use common::process::in_own_process;
+use common::{proc_threads, sys};
+use hive::Hive;
+
+/// How long the region is that they wait for. Who looked every millisecond would wake some 250 times meanwhile.
+const REGION: Duration = Duration::from_millis(300);
+
+/// More than a waiter wakes in that time that looks less and less often.
+const MAX_WAKES: u64 = 30;
+
+/// Starts `count` threads that start a region each, and returns their numbers once all of them sleep.
+fn start_waiters(hive: &Arc<Hive>, count: usize, served: &Arc<AtomicUsize>) -> (Vec<i32>, Vec<thread::JoinHandle<()>>) {
+    let queens = (0..count).map(|_| {
+        let (hive, served) = (Arc::clone(hive), Arc::clone(served));
+        let (sender, receiver) = mpsc::channel();
+        let queen = thread::spawn(move || {
+            sender.send(sys::tid()).unwrap();
+            hive.spmd(2, |bee| _ = served.fetch_add(usize::from(bee.is_queen()), Ordering::Relaxed));
+        });
+        (receiver.recv().unwrap(), queen)
+    });
+    let (tids, queens): (Vec<_>, Vec<_>) = queens.unzip();
+    proc_threads::wait_until_asleep(&tids);
+    (tids, queens)
+}
+
+/// How often each of these threads wakes within [`REGION_TAG`].
+fn wake_counts(tids: &[i32]) -> Vec<u64> {
+    let sleeps = || tids.iter().map(|&tid| proc_threads::sleep_count(tid)).collect::<Vec<_>>();
+    let (before, cpu) = (sleeps(), sys::cpu_time());
+    thread::sleep(REGION);
+    let used = sys::cpu_time() - cpu;
+    let wakes = sleeps().into_iter().zip(before).map(|(after, before)| after - before).collect();
+    println!("{} waiting queens: {used:?} of CPU time in {REGION:?}; wakes: {wakes:?}", tids.len());
+    wakes
+}
+
+#[test]
+fn queens_who_wait_for_a_long_region_sleep() {
+    in_own_process("queens_who_wait_for_a_long_region_sleep", || {
+        const QUEENS: usize = 100;
+        let hive = Arc::new(Hive::new(2).unwrap());
+        let served = Arc::new(AtomicUsize::new(0));
+        let seen = hive.spmd_map(2, |bee| {
+            bee.is_queen().then(|| {
+                let (tids, queens) = start_waiters(&hive, QUEENS, &served);
+                let wakes = wake_counts(&tids);
+                assert_eq!(served.load(Ordering::Relaxed), 0);
+                (wakes, queens)
+            })
+        });
+        let (wakes, queens) = seen.into_iter().flatten().next().expect("the queen has seen them");
+        queens.into_iter().for_each(|queen| queen.join().unwrap());
+        assert_eq!(served.load(Ordering::Relaxed), QUEENS, "queens who had their turn");
+        assert!(wakes.iter().all(|&wakes| wakes <= MAX_WAKES), "wakes of each while she waited: {wakes:?}");
+    });
+}

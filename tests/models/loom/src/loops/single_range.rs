@@ -1,0 +1,73 @@
+//! One bee's share by itself, taken from by threads that are no team: scripts that a whole team would come to only after many steps.
+
+use std::ops::Range;
+
+use super::share::WorkRange;
+use crate::data::{Datum, data};
+
+/// A share in which its bee begins each round with the units from 0 up to `block`.
+pub(crate) struct SingleRange {
+    range: WorkRange,
+    block: Range<u32>,
+    /// Units of a round, some of which may be of other bees' blocks.
+    units: u32,
+    /// As in `Loop`.
+    runs: Vec<Datum>,
+}
+
+impl SingleRange {
+    /// For rounds 1 to `rounds`.
+    pub(crate) fn new(block: u32, units: u32, rounds: u16) -> Self {
+        Self { range: WorkRange::new(), block: 0..block, units, runs: data(units * u32::from(rounds)) }
+    }
+
+    /// Its bee takes up to so many units.
+    pub(crate) fn claim(&self, round: u16, amount: u32) -> Option<Range<u32>> {
+        self.range.claim(round, &self.block, |_| amount)
+    }
+
+    /// Its bee runs what is left, one by one.
+    pub(crate) fn finish(&self, round: u16) {
+        while let Some(units) = self.claim(round, 1) {
+            self.run(round, units);
+        }
+    }
+
+    /// Another bee takes what it can get, and runs it.
+    pub(crate) fn steal_all(&self, round: u16) {
+        while let Some(units) = self.range.steal(round, &self.block) {
+            self.run(round, units);
+        }
+    }
+
+    /// Its bee gives back units that it has claimed, or runs them.
+    pub(crate) fn give_back(&self, round: u16, units: Range<u32>) {
+        if !self.range.give_back(round, &units) {
+            self.run(round, units);
+        }
+    }
+
+    /// Its bee, with nothing left in this round, puts down units that it has from elsewhere, or runs them.
+    pub(crate) fn put(&self, round: u16, units: Range<u32>) {
+        if !self.range.publish(round, &units) {
+            self.run(round, units);
+        }
+    }
+
+    pub(crate) fn run(&self, round: u16, units: Range<u32>) {
+        for unit in units {
+            let runs = self.runs_of(round, unit);
+            assert_eq!(runs.get(), 0, "runs of unit {unit} in round {round} before this one");
+            runs.set(1);
+        }
+    }
+
+    /// How often each unit of a round has been run. By one whom all are ordered before.
+    pub(crate) fn runs(&self, round: u16) -> Vec<u32> {
+        (0..self.units).map(|unit| self.runs_of(round, unit).get()).collect()
+    }
+
+    fn runs_of(&self, round: u16, unit: u32) -> &Datum {
+        &self.runs[(u32::from(round - 1) * self.units + unit) as usize]
+    }
+}

@@ -1,0 +1,72 @@
+//! Bees that stand, each for a word of another's: who is told that nobody will go on, and that nobody is told wrongly.
+
+use super::Model;
+use crate::crew::RegionContext;
+use crate::hive::{SPIN, Hive, PARK};
+use crate::exploration;
+use crate::sync::{AtomicU32, Ordering, WaitPolicy};
+use std::sync::atomic::AtomicU32 as Unseen;
+
+pub(super) const MODELS: &[Model] = &[
+    Model::bounded(4, "deadlock_alternating", "two bees pass a turn on to each other: nobody is told", || alternate(2)),
+    Model::bounded(2, "deadlock_alternating_again", "the same, over and over", || alternate(4)),
+    Model::bounded(2, "deadlock_bee_left", "one leaves, and the other is told", || reported(SPIN, [5, 0])),
+    Model::bounded(2, "deadlock_queen_left", "the same, the other way round: the queen sleeps", || reported(PARK, [0, 5])),
+    Model::bounded(2, "deadlock_both", "both wait for turns that do not come: one is told", || reported(SPIN, [3, 5])),
+];
+
+/// Waits until it is the turn of `index`, standing from the first look on. Says whether it was told that this will never be.
+fn wait_for_ordered_index(context: &RegionContext<'_>, next_index: &AtomicU32, index: u32) -> bool {
+    let is_turn = || next_index.load(Ordering::Acquire) == index;
+    if is_turn() {
+        return false;
+    }
+    let standing = context.declare_stall().expect("a team of one group");
+    let mut is_told = false;
+    context.wait_until(|| {
+        is_told = standing.confirm_deadlock(is_turn);
+        is_told || is_turn()
+    });
+    is_told
+}
+
+/// Each bee has every second turn.
+fn alternate(count: u32) {
+    let hive = Hive::with_workers_unexplored(2, SPIN);
+    let turn = AtomicU32::new(0);
+    let at_work = Unseen::new(2);
+    hive.region(2, |context| {
+        context.barrier();
+        exploration::explore();
+        for index in (context.id()..count).step_by(2) {
+            assert!(!wait_for_ordered_index(context, &turn, index), "bee {} is told that turn {index} never comes", context.id());
+            turn.store(index + 1, Ordering::Release);
+        }
+        if context.id() == 0 {
+            assert!(!wait_for_ordered_index(context, &turn, count), "the queen is told that the last turn never comes");
+        }
+        if at_work.fetch_sub(1, Ordering::Relaxed) == 1 {
+            exploration::stop_exploring();
+        }
+    });
+    hive.end();
+}
+
+/// Each bee waits for one turn, 0 being there already. Who is told that it never comes lets the other go.
+fn reported(policy: WaitPolicy, waits: [u32; 2]) {
+    let hive = Hive::with_workers_unexplored(2, policy);
+    let turn = AtomicU32::new(0);
+    let tellings = Unseen::new(0);
+    hive.region(2, |context| {
+        context.barrier();
+        exploration::explore();
+        let (own, other) = (waits[context.id() as usize], waits[1 - context.id() as usize]);
+        if wait_for_ordered_index(context, &turn, own) {
+            tellings.fetch_add(1, Ordering::Relaxed);
+            turn.store(other, Ordering::Release);
+        }
+    });
+    exploration::stop_exploring();
+    assert_eq!(tellings.load(Ordering::Relaxed), 1, "bees are told");
+    hive.end();
+}

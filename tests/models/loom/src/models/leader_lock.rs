@@ -1,0 +1,149 @@
+//! The turn to be queen.
+
+use std::cell::Cell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::Model;
+use crate::crew::{TaskContext, Latch, Sleep, Leadership};
+use crate::data::Datum;
+use crate::checked_task::CheckedTask;
+use crate::hive::{OtherThread, Hive, SPIN_THEN_PARK, PARK};
+use crate::checked_region::CheckedRegion;
+use crate::sync::{WaitPolicy, heavy_fences, with_takes_to_reserve};
+
+pub(super) const MODELS: &[Model] = &[
+    Model::exhaustive("lock_two", "two queens take turns, of which one may queue", || contend(PARK, 2, 1)),
+    Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before queueing", || contend(SPIN_THEN_PARK, 2, 1)),
+    Model::bounded(3, "lock_again", "two queens take two turns each", || contend(PARK, 2, 2)),
+    Model::bounded(2, "lock_three", "three queens, of whom two may queue", || contend(PARK, 3, 1)),
+    Model::bounded(3, "lock_try", "a second queen tries, and a third queues", try_while_queued),
+    Model::bounded(3, "lock_try_fails", "the turn is tried for twice while its owner takes it three times", try_fails),
+    Model::bounded(2, "lock_regions", "two queens start regions of one bee", regions),
+    Model::bounded(
+        2,
+        "lock_join",
+        "an outsider joins while the one to whom the turn is reserved starts a region",
+        join_beside_region,
+    ),
+];
+
+/// `queens` take the turn `times` each, and change what only the holder may.
+fn contend(policy: WaitPolicy, queens: u32, times: u32) {
+    let hive = Hive::with_workers(1, 1, policy);
+    let held = Arc::new(Datum::new(0));
+    let reign = move |hive: &Hive, held: &Datum| {
+        for _ in 0..times {
+            let _turn = hive.team.acquire_leadership();
+            held.set(held.get() + 1);
+        }
+    };
+    let others: Vec<_> = (1..queens)
+        .map(|_| {
+            let held = Arc::clone(&held);
+            OtherThread::spawn(&hive, move |hive| reign(hive, &held))
+        })
+        .collect();
+    reign(&hive, &held);
+    others.into_iter().for_each(OtherThread::join);
+    assert_eq!(held.get(), queens * times, "turns taken");
+    hive.end();
+}
+
+fn try_while_queued() {
+    let hive = Hive::with_workers(1, 1, PARK);
+    let held = Arc::new(Datum::new(0));
+    let queue = OtherThread::spawn(&hive, {
+        let held = Arc::clone(&held);
+        move |hive| {
+            let _turn = hive.team.acquire_leadership();
+            held.set(held.get() + 1);
+        }
+    });
+    // Loom runs one thread at a time: the cell is for the result only.
+    let tried = Rc::new(Cell::new(0));
+    let trier = OtherThread::spawn(&hive, {
+        let (held, tried) = (Arc::clone(&held), Rc::clone(&tried));
+        move |hive| {
+            if let Some(_turn) = hive.team.try_acquire_leadership() {
+                held.set(held.get() + 1);
+                tried.set(1);
+            }
+        }
+    });
+    let turn = hive.team.acquire_leadership();
+    held.set(held.get() + 1);
+    drop(turn);
+    queue.join();
+    trier.join();
+    assert_eq!(held.get(), 2 + tried.get(), "turns taken");
+    hive.end();
+}
+
+/// Whoever ends a reservation, be it in vain, does so for longer than this script.
+fn try_fails() {
+    with_takes_to_reserve(1, || {
+        let hive = Hive::with_workers(1, 1, PARK);
+        (0..2).for_each(|_| drop(hive.team.acquire_leadership()));
+        let before = heavy_fences();
+        let outsider = OtherThread::spawn(&hive, |hive| (0..2).for_each(|_| drop(hive.team.try_acquire_leadership())));
+        (0..3).for_each(|_| drop(hive.team.acquire_leadership()));
+        outsider.join();
+        assert!(heavy_fences() - before <= 1, "the owner has earned a reservation anew in three takes");
+        hive.end();
+    });
+}
+
+fn regions() {
+    let hive = Hive::with_workers(2, 2, PARK);
+    let other = OtherThread::spawn(&hive, |hive| CheckedRegion::new(2).run(hive, 2));
+    CheckedRegion::new(2).run(&hive, 2);
+    other.join();
+    hive.end();
+}
+
+/// The outsider takes the queen's place if it can, and shares a half of its join, or runs it; else it leaves both to the bee.
+fn join_beside_region() {
+    let hive = Hive::with_tasks(2, 2, PARK, Sleep::jec());
+    drop(hive.team.acquire_leadership());
+    let held = Arc::new(Datum::new(0));
+    let outsider = OtherThread::spawn(&hive, {
+        let held = Arc::clone(&held);
+        move |hive| match hive.team.try_acquire_leadership() {
+            Some(turn) => {
+                held.set(held.get() + 1);
+                join_as_queen(hive, turn);
+            }
+            None => {
+                let (both, task) = CheckedTask::new();
+                hive.team.inject(task);
+                both.wait();
+            }
+        }
+    });
+    hive.region(2, |context| {
+        if context.id() == 0 {
+            held.set(held.get() + 1);
+        }
+    });
+    outsider.join();
+    hive.end();
+}
+
+#[expect(unsafe_code, reason = "sets a latch")]
+fn join_as_queen(hive: &Hive, lock: Leadership<'_>) {
+    let hand = TaskContext::for_queen(&hive.team, lock);
+    let latch = Arc::new(Latch::new());
+    let (half, task) = CheckedTask::with_body({
+        let (crew, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
+        // SAFETY: this closure keeps it alive.
+        move || unsafe { crew.set_latch(Arc::as_ptr(&latch), 0) }
+    });
+    let number = hand.buffer_join(task);
+    hand.share_joins_now();
+    if hand.reclaim_join(number) || hand.reclaim_or_wait(&task, &latch) {
+        task.run();
+    }
+    half.wait();
+    hand.inject_remaining();
+}

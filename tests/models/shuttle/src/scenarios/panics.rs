@@ -1,0 +1,63 @@
+//! Bees who panic or leave a barrier out, while the others wait for them.
+
+use std::panic::resume_unwind;
+
+use super::random_in;
+use crate::hive::Hive;
+use crate::checked_region;
+
+const MAX_BEES: u32 = 9;
+
+/// A bee's panic.
+struct PanicPayload(u32);
+
+pub(super) fn some_bees() {
+    let bees = random_in(2, MAX_BEES);
+    let hive = Hive::new(bees, bees);
+    for _ in 0..2 {
+        throw(&hive, random_in(2, bees));
+        skip_barrier(&hive, random_in(2, bees));
+        checked_region::run(&hive, bees, 1);
+    }
+    hive.end();
+}
+
+/// Some bees panic before the first barrier or the second.
+fn throw(hive: &Hive, bees: u32) {
+    let at: Vec<_> = (0..bees).map(|_| random_in(0, 3)).collect();
+    let ended = hive.try_region(bees, |context| {
+        for barrier in 0..2 {
+            if at[context.id() as usize] == barrier {
+                resume_unwind(Box::new(PanicPayload(context.id())));
+            }
+            context.barrier();
+        }
+    });
+    let lowest_at = |barrier| at.iter().position(|&at| at == barrier);
+    match ended {
+        Ok(()) => assert_eq!(lowest_at(0).or(lowest_at(1)), None, "a panic is lost"),
+        Err(payload) => {
+            let PanicPayload(id) = payload.downcast_ref().expect("a bee's panic");
+            match lowest_at(0) {
+                // Nobody passes the first barrier then, and all who panic before it do.
+                Some(lowest) => assert_eq!(*id as usize, lowest, "the wrong bee's panic goes on"),
+                // Whoever had not looked yet is let go from the first barrier by the panic at the second.
+                None => assert_eq!(at[*id as usize], 1, "bee {id} has not panicked"),
+            }
+        }
+    }
+}
+
+/// One bee leaves out the second of two barriers.
+fn skip_barrier(hive: &Hive, bees: u32) {
+    let deserter = random_in(0, bees - 1);
+    let ended = hive.try_region(bees, |context| {
+        context.barrier();
+        if context.id() != deserter {
+            context.barrier();
+        }
+    });
+    let payload = ended.expect_err("a barrier without one of its bees");
+    let message = payload.downcast_ref::<String>().map_or("", String::as_str);
+    assert!(message.contains("equally often"), "the region ended with {message:?}");
+}

@@ -1,0 +1,213 @@
+/*
+ * Everybody but the bees, and what must hold when nobody has anything left to do.
+ */
+
+#ifdef FROM_START
+byte to_inject = 0;
+#else
+byte to_inject = INJECTED;
+#endif
+byte to_bind = BOUND;
+byte to_start = REGIONS;
+byte running_threads; /* outsiders, and the resizer */
+
+/* For queens. */
+#ifndef ANY_SLEEPER
+#define ANY_SLEEPER (sleepers > 0)
+#endif
+
+/* A thread that is no bee. What is left to publish is published by whichever comes first. */
+proctype Outsider(byte me)
+{
+    LOCALS;
+    do
+    :: d_step { to_inject > 0 && BUFFER_IS_FREE(me) -> to_inject--; publish(me, INJECTOR) }
+        notify_all_of(me);
+        reset_locals()
+    :: d_step { to_bind > 0 && BUFFER_IS_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
+#ifdef BOUND_JOB_NOTIFIES_ANYBODY
+        notify_all_of(me);
+#else
+        send_to(me, CALLED);
+#endif
+        reset_locals()
+    :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
+        /* Step: call_if_late: fence */
+        POSTER_FENCE(me);
+        if
+        /* Step: call_if_late: attendance */
+        :: ANY_SLEEPER || bees <= CALLED -> call(me, CALLED)
+        :: else
+        fi;
+        reset_locals()
+    :: to_inject + to_bind + to_start == 0 -> break
+    od;
+    running_threads--
+}
+
+#ifdef SHRINK_TO
+/* Makes a bee surplus. One that sleeps is parked where it lies. */
+inline make_surplus(bee)
+{
+    d_step {
+        was = state[bee];
+        if
+        /* Step: lay_off: up */
+        :: was == AWAKE || was == NOTIFIED -> become(THREADS, bee, SURPLUS); pending_parks++
+        /* Step: lay_off: asleep */
+        :: was == ASLEEP -> become(THREADS, bee, PARKED)
+        :: else
+        fi
+    }
+    if
+    :: was == ASLEEP ->
+        /* Step: lay_off: attendance */
+        d_step { assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
+        /* Step: lay_off: park */
+        park(THREADS, bee);
+#ifndef RESIZER_DOES_NOT_LOOK
+        /* Step: lay_off: fence */
+        fence(THREADS);
+        /* Step: lay_off: hand on */
+        pass_on(THREADS);
+#endif
+        skip
+    :: else
+    fi
+}
+
+/* Makes a bee a member again. One that has not parked yet has its order cancelled. */
+inline recall(bee)
+{
+    d_step {
+        was = state[bee];
+        if
+        /* Step: bring_back: surplus */
+        :: was == SURPLUS -> become(THREADS, bee, AWAKE); pending_parks--
+        /* Step: bring_back: parked */
+        :: was == PARKED -> become(THREADS, bee, NOTIFIED)
+        :: else
+        fi
+    }
+    if
+    :: was == PARKED -> unblock(bee, PARKED)
+    :: else
+    fi
+}
+
+inline shrink()
+{
+    bees = SHRINK_TO;
+    bee = SHRINK_TO;
+    do
+    :: bee < BEES -> make_surplus(bee); reset_locals(); bee++
+    :: else -> break
+    od
+}
+
+inline grow()
+{
+    bee = SHRINK_TO;
+    do
+    :: bee < BEES -> recall(bee); reset_locals(); bee++
+    :: else -> break
+    od;
+    bees = BEES
+}
+
+proctype Resizer()
+{
+    LOCALS;
+    byte bee;
+    shrink();
+#ifdef GROW
+    grow();
+    shrink();
+#endif
+    atomic { bee = 0; running_threads-- }
+}
+#endif
+
+/* The end, when nobody publishes or resizes any more. */
+#ifdef DISMISS
+proctype Ender()
+{
+    LOCALS;
+    byte bee;
+    running_threads == 0;
+    do
+    :: bee < BEES ->
+        d_step {
+            was = state[bee];
+            /* Step: dismiss_all: dismiss */
+            become(THREADS, bee, DISMISSED);
+            if
+            :: was == SURPLUS -> pending_parks--
+            :: else
+            fi
+        }
+        if
+        :: was == ASLEEP -> count_and_unblock(THREADS, bee)
+        :: was == PARKED -> unblock(bee, PARKED)
+        :: else
+        fi;
+        bee++
+    :: else -> break
+    od
+}
+#endif
+
+#define IS_BLOCKED(bee) (state[bee] == ASLEEP || state[bee] == PARKED)
+#define SLEEPERS ((state[0] == ASLEEP) + (state[1] == ASLEEP))
+
+init {
+    atomic {
+#ifdef ONE_BEE
+        state[1] = PARKED;
+#endif
+        run Memory();
+        run Bee(0);
+        run Bee(1);
+#ifdef FROM_START
+        queue[INJECTOR] = INJECTED;
+#endif
+#if !defined(FROM_START) || BOUND + REGIONS > 0
+        running_threads = OUTSIDERS;
+        run Outsider(BEES);
+#if OUTSIDERS > 1
+        run Outsider(BEES + 1);
+#endif
+#endif
+#ifdef SHRINK_TO
+        running_threads++;
+        run Resizer();
+#endif
+#ifdef DISMISS
+        run Ender()
+#endif
+    }
+    /* Nobody can go on, and no store is in a buffer. */
+    timeout ->
+        assert(semaphore[0] == 0 && semaphore[1] == 0);
+#ifdef DISMISS
+        assert(ended_bees == BEES);
+        assert(left == 0);
+        assert(sleepers == 0 && pending_parks == 0);
+        assert(COUNTS_MATCH(0))
+#else
+        assert(left == 0);
+        assert(pending_parks == 0); /* or settle() would wait for ever */
+        assert(IS_BLOCKED(0) && IS_BLOCKED(1));
+        assert(sleepers == SLEEPERS);
+        assert(COUNTS_MATCH(SLEEPERS))
+#endif
+}
+
+/* Not only does nobody get stuck: it does come to that, if each thread that could go on does so in the end. */
+#ifdef LIVENESS
+#ifdef DISMISS
+ltl quiesces { <>[] (ended_bees == BEES) }
+#else
+ltl quiesces { <>[] (left == 0 && IS_BLOCKED(0) && IS_BLOCKED(1)) }
+#endif
+#endif

@@ -1,0 +1,166 @@
+//! A system that refuses: threads, semaphores, waits, affinity and signal masks, at each call in turn. What was asked
+//! for is then an error or a panic that says so, or is done without; nothing hangs, and when the system is itself again
+//! the hive is as good as before.
+
+#![cfg(target_os = "linux")]
+
+#[path = "refused_calls/libc_calls.rs"]
+mod calls;
+mod common;
+#[path = "refused_calls/programs.rs"]
+mod programs;
+
+use std::any::Any;
+use std::ops::RangeInclusive;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+
+use calls::{Call, FaultGuard};
+use common::process::in_own_process;
+use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders};
+use common::{assert_contains_all, panic_message, silence_panics};
+use hive::{Builder, Hive, Pin};
+use programs::{MAX_BEES, PROGRAMS, Program};
+
+/// So many calls of a program are refused, at most: it may make as many as it waits long.
+const MIN_REFUSALS: usize = 12;
+
+/// What ended a program: an error's text or a panic's.
+fn panic_text(payload: Box<dyn Any + Send>) -> String {
+    let as_text = payload.downcast::<String>().map(|text| *text);
+    as_text.unwrap_or_else(|payload| payload.downcast_ref::<&str>().map_or("no text".to_owned(), ToString::to_string))
+}
+
+/// Runs `program` while the calls with these numbers are refused. None: there were not as many calls.
+fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive<usize>, errno: i32) -> Option<String> {
+    let kept = template.clone().bees(1).max_bees(MAX_BEES).build().unwrap();
+    let fault = FaultGuard::new(call, numbers, errno);
+    let ended = catch_unwind(AssertUnwindSafe(|| program(&kept, template)));
+    let has_struck = fault.was_refused();
+    drop(fault);
+    let outcome = match ended {
+        Ok(Ok(())) => String::new(),
+        Ok(Err(error)) => error,
+        Err(payload) => panic_text(payload),
+    };
+    assert_hive_and_tasks_work(&kept, MAX_BEES);
+    assert_eq!(program(&kept, template), Ok(()), "once more, with the system itself again");
+    drop(kept);
+    has_struck.then_some(outcome)
+}
+
+/// Runs each program once for each call that it makes, with that call refused, and as many as `runs` has, from that one on.
+/// What ends other than well says one of `words`. Returns how many ended well, and how many with these words.
+#[track_caller]
+fn refuse_each(call: Call, errno: i32, runs: [usize; 2], templates: &[Builder], expected: &[&str]) -> (usize, usize) {
+    let (mut well, mut otherwise) = (0, 0);
+    for like in templates {
+        for (name, program) in PROGRAMS {
+            for many in runs {
+                for number in 1..=MIN_REFUSALS {
+                    let Some(outcome) = run(program, like, call, number..=number.saturating_add(many - 1), errno)
+                    else {
+                        break;
+                    };
+                    let is_known = outcome.is_empty() || expected.iter().any(|word| outcome.contains(word));
+                    assert!(is_known, "{name}, {call:?} number {number} and {} more refused: {outcome}", many - 1);
+                    if outcome.is_empty() { well += 1 } else { otherwise += 1 }
+                }
+            }
+        }
+    }
+    println!("{call:?}, error {errno}: {well} cases ended well, {otherwise} with an error or a panic that says why");
+    (well, otherwise)
+}
+
+fn pinned_and_unpinned() -> [Builder; 2] {
+    [Hive::builder().pin(Pin::None), Hive::builder()]
+}
+
+#[test]
+fn a_bee_that_could_not_be_made_is_no_bee() {
+    in_own_process("a_bee_that_could_not_be_made_is_no_bee", || {
+        silence_panics("no ");
+        for builder in builders() {
+            let hive = builder.bees(1).max_bees(4).build().unwrap();
+            for _ in 0..3 {
+                {
+                    let fault = FaultGuard::new(Call::MakeThread, 1..=1, libc::EAGAIN);
+                    let words = ["no worker to run tasks", "the system made no thread for bee 1 of 2"];
+                    assert_contains_all(&panic_message(|| hive.spawn(|| ())), &words);
+                    assert!(fault.was_refused());
+                }
+                assert_contains_all(&panic_message(|| hive.spawn_on(1, || ())), &["has no such bee"]);
+                assert_eq!(hive.stats().per_bee().len(), 1);
+                hive.wait_until_parked();
+                assert_eq!(hive.bees_not_yet_tucked_in(), 0);
+                assert!(hive.broadcast(|bee| bee).is_empty());
+            }
+            let (sender, receiver) = channel();
+            hive.spawn(move || sender.send(hive::current().unwrap().1).unwrap());
+            assert_eq!(receiver.recv(), Ok(1));
+            assert_hive_and_tasks_work(&hive, 4);
+        }
+    });
+}
+
+/// The one call, and it with all that follow.
+const ONE_OR_ALL: [usize; 2] = [1, usize::MAX];
+
+#[test]
+fn each_thread_in_turn_is_refused() {
+    in_own_process("each_thread_in_turn_is_refused", || {
+        silence_panics("the system made no thread");
+        let words = ["the system made no thread", "os error 11"];
+        let (_, otherwise) = refuse_each(Call::MakeThread, libc::EAGAIN, ONE_OR_ALL, &pinned_and_unpinned(), &words);
+        assert!(otherwise > 0, "some threads cannot be done without");
+    });
+}
+
+#[test]
+fn each_semaphore_in_turn_is_refused() {
+    in_own_process("each_semaphore_in_turn_is_refused", || {
+        silence_panics("semaphore");
+        refuse_each(Call::MakeSemaphore, libc::ENOSPC, ONE_OR_ALL, &pinned_and_unpinned(), &["semaphore"]);
+    });
+}
+
+#[test]
+fn each_wait_in_turn_is_interrupted() {
+    in_own_process("each_wait_in_turn_is_interrupted", || {
+        let likes = PROTOCOLS.map(|sleep| Hive::builder().sleep(sleep).spin(Duration::ZERO));
+        for call in [Call::Wait, Call::WaitFor] {
+            let (_, otherwise) = refuse_each(call, libc::EINTR, [1, 100], &likes, &[]);
+            assert_eq!(otherwise, 0);
+        }
+    });
+}
+
+#[test]
+fn each_change_of_cpus_in_turn_is_refused() {
+    in_own_process("each_change_of_cpus_in_turn_is_refused", || {
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        // The last: a queen whose mask could not be put back has her own CPU only, which several hives cannot share.
+        let words = ["sched_setaffinity", "has a CPU that this process may use"];
+        for errno in [libc::EINVAL, libc::EPERM] {
+            let (well, _) = refuse_each(Call::SetAffinity, errno, ONE_OR_ALL, &likes, &words);
+            assert!(well > 0);
+        }
+    });
+}
+
+#[test]
+fn each_look_at_the_cpus_in_turn_is_refused() {
+    in_own_process("each_look_at_the_cpus_in_turn_is_refused", || {
+        let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
+        refuse_each(Call::GetAffinity, libc::EPERM, ONE_OR_ALL, &likes, &["sched_getaffinity"]);
+    });
+}
+
+#[test]
+fn each_change_of_the_signal_mask_in_turn_is_refused() {
+    in_own_process("each_change_of_the_signal_mask_in_turn_is_refused", || {
+        refuse_each(Call::SignalMask, libc::EPERM, ONE_OR_ALL, &pinned_and_unpinned(), &["pthread_sigmask"]);
+    });
+}

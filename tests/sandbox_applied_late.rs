@@ -1,0 +1,143 @@
+//! A sandbox that is put up when hives are there already, and forbids what they use.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use common::process::in_own_process;
+use common::sys::{self, UnsyncCell};
+use common::{Gate, task_helpers};
+use hive::Hive;
+
+/// More than a thread needs for the turn to be reserved to it.
+const RESERVING_REGIONS: u64 = 1_200;
+
+/// Regions of one of two queens who hand the turn to each other.
+const CONTENDED_REGIONS: u64 = 50;
+
+/// Regions of the calling thread, which count in what only the one queen at a time may touch.
+fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
+    for _ in 0..regions {
+        hive.spmd(2, |bee| {
+            if bee.is_queen() {
+                count.set(count.get() + 1);
+            }
+        });
+    }
+}
+
+/// Hives whose turn is reserved to the calling thread.
+fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
+    let hive = |_| {
+        let (hive, count) = (Hive::new(2).unwrap(), UnsyncCell::default());
+        run_regions(&hive, RESERVING_REGIONS, &count);
+        (hive, count)
+    };
+    (0..hives).map(hive).collect()
+}
+
+/// The calling thread, to whom the turn is reserved, and another one start regions at the same time. `prepare` is
+/// called on the other first.
+fn two_queens(hive: &Hive, count: &UnsyncCell, prepare: impl FnOnce() + Send) {
+    let (before, gate, is_over) = (count.get(), Gate::new(), AtomicBool::new(false));
+    let own = thread::scope(|scope| {
+        let other = scope.spawn(|| {
+            prepare();
+            gate.arrive_and_wait(2);
+            run_regions(hive, CONTENDED_REGIONS, count);
+            is_over.store(true, Ordering::Release);
+        });
+        gate.arrive_and_wait(2);
+        let mut own = 0;
+        while !is_over.load(Ordering::Acquire) {
+            run_regions(hive, 1, count);
+            own += 1;
+        }
+        other.join().unwrap();
+        own
+    });
+    assert_eq!(count.get(), before + CONTENDED_REGIONS + own, "regions");
+    assert_eq!(task_helpers::fib_by_joins(hive, 12), 144);
+}
+
+/// Whether there is anything to forbid: else nothing is ever reserved.
+fn can_be_forbidden() -> bool {
+    drop(Hive::new(2).unwrap());
+    let can = sys::has_membarrier();
+    if !can {
+        println!("skipped: the kernel has no membarrier for this process");
+    }
+    can
+}
+
+fn assert_works_without(calls: &[libc::c_long], hives: usize) {
+    if !can_be_forbidden() {
+        return;
+    }
+    let hives = reserved_hives(hives);
+    sys::forbid_syscalls(calls, true);
+    assert!(!sys::has_membarrier());
+    hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
+    // Nothing is reserved any more.
+    hives.iter().for_each(|(hive, count)| run_regions(hive, RESERVING_REGIONS, count));
+    hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
+    two_queens(&Hive::new(2).unwrap(), &UnsyncCell::default(), || ());
+}
+
+#[test]
+fn two_queens_go_on_when_membarrier_is_forbidden() {
+    in_own_process("two_queens_go_on_when_membarrier_is_forbidden", || {
+        assert_works_without(&[libc::SYS_membarrier], 3)
+    });
+}
+
+/// Elsewhere the process is aborted, with a line that says what to do.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn two_queens_go_on_when_affinity_is_forbidden_as_well() {
+    in_own_process("two_queens_go_on_when_affinity_is_forbidden_as_well", || {
+        assert_works_without(&[libc::SYS_membarrier, libc::SYS_sched_setaffinity, libc::SYS_sched_getaffinity], 2);
+    });
+}
+
+#[test]
+fn two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them() {
+    in_own_process("two_queens_go_on_when_membarrier_is_forbidden_to_one_of_them", || {
+        if can_be_forbidden() {
+            for (hive, count) in reserved_hives(2) {
+                two_queens(&hive, &count, || sys::forbid_syscalls(&[libc::SYS_membarrier], false));
+            }
+        }
+    });
+}
+
+#[test]
+fn a_queen_goes_on_after_one_who_has_ended() {
+    in_own_process("a_queen_goes_on_after_one_who_has_ended", || {
+        if can_be_forbidden() {
+            let hives = thread::spawn(|| reserved_hives(2)).join().unwrap();
+            sys::forbid_syscalls(&[libc::SYS_membarrier], true);
+            hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
+        }
+    });
+}
+
+/// Whoever tries only, and finds the owner reigning, goes on as well.
+#[test]
+fn an_outsider_s_join_goes_on() {
+    in_own_process("an_outsider_s_join_goes_on", || {
+        if can_be_forbidden() {
+            let hives = reserved_hives(2);
+            sys::forbid_syscalls(&[libc::SYS_membarrier], true);
+            for (hive, _) in &hives {
+                let joined = hive.spmd_map(2, |bee| {
+                    bee.is_queen().then(|| thread::scope(|scope| scope.spawn(|| hive.join(|| 1, || 2)).join().unwrap()))
+                });
+                assert_eq!(joined, [Some((1, 2)), None]);
+            }
+        }
+    });
+}

@@ -1,0 +1,466 @@
+//! Results, captures and elements that panic when they are dropped: while another panic goes on they are dropped quietly, and anywhere else theirs is a panic like any other.
+//!
+//! Each test in a process of its own, because such a drop while unwinding ends it.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+
+use common::process::in_own_process;
+use common::task_helpers::{Payload, assert_hive_and_tasks_work, builders, join_on_two_bees, payload_of};
+use common::{Gate, assert_contains_all, panic_message, silence_panics, wait_until};
+use hive::{Hive, HiveSet, PlaceUnit, Placement, Reduction, Schedule};
+
+/// A value that panics when it is dropped, as long as it is live, and is counted.
+#[derive(Clone)]
+struct PanicsOnDrop {
+    alive: Arc<()>,
+    is_live: bool,
+}
+
+impl PanicsOnDrop {
+    fn new(alive: &Arc<()>) -> Self {
+        Self { alive: Arc::clone(alive), is_live: true }
+    }
+
+    /// Says that it is live, and is a use of the whole of it.
+    fn is_armed(&self) -> bool {
+        self.is_live && Arc::strong_count(&self.alive) > 1
+    }
+
+    fn disarmed(mut self) -> Self {
+        self.is_live = false;
+        self
+    }
+}
+
+impl Drop for PanicsOnDrop {
+    fn drop(&mut self) {
+        if self.is_live {
+            resume_unwind(Box::new(Payload("the drop")));
+        }
+    }
+}
+
+/// Runs `work` with a count of the values that are there; none is afterwards.
+#[track_caller]
+fn with_drop_count(work: impl FnOnce(&Arc<()>)) {
+    let alive = Arc::new(());
+    work(&alive);
+    assert_eq!(Arc::strong_count(&alive), 1, "each value is dropped once");
+}
+
+/// As [`whose`], of what may end well.
+fn payload_if_any(work: impl FnOnce()) -> Option<&'static str> {
+    let panic = catch_unwind(AssertUnwindSafe(work)).err()?;
+    Some(panic.downcast::<Payload>().expect("a payload of the test's").0)
+}
+
+/// Panics at one of its calls.
+struct PanicsAtCall {
+    calls: AtomicUsize,
+    bad: usize,
+}
+
+impl PanicsAtCall {
+    fn new(panicking_call: usize) -> Self {
+        Self { calls: AtomicUsize::new(0), bad: panicking_call }
+    }
+
+    fn call(&self) {
+        if self.calls.fetch_add(1, Ordering::Relaxed) == self.bad {
+            panic_any(Payload("its own"));
+        }
+    }
+
+    /// What a whole ends with that calls it.
+    fn panicked(&self) -> Option<&'static str> {
+        (self.calls.load(Ordering::Relaxed) > self.bad).then_some("its own")
+    }
+}
+
+#[test]
+fn results_and_captures_whose_drop_panics_do_not_stop_the_panic_of_a_region() {
+    in_own_process("results_and_captures_whose_drop_panics_do_not_stop_the_panic_of_a_region", || {
+        silence_panics("as expected");
+        for n in [2, 3, 12] {
+            let hive = Hive::new(n).unwrap();
+            for who in [0, 1, n - 1] {
+                with_drop_count(|alive| {
+                    let captured = PanicsOnDrop::new(alive);
+                    let panicked = payload_of(|| {
+                        hive.spmd(n, move |bee| {
+                            assert!(captured.is_armed());
+                            if bee.id() == who {
+                                panic_any(Payload("its own"));
+                            }
+                        });
+                    });
+                    assert_eq!(panicked, "its own");
+                });
+                with_drop_count(|alive| {
+                    let captured = PanicsOnDrop::new(alive);
+                    let panicked = payload_of(|| {
+                        hive.spmd_map(n, move |bee| {
+                            if bee.id() == who {
+                                panic_any(Payload("its own"));
+                            }
+                            captured.clone()
+                        });
+                    });
+                    assert_eq!(panicked, "its own");
+                });
+            }
+            // With no other panic the drop's own is one: the capture's, when the region is over.
+            with_drop_count(|alive| {
+                let captured = PanicsOnDrop::new(alive);
+                assert_eq!(payload_of(|| hive.spmd(n, move |_| _ = captured.is_armed())), "the drop");
+            });
+            assert_hive_and_tasks_work(&hive, n);
+        }
+    });
+}
+
+const SCHEDULES: [Schedule; 5] =
+    [Schedule::Static, Schedule::Dynamic(1), Schedule::Affinity, Schedule::Guided(1), Schedule::Factoring];
+
+const NEVER: usize = usize::MAX;
+
+/// What a reduction calls, one of which panics at one of its calls with live values around.
+struct Calls<'a> {
+    alive: &'a Arc<()>,
+    map: PanicsAtCall,
+    op: PanicsAtCall,
+}
+
+impl Calls<'_> {
+    fn each(reduce: impl Fn(&Calls<'_>) -> PanicsOnDrop) {
+        for (map, op) in
+            [(0, NEVER), (1, NEVER), (7, NEVER), (40, NEVER), (NEVER, 0), (NEVER, 1), (NEVER, 5), (NEVER, 40)]
+        {
+            with_drop_count(|alive| {
+                let calls = Calls { alive, map: PanicsAtCall::new(map), op: PanicsAtCall::new(op) };
+                let panicked = payload_if_any(|| drop(reduce(&calls).disarmed()));
+                assert_eq!(panicked, calls.map.panicked().or(calls.op.panicked()));
+            });
+        }
+    }
+
+    fn identity(&self) -> PanicsOnDrop {
+        PanicsOnDrop::new(self.alive).disarmed()
+    }
+
+    fn map(&self) -> PanicsOnDrop {
+        self.map.call();
+        PanicsOnDrop::new(self.alive)
+    }
+
+    fn op(&self, a: PanicsOnDrop, b: PanicsOnDrop) -> PanicsOnDrop {
+        // What it is given is its own to drop.
+        drop([a.disarmed(), b.disarmed()]);
+        self.op.call();
+        PanicsOnDrop::new(self.alive)
+    }
+}
+
+#[test]
+fn values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction() {
+    in_own_process("values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction", || {
+        silence_panics("as expected");
+        for n in [1, 3] {
+            let hive = Hive::new(n).unwrap();
+            macro_rules! of_level {
+                ($level:ident) => {
+                    for schedule in SCHEDULES {
+                        Calls::each(|calls| {
+                            let reduction = Reduction::$level(calls.identity(), |a, b| calls.op(a, b));
+                            hive.par_reduce(0..64, schedule, &reduction, |_| calls.map())
+                        });
+                    }
+                    Calls::each(|calls| {
+                        let reduction = Reduction::$level(calls.identity(), |a, b| calls.op(a, b));
+                        hive.par_reduce_plan(&hive.plan(64), &reduction, |_| calls.map())
+                    });
+                };
+            }
+            of_level!(unordered);
+            of_level!(per_team_size);
+            of_level!(deterministic);
+            // And what its closure has captured.
+            with_drop_count(|alive| {
+                let (reduction, captured) = (Reduction::unordered(0, |a, b| a + b), PanicsOnDrop::new(alive));
+                let reduce = || {
+                    hive.par_reduce(0..64, Schedule::Static, &reduction, move |_| {
+                        if captured.is_armed() { panic_any(Payload("its own")) } else { 1 }
+                    });
+                };
+                assert_eq!(payload_of(reduce), "its own");
+            });
+            assert_hive_and_tasks_work(&hive, n);
+        }
+    });
+}
+
+#[test]
+fn elements_whose_drop_panics_do_not_stop_the_panic_of_an_alloc() {
+    in_own_process("elements_whose_drop_panics_do_not_stop_the_panic_of_an_alloc", || {
+        silence_panics("as expected");
+        for n in [1, 3] {
+            let hive = Hive::new(n).unwrap();
+            for bad in [0, 1, 7, 99] {
+                with_drop_count(|alive| {
+                    let calls = PanicsAtCall::new(bad);
+                    let element = |_| {
+                        calls.call();
+                        PanicsOnDrop::new(alive)
+                    };
+                    assert_eq!(payload_of(|| drop(hive.alloc(100, Placement::FirstTouch, element))), "its own");
+                });
+            }
+        }
+    });
+}
+
+#[test]
+fn results_whose_drop_panics_do_not_stop_the_panic_of_the_other_half_of_a_join() {
+    /// Deep enough for joins that keep their second half and for those that do not.
+    fn nest(hive: &Hive, depth: usize) {
+        with_drop_count(|alive| {
+            assert_eq!(payload_of(|| _ = hive.join(|| PanicsOnDrop::new(alive), || panic_any(Payload("b")))), "b");
+            assert_eq!(payload_of(|| _ = hive.join(|| panic_any(Payload("a")), || PanicsOnDrop::new(alive))), "a");
+        });
+        if depth > 0 {
+            hive.join(|| nest(hive, depth - 1), || ());
+        }
+    }
+    in_own_process("results_whose_drop_panics_do_not_stop_the_panic_of_the_other_half_of_a_join", || {
+        silence_panics("as expected");
+        for builder in builders() {
+            let hive = builder.bees(2).build().unwrap();
+            hive.install(|| {
+                nest(&hive, 20);
+                with_drop_count(|alive| {
+                    let apart = || _ = join_on_two_bees(&hive, || panic_any(Payload("a")), || PanicsOnDrop::new(alive));
+                    assert_eq!(payload_of(apart), "a");
+                });
+            });
+            // On a bee, for which the caller waits; and one after the other.
+            with_queen_position_taken(&hive, || nest(&hive, 2));
+            hive.spmd(2, |_| nest(&hive, 2));
+            assert_hive_and_tasks_work(&hive, 2);
+        }
+    });
+}
+
+/// Runs `work` while another thread has the queen's place of `hive`.
+fn with_queen_position_taken(hive: &Hive, work: impl FnOnce()) {
+    let (taken, free) = (Gate::new(), Gate::new());
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            hive.install(|| {
+                taken.arrive();
+                free.wait_for(1);
+            });
+        });
+        taken.wait_for(1);
+        work();
+        free.arrive();
+    });
+}
+
+#[test]
+fn a_drop_that_panics_in_a_task_is_the_task_s_panic() {
+    in_own_process("a_drop_that_panics_in_a_task_is_the_task_s_panic", || {
+        silence_panics("as expected");
+        for builder in builders() {
+            let (sender, receiver) = mpsc::channel();
+            let sender = Mutex::new(sender);
+            let hive = builder
+                .bees(3)
+                .panic_handler(move |panic| sender.lock().unwrap().send(panic).unwrap())
+                .build()
+                .unwrap();
+            with_drop_count(|alive| {
+                let captured = || PanicsOnDrop::new(alive);
+                let tasks: [&(dyn Fn() + Sync); 6] = [
+                    &|| {
+                        _ = hive.join(
+                            {
+                                let captured = captured();
+                                move || drop(captured)
+                            },
+                            || (),
+                        )
+                    },
+                    &|| {
+                        _ = hive.join(|| (), {
+                            let captured = captured();
+                            move || drop(captured)
+                        })
+                    },
+                    &|| hive.scope(|_| drop(captured())),
+                    &|| {
+                        hive.scope(|scope| {
+                            let captured = captured();
+                            scope.spawn(move |_| drop(captured))
+                        })
+                    },
+                    &|| {
+                        hive.install({
+                            let captured = captured();
+                            move || drop(captured)
+                        })
+                    },
+                    &|| drop(hive.broadcast(|_| drop(captured()))),
+                ];
+                for task in tasks {
+                    assert_eq!(payload_of(task), "the drop");
+                    assert_eq!(hive.install(|| payload_of(task)), "the drop");
+                    with_queen_position_taken(&hive, || assert_eq!(payload_of(task), "the drop"));
+                }
+                for bee in 0..3 {
+                    let captured = captured();
+                    let task = move || assert!(captured.is_armed());
+                    if bee == 0 {
+                        hive.spawn(task)
+                    } else {
+                        hive.spawn_on(bee, task)
+                    }
+                    assert!(receiver.recv().unwrap().is::<Payload>());
+                }
+            });
+            assert_hive_and_tasks_work(&hive, 3);
+        }
+    });
+}
+
+#[test]
+fn results_whose_drop_panics_do_not_stop_the_panic_of_a_scope_or_a_broadcast() {
+    /// On the last bee it panics, on the others it returns live values; and so is what it has captured.
+    fn broadcast(hive: &Hive, captured: PanicsOnDrop) {
+        hive.broadcast(move |bee| {
+            if bee == 3 {
+                panic_any(Payload("bee"));
+            }
+            captured.clone()
+        });
+    }
+    in_own_process("results_whose_drop_panics_do_not_stop_the_panic_of_a_scope_or_a_broadcast", || {
+        silence_panics("as expected");
+        for builder in builders() {
+            let hive = builder.bees(4).build().unwrap();
+            let check = || {
+                with_drop_count(|alive| {
+                    let scope = || {
+                        hive.scope(|scope| {
+                            scope.spawn(|_| panic_any(Payload("task")));
+                            PanicsOnDrop::new(alive)
+                        });
+                    };
+                    assert_eq!(payload_of(scope), "task");
+                    let captured = PanicsOnDrop::new(alive);
+                    assert_eq!(payload_of(|| broadcast(&hive, captured)), "bee");
+                });
+            };
+            check();
+            hive.install(check);
+            with_queen_position_taken(&hive, check);
+            assert_hive_and_tasks_work(&hive, 4);
+        }
+    });
+}
+
+#[test]
+fn what_is_refused_is_dropped_quietly() {
+    in_own_process("what_is_refused_is_dropped_quietly", || {
+        let hive = Hive::new(2).unwrap();
+        with_drop_count(|alive| {
+            let captured = || PanicsOnDrop::new(alive);
+            let refused: [&dyn Fn(); 3] = [
+                &|| {
+                    let captured = captured();
+                    hive.spmd(0, move |_| _ = captured.is_armed())
+                },
+                &|| {
+                    let captured = captured();
+                    hive.spawn_on(7, move || _ = captured.is_armed())
+                },
+                &|| {
+                    hive.spmd(2, |_| {
+                        let captured = captured();
+                        hive.broadcast(move |_| _ = captured.is_armed());
+                    })
+                },
+            ];
+            let messages = ["no region of 0", "has no such bee", "spawn_on each bee instead"];
+            refused
+                .iter()
+                .zip(messages)
+                .for_each(|(refused, message)| assert_contains_all(&panic_message(refused), &[message]));
+        });
+        assert_hive_and_tasks_work(&hive, 2);
+    });
+}
+
+#[test]
+fn values_whose_drop_panics_do_not_stop_the_panic_of_a_region_over_several_hives() {
+    in_own_process("values_whose_drop_panics_do_not_stop_the_panic_of_a_region_over_several_hives", || {
+        silence_panics("as expected");
+        let hives = HiveSet::builder().each(PlaceUnit::Cores).build().unwrap();
+        for who in [0, hives.bees() - 1] {
+            with_drop_count(|alive| {
+                let captured = PanicsOnDrop::new(alive);
+                let panicked = payload_of(|| {
+                    hives.spmd_map(move |bee| {
+                        if bee.id() == who {
+                            panic_any(Payload("its own"));
+                        }
+                        captured.clone()
+                    });
+                });
+                assert_eq!(panicked, "its own");
+                let captured = PanicsOnDrop::new(alive);
+                let panicked = payload_of(|| {
+                    hives.on_each(move |hive, _| {
+                        if hive == 0 {
+                            panic_any(Payload("its own"));
+                        }
+                        captured.clone()
+                    });
+                });
+                assert_eq!(panicked, "its own");
+            });
+        }
+    });
+}
+
+/// It is dropped with the hive, by who drops that: here first the caller, then a bee.
+#[test]
+fn a_handler_whose_drop_panics_does_so_in_who_drops_the_hive() {
+    in_own_process("a_handler_whose_drop_panics_does_so_in_who_drops_the_hive", || {
+        silence_panics("as expected");
+        with_drop_count(|alive| {
+            let built = || {
+                let captured = PanicsOnDrop::new(alive);
+                Hive::builder().bees(3).panic_handler(move |_| _ = captured.is_armed()).build().unwrap()
+            };
+            let hive = built();
+            assert_hive_and_tasks_work(&hive, 3);
+            assert_eq!(payload_of(|| drop(hive)), "the drop");
+            let (hive, gone) = (Arc::new(built()), Arc::new(Gate::new()));
+            let (own, gate) = (Arc::clone(&hive), Arc::clone(&gone));
+            hive.spawn(move || {
+                gate.wait_for(1);
+                drop(own);
+            });
+            drop(hive);
+            gone.arrive();
+            wait_until(|| Arc::strong_count(alive) == 1);
+        });
+    });
+}
