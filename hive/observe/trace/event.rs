@@ -1,6 +1,6 @@
 //! What a bee writes down in a hive that is traced.
 
-use crate::observe::trace::Activity;
+use crate::observe::activity::Activity;
 
 /// What begins, ends or happens at one moment of a bee's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

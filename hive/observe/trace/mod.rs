@@ -12,7 +12,6 @@ use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use crate::observe::activity::Activity;
 use crate::observe::build_info::build_info;
 use crate::observe::trace::chrome_json::TraceHeader;
 use crate::pool::shared::Shared;

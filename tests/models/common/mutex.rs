@@ -64,7 +64,7 @@ impl Condvar {
 
 /// The wait that ends by itself: here as soon as the others have had their chance. Who was not notified must look again anyway, so
 /// a notification adds nothing to check.
-pub(crate) fn wait_a_while<'m, T>(_: &Condvar, guard: MutexGuard<'m, T>, _looks: u32) -> MutexGuard<'m, T> {
+pub(crate) fn wait_briefly<'m, T>(_: &Condvar, guard: MutexGuard<'m, T>, _looks: u32) -> MutexGuard<'m, T> {
     let mutex = guard.mutex;
     drop(guard);
     give_way();

@@ -31,7 +31,7 @@ inline look(place)
 
 inline search_counted()
 {
-    /* Step: search: search */
+    /* Step: begin_search: search */
     search();
     counted = true
 }
@@ -44,31 +44,31 @@ inline find_job()
     :: true
     :: d_step { look(DEQUE(OTHER(me))) }
     :: d_step { look(INJECTOR) }
-    /* Step: find_by: elsewhere */
+    /* Step: find_task_with: elsewhere */
     :: d_step { look(MAILBOX(me)) }
     fi;
 #endif
     if
-    /* Step: find_by: told */
+    /* Step: find_task_with: told */
     :: counted && found == NO_PLACE -> take_notification()
     :: else
     fi;
 #if SPAWNED + BOUND > 0
     d_step {
-        /* Step: find_by: own */
+        /* Step: find_task_with: own */
         drain(me); look(DEQUE(me)); /* a pop has a fence */
-        /* Step: find_by: mail */
+        /* Step: find_task_with: mail */
         look(MAILBOX(me))
     }
 #endif
 #if SPAWNED > 0
     if
-    /* Step: find_by: where told */
+    /* Step: find_task_with: where told */
     :: is_told -> d_step { look(DEQUE(OTHER(me))) }
     :: else
     fi;
 #endif
-    /* Step: find_by: inbox */
+    /* Step: find_task_with: inbox */
     d_step { look(INJECTOR) }
     if
     :: counted && found == NO_PLACE ->
@@ -90,17 +90,17 @@ inline work()
     if
     :: counted ->
         counted = false;
-        /* Step: stop_searching: find */
+        /* Step: end_search_slow: find */
         find();
 #ifdef NO_WAKE_WHEN_LEAVING
         needed = false;
 #endif
         if
-        /* Step: stop_searching: pass on */
+        /* Step: end_search_slow: pass on */
         :: needed -> needed = false;
-            /* Step: pass_on: fence */
+            /* Step: replace_searcher: fence */
             fence(me);
-            /* Step: pass_on: hand on */
+            /* Step: replace_searcher: hand on */
             pass_on(me)
         :: else
         fi;
@@ -248,11 +248,11 @@ rest:
 #ifdef LATCH
     if
     :: WAITS && IS_SET -> goto top
-    /* Step: rest: surplus */
+    /* Step: sleep_or_park: surplus */
     :: WAITS && ! IS_SET && state[me] == SURPLUS -> goto surplus
-    /* Step: rest: dismissed */
+    /* Step: sleep_or_park: dismissed */
     :: WAITS && ! IS_SET && state[me] == DISMISSED -> goto top
-    /* Step: rest: sleep */
+    /* Step: sleep_or_park: sleep */
     :: else
     fi;
 #endif
@@ -349,11 +349,11 @@ surplus:
 #ifdef SURPLUS_WAITER_IGNORES_MAILBOX
     :: WAITS
 #endif
-    /* Step: last_task: mail */
+    /* Step: surplus_task: mail */
     :: else -> d_step { look(MAILBOX(me)) }
     fi;
     if
-    /* Step: last_task: only one */
+    /* Step: surplus_task: only one */
     :: bees == 0 && found == NO_PLACE -> find_job()
     :: else
     fi;
@@ -402,14 +402,14 @@ end_in_bed:
     if
     :: permit == PARKED && counted ->
         counted = false;
-        /* Step: get_up: unpark */
+        /* Step: resume_from_sleep: unpark */
         unpark()
     :: else
     fi;
 #endif
 #ifdef WAKE_RANGE
     if
-    /* Step: wake_charged: wake others */
+    /* Step: wake_requested: wake others */
     :: permit == ASLEEP && QUEUED -> wake_some(me)
     :: true
     fi;
@@ -419,7 +419,7 @@ end_in_bed:
 wake_up:
     if
     :: state[me] == NOTIFIED ->
-        /* Step: wake_up: awake */
+        /* Step: finish_waking: awake */
         change(me, me, NOTIFIED, AWAKE)
     :: else
     fi;
@@ -431,15 +431,15 @@ wake_up:
 
 follow_state:
     if
-    /* Step: follow_state: notified */
+    /* Step: handle_state: notified */
     :: state[me] == NOTIFIED -> goto wake_up
-    /* Step: follow_state: surplus */
+    /* Step: handle_state: surplus */
     :: state[me] == SURPLUS -> goto surplus
-    /* Step: follow_state: dismissed */
+    /* Step: handle_state: dismissed */
     :: state[me] == DISMISSED
     :: else -> goto top
     fi;
-    /* Step: finish_tasks: find */
+    /* Step: drain_tasks: find */
     find_job();
     if
     :: found != NO_PLACE -> work(); run_found(); goto top

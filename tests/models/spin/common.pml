@@ -182,9 +182,9 @@ inline unblock(bee, ended)
 /* Counts off a bee that has left ASLEEP for an upright state: for whoever swapped that swap. */
 inline count_awake(thread, bee)
 {
-    /* Step: count_up: attendance */
+    /* Step: count_awake: attendance */
     d_step { drain(thread); assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
-    /* Step: count_up: rise */
+    /* Step: count_awake: rise */
     leave_sleep(thread, bee)
 }
 
@@ -218,11 +218,11 @@ inline wake_sleeper(thread, bee)
     :: else
     fi;
 #else
-    /* Step: take_out_of_bed: state */
+    /* Step: begin_wake: state */
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
-    /* Step: take_out_of_bed: count up */
+    /* Step: begin_wake: count up */
     /* Step: wake: bed */
     :: swapped -> count_and_unblock(thread, bee)
     :: else
@@ -239,11 +239,11 @@ inline notify_some(thread, everybody)
     do
     :: b > 0 ->
         b--;
-        /* Step: tell: tell */
+        /* Step: notify_of_work: tell */
         tell_of_work(thread, b); /* `swapped`: it will look; `needed`: it is to be woken, if it is asleep */
         if
         :: needed -> needed = false;
-            /* Step: tell: wake */
+            /* Step: notify_of_work: wake */
             wake_sleeper(thread, b)
         :: else
         fi;
@@ -264,8 +264,8 @@ inline wake_some(thread)
     do
     :: b > 0 ->
         b--;
-        /* Step: wake_some: take out of bed */
-        /* Step: wake_some: bed */
+        /* Step: wake_sleepers: take out of bed */
+        /* Step: wake_sleepers: bed */
         wake_sleeper(thread, b);
         if
         :: swapped -> break
@@ -286,9 +286,9 @@ inline call(thread, bee)
         assert(was != DISMISSED);
 #endif
         if
-        /* Step: call: asleep */
+        /* Step: wake_bee: asleep */
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
-        /* Step: call: parked */
+        /* Step: wake_bee: parked */
         :: was == PARKED -> become(thread, bee, SURPLUS); pending_parks++
         :: else /* up, or posted already; and before it goes to bed it looks; dismissed, it runs what is left, or who ends the hive does */
         fi
@@ -321,16 +321,16 @@ bit is_long_one_run; /* only the first is long */
 /* Tells the others of a job that any of them may run. If the whole hive is parked, a bee is called for the job's sake. */
 inline notify_all_of(thread)
 {
-    /* Step: tell_of: fence */
+    /* Step: notify_of_jobs: fence */
     POSTER_FENCE(thread);
-    /* Step: tell_of: post */
+    /* Step: notify_of_jobs: post */
     post(thread);
     if
     :: needed -> needed = false; notify_some(thread, NOTIFY_EVERYBODY)
     :: else
     fi;
     if
-    /* Step: tell_of: lone queen */
+    /* Step: notify_of_jobs: lone queen */
     :: bees == 0 && QUEUED -> call(thread, 0)
     :: else
     fi
@@ -339,12 +339,12 @@ inline notify_all_of(thread)
 inline send_to(thread, bee)
 {
     /* The caller has put a job into the bee's mailbox, in the step before this. */
-    /* Step: post_to: mailbox */
-    /* Step: post_to: fence */
+    /* Step: send_to_mailbox: mailbox */
+    /* Step: send_to_mailbox: fence */
     POSTER_FENCE(thread);
-    /* Step: post_to: tell */
+    /* Step: send_to_mailbox: tell */
     tell_of_mail(thread, bee);
-    /* Step: post_to: call */
+    /* Step: send_to_mailbox: call */
     call(thread, bee)
 }
 
@@ -352,7 +352,7 @@ inline send_to(thread, bee)
 inline pass_on(thread)
 {
     if
-    /* Step: hand_on: tell */
+    /* Step: notify_of_queued: tell */
     :: QUEUED -> notify_all_of(thread)
     :: else
     fi

@@ -43,7 +43,7 @@ inline check()
 /* An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
 inline post(thread)
 {
-    /* Step: post: event */
+    /* Step: announce_jobs: event */
     d_step {
         if
         :: events % 2 == 0 -> drain(thread); events = (events + 1) % EVENTS
@@ -80,13 +80,13 @@ inline steal()
 
 inline leave_sleep(thread, bee)
 {
-    /* Step: rise: sleeping */
+    /* Step: count_woken: sleeping */
     d_step { drain(thread); sleeping--; check() }
 }
 
 inline park(thread, bee)
 {
-    /* Step: park: inactive, sleeping */
+    /* Step: count_parked: inactive, sleeping */
     d_step { drain(thread); sleeping--; inactive--; check() }
 }
 
@@ -97,14 +97,14 @@ inline unpark()
 
 inline search()
 {
-    /* Step: search: inactive */
+    /* Step: begin_search: inactive */
     d_step { drain(me); inactive++; check() }
 }
 
 /* Nobody is told as long as somebody else searches: that one finds what is left, or looks in its turn. */
 inline find()
 {
-    /* Step: find: inactive */
+    /* Step: end_search: inactive */
     d_step { drain(me); inactive--; needed = NO_SEARCHER; check() }
 }
 
@@ -116,7 +116,7 @@ inline find()
 
 inline announce()
 {
-    /* Step: announce: event */
+    /* Step: announce_sleepy: event */
     d_step {
         if
         :: COUNTER_IS_TURNED -> drain(me); events = (events + 1) % EVENTS
@@ -137,7 +137,7 @@ inline fall_asleep()
         swapped = (events == remembered);
         if
         :: swapped ->
-            /* Step: fall_asleep: sleeping */
+            /* Step: try_fall_asleep: sleeping */
             d_step { drain(me); sleeping++; check() }
 #ifdef COUNTER_MUST_TELL
             assert(! untold[me]);

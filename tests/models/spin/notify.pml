@@ -23,7 +23,7 @@ byte open;
 
 inline count_off(thread)
 {
-    /* Step: count_off: open */
+    /* Step: count_off_notifiable: open */
     d_step { drain(thread); assert(open > 0); open--; printf("open %d\n", open) }
 }
 
@@ -37,13 +37,13 @@ inline write_word(thread, bee, to)
 
 inline search()
 {
-    /* Step: search: idle */
+    /* Step: begin_search: idle */
     d_step { write_word(me, me, IDLE) }
 }
 
 inline take_notification()
 {
-    /* Step: told: look */
+    /* Step: notification: look */
 #ifdef NOTIFICATION_DROPPED
     d_step {
         is_told = (word[me] == NOTIFIED_OF_WORK);
@@ -66,9 +66,9 @@ inline take_notification()
 inline steal()
 {
     if
-    /* Step: steal: open */
+    /* Step: begin_steal: open */
     :: d_step { word[me] == WAS -> drain(me); open++; printf("open %d\n", open) }
-        /* Step: steal: stealing */
+        /* Step: begin_steal: stealing */
         d_step {
             swapped = (word[me] == WAS);
             if
@@ -78,7 +78,7 @@ inline steal()
         }
         if
         :: swapped
-        /* Step: steal: count off */
+        /* Step: begin_steal: count off */
         :: else -> count_off(me)
         fi
     :: else
@@ -91,7 +91,7 @@ inline close_word()
 {
     d_step { was = word[me]; write_word(me, me, WORKING) }
     if
-    /* Step: close: count off */
+    /* Step: replace_state: count off */
     :: IS_OPEN(was) -> count_off(me)
     :: else
     fi
@@ -100,15 +100,15 @@ inline close_word()
 /* It may have been told of something, and have found something else: so it looks whether anything is left. */
 inline find()
 {
-    /* Step: find: close */
+    /* Step: end_search: close */
     close_word();
-    /* Step: find: anybody open */
+    /* Step: end_search: anybody open */
     d_step { needed = (was != IDLE && open > 0); was = 0 }
 }
 
 inline unpark()
 {
-    /* Step: unpark: close */
+    /* Step: count_unparked: close */
     close_word();
     was = 0
 }
@@ -116,7 +116,7 @@ inline unpark()
 inline announce()
 {
     was = IDLE;
-    /* Step: announce: steal */
+    /* Step: announce_sleepy: steal */
     steal();
     swapped = true
 }
@@ -150,7 +150,7 @@ inline fall_asleep()
 
 inline confirm()
 {
-    /* Step: confirm: sleeping */
+    /* Step: confirm_asleep: sleeping */
     turn_stealing_into_sleeping()
 }
 #endif
@@ -158,7 +158,7 @@ inline confirm()
 /* If it was told, it still has to hear of it. */
 inline leave_sleep(thread, bee)
 {
-    /* Step: rise: stealing */
+    /* Step: count_woken: stealing */
     d_step {
         if
         :: word[bee] == SLEEPING -> write_word(thread, bee, STEALING)
@@ -175,7 +175,7 @@ inline park(thread, bee)
 
 inline post(thread)
 {
-    /* Step: post: open */
+    /* Step: announce_jobs: open */
     needed = (open > 0)
 }
 
@@ -185,13 +185,13 @@ inline tell(thread, bee, may_be_told, reason)
         was = word[bee];
         swapped = (may_be_told);
         if
-        /* Step: tell: notified */
+        /* Step: notify_bee: notified */
         :: swapped -> write_word(thread, bee, reason)
         :: else
         fi
     }
     if
-    /* Step: tell: count off */
+    /* Step: notify_bee: count off */
     :: swapped && IS_OPEN(was) -> count_off(thread)
     :: else
     fi

@@ -32,10 +32,10 @@ proctype Outsider(byte me)
 #endif
         reset_locals()
     :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
-        /* Step: call_if_late: fence */
+        /* Step: wake_if_asleep: fence */
         POSTER_FENCE(me);
         if
-        /* Step: call_if_late: attendance */
+        /* Step: wake_if_asleep: attendance */
         :: ANY_SLEEPER || bees <= CALLED -> call(me, CALLED)
         :: else
         fi;
@@ -52,23 +52,23 @@ inline make_surplus(bee)
     d_step {
         was = state[bee];
         if
-        /* Step: lay_off: up */
+        /* Step: make_surplus: up */
         :: was == AWAKE || was == NOTIFIED -> become(THREADS, bee, SURPLUS); pending_parks++
-        /* Step: lay_off: asleep */
+        /* Step: make_surplus: asleep */
         :: was == ASLEEP -> become(THREADS, bee, PARKED)
         :: else
         fi
     }
     if
     :: was == ASLEEP ->
-        /* Step: lay_off: attendance */
+        /* Step: make_surplus: attendance */
         d_step { assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
-        /* Step: lay_off: park */
+        /* Step: make_surplus: park */
         park(THREADS, bee);
 #ifndef RESIZER_DOES_NOT_LOOK
-        /* Step: lay_off: fence */
+        /* Step: make_surplus: fence */
         fence(THREADS);
-        /* Step: lay_off: hand on */
+        /* Step: make_surplus: hand on */
         pass_on(THREADS);
 #endif
         skip
@@ -82,9 +82,9 @@ inline recall(bee)
     d_step {
         was = state[bee];
         if
-        /* Step: bring_back: surplus */
+        /* Step: reactivate: surplus */
         :: was == SURPLUS -> become(THREADS, bee, AWAKE); pending_parks--
-        /* Step: bring_back: parked */
+        /* Step: reactivate: parked */
         :: was == PARKED -> become(THREADS, bee, NOTIFIED)
         :: else
         fi
@@ -139,7 +139,7 @@ proctype Ender()
     :: bee < BEES ->
         d_step {
             was = state[bee];
-            /* Step: dismiss_all: dismiss */
+            /* Step: terminate_all: dismiss */
             become(THREADS, bee, DISMISSED);
             if
             :: was == SURPLUS -> pending_parks--

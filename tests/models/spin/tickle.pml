@@ -24,10 +24,10 @@ byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
 
 inline post(thread)
 {
-    /* Step: post: look */
+    /* Step: announce_jobs: look */
     if
     :: word != 0 ->
-        /* Step: post: tickle */
+        /* Step: announce_jobs: tickle */
         d_step {
             drain(thread);
             needed = (word % 2 == SOMEBODY_ASLEEP);
@@ -67,7 +67,7 @@ inline leave_sleep(thread, bee)
 inline clear_sleepy(thread, bee)
 {
 #ifndef SLEEPY_NEVER_ENDS
-    /* Step: cheer_up: not sleepy */
+    /* Step: clear_sleepy: not sleepy */
     d_step {
         if
         :: IS_SLEEPY(bee) -> drain(thread); word = word - SLEEPY(bee); printf("bee %d is sleepy no more\n", bee)
@@ -80,7 +80,7 @@ inline clear_sleepy(thread, bee)
 
 inline park(thread, bee)
 {
-    /* Step: park: cheer up */
+    /* Step: count_parked: cheer up */
     clear_sleepy(thread, bee)
 }
 
@@ -97,13 +97,13 @@ inline search()
 /* Nobody relied on this bee more than on others: who posts wakes everybody. */
 inline find()
 {
-    /* Step: find: cheer up */
+    /* Step: end_search: cheer up */
     clear_sleepy(me, me)
 }
 
 inline announce()
 {
-    /* Step: announce: sleepy */
+    /* Step: announce_sleepy: sleepy */
     d_step {
         swapped = NOBODY_IS_SLEEPY || IS_SLEEPY(me);
         if
@@ -142,7 +142,7 @@ inline fall_asleep()
 
 inline confirm()
 {
-    /* Step: confirm: asleep */
+    /* Step: confirm_asleep: asleep */
     turn_sleepy_into_asleep()
 }
 #endif

@@ -3,9 +3,10 @@
 use std::cell::Cell;
 use std::sync::Arc;
 
-use crate::crew::{TaskContext, Run, Task};
 use crate::data::Datum;
 use crate::hive::Hive;
+use crate::protocol::tasks::task::{Run, Task};
+use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::Semaphore;
 
 /// What whoever has posted a task waits for.
@@ -27,7 +28,11 @@ impl CheckedTask {
     /// An errand that does some work.
     #[expect(unsafe_code, reason = "erases the task's type")]
     pub(crate) fn with_body(work: impl FnOnce() + 'static) -> (Self, Task) {
-        let shared = Arc::new(CheckedTaskState { body: Cell::new(Some(Box::new(work))), runs: Datum::new(0), done: Semaphore::new() });
+        let shared = Arc::new(CheckedTaskState {
+            body: Cell::new(Some(Box::new(work))),
+            runs: Datum::new(0),
+            done: Semaphore::new(),
+        });
         // SAFETY: the count that is given away here keeps it alive until `run` takes it back; it may be run anywhere.
         let task = unsafe { Task::new::<CheckedTaskState>(Arc::into_raw(Arc::clone(&shared))) };
         (Self(shared), task)

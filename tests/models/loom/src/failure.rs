@@ -10,15 +10,20 @@ pub(crate) const REJECTED_EXIT_CODE: i32 = 9;
 pub(crate) const REJECTED_PREFIX: &str = "REJECTED:";
 
 /// What bees are told who wait at a barrier that another left out, and who look at what may no longer be there; and what regions end with in which something was left undone.
-const EXPECTED: [&str; 4] =
-    ["call barrier() equally often", "must not wait for the bees itself", "was cut short", "gone on without having met"];
+const EXPECTED: [&str; 4] = [
+    "call barrier() equally often",
+    "must not wait for the bees itself",
+    "was cut short",
+    "gone on without having met",
+];
 
 /// Makes every panic the end of the process, except those that are expected. (Panics that the models throw themselves do not call the hook.)
 pub(crate) fn install_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let message = message(info);
         if !EXPECTED.iter().any(|expected| message.contains(expected)) {
-            let location = info.location().map(|at| format!(" [{}:{}]", file_name(at.file()), at.line())).unwrap_or_default();
+            let location =
+                info.location().map(|at| format!(" [{}:{}]", file_name(at.file()), at.line())).unwrap_or_default();
             fail(&format!("{message}{location}"));
         }
     }));

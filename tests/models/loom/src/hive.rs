@@ -9,7 +9,15 @@ use std::sync::Arc;
 
 use loom::thread;
 
-use crate::crew::{Location, BarrierShape, Team, TaskContext, Worker, RegionContext, Neighbours, RegionBody, Shape, Sleep, LineChoice};
+use crate::protocol::Team;
+use crate::protocol::neighbours::{Location, Neighbours};
+use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::line_choice::LineChoice;
+use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::shape::{BarrierShape, Shape};
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::main_loop::Worker;
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{exploration, failure};
 
@@ -22,9 +30,9 @@ pub(crate) const SPIN_THEN_PARK: WaitPolicy = WaitPolicy::Polls(1);
 /// Never sleeps.
 pub(crate) const SPIN: WaitPolicy = WaitPolicy::Endless;
 
-struct RegionBody<F>(F);
+struct ModelBody<F>(F);
 
-impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for RegionBody<F> {
+impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
     fn run(&self, context: &RegionContext<'_>) {
         (self.0)(context);
     }
@@ -184,7 +192,11 @@ impl Hive {
     }
 
     /// Hires parked bees, each with a start handler, so that the hive has those of a hive of `bees` bees.
-    pub(crate) fn add_workers_with_handler(&self, bees: u32, start_handler: impl Fn(&TaskContext<'_>) + Clone + 'static) {
+    pub(crate) fn add_workers_with_handler(
+        &self,
+        bees: u32,
+        start_handler: impl Fn(&TaskContext<'_>) + Clone + 'static,
+    ) {
         let result = self.team.hire(bees, |id, epoch| {
             self.spawn_worker_with_handler(id, epoch, start_handler.clone());
             Ok::<(), Infallible>(())
@@ -221,7 +233,7 @@ impl Hive {
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut RegionBody(body))))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
     }
 
     /// Runs a region if it need not wait for any task, as the library does for a thread that others may be waiting for. No other
@@ -229,7 +241,7 @@ impl Hive {
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         let mut lock = self.team.acquire_leadership();
         if self.team.try_announce_region(&lock, bees) {
-            self.team.run_region(&mut lock, bees, &mut RegionBody(body));
+            self.team.run_region(&mut lock, bees, &mut ModelBody(body));
             self.team.withdraw_announcement();
         }
     }

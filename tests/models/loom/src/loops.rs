@@ -1,30 +1,30 @@
 //! The loops of `hive/loops/`: the very files by which a team shares one out, and a small loop of a model's own on top of them.
 
-#[path = "../../../../hive/loops/loop_state.rs"]
-mod board;
-mod generations;
+pub(crate) mod batch_size;
 #[path = "../../../../hive/loops/buffer_pool.rs"]
-mod later;
-mod single_range;
-mod batch_size;
-#[path = "../../../../hive/loops/unit_queue.rs"]
-mod queue;
-#[path = "../../../../hive/loops/work_range.rs"]
-mod share;
-#[path = "../../../../hive/loops/stealing.rs"]
-mod walk;
+pub(crate) mod buffer_pool;
 #[path = "../../../../hive/loops/dispatch.rs"]
-mod words;
+pub(crate) mod dispatch;
+mod generations;
+#[path = "../../../../hive/loops/loop_state.rs"]
+pub(crate) mod loop_state;
+mod single_range;
+#[path = "../../../../hive/loops/stealing.rs"]
+pub(crate) mod stealing;
+#[path = "../../../../hive/loops/unit_queue.rs"]
+pub(crate) mod unit_queue;
+#[path = "../../../../hive/loops/work_range.rs"]
+pub(crate) mod work_range;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
-use board::LoopState;
 pub(crate) use generations::Generations;
+use loop_state::LoopState;
 pub(crate) use single_range::SingleRange;
-use walk::StealingLoop;
+use stealing::StealingLoop;
 
-use crate::crew::RegionContext;
 use crate::data::{Datum, data};
+use crate::protocol::region::region_context::RegionContext;
 
 /// How a modelled loop is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +85,8 @@ impl Loop {
     /// The same of a loop of the first `units` units, for which the board has been made ready: the round is known, and there is one such loop a region.
     pub(crate) fn run_alone(&self, context: &RegionContext<'_>, round: u32, units: u32) {
         let words = self.loop_state.only_dispatch();
-        let stealing = StealingLoop { dispatch: words, context, round: round as u16 + 1, bees: context.bees() as usize, units };
+        let stealing =
+            StealingLoop { dispatch: words, context, round: round as u16 + 1, bees: context.bees() as usize, units };
         stealing.run_dynamic(|some| some.for_each(|unit| self.count(round, unit)));
     }
 

@@ -1,26 +1,28 @@
-//! The hive's protocols under loom: the very files of `hive/crew/` and `hive/loops/`, with loom's primitives for `crate::sync`.
+//! The hive's protocols under loom: the very files of `hive/protocol/` and `hive/loops/`, with loom's primitives for `crate::sync`.
 //!
 //! See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the models use what they need")]
 #[path = "../../../../hive/protocol/mod.rs"]
-mod crew;
+mod protocol;
 
+mod checked_region;
+mod checked_task;
 mod data;
 mod driver;
-mod checked_task;
+mod exploration;
+mod failure;
 mod hive;
 #[allow(dead_code, reason = "whole, as in the library")]
 mod loops;
 mod models;
 mod mutation;
-mod checked_region;
-#[path = "../../../../hive/region/split.rs"]
-mod split;
+#[path = "../../common/observe.rs"]
+mod observe;
+#[path = "../../common/region.rs"]
+mod region;
 mod stack_cache;
-mod exploration;
 mod sync;
-mod failure;
 
 use std::process::ExitCode;
 

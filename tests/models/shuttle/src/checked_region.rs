@@ -15,7 +15,12 @@ pub(crate) fn run(hive: &Hive, bees: u32, barriers: u32) {
         for arrived in &arrivals {
             arrived.fetch_add(1, Ordering::Relaxed);
             context.barrier();
-            assert_eq!(arrived.load(Ordering::Relaxed), bees, "arrivals at a barrier that bee {} has passed", context.id());
+            assert_eq!(
+                arrived.load(Ordering::Relaxed),
+                bees,
+                "arrivals at a barrier that bee {} has passed",
+                context.id()
+            );
         }
     });
     for (id, runs) in runs.iter().enumerate() {

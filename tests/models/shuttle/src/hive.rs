@@ -6,13 +6,21 @@ use std::sync::{Arc, Mutex};
 
 use shuttle::thread::{self, JoinHandle};
 
-use crate::crew::{Location, BarrierShape, Team, TaskContext, Worker, RegionContext, Neighbours, RegionBody, Shape, Sleep, LineChoice};
+use crate::protocol::Team;
+use crate::protocol::neighbours::{Location, Neighbours};
+use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::line_choice::LineChoice;
+use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::shape::{BarrierShape, Shape};
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::main_loop::Worker;
 use crate::scenarios::random_in;
 use crate::sync::WaitPolicy;
 
-struct RegionBody<F>(F);
+struct ModelBody<F>(F);
 
-impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for RegionBody<F> {
+impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
     fn run(&self, context: &RegionContext<'_>) {
         (self.0)(context);
     }
@@ -76,7 +84,7 @@ impl Hive {
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut RegionBody(body))))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
     }
 
     /// Runs a region that nobody panics in.

@@ -1,25 +1,25 @@
 //! The loops of `hive/loops/`: the very files by which a team shares one out.
 
-#[path = "../../../../hive/loops/loop_state.rs"]
-mod board;
+pub(crate) mod batch_size;
 #[path = "../../../../hive/loops/buffer_pool.rs"]
-mod later;
-mod batch_size;
-#[path = "../../../../hive/loops/unit_queue.rs"]
-mod queue;
-#[path = "../../../../hive/loops/work_range.rs"]
-mod share;
-#[path = "../../../../hive/loops/stealing.rs"]
-mod walk;
+pub(crate) mod buffer_pool;
 #[path = "../../../../hive/loops/dispatch.rs"]
-mod words;
+pub(crate) mod dispatch;
+#[path = "../../../../hive/loops/loop_state.rs"]
+pub(crate) mod loop_state;
+#[path = "../../../../hive/loops/stealing.rs"]
+pub(crate) mod stealing;
+#[path = "../../../../hive/loops/unit_queue.rs"]
+pub(crate) mod unit_queue;
+#[path = "../../../../hive/loops/work_range.rs"]
+pub(crate) mod work_range;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use board::LoopState;
-use walk::StealingLoop;
+use loop_state::LoopState;
+use stealing::StealingLoop;
 
-use crate::crew::RegionContext;
+use crate::protocol::region::region_context::RegionContext;
 
 /// How a loop is shared out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +55,9 @@ impl Loop {
             Distribution::OneByOne => walk.run_dynamic(|some| some.for_each(|unit| self.count(unit))),
             Distribution::InParts => walk.run_affinity(|part| part.for_each(|unit| self.count(unit))),
             Distribution::FromQueue => {
-                while let Some(part) = words.queue().take(round, units, |next| queue::guided_len(next, units, team, 1)) {
+                while let Some(part) =
+                    words.queue().take(round, units, |next| unit_queue::guided_len(next, units, team, 1))
+                {
                     part.for_each(|unit| self.count(unit as u32));
                 }
             }
@@ -71,6 +73,10 @@ impl Loop {
     /// The number of times that all units have been run, if that is the same for all.
     pub(crate) fn assert_rounds(&self, rounds: u32) {
         let runs: Vec<_> = self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
-        assert!(runs.iter().all(|runs| *runs == rounds), "{:?}: runs of each unit in {rounds} rounds: {runs:?}", self.way);
+        assert!(
+            runs.iter().all(|runs| *runs == rounds),
+            "{:?}: runs of each unit in {rounds} rounds: {runs:?}",
+            self.way
+        );
     }
 }

@@ -1,20 +1,22 @@
-//! The hive's protocols under shuttle: the very files of `hive/crew/` and `hive/loops/`, with shuttle's primitives for `crate::sync`, many bees and
+//! The hive's protocols under shuttle: the very files of `hive/protocol/` and `hive/loops/`, with shuttle's primitives for `crate::sync`, many bees and
 //! random schedules.
 //!
 //! See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the scenes use what they need")]
 #[path = "../../../../hive/protocol/mod.rs"]
-mod crew;
+mod protocol;
 
+mod checked_region;
 mod hive;
 #[allow(dead_code, reason = "whole, as in the library")]
 mod loops;
+#[path = "../../common/observe.rs"]
+mod observe;
 mod panic_filter;
-mod checked_region;
+#[path = "../../common/region.rs"]
+mod region;
 mod scenarios;
-#[path = "../../../../hive/region/split.rs"]
-mod split;
 mod sync;
 
 use std::process::ExitCode;

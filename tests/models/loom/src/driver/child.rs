@@ -6,8 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::failure::{REJECTED_EXIT_CODE, REJECTED_PREFIX};
 use crate::mutation;
-use crate::failure::{REJECTED_PREFIX, REJECTED_EXIT_CODE};
 
 /// How a model's run ended.
 pub(super) enum Outcome {

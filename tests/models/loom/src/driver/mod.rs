@@ -33,8 +33,10 @@ pub(crate) fn run_models(filter: &str) -> bool {
 
 /// Runs all mutants whose name contains `filter` until a model rejects them. Says whether all were rejected.
 pub(crate) fn run_mutants(filter: &str) -> bool {
-    let (spared, mutants): (Vec<_>, Vec<_>) =
-        mutation::all().into_iter().filter(|mutant| mutant.name.contains(filter)).partition(|mutant| mutant.skip_reason.is_some());
+    let (spared, mutants): (Vec<_>, Vec<_>) = mutation::all()
+        .into_iter()
+        .filter(|mutant| mutant.name.contains(filter))
+        .partition(|mutant| mutant.skip_reason.is_some());
     for mutant in &spared {
         println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.skip_reason.unwrap_or_default());
     }
@@ -85,7 +87,11 @@ fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
             .map(move |model| (model, limits))
     };
     let full = Limits { preemptions: None, time: Duration::from_secs(120) };
-    with_preemptions(1).chain(with_preemptions(2)).chain(models.clone().into_iter().map(move |model| (model, full))).collect::<Vec<_>>().into_iter()
+    with_preemptions(1)
+        .chain(with_preemptions(2))
+        .chain(models.clone().into_iter().map(move |model| (model, full)))
+        .collect::<Vec<_>>()
+        .into_iter()
 }
 
 fn first_words(reason: &str) -> String {

@@ -1,8 +1,8 @@
 //! Bees that are no team go from one generation of rounds to the next, at their own pace: scripts that whole regions would
 //! come to only after many steps.
 
-use super::later::{BufferPool, Link};
-use super::words::Dispatch;
+use super::buffer_pool::{BufferPool, Link};
+use super::dispatch::Dispatch;
 use crate::data::{Datum, data};
 
 /// Units of a round.

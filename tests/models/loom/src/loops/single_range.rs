@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::share::WorkRange;
+use super::work_range::WorkRange;
 use crate::data::{Datum, data};
 
 /// A share in which its bee begins each round with the units from 0 up to `block`.

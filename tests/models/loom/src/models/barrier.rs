@@ -1,10 +1,10 @@
 //! Barriers inside a region, with data handed across each in all directions.
 
 use super::Model;
-use crate::data::{Datum, data};
-use crate::hive::{SPIN, Hive, SPIN_THEN_PARK, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::data::{Datum, data};
 use crate::exploration;
+use crate::hive::{Hive, PARK, SPIN, SPIN_THEN_PARK};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -12,7 +12,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(4, "barrier_park", "two bees, one barrier, who waits dozes", || play(PARK, 2, 1, 1)),
     Model::bounded(3, "barrier_spin_then_park", "the same, after a second poll", || play(SPIN_THEN_PARK, 2, 1, 1)),
     Model::bounded(3, "barrier_park_twice", "two bees, two barriers, who waits dozes", || play(PARK, 2, 2, 1)),
-    Model::bounded(3, "barrier_late_waker", "a barrier in each of two regions: who lets go may be late", || play(PARK, 2, 1, 2)),
+    Model::bounded(3, "barrier_late_waker", "a barrier in each of two regions: who lets go may be late", || {
+        play(PARK, 2, 1, 2)
+    }),
     Model::bounded(1, "barrier_spin_three", "three bees, one barrier, nobody dozes", || play(SPIN, 3, 1, 1)),
     Model::bounded(2, "barrier_park_three", "three bees, one barrier, who waits dozes", || play(PARK, 3, 1, 1)),
 ];

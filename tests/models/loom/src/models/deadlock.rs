@@ -1,9 +1,9 @@
 //! Bees that stand, each for a word of another's: who is told that nobody will go on, and that nobody is told wrongly.
 
 use super::Model;
-use crate::crew::RegionContext;
-use crate::hive::{SPIN, Hive, PARK};
 use crate::exploration;
+use crate::hive::{Hive, PARK, SPIN};
+use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering, WaitPolicy};
 use std::sync::atomic::AtomicU32 as Unseen;
 
@@ -11,7 +11,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(4, "deadlock_alternating", "two bees pass a turn on to each other: nobody is told", || alternate(2)),
     Model::bounded(2, "deadlock_alternating_again", "the same, over and over", || alternate(4)),
     Model::bounded(2, "deadlock_bee_left", "one leaves, and the other is told", || reported(SPIN, [5, 0])),
-    Model::bounded(2, "deadlock_queen_left", "the same, the other way round: the queen sleeps", || reported(PARK, [0, 5])),
+    Model::bounded(2, "deadlock_queen_left", "the same, the other way round: the queen sleeps", || {
+        reported(PARK, [0, 5])
+    }),
     Model::bounded(2, "deadlock_both", "both wait for turns that do not come: one is told", || reported(SPIN, [3, 5])),
 ];
 
@@ -39,7 +41,11 @@ fn alternate(count: u32) {
         context.barrier();
         exploration::explore();
         for index in (context.id()..count).step_by(2) {
-            assert!(!wait_for_ordered_index(context, &turn, index), "bee {} is told that turn {index} never comes", context.id());
+            assert!(
+                !wait_for_ordered_index(context, &turn, index),
+                "bee {} is told that turn {index} never comes",
+                context.id()
+            );
             turn.store(index + 1, Ordering::Release);
         }
         if context.id() == 0 {

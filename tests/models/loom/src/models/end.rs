@@ -1,9 +1,9 @@
 //! The end of a hive: whatever the bees are doing, their threads end. Those that do not are loom's deadlock.
 
 use super::Model;
-use crate::hive::{SPIN, OtherThread, Hive, PARK};
 use crate::checked_region::CheckedRegion;
 use crate::exploration;
+use crate::hive::{Hive, OtherThread, PARK, SPIN};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[

@@ -3,10 +3,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Model;
-use crate::crew::{RegionContext, Operation};
 use crate::data::data;
-use crate::hive::{SPIN, Hive, PARK};
 use crate::exploration;
+use crate::hive::{Hive, PARK, SPIN};
+use crate::protocol::region::exchange_slots::Operation;
+use crate::protocol::region::region_context::RegionContext;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -43,12 +44,18 @@ fn play(policy: WaitPolicy, bees: u32, rounds: u32, regions: u32) {
     for region in 0..regions {
         hive.region(bees, |context| {
             for round in (0..rounds).map(|round| region * rounds + round) {
-                let shown = context.exchange(Operation::AllReduce, &values(round, context.id())).expect("the barrier is passed");
+                let shown = context
+                    .exchange(Operation::AllReduce, &values(round, context.id()))
+                    .expect("the barrier is passed");
                 for other in 0..bees {
                     let expected = values(round, other);
                     assert_eq!(shown.count(other), Some(expected.len()), "values of bee {other} in round {round}");
                     let last = expected.len() - 1;
-                    assert_eq!(shown.value(other, last), Some(expected[last]), "the value of bee {other} in round {round}");
+                    assert_eq!(
+                        shown.value(other, last),
+                        Some(expected[last]),
+                        "the value of bee {other} in round {round}"
+                    );
                 }
             }
         });
@@ -62,7 +69,8 @@ fn with_barriers() {
     let hive = Hive::with_workers(2, 2, SPIN);
     hive.region(2, |context| {
         for round in 0..2 {
-            let shown = context.exchange(Operation::AllReduce, &[10 * round + context.id()]).expect("the barrier is passed");
+            let shown =
+                context.exchange(Operation::AllReduce, &[10 * round + context.id()]).expect("the barrier is passed");
             assert_eq!(
                 shown.value(1 - context.id(), 0),
                 Some(10 * round + 1 - context.id()),
@@ -98,7 +106,9 @@ fn exchange_again(context: &RegionContext<'_>) {
     context.barrier();
     exploration::explore();
     match caught(|| context.exchange(Operation::AllReduce, &[id]).expect("the barrier is passed")) {
-        Some(shown) => (0..3).for_each(|other| assert_eq!(shown.value(other, 0), Some(other), "what bee {other} has shown")),
+        Some(shown) => {
+            (0..3).for_each(|other| assert_eq!(shown.value(other, 0), Some(other), "what bee {other} has shown"))
+        }
         None => assert!(
             caught(|| context.exchange(Operation::AllReduce, &[10 + id])).is_none(),
             "a barrier is passed after one that was not"

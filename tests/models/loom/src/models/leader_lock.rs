@@ -5,16 +5,21 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{TaskContext, Latch, Sleep, Leadership};
-use crate::data::Datum;
-use crate::checked_task::CheckedTask;
-use crate::hive::{OtherThread, Hive, SPIN_THEN_PARK, PARK};
 use crate::checked_region::CheckedRegion;
-use crate::sync::{WaitPolicy, heavy_fences, with_takes_to_reserve};
+use crate::checked_task::CheckedTask;
+use crate::data::Datum;
+use crate::hive::{Hive, OtherThread, PARK, SPIN_THEN_PARK};
+use crate::protocol::Leadership;
+use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_bias};
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("lock_two", "two queens take turns, of which one may queue", || contend(PARK, 2, 1)),
-    Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before queueing", || contend(SPIN_THEN_PARK, 2, 1)),
+    Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before queueing", || {
+        contend(SPIN_THEN_PARK, 2, 1)
+    }),
     Model::bounded(3, "lock_again", "two queens take two turns each", || contend(PARK, 2, 2)),
     Model::bounded(2, "lock_three", "three queens, of whom two may queue", || contend(PARK, 3, 1)),
     Model::bounded(3, "lock_try", "a second queen tries, and a third queues", try_while_queued),
@@ -82,7 +87,7 @@ fn try_while_queued() {
 
 /// Whoever ends a reservation, be it in vain, does so for longer than this script.
 fn try_fails() {
-    with_takes_to_reserve(1, || {
+    with_acquisitions_until_bias(1, || {
         let hive = Hive::with_workers(1, 1, PARK);
         (0..2).for_each(|_| drop(hive.team.acquire_leadership()));
         let before = heavy_fences();

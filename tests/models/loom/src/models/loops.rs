@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Model;
-use crate::crew::RegionContext;
-use crate::hive::{SPIN, Hive};
-use crate::loops::{Generations, Loop, Distribution};
 use crate::exploration;
-use crate::sync::set_rounds_of_a_generation;
+use crate::hive::{Hive, SPIN};
+use crate::loops::{Distribution, Generations, Loop};
+use crate::protocol::region::region_context::RegionContext;
+use crate::sync::set_rounds_per_generation;
 
 use Distribution::{FromQueue, InParts, OneByOne};
 
@@ -25,15 +25,27 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(1, "loop_barriers", "two bees, two rounds with a barrier after each", with_barriers),
     Model::bounded(1, "loop_regions", "a round in a second region", || regions(OneByOne)),
     Model::bounded(2, "loop_regions_queue", "the same from one queue", || regions(FromQueue)),
-    Model::bounded(1, "loop_regions_after_panic", "the same after a round that both have left by a panic", regions_after_panic),
-    Model::bounded(2, "loop_cached_first", "loops of one unit and of two on one board, each a region of its own: the first", || {
-        cached(0)
-    }),
+    Model::bounded(
+        1,
+        "loop_regions_after_panic",
+        "the same after a round that both have left by a panic",
+        regions_after_panic,
+    ),
+    Model::bounded(
+        2,
+        "loop_cached_first",
+        "loops of one unit and of two on one board, each a region of its own: the first",
+        || cached(0),
+    ),
     Model::bounded(2, "loop_cached_second", "the second of those", || cached(1)),
-    Model::bounded(2, "loop_generations", "two that are no team go through three generations of a unit", || without_team(2, 3)),
-    Model::bounded(1, "loop_generations_again", "four generations, in which sets of words are used again", || without_team(2, 4)),
+    Model::bounded(2, "loop_generations", "two that are no team go through three generations of a unit", || {
+        without_team(2, 3)
+    }),
+    Model::bounded(1, "loop_generations_again", "four generations, in which sets of words are used again", || {
+        without_team(2, 4)
+    }),
     Model::bounded(1, "loop_generations_team", "two bees, three rounds from one queue, each a generation", || {
-        set_rounds_of_a_generation(1);
+        set_rounds_per_generation(1);
         rounds(FromQueue, 2, 1, 3);
     }),
     Model::bounded(1, "loop_generations_regions", "the same in a second region", generations_of_regions),
@@ -66,7 +78,7 @@ fn without_team(bees: u32, generations: u32) {
 
 /// What the first region has left of its sets is as new.
 fn generations_of_regions() {
-    set_rounds_of_a_generation(1);
+    set_rounds_per_generation(1);
     let hive = Hive::with_workers_unexplored(2, SPIN);
     let shared = Loop::new(FromQueue, 2, 1, 6);
     hive.region(2, |context| (0..3).for_each(|round| shared.run(context, round, |_| {})));

@@ -1,28 +1,28 @@
 //! The models. Each is one small script for a hive, run in every order that its bound on preemptions allows.
 
 mod barrier;
+mod deadlock;
 mod end;
 mod exchange;
 mod groups;
-mod worker_start;
+mod leader_lock;
 mod loops;
 mod panics;
 mod resize;
-mod wait_until_parked;
-mod work_ranges;
-mod deadlock;
 mod start;
 mod tasks;
-mod leader_lock;
+mod wait_until_parked;
 mod waits;
+mod work_ranges;
+mod worker_start;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use crate::mutation;
 use crate::exploration;
-use crate::sync::with_states;
 use crate::failure;
+use crate::mutation;
+use crate::sync::with_states;
 
 /// A script and how far it is explored.
 #[derive(Clone, Copy)]

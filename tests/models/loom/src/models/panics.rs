@@ -4,11 +4,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 
 use super::Model;
-use crate::crew::RegionContext;
-use crate::data::{Datum, data};
-use crate::hive::{SPIN, Hive, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::data::{Datum, data};
 use crate::exploration;
+use crate::hive::{Hive, PARK, SPIN};
+use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{WaitPolicy, while_unwinding};
 
 /// What a bee does.
@@ -28,7 +28,7 @@ pub(super) enum BeeAction {
     Return,
 }
 
-use BeeAction::{CatchAtBarrier, Return, Barrier, BarrierInDrop, Panic, Wait};
+use BeeAction::{Barrier, BarrierInDrop, CatchAtBarrier, Panic, Return, Wait};
 
 /// A bee's panic.
 struct PanicPayload(u32);
@@ -38,15 +38,25 @@ pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("panic_bee_spin", "the same, and nobody sleeps", || play(SPIN, &[Barrier, Panic])),
     Model::bounded(4, "panic_queen", "the queen panics, the bee is at the barrier", || play(PARK, &[Panic, Barrier])),
     Model::exhaustive("panic_queen_spin", "the same, and nobody sleeps", || play(SPIN, &[Panic, Barrier])),
-    Model::exhaustive("panic_wait", "a bee panics, for which the queen waits without a barrier", || play(SPIN, &[Wait, Panic])),
+    Model::exhaustive("panic_wait", "a bee panics, for which the queen waits without a barrier", || {
+        play(SPIN, &[Wait, Panic])
+    }),
     Model::bounded(4, "panic_both", "both panic, and the queen's goes on", || play(PARK, &[Panic, Panic])),
-    Model::bounded(2, "panic_two_of_three", "two bees panic, the queen is at the barrier", || play(PARK, &[Barrier, Panic, Panic])),
-    Model::bounded(2, "panic_three", "one bee panics, the others are at the barrier", || play(PARK, &[Barrier, Panic, Barrier])),
+    Model::bounded(2, "panic_two_of_three", "two bees panic, the queen is at the barrier", || {
+        play(PARK, &[Barrier, Panic, Panic])
+    }),
+    Model::bounded(2, "panic_three", "one bee panics, the others are at the barrier", || {
+        play(PARK, &[Barrier, Panic, Barrier])
+    }),
     Model::bounded(4, "mismatch_queen", "the queen leaves a barrier out", || play(PARK, &[Return, Barrier])),
     Model::exhaustive("mismatch_queen_spin", "the same, and nobody sleeps", || play(SPIN, &[Return, Barrier])),
     Model::bounded(4, "mismatch_bee", "a bee leaves a barrier out", || play(PARK, &[Barrier, Return])),
-    Model::bounded(2, "mismatch_three", "one bee of two leaves a barrier out", || play(PARK, &[Barrier, Barrier, Return])),
-    Model::exhaustive("caught_queen", "a bee leaves a barrier out, and the queen catches what ends hers", || play(SPIN, &[CatchAtBarrier, Return])),
+    Model::bounded(2, "mismatch_three", "one bee of two leaves a barrier out", || {
+        play(PARK, &[Barrier, Barrier, Return])
+    }),
+    Model::exhaustive("caught_queen", "a bee leaves a barrier out, and the queen catches what ends hers", || {
+        play(SPIN, &[CatchAtBarrier, Return])
+    }),
     Model::exhaustive("caught_bee", "the queen leaves a barrier out, and the bee catches what ends its own", || {
         play(SPIN, &[Return, CatchAtBarrier])
     }),
@@ -56,14 +66,22 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "cut_short_bee", "one of two who miss a third catches it, a bee does not", || {
         play(PARK, &[CatchAtBarrier, Return, Barrier])
     }),
-    Model::bounded(2, "cut_short_queen", "the same, and the queen does not", || play(PARK, &[Barrier, Return, CatchAtBarrier])),
-    Model::exhaustive("missed_queen", "a destructor of the queen's misses a bee at its barrier", || play(SPIN, &[BarrierInDrop, Return])),
+    Model::bounded(2, "cut_short_queen", "the same, and the queen does not", || {
+        play(PARK, &[Barrier, Return, CatchAtBarrier])
+    }),
+    Model::exhaustive("missed_queen", "a destructor of the queen's misses a bee at its barrier", || {
+        play(SPIN, &[BarrierInDrop, Return])
+    }),
     Model::exhaustive("missed_bee", "one of a bee's misses the queen", || play(SPIN, &[Return, BarrierInDrop])),
     Model::bounded(2, "missed_three", "one of a bee's misses another bee, as does the queen, who catches it", || {
         play(PARK, &[CatchAtBarrier, BarrierInDrop, Return])
     }),
-    Model::bounded(3, "missed_thrown", "a destructor comes to a barrier that a panic has broken", || play(PARK, &[BarrierInDrop, Panic])),
-    Model::bounded(3, "resumed_bee", "a bee resumes what let it go from a barrier of the region before", || resumed(PARK, 1)),
+    Model::bounded(3, "missed_thrown", "a destructor comes to a barrier that a panic has broken", || {
+        play(PARK, &[BarrierInDrop, Panic])
+    }),
+    Model::bounded(3, "resumed_bee", "a bee resumes what let it go from a barrier of the region before", || {
+        resumed(PARK, 1)
+    }),
     Model::bounded(3, "resumed_queen", "the queen resumes what let a bee go in the region before", || resumed(PARK, 0)),
     Model::exhaustive("during_unwinding", "a bee leaves a barrier out, in a region that a destructor runs", || {
         while_unwinding(|| play(SPIN, &[Barrier, Return]));

@@ -1,11 +1,11 @@
 //! Resizes against regions and against one another.
 
 use super::Model;
-use crate::crew::Sleep;
-use crate::checked_task::CheckedTask;
-use crate::hive::{SPIN, OtherThread, Hive, SPIN_THEN_PARK, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::checked_task::CheckedTask;
 use crate::exploration;
+use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
+use crate::protocol::tasks::sleep::Sleep;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -15,13 +15,30 @@ pub(super) const MODELS: &[Model] = &[
         against_region(PARK, 2, &[1, 2])
     }),
     Model::bounded(3, "shrink_grow_spin", "the same, and the bee does not sleep", || against_region(SPIN, 2, &[1, 2])),
-    Model::bounded(1, "shrink_two", "two bees are made surplus while a region starts", || against_region(PARK, 3, &[1])),
-    Model::bounded(1, "shrink_bees_not_needed", "two sleepers are parked while a region starts that needs one of them", shrink_beside),
+    Model::bounded(1, "shrink_two", "two bees are made surplus while a region starts", || {
+        against_region(PARK, 3, &[1])
+    }),
+    Model::bounded(
+        1,
+        "shrink_bees_not_needed",
+        "two sleepers are parked while a region starts that needs one of them",
+        shrink_beside,
+    ),
     Model::bounded(3, "grow", "a parked bee is called by a region and brought back by a resize", || grow(PARK)),
     Model::bounded(2, "grow_spin_then_park", "the same, with a second poll before sleeping", || grow(SPIN_THEN_PARK)),
     Model::bounded(3, "region_grows", "a region of more bees than there are", region_grows),
-    Model::bounded(3, "region_after_resize", "a region as large as another thread has made the hive", region_after_resize),
-    Model::bounded(4, "region_after_worker_start", "a region as large as another thread has made the hive by hiring", region_after_hire),
+    Model::bounded(
+        3,
+        "region_after_resize",
+        "a region as large as another thread has made the hive",
+        region_after_resize,
+    ),
+    Model::bounded(
+        4,
+        "region_after_worker_start",
+        "a region as large as another thread has made the hive by hiring",
+        region_after_hire,
+    ),
     Model::bounded(2, "mailbox_after_worker_start", "mail for a bee that another thread has hired", mail_after_hire),
     Model::bounded(4, "worker_in_region_at_once", "a bee is hired and has a part in a region at once", hire),
 ];

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{CalibratingWorker, CalibratingQueen, LineChoice as Lines};
-use crate::hive::{SPIN, Hive, SPIN_THEN_PARK, PARK};
 use crate::checked_region::CheckedRegion;
 use crate::exploration;
+use crate::hive::{Hive, PARK, SPIN, SPIN_THEN_PARK};
+use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice as Lines};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
@@ -15,7 +15,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "start_sizes", "two bees poll through regions of 3, 2, 1 and 3", || play(SPIN, 3, &[3, 2, 1, 3])),
     Model::bounded(4, "sleep_one", "one bee may sleep before and after each of two regions", || play(PARK, 2, &[2, 2])),
     Model::exhaustive("sleep_once", "one bee falls asleep while a region starts", || play(PARK, 2, &[2])),
-    Model::bounded(3, "sleep_one_spin_then_park", "the same, with a second poll before sleeping", || play(SPIN_THEN_PARK, 2, &[2, 2])),
+    Model::bounded(3, "sleep_one_spin_then_park", "the same, with a second poll before sleeping", || {
+        play(SPIN_THEN_PARK, 2, &[2, 2])
+    }),
     Model::bounded(3, "sleep_two_once", "two bees fall asleep while a region starts", || play(PARK, 3, &[3])),
     Model::bounded(
         1,
@@ -23,9 +25,12 @@ pub(super) const MODELS: &[Model] = &[
         "three bees fall asleep while a region starts, and one of them is to wake another",
         || play(PARK, 4, &[4]),
     ),
-    Model::bounded(2, "sleep_bees_not_needed", "two bees fall asleep while a region starts that needs one of them", || {
-        play(PARK, 3, &[2])
-    }),
+    Model::bounded(
+        2,
+        "sleep_bees_not_needed",
+        "two bees fall asleep while a region starts that needs one of them",
+        || play(PARK, 3, &[2]),
+    ),
     Model::exhaustive("calibration", "two threads rehearse two regions on a line", calibrate),
     Model::bounded(2, "sleep_two", "two bees may sleep", || play(PARK, 3, &[3, 2, 3])),
 ];

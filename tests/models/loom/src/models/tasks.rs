@@ -3,12 +3,15 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{TaskContext, Latch, Sleep, Task};
-use crate::data::Datum;
-use crate::checked_task::CheckedTask;
-use crate::hive::{SPIN, OtherThread, Hive, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::checked_task::CheckedTask;
+use crate::data::Datum;
 use crate::exploration;
+use crate::hive::{Hive, OtherThread, PARK, SPIN};
+use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence};
 
 /// Makes a team's protocol.
@@ -23,45 +26,78 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
     Model::bounded(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
     Model::bounded(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
-    Model::bounded(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || inside(JEC, 2)),
+    Model::bounded(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || {
+        inside(JEC, 2)
+    }),
     Model::bounded(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
-    Model::bounded(4, "task_inside_spin", "the queen queues tasks, and the bee polls and never takes its last look", || {
-        inside_hot(2)
-    }),
+    Model::bounded(
+        4,
+        "task_inside_spin",
+        "the queen queues tasks, and the bee polls and never takes its last look",
+        || inside_hot(2),
+    ),
     Model::bounded(2, "task_inside_spin_two", "the same with two bees", || inside_hot(3)),
-    Model::bounded(2, "task_inside_spin_worker", "a bee queues a task that another bee has to find", || inside_hot_bee(2, false)),
-    Model::bounded(2, "task_inside_spin_both", "a bee and the queen queue a task each, and another bee runs both", || {
-        inside_hot_bee(1, true)
+    Model::bounded(2, "task_inside_spin_worker", "a bee queues a task that another bee has to find", || {
+        inside_hot_bee(2, false)
     }),
+    Model::bounded(
+        2,
+        "task_inside_spin_both",
+        "a bee and the queen queue a task each, and another bee runs both",
+        || inside_hot_bee(1, true),
+    ),
     Model::bounded(4, "task_mailbox", "a bee falls asleep while a task comes that only it may run", || mailbox(JEC)),
-    Model::bounded(3, "task_mailbox_parking", "a bee that parks gets a task that only it may run", || mailbox_while_parking(JEC)),
+    Model::bounded(3, "task_mailbox_parking", "a bee that parks gets a task that only it may run", || {
+        mailbox_while_parking(JEC)
+    }),
     Model::bounded(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
     Model::bounded(2, "task_shrink", "a bee is parked while a task comes", || shrink(JEC, 2, 1)),
     Model::bounded(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(JEC, 3, 2)),
     Model::bounded(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
     Model::bounded(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::bounded(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
-    Model::bounded(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || latch_parked(JEC)),
-    Model::bounded(2, "task_mailbox_waiting", "a surplus bee that waits in a task gets another that only it may run", || {
-        mailbox_while_waiting(JEC)
+    Model::bounded(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || {
+        latch_parked(JEC)
     }),
+    Model::bounded(
+        2,
+        "task_mailbox_waiting",
+        "a surplus bee that waits in a task gets another that only it may run",
+        || mailbox_while_waiting(JEC),
+    ),
     Model::bounded(2, "task_mutual_wait", "two tasks that wait for each other come to two bees", || mutual_wait(JEC)),
-    Model::bounded(1, "task_wake_range", "the same, posted at once: who is woken first is to wake the other", || wake_range(JEC)),
+    Model::bounded(1, "task_wake_range", "the same, posted at once: who is woken first is to wake the other", || {
+        wake_range(JEC)
+    }),
     Model::bounded(2, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
         nested_start(JEC, PARK, 2)
     }),
     Model::bounded(1, "task_nested_start_spin", "the same while the bee polls", || nested_start(JEC, SPIN, 2)),
     Model::bounded(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, PARK, 3)),
-    Model::bounded(1, "task_nested_after", "the same for a bee that has run a task of its own in a region before", || {
-        nested_after(JEC, SPIN)
-    }),
-    Model::bounded(1, "task_nested_other_group", "a bee whose group has no part in such a region gets a task after it", || {
-        nested_other_group(JEC, false)
-    }),
-    Model::bounded(1, "task_nested_other_group_inside", "the same while the region is on, and waits for that task", || {
-        nested_other_group(JEC, true)
-    }),
-    Model::bounded(1, "task_notified", "a bee that is to run a task finds mail first, which waits for that task", || notified(JEC)),
+    Model::bounded(
+        1,
+        "task_nested_after",
+        "the same for a bee that has run a task of its own in a region before",
+        || nested_after(JEC, SPIN),
+    ),
+    Model::bounded(
+        1,
+        "task_nested_other_group",
+        "a bee whose group has no part in such a region gets a task after it",
+        || nested_other_group(JEC, false),
+    ),
+    Model::bounded(
+        1,
+        "task_nested_other_group_inside",
+        "the same while the region is on, and waits for that task",
+        || nested_other_group(JEC, true),
+    ),
+    Model::bounded(
+        1,
+        "task_notified",
+        "a bee that is to run a task finds mail first, which waits for that task",
+        || notified(JEC),
+    ),
     Model::bounded(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
     Model::bounded(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
     Model::bounded(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
@@ -84,7 +120,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
     Model::bounded(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
     Model::bounded(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
-    Model::bounded(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || shrink_nearest(NOTIFY)),
+    Model::bounded(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || {
+        shrink_nearest(NOTIFY)
+    }),
     Model::bounded(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
     Model::bounded(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
     Model::bounded(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::data::Datum;
-use crate::hive::{SPIN, OtherThread, Hive, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::data::Datum;
 use crate::exploration;
+use crate::hive::{Hive, OtherThread, PARK, SPIN};
 use crate::sync::{Ordering, WaitPolicy, with_states};
 
 /// `SlotState::Parked` of `slot.rs`.

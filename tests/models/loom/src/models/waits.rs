@@ -4,14 +4,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Model;
-use crate::crew::{WaitingHive, closes_cycle};
 use crate::exploration;
+use crate::protocol::waiting_hive::{WaitingHive, closes_cycle};
 use crate::sync::Semaphore;
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("waits_two", "bees of two hives wait for the other's", || cycle(2)),
     Model::exhaustive("waits_three", "bees of three hives wait for the next one's", || cycle(3)),
-    Model::exhaustive("waits_flag", "a bee may come to wait for another hive's, which another hive's wait for", flagged),
+    Model::exhaustive(
+        "waits_flag",
+        "a bee may come to wait for another hive's, which another hive's wait for",
+        flagged,
+    ),
 ];
 
 /// The hives of a model, by their numbers from 1.
@@ -61,7 +65,7 @@ fn on_threads(others: Vec<Box<dyn FnOnce()>>, this: impl FnOnce()) {
 }
 
 fn cycle(count: u64) {
-    let hives = HiveSet::new(count);
+    let hives = Hives::new(count);
     exploration::explore();
     let wait = |own: u64| {
         let hives = Arc::clone(&hives);
@@ -76,7 +80,7 @@ fn cycle(count: u64) {
 
 /// A bee of 1 gives bees of 2 something to do, in which one waits for bees of 3; a bee of 3 waits for those of 1.
 fn flagged() {
-    let hives = HiveSet::new(3);
+    let hives = Hives::new(3);
     exploration::explore();
     let given = Arc::new(Semaphore::new());
     let (does, waits) = (Arc::clone(&hives), Arc::clone(&hives));

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::loops::SingleRange;
 use crate::exploration;
+use crate::loops::SingleRange;
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("range_ends", "three units, of which another bee takes from the back", || {
@@ -13,13 +13,20 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "range_thieves", "two units, which two others want", || {
         play(SingleRange::new(2, 2, 1), 1, claim_own, &[|share| share.steal_all(1), |share| share.steal_all(1)])
     }),
-    Model::exhaustive("range_ahead", "three rounds of one unit; another bee has come to the second, and then to the third", || {
-        play(SingleRange::new(1, 1, 3), 3, claim_own, &[steal_ahead])
+    Model::exhaustive(
+        "range_ahead",
+        "three rounds of one unit; another bee has come to the second, and then to the third",
+        || play(SingleRange::new(1, 1, 3), 3, claim_own, &[steal_ahead]),
+    ),
+    Model::bounded(3, "range_ahead_two_units", "the same of two units", || {
+        play(SingleRange::new(2, 2, 3), 3, claim_own, &[steal_ahead])
     }),
-    Model::bounded(3, "range_ahead_two_units", "the same of two units", || play(SingleRange::new(2, 2, 3), 3, claim_own, &[steal_ahead])),
-    Model::bounded(2, "range_ahead_of_two", "two rounds; one other takes from the first, and one from the second", || {
-        play(SingleRange::new(2, 2, 2), 2, claim_own, &[|share| share.steal_all(1), |share| share.steal_all(2)])
-    }),
+    Model::bounded(
+        2,
+        "range_ahead_of_two",
+        "two rounds; one other takes from the first, and one from the second",
+        || play(SingleRange::new(2, 2, 2), 2, claim_own, &[|share| share.steal_all(1), |share| share.steal_all(2)]),
+    ),
     Model::bounded(
         4,
         "range_give_back",

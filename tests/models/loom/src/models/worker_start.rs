@@ -3,18 +3,26 @@
 use std::sync::Arc;
 
 use super::Model;
-use crate::crew::{TaskContext, Latch, Sleep, Task};
-use crate::checked_task::CheckedTask;
-use crate::hive::{OtherThread, Hive, PARK};
 use crate::checked_region::CheckedRegion;
+use crate::checked_task::CheckedTask;
 use crate::exploration;
+use crate::hive::{Hive, OtherThread, PARK};
+use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::Semaphore;
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "worker_thread_fails", "no thread is made for a bee, and then one is, for a task", thread_fails),
     Model::bounded(2, "worker_for_tasks", "two threads have tasks for a hive without a bee", for_tasks),
     Model::bounded(3, "worker_two_late", "two bees are hired, and begin late", two_late_workers),
-    Model::bounded(2, "worker_busy_starter", "a bee has a task for the others before whoever has hired it goes on", busy_starter),
+    Model::bounded(
+        2,
+        "worker_busy_starter",
+        "a bee has a task for the others before whoever has hired it goes on",
+        busy_starter,
+    ),
     Model::bounded(3, "handler", "a start handler waits, and is called", || handler(|_| ())),
     Model::bounded(3, "handler_grow", "the same, while the hive grows", || handler(|hive| hive.resize(2))),
     Model::bounded(2, "handler_grow_shrink", "the same, while the hive grows and shrinks", || {

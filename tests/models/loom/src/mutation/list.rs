@@ -53,7 +53,7 @@ impl Mutant {
 
 /// Variants by name. The states' numbers are those of `slot.rs`.
 const LOGIC: [(&str, &str); 14] = [
-    ("signal.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
+    ("start_line.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
     ("pending_parks.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
     (
         "slot.rs:compare_exchange#1=blind-1-2",
@@ -79,7 +79,7 @@ const REUSED_WORDS_REASON: &str = "words are changed by swaps, and loom has chan
 ///
 /// They are not run.
 const NOT_RUN: [(&str, &str); 17] = [
-    ("muster.rs:swap#1=torn", "as correct, but for what loom makes of a plain store there: see its comment"),
+    ("barrier.rs:swap#1=torn", "as correct, but for what loom makes of a plain store there: see its comment"),
     (
         "slot.rs:compare_exchange#1=release",
         "that a surplus bee is counted before it can be counted off hangs on it, and loom has changes of one word in the order in which it runs them",
@@ -87,32 +87,40 @@ const NOT_RUN: [(&str, &str); 17] = [
     ("pending_parks.rs:fetch_sub#1=relaxed", "redundant with the fence in `park`, which comes before it"),
     ("occupancy.rs:load#1=relaxed", "redundant with the fence in `start`, which a team's size is read before"),
     (
-        "board.rs:load#1=relaxed",
+        "loop_state.rs:load#1=relaxed",
         "no model shows what it orders, and to find that out takes four minutes; the same look in the loop below it, load#3, is rejected, and so is the store that both pair with",
     ),
-    ("later.rs:store#1=relaxed", REUSED_WORDS_REASON),
-    ("later.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
-    ("later.rs:fetch_add#1=acquire", REUSED_WORDS_REASON),
-    ("later.rs:fetch_add#1=release", REUSED_WORDS_REASON),
-    ("later.rs:load#1=relaxed", REUSED_WORDS_REASON),
-    ("later.rs:compare_exchange#1=relaxed", REUSED_WORDS_REASON),
-    ("later.rs:compare_exchange#1=failure-relaxed", REUSED_WORDS_REASON),
-    ("later.rs:store#4=relaxed", REUSED_WORDS_REASON),
-    ("later.rs:swap#1=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:store#1=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:fetch_add#1=acquire", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:fetch_add#1=release", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:load#1=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:compare_exchange#1=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:compare_exchange#1=failure-relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:store#4=relaxed", REUSED_WORDS_REASON),
+    ("buffer_pool.rs:swap#1=relaxed", REUSED_WORDS_REASON),
     (
-        "later.rs:fetch_add#1=torn",
+        "buffer_pool.rs:fetch_add#1=torn",
         "a lost count leaves a set of words unused: memory, and nothing that is run twice or not at all",
     ),
     (
         "jec_counters.rs:fetch_sub#3=torn",
         "wants two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
     ),
-    ("turn.rs:store#2=relaxed", "the light fence before it releases too, here; a real one does only when it meets a heavy one"),
+    (
+        "leader_lock.rs:store#2=relaxed",
+        "the light fence before it releases too, here; a real one does only when it meets a heavy one",
+    ),
 ];
 
 /// All mutants, those with names first.
 pub(crate) fn all() -> Vec<Mutant> {
-    let named = LOGIC.iter().map(|&(name, words)| Mutant { kind: Kind::Logic, name: name.to_owned(), description: words, skip_reason: None });
+    let named = LOGIC.iter().map(|&(name, words)| Mutant {
+        kind: Kind::Logic,
+        name: name.to_owned(),
+        description: words,
+        skip_reason: None,
+    });
     let mut mutants: Vec<_> = named.chain(sites().iter().flat_map(of_site)).collect();
     mutants.sort_by_key(|mutant| mutant.kind);
     mutants
@@ -131,7 +139,8 @@ fn of_site(site: &Site) -> Vec<Mutant> {
             mutants.push(Mutant::new(Kind::Weakened, site, &format!("{which}relaxed")));
         }
         if ordering == "AcqRel" {
-            mutants.extend(["acquire", "release"].map(|half| Mutant::new(Kind::Halved, site, &format!("{which}{half}"))));
+            mutants
+                .extend(["acquire", "release"].map(|half| Mutant::new(Kind::Halved, site, &format!("{which}{half}"))));
         }
     }
     if !matches!(site.operation, "load" | "store") {

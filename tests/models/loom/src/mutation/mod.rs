@@ -1,6 +1,6 @@
 //! One operation of the protocol, broken: which one and how is named by the environment, so that the files under test stay as they are.
 //!
-//! A mutant is named like `signal.rs:store#1=relaxed`: the file below `hive/crew/` or `hive/loops/`, the operation, its number among those of that
+//! A mutant is named like `start_line.rs:store#1=relaxed`: the file below `hive/protocol/` or `hive/loops/`, the operation, its number among those of that
 //! name in the file, and the change. See [`PresenceChange`].
 
 mod change;
@@ -50,8 +50,9 @@ pub(crate) fn reject_change(change: &Change) -> ! {
 fn from_environment() -> Option<Active> {
     let name = std::env::var(VARIABLE).ok()?;
     Some(
-        parse(&name)
-            .unwrap_or_else(|| panic!("{VARIABLE}={name:?} is not FILE:OPERATION#NUMBER=CHANGE of an operation there is")),
+        parse(&name).unwrap_or_else(|| {
+            panic!("{VARIABLE}={name:?} is not FILE:OPERATION#NUMBER=CHANGE of an operation there is")
+        }),
     )
 }
 
@@ -60,7 +61,8 @@ fn parse(name: &str) -> Option<Active> {
     let (file, operation) = address.split_once(':')?;
     let (operation, number) = operation.split_once('#')?;
     let number = number.parse().ok()?;
-    let site =
-        source::sites().into_iter().find(|site| site.file == file && site.operation == operation && site.number == number)?;
+    let site = source::sites()
+        .into_iter()
+        .find(|site| site.file == file && site.operation == operation && site.number == number)?;
     Some(Active { site, change: Change::parse(change)? })
 }

@@ -5,7 +5,7 @@ use std::panic::Location;
 use std::path::{Path, PathBuf};
 
 /// Where the protocol files are, below `hive/`.
-const FOLDERS: [&str; 2] = ["crew", "loops"];
+const FOLDERS: [&str; 2] = ["protocol", "loops"];
 
 /// What `crate::sync`'s atomics can do.
 const OPERATIONS: [&str; 12] = [
@@ -70,7 +70,8 @@ fn in_file(path: &Path) -> Vec<Site> {
     let mut sites = Vec::new();
     for (start, _) in text.match_indices(|c: char| c.is_ascii_lowercase()) {
         let is_word_start = !text[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_');
-        let Some(index) = OPERATIONS.iter().position(|operation| is_word_start && is_call(&text[start..], operation)) else {
+        let Some(index) = OPERATIONS.iter().position(|operation| is_word_start && is_call(&text[start..], operation))
+        else {
             continue;
         };
         let orderings = orderings(arguments(&text[start + OPERATIONS[index].len()..]));

@@ -43,7 +43,7 @@ macro_rules! modify {
                 before
             }
             Some(Change::Skip) => $self.0.load(of_load($order)),
-            Some(change) => mutation::misfit(change),
+            Some(change) => mutation::reject_change(change),
         }
     }};
 }
@@ -56,7 +56,7 @@ macro_rules! common {
             match mutation::at(Location::caller()) {
                 None => self.0.load(order),
                 Some(Change::Order { to, .. }) => self.0.load(*to),
-                Some(change) => mutation::misfit(change),
+                Some(change) => mutation::reject_change(change),
             }
         }
 
@@ -79,7 +79,7 @@ macro_rules! integer {
                     Some(Change::Order { to, .. }) => self.0.store(value, *to),
                     Some(Change::Skip) => {}
                     Some(Change::Mask(mask)) => self.0.store(value & *mask as $int, order),
-                    Some(change) => mutation::misfit(change),
+                    Some(change) => mutation::reject_change(change),
                 }
             }
 
@@ -130,7 +130,7 @@ macro_rules! integer {
                         self.0.store(to, of_store(success));
                         Ok(before)
                     }
-                    Some(change) => mutation::misfit(change),
+                    Some(change) => mutation::reject_change(change),
                 }
             }
 
@@ -151,7 +151,7 @@ macro_rules! integer {
                         self.0.store(after, of_store(set));
                         Ok(before)
                     }
-                    Some(change) => mutation::misfit(change),
+                    Some(change) => mutation::reject_change(change),
                 }
             }
         }

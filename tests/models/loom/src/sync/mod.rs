@@ -2,53 +2,40 @@
 
 #[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
 mod atomic;
-#[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/observe/activity.rs"]
-mod doing;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/trace/event.rs"]
-mod event;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/trace/log.rs"]
-mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod once;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/in_flight.rs"]
-mod posts;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/counters.rs"]
-mod tally;
 mod token;
 mod unwinding;
 mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
 
+pub(crate) use crate::observe::activity::{Activity, ActivityCell, RegionActivity};
+pub(crate) use crate::observe::counters::{BeeCounters, Counter};
+pub(crate) use crate::observe::in_flight::InFlight;
+pub(crate) use crate::observe::trace::event::Event;
+pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
-pub(crate) use doing::{Activity, ActivityCell, RegionActivity};
-pub(crate) use event::Event;
-pub(crate) use log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use loom::cell::UnsafeCell;
-pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
+pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use once::OnceLock;
-pub(crate) use posts::InFlight;
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 use std::sync::atomic::AtomicU64 as AtomicU64Unseen;
-pub(crate) use tally::{Counter, BeeCounters};
-pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread, with_takes_to_reserve};
+pub(crate) use token::{
+    KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id, with_acquisitions_until_bias,
+};
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
-pub(crate) use wait::{BackOff, WaitPolicy, one_poll_at_a_time};
+pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
 
 use crate::{exploration, failure};
 
 /// There is one team in a model.
-pub(crate) fn number_of_crew() -> u64 {
+pub(crate) fn next_team_number() -> u64 {
     1
 }
 
@@ -63,26 +50,26 @@ pub(crate) fn within_region<M, R>(_member: &M, part: impl FnOnce() -> R) -> R {
 }
 
 /// The process would end, with this line.
-pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
+pub(crate) fn abort_with_message(why: std::fmt::Arguments<'_>) -> ! {
     failure::fail(&why.to_string())
 }
 
 /// As few as can be.
-pub(crate) const CALLS_BY_ONE: usize = 1;
-pub(crate) const WAKES_BY_ONE: u32 = 1;
+pub(crate) const MAX_REGION_WAKES: usize = 1;
+pub(crate) const MAX_TASK_WAKES: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
 
 /// Not seen by loom.
-static ROUNDS_OF_A_GENERATION: AtomicU64Unseen = AtomicU64Unseen::new(1 << 14);
+static ROUNDS_PER_GENERATION: AtomicU64Unseen = AtomicU64Unseen::new(1 << 14);
 
 /// As in the library, unless the script has set it.
-pub(crate) fn rounds_of_a_generation() -> u64 {
-    ROUNDS_OF_A_GENERATION.load(Ordering::Relaxed)
+pub(crate) fn rounds_per_generation() -> u64 {
+    ROUNDS_PER_GENERATION.load(Ordering::Relaxed)
 }
 
 /// Call before any round is begun.
-pub(crate) fn set_rounds_of_a_generation(rounds: u64) {
-    ROUNDS_OF_A_GENERATION.store(rounds, Ordering::Relaxed);
+pub(crate) fn set_rounds_per_generation(rounds: u64) {
+    ROUNDS_PER_GENERATION.store(rounds, Ordering::Relaxed);
 }
 
 /// What `mutex` is made of.

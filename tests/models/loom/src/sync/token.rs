@@ -3,21 +3,21 @@
 use std::cell::Cell;
 
 /// Differs between any two threads of an execution.
-pub(crate) type ThreadToken = u64;
+pub(crate) type ThreadId = u64;
 
 thread_local! {
     /// Given in this execution. Loom's threads are all on one of the system's.
-    static LAST_TOKEN: Cell<ThreadToken> = const { Cell::new(0) };
+    static LAST_TOKEN: Cell<ThreadId> = const { Cell::new(0) };
 }
 
 loom::thread_local! {
-    static TOKEN: ThreadToken = {
+    static TOKEN: ThreadId = {
         LAST_TOKEN.set(LAST_TOKEN.get() + 1);
         LAST_TOKEN.get()
     };
 }
 
-pub(crate) fn this_thread() -> ThreadToken {
+pub(crate) fn current_thread_id() -> ThreadId {
     TOKEN.with(|token| *token)
 }
 
@@ -27,12 +27,12 @@ thread_local! {
 }
 
 /// The turn is reserved to the first that has had it, unless a script wants more.
-pub(crate) fn takes_to_reserve() -> u32 {
+pub(crate) fn acquisitions_until_bias() -> u32 {
     TAKES.get()
 }
 
 /// Has `acquisitions_until_bias` say `takes` while `script` runs.
-pub(crate) fn with_takes_to_reserve(takes: u32, script: impl FnOnce()) {
+pub(crate) fn with_acquisitions_until_bias(takes: u32, script: impl FnOnce()) {
     TAKES.set(takes);
     script();
     TAKES.set(0);
@@ -51,6 +51,6 @@ impl KernelThread {
 }
 
 /// Heavy fences are never refused here.
-pub(crate) fn can_still_reserve() -> bool {
+pub(crate) fn can_still_bias() -> bool {
     true
 }

@@ -21,49 +21,49 @@ const EXPLORED_POLLS: u32 = 8;
 const MAX_POLLS: u32 = 200;
 
 impl WaitPolicy {
-    pub(crate) fn patience(&self) -> Spinner {
+    pub(crate) fn spinner(&self) -> Spinner {
         Spinner { policy: *self, polls: 0 }
     }
 
     /// Nobody relaxes anything here.
-    pub(crate) fn relaxations(&self) -> u32 {
+    pub(crate) fn spin_epoch(&self) -> u32 {
         0
     }
 
-    pub(crate) fn patience_since(&self, _: u32) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_since(&self, _: u32) -> Spinner {
+        self.spinner()
     }
 
-    pub(crate) fn patience_after_task(&self) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_after_task(&self) -> Spinner {
+        self.spinner()
     }
 
-    pub(crate) fn patience_with_sleepers(&self) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_for_sleepers(&self) -> Spinner {
+        self.spinner()
     }
 
     /// Nobody looks for work while asleep: that would hide what is missed.
-    pub(crate) fn poll(&self) -> Option<Duration> {
+    pub(crate) fn poll_interval(&self) -> Option<Duration> {
         None
     }
 
     /// In a forked child this ends it; nobody forks here.
-    pub(crate) fn assert_at_home(&self) {}
+    pub(crate) fn abort_if_forked(&self) {}
 
     /// Where the bees need the queen's core. Here each has its own.
-    pub(crate) fn step_aside(&self) {}
+    pub(crate) fn migrate_off_worker_cpus(&self) {}
 
-    pub(crate) fn give_way(&self) {
+    pub(crate) fn yield_core(&self) {
         exploration::yield_in_wait(EXPLORED_POLLS);
     }
 
-    pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
+    pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         sleep()
     }
 }
 
 /// Nothing is done ahead here.
-pub(crate) fn one_poll_at_a_time() {}
+pub(crate) fn serialize_poll() {}
 
 /// The patience of one wait.
 pub(crate) struct Spinner {
@@ -76,11 +76,11 @@ impl Spinner {
         false
     }
 
-    pub(crate) fn looks_around(&self) -> bool {
+    pub(crate) fn should_check_tasks(&self) -> bool {
         true
     }
 
-    pub(crate) fn poll_again(&mut self) -> bool {
+    pub(crate) fn spin_once(&mut self) -> bool {
         match self.policy {
             WaitPolicy::Polls(polls) if exploration::phase() != Phase::Setup => {
                 self.polls += 1;
@@ -106,5 +106,5 @@ impl BackOff {
         Self
     }
 
-    pub(crate) fn keep(&mut self) {}
+    pub(crate) fn delay(&mut self) {}
 }

@@ -1,9 +1,9 @@
 //! The scenes: long scripts with many bees, whose sizes and orders are drawn anew in each execution.
 
 mod end;
+mod leader_lock;
 mod loops;
 mod panics;
-mod leader_lock;
 mod regions;
 mod resizes;
 mod tasks;
@@ -31,9 +31,12 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario::new("panics", "bees panic, or leave a barrier out", 8_000, panics::some_bees),
     Scenario::new("storm", "two threads resize and settle while regions run", 10_000, resizes::random_resizes),
     Scenario::new("queens", "four queens, one of whom only tries", 10_000, leader_lock::contend),
-    Scenario::new("jec", "tasks from everywhere, resizes and regions in a hive of 8 bees, by the counter", 3_000, || {
-        tasks::from_everywhere(tasks::JEC)
-    }),
+    Scenario::new(
+        "jec",
+        "tasks from everywhere, resizes and regions in a hive of 8 bees, by the counter",
+        3_000,
+        || tasks::from_everywhere(tasks::JEC),
+    ),
     Scenario::new("tickle", "the same by tickling", 3_000, || tasks::from_everywhere(tasks::TICKLE)),
     Scenario::new("notify", "the same by notifying", 3_000, || tasks::from_everywhere(tasks::NOTIFY)),
     Scenario::new(
@@ -42,7 +45,12 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
         2_000,
         tasks::mutual_wait,
     ),
-    Scenario::new("loops", "loops shared out and values shown in teams of up to 8, round after round", 12_000, loops::of_teams),
+    Scenario::new(
+        "loops",
+        "loops shared out and values shown in teams of up to 8, round after round",
+        12_000,
+        loops::of_teams,
+    ),
     Scenario::new("end", "a hive ends while its bees do anything but a region", 15_000, end::at_any_time),
 ];
 

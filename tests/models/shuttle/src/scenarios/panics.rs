@@ -3,8 +3,8 @@
 use std::panic::resume_unwind;
 
 use super::random_in;
-use crate::hive::Hive;
 use crate::checked_region;
+use crate::hive::Hive;
 
 const MAX_BEES: u32 = 9;
 

@@ -1,8 +1,8 @@
 //! Regions one after another.
 
 use super::random_in;
-use crate::hive::Hive;
 use crate::checked_region;
+use crate::hive::Hive;
 
 const BEES: u32 = 16;
 

@@ -1,8 +1,8 @@
 //! Resizes from two threads while regions run.
 
 use super::random_in;
-use crate::hive::Hive;
 use crate::checked_region;
+use crate::hive::Hive;
 
 const BEES: u32 = 9;
 

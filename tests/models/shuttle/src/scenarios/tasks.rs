@@ -4,9 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::random_in;
-use crate::crew::{TaskContext, Run, Sleep, Task};
-use crate::hive::Hive;
 use crate::checked_region;
+use crate::hive::Hive;
+use crate::protocol::tasks::sleep::Sleep;
+use crate::protocol::tasks::task::{Run, Task};
+use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::WaitPolicy;
 
 const BEES: u32 = 9;
@@ -67,7 +69,13 @@ impl Run for CheckedTask {
 #[expect(unsafe_code, reason = "erases the task's type")]
 fn task(hive: &Hive, shared: &Arc<OpenTasks>, more: u32, together: Option<(u32, Arc<Rendezvous>)>) -> Task {
     *shared.open.lock().expect("nobody panics under this lock") += 1;
-    let errand = CheckedTask { hive: hive.clone(), shared: Arc::clone(shared), child_tasks: more, together, runs: AtomicU32::new(0) };
+    let errand = CheckedTask {
+        hive: hive.clone(),
+        shared: Arc::clone(shared),
+        child_tasks: more,
+        together,
+        runs: AtomicU32::new(0),
+    };
     // SAFETY: it is leaked, and may be run by anybody.
     unsafe { Task::new::<CheckedTask>(Box::leak(Box::new(errand))) }
 }
@@ -132,7 +140,8 @@ pub(super) fn mutual_wait() {
     let hive = Hive::with(BEES, bees, WaitPolicy { polls }, protocol());
     let shared = OpenTasks::new();
     for _ in 0..random_in(1, 2) {
-        let rendezvous = Arc::new(Rendezvous { arrived: shuttle::sync::Mutex::new(0), all_arrived: shuttle::sync::Condvar::new() });
+        let rendezvous =
+            Arc::new(Rendezvous { arrived: shuttle::sync::Mutex::new(0), all_arrived: shuttle::sync::Condvar::new() });
         let workers = bees - 1;
         let inject_waiters = move |count: u32, hive: &Hive, shared: &Arc<OpenTasks>, meeting: &Arc<Rendezvous>| {
             (0..count).for_each(|_| hive.team.inject(task(hive, shared, 0, Some((workers, Arc::clone(meeting))))));

@@ -1,46 +1,31 @@
 //! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from shuttle.
 
 mod atomic;
-#[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/observe/activity.rs"]
-mod doing;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/trace/event.rs"]
-mod event;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/trace/log.rs"]
-mod log;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
-#[allow(dead_code, reason = "whole, as in the library")]
-#[path = "../../../../../hive/observe/in_flight.rs"]
-mod posts;
 #[path = "../../../common/queues.rs"]
 mod queues;
 mod semaphore;
-#[allow(dead_code, reason = "as above")]
-#[path = "../../../../../hive/observe/counters.rs"]
-mod tally;
 mod token;
 mod wait;
 
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
 
+pub(crate) use crate::observe::activity::{Activity, ActivityCell, RegionActivity};
+pub(crate) use crate::observe::counters::{BeeCounters, Counter};
+pub(crate) use crate::observe::in_flight::InFlight;
+pub(crate) use crate::observe::trace::event::Event;
+pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
-pub(crate) use doing::{Activity, ActivityCell, RegionActivity};
-pub(crate) use event::Event;
-pub(crate) use log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
-pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_a_while};
-pub(crate) use posts::InFlight;
+pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
-pub(crate) use tally::{Counter, BeeCounters};
-pub(crate) use token::{KernelThread, ThreadToken, can_still_reserve, takes_to_reserve, this_thread};
-pub(crate) use wait::{BackOff, WaitPolicy, one_poll_at_a_time};
+pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
+pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
 
 /// There is one team in a scene.
-pub(crate) fn number_of_crew() -> u64 {
+pub(crate) fn next_team_number() -> u64 {
     1
 }
 
@@ -60,18 +45,18 @@ pub(crate) fn is_unwinding() -> bool {
 }
 
 /// The process would end, with this line.
-pub(crate) fn abort_saying(why: std::fmt::Arguments<'_>) -> ! {
+pub(crate) fn abort_with_message(why: std::fmt::Arguments<'_>) -> ! {
     eprintln!("{why}");
     std::process::abort()
 }
 
 /// As few as can be.
-pub(crate) const CALLS_BY_ONE: usize = 1;
-pub(crate) const WAKES_BY_ONE: u32 = 1;
+pub(crate) const MAX_REGION_WAKES: usize = 1;
+pub(crate) const MAX_TASK_WAKES: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
 
 /// So few that a region has several generations.
-pub(crate) const fn rounds_of_a_generation() -> u64 {
+pub(crate) const fn rounds_per_generation() -> u64 {
     2
 }
 

@@ -38,7 +38,8 @@ impl Semaphore {
 
     pub(crate) fn wait(&self) {
         let permits = self.permits.lock().expect("nobody panics under this lock");
-        let mut permits = self.posted.wait_while(permits, |permits| *permits == 0).expect("nobody panics under this lock");
+        let mut permits =
+            self.posted.wait_while(permits, |permits| *permits == 0).expect("nobody panics under this lock");
         *permits -= 1;
     }
 }

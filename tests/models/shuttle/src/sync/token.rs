@@ -1,14 +1,14 @@
 //! Who the turn is reserved to.
 
 /// Differs between any two threads of an execution.
-pub(crate) type ThreadToken = u64;
+pub(crate) type ThreadId = u64;
 
-pub(crate) fn this_thread() -> ThreadToken {
-    usize::from(shuttle::thread::current().id()) as ThreadToken
+pub(crate) fn current_thread_id() -> ThreadId {
+    usize::from(shuttle::thread::current().id()) as ThreadId
 }
 
 /// Twice in a row.
-pub(crate) fn takes_to_reserve() -> u32 {
+pub(crate) fn acquisitions_until_bias() -> u32 {
     1
 }
 
@@ -25,6 +25,6 @@ impl KernelThread {
 }
 
 /// Heavy fences are never refused here.
-pub(crate) fn can_still_reserve() -> bool {
+pub(crate) fn can_still_bias() -> bool {
     true
 }

@@ -14,49 +14,49 @@ pub(crate) struct WaitPolicy {
 }
 
 impl WaitPolicy {
-    pub(crate) fn patience(&self) -> Spinner {
+    pub(crate) fn spinner(&self) -> Spinner {
         Spinner { polls: thread_rng().gen_range(0..=MAX_POLLS) }
     }
 
     /// Nobody relaxes anything here.
-    pub(crate) fn relaxations(&self) -> u32 {
+    pub(crate) fn spin_epoch(&self) -> u32 {
         0
     }
 
-    pub(crate) fn patience_since(&self, _: u32) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_since(&self, _: u32) -> Spinner {
+        self.spinner()
     }
 
-    pub(crate) fn patience_after_task(&self) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_after_task(&self) -> Spinner {
+        self.spinner()
     }
 
-    pub(crate) fn patience_with_sleepers(&self) -> Spinner {
-        self.patience()
+    pub(crate) fn spinner_for_sleepers(&self) -> Spinner {
+        self.spinner()
     }
 
     /// The time is any.
-    pub(crate) fn poll(&self) -> Option<Duration> {
+    pub(crate) fn poll_interval(&self) -> Option<Duration> {
         self.polls.then_some(Duration::ZERO)
     }
 
     /// In a forked child this ends it; nobody forks here.
-    pub(crate) fn assert_at_home(&self) {}
+    pub(crate) fn abort_if_forked(&self) {}
 
     /// Where the bees need the queen's core. Here each has its own.
-    pub(crate) fn step_aside(&self) {}
+    pub(crate) fn migrate_off_worker_cpus(&self) {}
 
-    pub(crate) fn give_way(&self) {
+    pub(crate) fn yield_core(&self) {
         shuttle::thread::yield_now();
     }
 
-    pub(crate) fn off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
+    pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         sleep()
     }
 }
 
 /// Nothing is done ahead here.
-pub(crate) fn one_poll_at_a_time() {}
+pub(crate) fn serialize_poll() {}
 
 /// The patience of one wait.
 pub(crate) struct Spinner {
@@ -69,11 +69,11 @@ impl Spinner {
         false
     }
 
-    pub(crate) fn looks_around(&self) -> bool {
+    pub(crate) fn should_check_tasks(&self) -> bool {
         true
     }
 
-    pub(crate) fn poll_again(&mut self) -> bool {
+    pub(crate) fn spin_once(&mut self) -> bool {
         self.polls = self.polls.wrapping_sub(1);
         self.polls < MAX_POLLS
     }
@@ -87,5 +87,5 @@ impl BackOff {
         Self
     }
 
-    pub(crate) fn keep(&mut self) {}
+    pub(crate) fn delay(&mut self) {}
 }

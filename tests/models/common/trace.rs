@@ -1,0 +1,8 @@
+//! The log of `hive/observe/trace/`, as the library has it.
+
+#[allow(dead_code, reason = "whole, as in the library")]
+#[path = "../../../hive/observe/trace/event.rs"]
+pub(crate) mod event;
+#[allow(dead_code, reason = "as above")]
+#[path = "../../../hive/observe/trace/log.rs"]
+pub(crate) mod log;
