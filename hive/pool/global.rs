@@ -15,6 +15,7 @@ use crate::region::bee::Bee;
 use crate::sys::process::{ProcessCell, ProcessLock};
 use crate::sys::{fork, stderr};
 use crate::tasks::scope::Scope;
+use crate::topology::pin_policy::Pin;
 
 /// The hive of the process, made on first use: as many bees as CPUs that the process may really use, or as the
 /// [environment](crate#environment) says. It is never dropped; its bees sleep when there is nothing to do.
@@ -53,7 +54,7 @@ fn build_lock() -> &'static Mutex<()> {
 fn build_queen_alone(error: &str) -> Hive {
     let builder = Hive::builder().bees(1);
     // The environment may ask for CPUs to pin to that are not allowed; that must not stop the hive that does without.
-    let hive = builder.clone().build().or_else(|_| builder.pin(crate::topology::pin_policy::Pin::None).build());
+    let hive = builder.clone().build().or_else(|_| builder.pin(Pin::None).build());
     let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
     let warning = format!("the hive starts with its queen alone: {error}");
     stderr::warn_once(&warning);

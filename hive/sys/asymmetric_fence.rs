@@ -10,7 +10,7 @@ pub(crate) mod fallback;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 #[cfg(target_os = "linux")]
-pub(crate) use crate::sys::asymmetric_fence::fallback::KernelThread;
+pub(crate) use fallback::KernelThread;
 
 /// The cheap side.
 #[inline(always)]
@@ -26,7 +26,7 @@ pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
     HEAVY_FENCES.set(HEAVY_FENCES.get() + 1);
     if membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_err() {
-        crate::sys::asymmetric_fence::fallback::fence_by_visiting(other);
+        fallback::fence_by_visiting(other);
     }
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn register() -> bool {
 /// Whether the pair, once had, can still be had as far as is known.
 #[cfg(target_os = "linux")]
 pub(crate) fn are_still_available() -> bool {
-    !crate::sys::asymmetric_fence::fallback::has_been_refused()
+    !fallback::has_been_refused()
 }
 
 #[cfg(target_os = "linux")]
@@ -115,7 +115,7 @@ mod tests {
     #[test]
     fn of_two_writers_one_sees_the_other_by_the_fallback_too() {
         let refused = Cell::new(false);
-        let visit = |other| refused.set(refused.get() || !crate::sys::asymmetric_fence::fallback::visit_cpus_of(other));
+        let visit = |other| refused.set(refused.get() || !fallback::visit_cpus_of(other));
         assert_eq!((rounds_missed_by_both(300, visit), refused.get()), (0, false));
     }
 

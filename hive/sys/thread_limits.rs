@@ -129,7 +129,7 @@ fn check_limits(needed: u64, pending_elsewhere: u64, limits: Vec<ThreadLimit>) -
 
 #[cfg(target_os = "linux")]
 fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
-    crate::sys::thread_limits::linux::limits(stack)
+    linux::limits(stack)
 }
 
 /// Nothing is known.

@@ -15,6 +15,7 @@ use hwlocality::cpu::cpuset::CpuSet;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
+use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
@@ -41,12 +42,11 @@ impl HwlocTopology {
 /// not asked where hive is refused it.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn unusable_reason() -> Option<String> {
-    crate::sys::affinity::query_error()
-        .map(|error| format!("{error}; hwloc is not asked then, which would try again without end"))
+    affinity::query_error().map(|error| format!("{error}; hwloc is not asked then, which would try again without end"))
 }
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-fn refusal() -> Option<String> {
+fn unusable_reason() -> Option<String> {
     None
 }
 

@@ -38,13 +38,13 @@ pub(crate) use crate::topology::quota::cgroup_directories;
 pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     #[cfg(feature = "hwloc")]
     {
-        crate::topology::hwloc::read(allowed).unwrap_or_else(|reason| {
+        hwloc::read(allowed).unwrap_or_else(|reason| {
             let warning = format!("{reason}; the machine is taken for a flat list of CPUs");
-            (crate::topology::flat::read(allowed), vec![warning])
+            (flat::read(allowed), vec![warning])
         })
     }
     #[cfg(not(feature = "hwloc"))]
     {
-        (crate::topology::flat::read(allowed), Vec::new())
+        (flat::read(allowed), Vec::new())
     }
 }

@@ -110,7 +110,7 @@ impl FromStr for PlaceList {
     type Err = ParsePlacesError;
 
     fn from_str(text: &str) -> Result<Self, ParsePlacesError> {
-        crate::topology::place_list::parser::parse(text)
+        parser::parse(text)
     }
 }
 

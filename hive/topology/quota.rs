@@ -27,7 +27,7 @@ impl fmt::Display for CpuQuota {
 pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        crate::topology::quota::cgroup::read_quota(|path| std::fs::read(path))
+        cgroup::read_quota(|path| std::fs::read(path))
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {
@@ -38,7 +38,7 @@ pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
 /// The directories of this process's control groups that `controller` is for, and of all groups above them.
 #[cfg(target_os = "linux")]
 pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
-    crate::topology::quota::cgroup::controller_directories(controller, |path| std::fs::read(path))
+    cgroup::controller_directories(controller, |path| std::fs::read(path))
 }
 
 /// How many threads can always be running at once: the whole CPUs of the quota, no more than the mask has, at least one.

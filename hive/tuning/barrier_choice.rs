@@ -14,6 +14,7 @@ use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
 use crate::tuning::cache::CacheDir;
 use crate::tuning::cached_times::CachedTimes;
+use crate::tuning::trial;
 
 /// Where nothing can be measured: bees from which on it pays to meet in groups, as `docs/scaling.md` predicts for clusters of eight.
 const MIN_BEES_FOR_GROUPS: usize = 10;
@@ -50,7 +51,7 @@ impl BarrierChoice {
                 machine_info,
                 place_map,
                 CacheDir::from_environment,
-                crate::tuning::trial::measure_briefly,
+                trial::measure_briefly,
             ),
             shape => Self::new(shape, ChoiceReason::Requested),
         }

@@ -110,13 +110,11 @@ impl Hive {
 
     /// Has the bees, none of which has been hired yet, and the calling thread be rayon's workers.
     pub(crate) fn start_rayon_pool(&mut self) -> Result<(), BuildError> {
-        let (pool, threads) = crate::adapters::rayon::worker::build_pool(&self.shared.config)
-            .map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
+        let (pool, threads) =
+            worker::build_pool(&self.shared.config).map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
         let pool = Arc::new(pool);
         for thread in threads {
-            self.shared
-                .thread_hosts
-                .reserve(thread.index() as u32, crate::adapters::rayon::worker::thread_host(thread, Arc::clone(&pool)));
+            self.shared.thread_hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));
         }
         self.rayon_pool = Some(RayonPool { pool });
         Ok(())
@@ -128,7 +126,7 @@ impl Hive {
         if !self.shared.is_forked() {
             // Where there is no bee, the builder's thread is the only one who can run what it has spawned.
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}
-            crate::adapters::rayon::worker::release_pool(&pool);
+            worker::release_pool(&pool);
         }
     }
 }

@@ -30,8 +30,8 @@ impl Tracer {
     /// # Errors
     /// In words, if the file cannot be made.
     pub(crate) fn open(wanted: &Path) -> Result<Self, String> {
-        let path = crate::observe::trace::traced_hives::claim_file_name(wanted);
-        match crate::observe::trace::output_file::open_for_writing(&path) {
+        let path = traced_hives::claim_file_name(wanted);
+        match output_file::open_for_writing(&path) {
             Ok(_) => Ok(Self { path, write_lock: Mutex::new(()) }),
             Err(error) => Err(format!("nothing is traced: the file {} cannot be written: {error}", path.display())),
         }
@@ -39,7 +39,7 @@ impl Tracer {
 
     /// Has the hive's timeline written when the process ends, if the hive lives until then.
     pub(crate) fn write_at_exit(shared: &Arc<Shared>) {
-        crate::observe::trace::traced_hives::write_at_exit(Arc::downgrade(shared));
+        traced_hives::write_at_exit(Arc::downgrade(shared));
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -49,10 +49,10 @@ impl Tracer {
     /// Writes what has been logged so far, in place of what was written before. Bees may go on meanwhile.
     pub(crate) fn write(&self, shared: &Shared) -> io::Result<()> {
         let _lock = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut out = BufWriter::new(crate::observe::trace::output_file::open_for_writing(&self.path)?);
+        let mut out = BufWriter::new(output_file::open_for_writing(&self.path)?);
         let logs: Vec<_> = shared.team.logs().collect();
         let header = TraceHeader { name: &shared.config.thread_name, build: &build_info().to_string() };
-        crate::observe::trace::chrome_json::write_json(&mut out, &header, &shared.team.sizes(), &logs)?;
+        chrome_json::write_json(&mut out, &header, &shared.team.sizes(), &logs)?;
         out.flush()
     }
 }

@@ -246,6 +246,7 @@ impl<'m> DeadlockCheck<'m> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::pool::handle::Hive;
 
     #[test]
     fn indices_wrap_around() {
@@ -257,7 +258,7 @@ mod tests {
 
     #[test]
     fn work_is_done_in_order_over_and_over() {
-        let hive = crate::pool::handle::Hive::new(3).unwrap();
+        let hive = Hive::new(3).unwrap();
         let (order, log) = (Ordered::new(10..16), std::sync::Mutex::new(Vec::new()));
         hive.spmd(3, |bee| {
             for _ in 0..20 {
@@ -273,13 +274,13 @@ mod tests {
     #[test]
     #[should_panic(expected = "index 9 has no turn among 10..16")]
     fn an_index_out_of_range_is_refused() {
-        let hive = crate::pool::handle::Hive::new(1).unwrap();
+        let hive = Hive::new(1).unwrap();
         hive.spmd(1, |bee| bee.ordered(&Ordered::new(10..16), 9, || ()));
     }
 
     #[test]
     fn a_caught_panic_lets_the_next_index_run() {
-        let hive = crate::pool::handle::Hive::new(2).unwrap();
+        let hive = Hive::new(2).unwrap();
         let (order, log) = (Ordered::new(0..4), std::sync::Mutex::new(Vec::new()));
         hive.spmd(2, |bee| {
             for index in (bee.id()..4).step_by(2) {
@@ -302,7 +303,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no square today")]
     fn a_panic_ends_the_wait_of_the_others() {
-        let hive = crate::pool::handle::Hive::new(3).unwrap();
+        let hive = Hive::new(3).unwrap();
         let order = Ordered::new(0..3);
         hive.spmd(3, |bee| bee.ordered(&order, bee.id(), || assert!(bee.id() > 0, "no square today")));
     }

@@ -9,6 +9,7 @@
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::{io, iter};
 
+use crate::sys::abort::abort_with_message;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 
@@ -128,7 +129,7 @@ fn wait_for_stores() {
 /// Elsewhere no such rule is known.
 #[cfg(not(target_arch = "x86_64"))]
 fn wait_for_stores() {
-    crate::sys::abort::abort_with_message(format_args!(
+    abort_with_message(format_args!(
         "this process was forbidden membarrier and sched_setaffinity after a hive was built: allow one of them, or forbid \
          membarrier before"
     ))

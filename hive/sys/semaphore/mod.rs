@@ -68,7 +68,7 @@ mod tests {
         };
     }
 
-    semaphore_tests!(native, crate::sys::semaphore::Semaphore);
+    semaphore_tests!(native, super::Semaphore);
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-    semaphore_tests!(portable, crate::sys::semaphore::portable_under_test::Semaphore);
+    semaphore_tests!(portable, super::portable_under_test::Semaphore);
 }

@@ -6,6 +6,7 @@ use std::{env, fs};
 
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
+use crate::topology;
 use crate::topology::hwloc::tests::run_child;
 use crate::topology::machine::{Machine, Unit};
 use crate::topology::pin_policy::Pin;
@@ -23,7 +24,7 @@ const FILE_VARIABLE: &str = "HIVE_TEST_TOPOLOGY";
 fn child() {
     if let Some(file) = env::var_os(FILE_VARIABLE) {
         let description = Description::read(Path::new(&file));
-        let (machine, warnings) = crate::topology::read_machine(description.mask.as_ref());
+        let (machine, warnings) = topology::read_machine(description.mask.as_ref());
         assert!(description.mask.is_some() || warnings.len() == 1, "{warnings:?}");
         for (question, expected) in &description.answers {
             let found = answer_to(&machine, question);

@@ -7,6 +7,7 @@ use std::process::Command;
 use super::*;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
+use crate::topology;
 use crate::topology::machine::Unit;
 
 const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
@@ -14,7 +15,7 @@ const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
 /// What the child prints for its parent.
 fn report() -> String {
     let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
-    let (machine, warnings) = crate::topology::read_machine(Some(&mask));
+    let (machine, warnings) = topology::read_machine(Some(&mask));
     let counts = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit));
     let source = if *machine.source() == TopologySource::Flat { "flat" } else { "hwloc" };
     let foreign = machine.is_foreign();
