@@ -1,57 +1,76 @@
-//! Where bees run and where memory is; what may be called where; and for those who come from elsewhere: construct by construct, both sides. (In the documentation only; `cargo test --doc` runs
-//! what the pages show.)
+//! Longer guides, one module for each page: the constructs of OpenMP and of Rayon next to those of hive; where bees run
+//! and where memory lies; several hives; and which call is allowed inside which.
+//!
+//! These modules exist in the documentation only. Each shows a page of `docs/`, followed by links to the items that the
+//! page names; `cargo test --doc` runs the examples of the pages.
 
 #[doc = include_str!("../docs/from-openmp.md")]
 ///
-/// # What this page names
-/// [`spmd`](crate::pool::global::spmd), [`spmd_map`](crate::pool::global::spmd_map), [`try_spmd`](crate::pool::global::try_spmd), [`Bee`](crate::region::bee::Bee), [`par_for`](crate::pool::global::par_for), [`par_loop`](crate::pool::global::par_loop),
-/// [`Loop`](crate::loops::shared_loop::Loop), [`Schedule`](crate::loops::schedule::Schedule), [`Tiles`](crate::loops::tiles::Tiles), [`par_for_mut`](crate::pool::global::par_for_mut), [`par_rows_mut`](crate::pool::global::par_rows_mut), [`Parts`](crate::slices::parts::Parts), [`Ordered`](crate::region::collective::ordered::Ordered), [`par_reduce`](crate::pool::global::par_reduce),
-/// [`Reduction`](crate::reductions::reduction::Reduction), [`par_scan`](crate::pool::global::par_scan). The second half is [`from_openmp_tasks`].
+/// # Items named on this page
+/// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`try_spmd`](crate::try_spmd), [`Bee`](crate::Bee),
+/// [`par_for`](crate::par_for), [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
+/// [`Tiles`](crate::Tiles), [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut),
+/// [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
+/// [`Reduction`](crate::Reduction), [`par_scan`](crate::par_scan). The second half is [`from_openmp_tasks`].
 pub mod from_openmp {}
 
 #[doc = include_str!("../docs/places.md")]
 ///
-/// # What this page names
-/// [`PlaceList`](crate::topology::place_list::PlaceList), [`ProcBind`](crate::topology::proc_bind::ProcBind), [`Shrink`](crate::topology::shrink::Shrink), [`Binding`](crate::topology::pin_policy::Pin), [`Builder`](crate::pool::config::Builder), [`Report`](crate::pool::report::Report).
+/// # Items named on this page
+/// [`PlaceList`](crate::PlaceList), [`ProcBind`](crate::ProcBind), [`Shrink`](crate::Shrink), [`Pin`](crate::Pin),
+/// [`Builder`](crate::Builder), [`Report`](crate::Report).
 pub mod places {}
 
 #[doc = include_str!("../docs/from-openmp-tasks.md")]
 ///
-/// # What this page names
-/// [`PerBee`](crate::slices::per_bee::PerBee), [`Reduction`](crate::reductions::reduction::Reduction), [`join`](crate::pool::global::join()), [`scope`](crate::pool::global::scope()), [`spawn`](crate::pool::global::spawn()), [`install`](crate::pool::global::install),
-/// [`yield_now`](crate::tasks::caller::yield_now), [`Hive`](crate::pool::handle::Hive), [`Builder`](crate::pool::config::Builder), [`Binding`](crate::topology::pin_policy::Pin), [`Report`](crate::pool::report::Report), [`resize`](crate::pool::global::resize),
-/// [`settle`](crate::settle), [`keep_spinning`](crate::hot), [`stop_spinning`](crate::relax), [`current`](crate::tasks::caller::current), [`Bee::unpinned`](crate::region::bee::Bee::unpinned), [`Parts`](crate::slices::parts::Parts),
-/// [`Stats`](crate::observe::stats::Stats). The first half is [`from_openmp`].
+/// # Items named on this page
+/// [`PerBee`](crate::PerBee), [`Reduction`](crate::Reduction), [`join`](crate::join()), [`scope`](crate::scope()),
+/// [`spawn`](crate::spawn()), [`install`](crate::install), [`yield_now`](crate::yield_now), [`Hive`](crate::Hive),
+/// [`Builder`](crate::Builder), [`Pin`](crate::Pin), [`Report`](crate::Report), [`resize`](crate::resize),
+/// [`wait_until_parked`](crate::wait_until_parked), [`keep_spinning`](crate::keep_spinning),
+/// [`stop_spinning`](crate::stop_spinning), [`current`](crate::current), [`Bee::unpinned`](crate::Bee::unpinned),
+/// [`Parts`](crate::Parts), [`Stats`](crate::Stats). The first half is [`from_openmp`].
 pub mod from_openmp_tasks {}
 
 #[doc = include_str!("../docs/from-rayon.md")]
 ///
-/// # What this page names
-/// [`par_reduce`](crate::pool::global::par_reduce), [`Reduction`](crate::reductions::reduction::Reduction), [`par_for`](crate::pool::global::par_for), [`par_loop`](crate::pool::global::par_loop), [`Loop`](crate::loops::shared_loop::Loop), [`Schedule`](crate::loops::schedule::Schedule),
-/// [`par_for_mut`](crate::pool::global::par_for_mut), [`par_rows_mut`](crate::pool::global::par_rows_mut), [`Parts`](crate::slices::parts::Parts), [`PerBee`](crate::slices::per_bee::PerBee), [`join`](crate::pool::global::join()), [`scope`](crate::pool::global::scope()), [`spawn`](crate::pool::global::spawn()), [`spawn_on`](crate::pool::global::spawn_on),
-/// [`broadcast`](crate::pool::global::broadcast()), [`install`](crate::pool::global::install), [`yield_now`](crate::tasks::caller::yield_now), [`current`](crate::tasks::caller::current), [`spmd`](crate::pool::global::spmd), [`spmd_map`](crate::pool::global::spmd_map),
-/// [`Hive`](crate::pool::handle::Hive), [`Builder`](crate::pool::config::Builder), [`Bee::all_reduce`](crate::region::bee::Bee::all_reduce), [`resize`](crate::pool::global::resize), [`stop_spinning`](crate::relax).
+/// # Items named on this page
+/// [`par_reduce`](crate::par_reduce), [`Reduction`](crate::Reduction), [`par_for`](crate::par_for),
+/// [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
+/// [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut), [`Parts`](crate::Parts),
+/// [`PerBee`](crate::PerBee), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()),
+/// [`spawn_on`](crate::spawn_on), [`broadcast`](crate::broadcast()), [`install`](crate::install),
+/// [`yield_now`](crate::yield_now), [`current`](crate::current), [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map),
+/// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::all_reduce`](crate::Bee::all_reduce),
+/// [`resize`](crate::resize), [`stop_spinning`](crate::stop_spinning).
 pub mod from_rayon {}
 
 #[doc = include_str!("../docs/memory.md")]
 ///
-/// # What this page names
-/// [`Plan`](crate::memory::plan::Plan), [`Placement`](crate::memory::placement::Placement), [`NumaVec`](crate::memory::numa_vec::NumaVec), [`Moves`](crate::memory::moves::Moves), [`Hive::alloc`](crate::pool::handle::Hive::alloc), [`Hive::migrate`](crate::pool::handle::Hive::migrate),
-/// [`Hive::par_for_plan`](crate::pool::handle::Hive::par_for_plan), [`Hive::par_reduce_plan`](crate::pool::handle::Hive::par_reduce_plan), [`Bee::for_plan`](crate::region::bee::Bee::for_plan), [`Parts::by_plan`](crate::slices::parts::Parts::by_plan),
-/// [`Hive::memory_node`](crate::pool::handle::Hive::memory_node), [`memory_nodes`](crate::memory::nodes::memory_nodes), [`node_of`](crate::memory::mapping::node_of), [`Place::node`](crate::topology::place_assignment::Place::node), [`Schedule`](crate::loops::schedule::Schedule).
+/// # Items named on this page
+/// [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`NumaVec`](crate::NumaVec), [`Moves`](crate::Moves),
+/// [`Hive::alloc`](crate::Hive::alloc), [`Hive::migrate`](crate::Hive::migrate),
+/// [`Hive::par_for_plan`](crate::Hive::par_for_plan), [`Hive::par_reduce_plan`](crate::Hive::par_reduce_plan),
+/// [`Bee::for_plan`](crate::Bee::for_plan), [`Parts::by_plan`](crate::Parts::by_plan),
+/// [`Hive::memory_node`](crate::Hive::memory_node), [`memory_nodes`](crate::memory_nodes), [`node_of`](crate::node_of),
+/// [`Place::node`](crate::Place::node), [`Schedule`](crate::Schedule).
 pub mod memory {}
 
 #[doc = include_str!("../docs/hive-sets.md")]
 ///
-/// # What this page names
-/// [`HiveSet`](crate::Hives), [`HiveSetBuilder`](crate::hives::builder::HiveSetBuilder), [`HiveSetBee`](crate::hives::bee::HiveSetBee), [`Hive`](crate::pool::handle::Hive), [`Plan`](crate::memory::plan::Plan), [`Placement`](crate::memory::placement::Placement), [`Bee`](crate::region::bee::Bee), [`PlaceUnit`](crate::topology::place_list::PlaceUnit).
+/// # Items named on this page
+/// [`HiveSet`](crate::HiveSet), [`HiveSetBuilder`](crate::HiveSetBuilder), [`HiveSetBee`](crate::HiveSetBee),
+/// [`Hive`](crate::Hive), [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`Bee`](crate::Bee),
+/// [`PlaceUnit`](crate::PlaceUnit).
 pub mod several_hives {}
 
 #[doc = include_str!("../docs/composition.md")]
 ///
-/// # What this page names
-/// [`spmd`](crate::pool::global::spmd), [`par_for`](crate::pool::global::par_for), [`par_reduce`](crate::pool::global::par_reduce), [`install`](crate::pool::global::install), [`join`](crate::pool::global::join()), [`scope`](crate::pool::global::scope()),
-/// [`spawn`](crate::pool::global::spawn()), [`spawn_on`](crate::pool::global::spawn_on), [`broadcast`](crate::pool::global::broadcast()), [`resize`](crate::pool::global::resize), [`settle`](crate::settle), [`keep_spinning`](crate::hot),
-/// [`yield_now`](crate::tasks::caller::yield_now), [`current`](crate::tasks::caller::current), [`Hive`](crate::pool::handle::Hive), [`Builder`](crate::pool::config::Builder), [`Bee::barrier_shape`](crate::region::bee::Bee::barrier),
-/// [`Bee::ordered`](crate::region::bee::Bee::ordered), [`Loop`](crate::loops::shared_loop::Loop), [`PerBee`](crate::slices::per_bee::PerBee), [`Parts`](crate::slices::parts::Parts).
+/// # Items named on this page
+/// [`spmd`](crate::spmd), [`par_for`](crate::par_for), [`par_reduce`](crate::par_reduce), [`install`](crate::install),
+/// [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()), [`spawn_on`](crate::spawn_on),
+/// [`broadcast`](crate::broadcast()), [`resize`](crate::resize), [`wait_until_parked`](crate::wait_until_parked),
+/// [`keep_spinning`](crate::keep_spinning), [`yield_now`](crate::yield_now), [`current`](crate::current),
+/// [`Hive`](crate::Hive), [`Builder`](crate::Builder), [`Bee::barrier`](crate::Bee::barrier),
+/// [`Bee::ordered`](crate::Bee::ordered), [`Loop`](crate::Loop), [`PerBee`](crate::PerBee), [`Parts`](crate::Parts).
 pub mod composition {}

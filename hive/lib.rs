@@ -1,48 +1,63 @@
-//! Parallel regions as cheap as cache coherence allows, on a team of threads that can be resized while it runs.
+//! Parallel regions that cost as little as cache coherence allows, on a team of threads that can be resized while it
+//! runs.
 //!
 //! ```
 //! let x: Vec<f64> = (0..10_000).map(f64::from).collect();
-//! let norms = crate::pool::handle::spmd_map(4, |bee| x[bee.split(0..x.len())].iter().map(|v| v * v).sum::<f64>());
+//! let norms = hive::spmd_map(4, |bee| x[bee.split(0..x.len())].iter().map(|v| v * v).sum::<f64>());
 //! let norm = norms.iter().sum::<f64>().sqrt();
 //! assert!((norm - 577_306.967_744_9).abs() < 1e-3);
 //! ```
 //!
-//! - [`spmd`] runs a closure once on each of n bees of a team, the calling thread among them, and returns when all are done.
-//! - [`Bee::barrier_shape`] lets them wait for each other; [`Bee::split`] says which part of a range is whose.
-//! - [`resize`] parks surplus bees, so that their cores are free for others, and brings them back; [`settle`] waits until
-//!   those cores are free.
-//! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, by OpenMP's [schedules](Schedule); inside regions there are [`Bee::for_each`],
-//!   [`Bee::all_reduce`], [`Bee::single_claim`] and so on. A [`Reduction`] says in its type how reproducible its result is.
-//! - [`Parts`] lends each bee its part of a slice, to write to, and those of others to read; [`PerBee`] has a value for each.
-//! - [`Hive::alloc`] places memory on NUMA nodes, and a [`Plan`] says who owns what of it, for memory and loops alike: [`crate::guides::memory`].
-//! - [`HiveSet`] are several, one for each NUMA node or package, and one team over all of them: [`crate::guides::hive_sets`].
-//! - [`keep_spinning`] keeps the bees polling through a section of the program, [`stop_spinning`] sends them to sleep at once.
-//! - Between regions the same bees run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`], [`broadcast`], [`install`].
-//! - [`Hive`] is a team of a program's own; [`Hive::builder`] says how it waits and where its bees are bound;
-//!   [`Hive::report`] says what is in effect, [`Hive::stats`] what has been done.
+//! A hive is a team of threads. Each of them is a *bee*: bee 0, the *queen*, is the calling thread; the others are
+//! *workers*, threads that the hive has made.
+//!
+//! - [`spmd`] runs a closure once on each of n bees of a team, including the calling thread, and returns when all of
+//!   them are done. This is a *region*.
+//! - [`Bee::barrier`] makes the bees of a region wait for each other; [`Bee::split`] says which part of a range belongs
+//!   to a bee.
+//! - [`resize`] parks surplus workers, so that their cores are free for other programs, and brings them back;
+//!   [`wait_until_parked`] waits until those cores are free.
+//! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, with OpenMP's
+//!   [schedules](Schedule); inside regions there are [`Bee::for_each`], [`Bee::all_reduce`], [`Bee::single`] and so on.
+//!   The type of a [`Reduction`] says how reproducible its result is.
+//! - [`Parts`] lends each bee its own part of a slice for writing, and the parts of the other bees for reading;
+//!   [`PerBee`] holds one value for each bee.
+//! - [`Hive::alloc`] places memory on NUMA nodes. A [`Plan`] says which bee owns which part of it, for memory and loops
+//!   alike: [`crate::guides::memory`].
+//! - A [`HiveSet`] is several hives, one for each NUMA node or package, with one team over all of them:
+//!   [`crate::guides::several_hives`].
+//! - [`keep_spinning`] keeps the bees polling through a section of the program, [`stop_spinning`] sends them to sleep
+//!   at once.
+//! - Between regions the same bees run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`],
+//!   [`broadcast`], [`install`].
+//! - [`Hive`] is a team that a program builds for itself; [`Hive::builder`] says how it waits and where its bees are
+//!   bound; [`Hive::report`] says which settings are in effect, [`Hive::stats`] what the bees have done.
 //!
 //! # Environment
-//! - `HIVE_NUM_BEES`: the number of bees a hive starts with, where the program does not say.
-//! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`, of which
-//!   those are used that the process may use; see [`Binding`].
-//! - `HIVE_PLACES`: places by OpenMP's grammar, such as `by_core(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It goes before `HIVE_PIN`.
-//! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread_order`; see [`ProcBind`].
-//! - `HIVE_SHRINK`: `compact`, `spread_order` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
-//! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: in which groups bees start and meet; see [`BarrierShape`].
-//! - `HIVE_CACHE`: a directory for what `auto` has measured, by default `hive` in the user's cache directory; `off` or
-//!   empty: none.
+//! - `HIVE_NUM_BEES`: the number of bees that a hive starts with if the program does not set one.
+//! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`, of which hive uses
+//!   those that the process is allowed to use; see [`Pin`].
+//! - `HIVE_PLACES`: places in OpenMP's grammar, such as `cores(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It takes
+//!   precedence over `HIVE_PIN`.
+//! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].
+//! - `HIVE_SHRINK`: `compact`, `spread` or `keep_nodes`: which places a shrinking hive gives up; see [`Shrink`].
+//! - `HIVE_BARRIER`: `flat`, `cluster`, `node` or `auto`: the groups in which bees start and meet; see
+//!   [`BarrierShape`].
+//! - `HIVE_CACHE`: the directory in which hive keeps what it has measured for `auto`; by default `hive` in the user's
+//!   cache directory. `off` or an empty value: no directory is used.
 //! - `HIVE_SPIN`: how long a waiting bee polls before it sleeps, such as `200us`, `1ms`, `0` or `inf`.
-//! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the process ends; `%p` in its name stands
-//!   for the number of the process; see [`Builder::trace`].
+//! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the
+//!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!
-//! A value that cannot be read is a warning in [`Hive::report`].
+//! If hive cannot read a value, it ignores it and adds a warning to [`Hive::report`].
 //!
-//! # From elsewhere
-//! [`guides`] has the constructs of OpenMP and of Rayon beside those of hive, and what can be said of where bees run.
+//! # Coming from OpenMP or Rayon
+//! [`guides`] shows the constructs of OpenMP and of Rayon next to those of hive, and describes where bees run.
 //!
 //! # How it works
-//! How a region starts, how its bees meet, how the hive is resized while it runs, how bees without work sleep, how they share out loops and show one another values is described, and proved, in `protocols`
-//! (the pages in `docs/` of the repository).
+//! The pages in [`protocols`] (in the repository: `docs/`) describe and prove how a region starts, how its bees meet,
+//! how the hive is resized while it runs, how bees without work sleep, how bees share out the iterations of a loop, and
+//! how they exchange values.
 
 #[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]
 pub mod adapters;

@@ -1,4 +1,7 @@
-//! The protocols, step by step and with their proofs. (In the documentation only.)
+//! The protocols of the hive, step by step and with their proofs: one module for each page of `docs/`.
+//!
+//! These modules exist in the documentation only. The code that a page describes is in `hive/protocol/`, unless the
+//! page names another place.
 
 #[doc = include_str!("../docs/start.md")]
 pub mod start {}

@@ -1,7 +1,8 @@
-//! The primitives that the protocols in `crew/` are written in, and nothing else is.
+//! Everything that the protocols in `protocol/` need from outside: atomics, locks, thread ids, the wait policy,
+//! counters, logs, and a few constants. The protocols use no other primitives.
 //!
-//! The models under `tests/models/` include the very files of `crew/` and supply this module from loom and shuttle,
-//! so whatever `crew/` needs from outside comes through here.
+//! The models under `tests/models/` include the files of `protocol/` as they are, and supply this module in a version
+//! of their own, made of loom's and shuttle's primitives. So nothing in `protocol/` may bypass it.
 
 use std::sync::{LockResult, PoisonError, TryLockError, atomic};
 use std::thread;
@@ -28,40 +29,47 @@ pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::wait::{WaitPolicy, serialize_poll};
 pub(crate) use crate::tuning::back_off::BackOff;
 
-/// So many sleepers one bee wakes by itself; of more it has others wake a part.
+/// Up to how many workers of a group one bee wakes by itself when a region starts. If there are more, a sleeping worker
+/// is woken first, and wakes half of the others.
 pub(crate) const MAX_REGION_WAKES: usize = 4;
 
-/// So many sleepers one bee wakes for the sake of tasks; of more it has these wake a part.
+/// How many sleeping workers one bee wakes by itself for new tasks. If more are to be woken, the workers that it wakes
+/// do the rest.
 pub(crate) const MAX_TASK_WAKES: u32 = 2;
 
-/// Bees that share a word of `protocol/tasks/deque_marks.rs`.
+/// How many bees share one word of `protocol/tasks/deque_marks.rs`.
 pub(crate) const MARKS_PER_WORD: u32 = 64;
 
-/// So many rounds of a loop are told apart by the numbers in one set of words, of 16 bits and compared by their difference: less than 2^15.
+/// How many rounds of a loop use the same set of words. Rounds are told apart by numbers of 16 bits, which are compared
+/// by their difference, so this must be less than 2^15.
 pub(crate) const fn rounds_per_generation() -> u64 {
     1 << 14
 }
 
-/// A number that no other team of the process has.
+/// A number that no other team of this process has.
 pub(crate) fn next_team_number() -> u64 {
     static NEXT_TEAM: atomic::AtomicU64 = atomic::AtomicU64::new(1);
-    // Relaxed: all additions to one word differ.
+    // Relaxed: only the returned values matter, and no two additions to one word return the same.
     NEXT_TEAM.fetch_add(1, Ordering::Relaxed)
 }
 
-/// How often a thread has to take the turn by itself before it is reserved to it. To end a reservation costs some 20 us, about a tenth of what so
-/// many regions take.
+/// How often in a row a thread has to take the leader lock before the lock is reserved to it. Ending a reservation
+/// costs some 20 us, about a tenth of what that many regions take. Where the asymmetric fence is not available, no lock
+/// is ever reserved.
 pub(crate) fn acquisitions_until_bias() -> u32 {
     if asymmetric_fence::register() { 1_000 } else { u32::MAX }
 }
 
-/// Whether a reservation can be ended as cheaply as when `acquisitions_until_bias` was asked.
+/// Whether the asymmetric fence, by which a reservation of the leader lock is ended, is still available: the kernel may
+/// have refused it since `acquisitions_until_bias` was called.
 pub(crate) fn can_still_bias() -> bool {
     asymmetric_fence::are_still_available()
 }
 
-/// `std`'s mutex, which nobody waits for in vain: in a forked child, a thread of the parent's may have it.
+/// `std`'s mutex, with one difference: a forked child does not wait for it forever. In the child, a mutex from before
+/// the fork may be held by a thread of the parent, which will never unlock it there.
 pub(crate) struct Mutex<T> {
+    /// The fork generation of the process that made the mutex.
     generation: u32,
     mutex: std::sync::Mutex<T>,
 }
@@ -71,11 +79,13 @@ impl<T> Mutex<T> {
         Self { generation: fork::generation(), mutex: std::sync::Mutex::new(value) }
     }
 
+    /// Locks the mutex. In a forked child, aborts if a mutex from before the fork stays locked for a second.
     pub(crate) fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
         if self.generation == fork::generation() { self.mutex.lock() } else { self.lock_in_child() }
     }
 
-    /// Threads of the child's own give it back soon.
+    /// Locks a mutex from before the fork. If a thread of the child holds it, it is unlocked soon. If it stays locked,
+    /// a thread of the parent held it at the fork.
     #[cold]
     fn lock_in_child(&self) -> LockResult<MutexGuard<'_, T>> {
         const ATTEMPTS: u32 = 1_000;
@@ -100,8 +110,9 @@ impl<T: Default> Default for Mutex<T> {
     }
 }
 
-/// Waits for `condition`, and not for ever: for a waiter that may have been missed, and then must look again by
-/// itself. A millisecond; twice as long after each of its `looks` in vain, up to 64.
+/// Waits for `condition`, but only for a short time: for waiters that may miss their notification, and therefore must
+/// look again by themselves. The time is one millisecond, doubled with each of the `retries` so far, up to 64 ms.
+/// Returns the lock again.
 pub(crate) fn wait_briefly<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>, retries: u32) -> MutexGuard<'m, T> {
     const SHORTEST_WAIT: Duration = Duration::from_millis(1);
     const MAX_DOUBLINGS: u32 = 6;
@@ -109,7 +120,7 @@ pub(crate) fn wait_briefly<'m, T>(condition: &Condvar, guard: MutexGuard<'m, T>,
     waited.unwrap_or_else(PoisonError::into_inner).0
 }
 
-/// `std`'s `UnsafeCell` behind loom's interface, which tells the checker when an access begins and ends.
+/// `std`'s `UnsafeCell` with loom's interface, which tells loom when an access begins and when it ends.
 #[derive(Debug)]
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
@@ -133,20 +144,20 @@ impl<T> UnsafeCell<T> {
 mod tests {
     use super::*;
 
-    /// The wait status of a forked child that takes the lock and ends.
+    /// Forks a child that locks `mutex` and exits, with code 0 if the value is 7. Returns the child's wait status.
     #[expect(unsafe_code, reason = "forks")]
     fn status_of_child_locking(mutex: &Mutex<u32>) -> libc::c_int {
-        // Forks are seen from here on.
+        // From here on forks are noticed.
         fork::without_forks(|| ());
-        // SAFETY: the child takes the lock and ends.
+        // SAFETY: the child only takes the lock and exits.
         let child = unsafe { libc::fork() };
         if child == 0 {
             let is_seven = mutex.lock().is_ok_and(|value| *value == 7);
-            // SAFETY: ends the process.
+            // SAFETY: `_exit` has no preconditions; it ends the child.
             unsafe { libc::_exit(i32::from(!is_seven)) };
         }
         let mut status = 0;
-        // SAFETY: waits for the child made above.
+        // SAFETY: `status` is a valid place for the result, and the child was made above.
         assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
         status
     }

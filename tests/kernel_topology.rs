@@ -124,7 +124,7 @@ fn by_default_there_are_as_many_members_as_mask_and_quota_allow() {
     assert!((1..whole).all(|bee| !masks[..bee].contains(&masks[bee])), "{masks:?}");
 }
 
-/// The place that OpenMP 5.2 gives to a bee of `members` on so many places.
+/// The place that OpenMP 5.2 gives to a bee of `bees` on so many places.
 fn openmp_place(bind: ProcBind, bee: usize, bees: usize, places: usize) -> usize {
     match bind {
         ProcBind::Primary => 0,

@@ -68,12 +68,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn each_index_comes_once(range in ranges(), schedule in schedules(), members in 1usize..=5, multiple in 1usize..20, min_work in 0usize..500) {
+    fn each_index_comes_once(range in ranges(), schedule in schedules(), bees in 1usize..=5, multiple in 1usize..20, min_work in 0usize..500) {
         let _alone = run_exclusively();
         let shared = Loop::new(range.clone(), schedule).aligned(multiple).min_work(min_work);
-        let dealt = ranges_by_bee(hive::global(), members, &shared).concat();
+        let dealt = ranges_by_bee(hive::global(), bees, &shared).concat();
         prop_assert!(dealt.iter().all(|part| part.start == range.start || part.start % multiple == 0), "{:?}", dealt);
-        assert_covers(dealt, range, &format!("{shared:?} of {members}"));
+        assert_covers(dealt, range, &format!("{shared:?} of {bees}"));
     }
 }
 

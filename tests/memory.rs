@@ -225,36 +225,36 @@ fn inside_a_region_one_member_makes_all() {
 
 proptest! {
     #[test]
-    fn loops_by_a_plan_run_where_it_says(len in 0usize..2000, members in 1usize..5, multiple in 1usize..40) {
+    fn loops_by_a_plan_run_where_it_says(len in 0usize..2000, bees in 1usize..5, multiple in 1usize..40) {
         let _alone = run_exclusively();
         let hive = Hive::builder().bees(4).max_bees(4).build().unwrap();
-        let plan = Plan::new(&hive, len, members).aligned(multiple);
+        let plan = Plan::new(&hive, len, bees).aligned(multiple);
         let mut owners = hive.alloc(len, Placement::LikeLoop(&plan), |_| usize::MAX);
         let parts = Parts::by_plan(&mut owners, &plan);
         hive.par_for_plan(&plan, |range, bee| {
-            assert_eq!((range, bee.bees()), (plan.range(bee.id()), members));
+            assert_eq!((range, bee.bees()), (plan.range(bee.id()), bees));
             parts.own_mut(bee).fill(bee.id());
         });
         drop(parts);
         prop_assert!(owners.iter().enumerate().all(|(index, owner)| plan.owner(index).bee == *owner));
         let shared = plan.to_loop(Schedule::Static);
-        hive.spmd(members, |bee| bee.for_each(&shared, |range| assert_eq!(range, plan.range(bee.id()))));
+        hive.spmd(bees, |bee| bee.for_each(&shared, |range| assert_eq!(range, plan.range(bee.id()))));
     }
 
     #[test]
-    fn a_plan_as_it_comes_is_a_static_loop(len in 0usize..2000, members in 1usize..5) {
+    fn a_plan_as_it_comes_is_a_static_loop(len in 0usize..2000, bees in 1usize..5) {
         let _alone = run_exclusively();
-        let hive = Hive::new(members).unwrap();
+        let hive = Hive::new(bees).unwrap();
         let plan = hive.plan(len);
         hive.par_for(0..len, Schedule::Static, |range, bee| assert_eq!(range, plan.range(bee.id())));
-        hive.spmd(members, |bee| assert_eq!(bee.split(0..len), plan.range(bee.id())));
+        hive.spmd(bees, |bee| assert_eq!(bee.split(0..len), plan.range(bee.id())));
     }
 
     #[test]
-    fn reductions_by_a_plan_have_the_same_sums(len in 0usize..3000, members in 1usize..5, multiple in 1usize..40) {
+    fn reductions_by_a_plan_have_the_same_sums(len in 0usize..3000, bees in 1usize..5, multiple in 1usize..40) {
         let _alone = run_exclusively();
         let hive = Hive::new(4).unwrap();
-        let plan = Plan::new(&hive, len, members).aligned(multiple);
+        let plan = Plan::new(&hive, len, bees).aligned(multiple);
         let value = |range: std::ops::Range<usize>| range.map(|i| 1.0 / (i as f64 + 0.3)).sum::<f64>();
         let fixed = Reduction::deterministic(0.0, |a: f64, b| a + b);
         let expected = hive.par_reduce(0..len, Schedule::Dynamic(7), &fixed, value);

@@ -320,7 +320,7 @@ fn members_that_call_different_things_are_told() {
             });
         });
     });
-    assert_contains_all(&inside, &["must not wait for the bees itself"]);
+    assert_contains_all(&inside, &["must not itself wait for the bees"]);
     assert_contains_all(
         &panic_message(|| {
             hive.spmd(2, |bee| {

@@ -39,7 +39,7 @@ fn names_and_stacks_of_any_size_are_taken() {
     for name in ["", "a name that is longer than the system shows", "bienenkönigin"] {
         let hive = Hive::builder().bees(2).thread_name(name).build().unwrap();
         let names = hive.spmd_map(3, |_| thread::current().name().map(ToOwned::to_owned));
-        assert_eq!(names[1..], [1, 2].map(|member| Some(format!("{name}-{member}"))));
+        assert_eq!(names[1..], [1, 2].map(|bee| Some(format!("{name}-{bee}"))));
     }
     for bytes in [0, 1, 100_001] {
         let hive = Hive::builder().bees(2).stack_size(bytes).build().unwrap();

@@ -26,10 +26,10 @@ proptest! {
     }
 
     #[test]
-    fn each_element_is_written_by_one(len in 0usize..500, members in 1usize..5, more in 0usize..20) {
+    fn each_element_is_written_by_one(len in 0usize..500, bees in 1usize..5, more in 0usize..20) {
         let _alone = run_exclusively();
         let mut data = vec![0; len];
-        let parts = Parts::new(&mut data, members + more);
+        let parts = Parts::new(&mut data, bees + more);
         hive::par_for(0..parts.count(), Schedule::Dynamic(1), |range, bee| {
             for part in range {
                 parts.part_mut(bee, part).iter_mut().for_each(|x| *x += 1);

@@ -17,7 +17,7 @@ fn parts_of_regions_are_counted_by_each_member() {
     (0..5).for_each(|_| hive.spmd(2, |_| {}));
     hive.spmd(1, |_| {});
     let stats = hive.stats();
-    assert_eq!([0, 1, 2].map(|member| stats[member].regions), [15, 15, 10], "{stats}");
+    assert_eq!([0, 1, 2].map(|bee| stats[bee].regions), [15, 15, 10], "{stats}");
     assert_eq!(stats.total().regions, 40);
     assert_eq!(stats.per_bee().len(), 3);
 }

@@ -40,7 +40,7 @@ fn longest_wake_path(trace: &Trace) -> Option<usize> {
     if !is_conclusive || wakes.iter().any(|woken| woken.begin < posted) {
         return None;
     }
-    let path_len = |&bee: &u64| std::iter::successors(Some(bee), |member| wakers.get(member).copied()).skip(1).count();
+    let path_len = |&bee: &u64| std::iter::successors(Some(bee), |bee| wakers.get(bee).copied()).skip(1).count();
     wakers.keys().map(path_len).max()
 }
 

@@ -1,4 +1,5 @@
-//! A hive as a thread pool of orx-parallel's iterators: `runner(Runner::fixed_with_pool(&hive))`, or any other of its runners with a pool.
+//! A hive as a thread pool for orx-parallel's iterators: `runner(Runner::fixed_with_pool(&hive))`, or any other of its
+//! runners that takes a pool.
 //!
 //! ```
 //! use orx_parallel::{Par, ParCollection, Runner};
@@ -10,11 +11,13 @@
 //! # Ok::<(), hive::BuildError>(())
 //! ```
 //!
-//! A computation is a [scope](Hive::scope) with a task for each thread that orx-parallel wants, at most as many as the hive has bees. The caller and whichever
-//! bees have nothing else to do run them; a task that comes late finds its input used up. So it may be nested in regions and tasks, and called from several
-//! threads at once, as a scope may.
+//! A computation is a [scope](Hive::scope) with one task for each thread that orx-parallel asks for, at most as many as
+//! the hive has bees. The caller and all bees that have nothing else to do run these tasks; a task that starts late
+//! finds the input used up and ends at once. As with any scope, a computation may be nested in regions and tasks, and
+//! several threads may call it at the same time.
 //!
-//! With its default features orx-parallel starts a pool of its own, which sleeps, before a program can name another. Without them it does not.
+//! With its default features, orx-parallel starts a thread pool of its own before a program can name another one. Its
+//! threads sleep. Without the default features it starts none.
 
 use std::num::NonZeroUsize;
 

@@ -1,4 +1,4 @@
-//! A hive as a thread pool of paralight's iterators: `with_thread_pool(&hive)`.
+//! A hive as a thread pool for paralight's iterators: `with_thread_pool(&hive)`.
 //!
 //! ```
 //! use paralight::prelude::*;
@@ -12,12 +12,14 @@
 //! # Ok::<(), hive::BuildError>(())
 //! ```
 //!
-//! A pipeline is one [region](Hive::spmd) of all bees that the hive has, or of one bee for each item where those are fewer. The input is in equal shares at
-//! first; who is done with its own takes half of what another has left, so that items may take unequal time. In which order items are put together is
-//! left open, as paralight has it.
+//! A pipeline is one [region](Hive::spmd) with all bees of the hive, or with one bee for each item where there are
+//! fewer items than bees. At first each bee has an equal block of the input. A bee that has finished its own block
+//! takes half of what another bee has left, so the items may take unequal time. The order in which items are combined
+//! is not specified, as paralight allows.
 //!
-//! A pipeline inside a region of the same hive runs on its caller alone. A panic in what is done with an item reaches the caller when the other bees have done the
-//! other items; with it, each item of an input by value is dropped once.
+//! A pipeline inside a region of the same hive runs on the calling thread alone. If the processing of an item panics,
+//! the other bees still process the remaining items before the panic reaches the caller. Each item of an input by value
+//! is dropped exactly once, also in that case.
 
 #![expect(unsafe_code, reason = "promises paralight that each index is used once")]
 
@@ -33,7 +35,8 @@ use crate::pool::handle::Hive;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::no_double_panic::NoDoublePanic;
 
-// SAFETY: both pipelines pass on what `PipelineInput` hands out: indices of its length, each either to be processed or to be cleaned up.
+// SAFETY: paralight requires that each index below the input's length is used exactly once, either processed or cleaned
+// up. Both pipelines use only the indices that `PipelineInput` hands out, which fulfils this.
 unsafe impl GenericThreadPool for &Hive {
     fn upper_bounded_pipeline<Output: Send, Accum>(
         self,
@@ -44,11 +47,13 @@ unsafe impl GenericThreadPool for &Hive {
         reduce: impl Fn(Output, Output) -> Output,
         cleanup: &(impl SourceCleanup + Sync),
     ) -> Output {
-        // The lowest index whose item was the last that was wanted.
+        // The lowest index whose item has ended the search (`ControlFlow::Break`). Items above it need not be
+        // processed.
         let bound = AtomicUsize::new(usize::MAX);
         let outputs = run_pipeline(self, input_len, cleanup, |mut items| {
             let mut accumulator = init();
-            // Relaxed, here and below: only spares work. The end of the region hands on what was found.
+            // Relaxed, here and below: the bound only spares work, and no data depends on it. What the bees have found
+            // is published by the end of the region.
             while let Some(index) = items.next_up_to(bound.load(Ordering::Relaxed)) {
                 accumulator = match process_item(accumulator, index) {
                     ControlFlow::Continue(accumulator) => accumulator,
@@ -79,35 +84,44 @@ unsafe impl GenericThreadPool for &Hive {
     }
 }
 
-/// Runs `part` on the bees of `hive`, each with the items that it is to process. What they return, in their order.
+/// Runs `body` on the bees of `hive`, each with the items that it is to process. Returns the results in the order of
+/// the bees.
 fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     hive: &Hive,
     input_len: usize,
     cleanup: &C,
     body: impl Fn(Items<'_, C>) -> R + Sync,
 ) -> Vec<NoDoublePanic<R>> {
+    // An empty input has a region of one bee, because paralight needs one result.
     let bees = hive.bees().min(input_len).max(1);
     let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
     hive.spmd_map(bees, |bee| NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 })))
 }
 
-/// A pipeline's input. Dropped, it cleans up what no bee has taken: of a region that was not to be, or that had one bee because it was nested.
+/// The input of one pipeline, as indices. When it is dropped it cleans up the items that no bee has taken: those of a
+/// region that could not start, and those meant for bees that a nested region, a team of one, does not have.
 struct PipelineInput<'c, C: SourceCleanup> {
+    /// The indices that no bee has taken yet.
     ranges: WorkRanges,
+    /// The number of blocks in `ranges`.
     bees: usize,
+    /// paralight's function that drops items which are not processed.
     cleanup: &'c C,
 }
 
 impl<C: SourceCleanup> PipelineInput<'_, C> {
-    /// Has items cleaned up that have been taken and will not be processed; quietly if a panic goes on.
+    /// Cleans up items that have been taken but will not be processed. If the thread is panicking already, a panic of
+    /// the cleanup is ignored.
     fn discard(&self, items: Range<usize>) {
         if C::NEEDS_CLEANUP && !items.is_empty() {
-            // SAFETY: who takes indices from the shares has them for itself, and they are below the input's length.
+            // SAFETY: the indices are below the input's length. They were taken from `ranges`, so this thread alone has
+            // them, and it does not process them.
             let clean_up = || unsafe { self.cleanup.cleanup_item_range(items) };
             if panicking() { ignore_panic(clean_up) } else { clean_up() }
         }
     }
 
+    /// Takes all that is left of the block of `bee`, and cleans it up.
     fn discard_rest(&self, bee: usize) {
         if let Some(items) = self.ranges.claim_rest(bee) {
             self.discard(items);
@@ -121,16 +135,17 @@ impl<C: SourceCleanup> Drop for PipelineInput<'_, C> {
     }
 }
 
-/// The indices of the items that a bee is to process. Dropped before its end, by a panic too, it cleans up the bee's others.
+/// An iterator over the indices of the items that one bee is to process. If it is dropped before its end, also by a
+/// panic, it cleans up what the bee has claimed and what is left of the bee's block.
 struct Items<'i, C: SourceCleanup> {
     input: &'i PipelineInput<'i, C>,
     bee: usize,
-    /// Taken, and not yet handed out.
+    /// Indices that the bee has claimed but not returned yet.
     claimed: Range<usize>,
 }
 
 impl<C: SourceCleanup> Items<'_, C> {
-    /// The next index that is not above `binding`; those above it are skipped.
+    /// The next index that is not above `bound`. Claimed items above `bound` are skipped and cleaned up.
     fn next_up_to(&mut self, bound: usize) -> Option<usize> {
         while self.refill() {
             if self.claimed.start <= bound {
@@ -141,7 +156,7 @@ impl<C: SourceCleanup> Items<'_, C> {
         None
     }
 
-    /// Sees that there are indices in the piece, as long as there are any.
+    /// Claims more indices if none are left in `claimed`. Returns whether there are any.
     #[inline]
     fn refill(&mut self) -> bool {
         if self.claimed.is_empty() {
@@ -164,11 +179,13 @@ impl<C: SourceCleanup> Iterator for Items<'_, C> {
         let mut folded = init;
         while self.refill() {
             if C::NEEDS_CLEANUP {
+                // Index by index, so that a panic leaves the rest in `claimed`, whose items `drop` then cleans up.
                 for index in self.claimed.by_ref() {
                     folded = fold(folded, index);
                 }
             } else {
-                // A loop that the compiler knows the end of: no panic leaves anything to clean up.
+                // The whole range at once, so that the compiler knows how often the loop runs. If there is a panic, no
+                // item needs a cleanup.
                 folded = mem::take(&mut self.claimed).fold(folded, &mut fold);
             }
         }

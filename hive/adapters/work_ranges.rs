@@ -1,31 +1,37 @@
-//! A pipeline's indices in shares, one a bee: each takes from the front of its own, in ever smaller pieces, and then half of what the richest has left.
+//! `WorkRanges`: the indices of a pipeline, in one block for each bee. A bee takes from the front of its own block, in
+//! ever smaller pieces, and then steals half of the largest block.
 //!
-//! The shares are those of the hive's own loops. What differs is that a bee asks for its next indices, as an iterator does, and may leave before there are none left.
+//! The paralight adapter uses it. The blocks are the `WorkRange`s of the hive's own loops (`loops/work_range.rs`). Two
+//! things differ from a loop: a bee asks for its next indices, as an iterator does, and it may stop before none are
+//! left.
 
 use std::ops::Range;
 
 use crate::loops::{MAX_UNITS, WorkRange};
 use crate::region::split;
 
-/// A bee takes this part of what its share has left, so that others may still have most of it.
+/// A bee claims this fraction, one eighth, of what its block has left. The rest stays in the block for other bees to
+/// steal.
 const CLAIM_DIVISOR: u32 = 8;
 
-/// The one round that a pipeline has.
+/// The number of the only round that a pipeline has. A loop's ranges are used for many rounds.
 const ROUND: u16 = 0;
 
-/// What a share begins with in rounds to come: there are none.
+/// The block for rounds to come, which `WorkRange` asks for. There are none.
 const NO_BLOCK: Range<u32> = 0..0;
 
-/// The indices below a length that nobody has taken yet.
+/// The indices below a length that no bee has taken yet.
 pub(crate) struct WorkRanges {
+    /// One block for each bee, in units.
     ranges: Box<[WorkRange]>,
+    /// The number of indices.
     len: usize,
-    /// Indices a unit, which shares are counted in.
+    /// The number of indices in a unit. It is 1 unless there are more indices than a `WorkRange` can count.
     unit_len: usize,
 }
 
 impl WorkRanges {
-    /// All indices below `deque_len`, in equal shares for `members` bees.
+    /// All indices below `len`, in equal blocks for `bees` bees.
     pub(crate) fn new(len: usize, bees: usize) -> Self {
         let unit_len = len.div_ceil(MAX_UNITS).max(1);
         let units = len.div_ceil(unit_len);
@@ -36,22 +42,23 @@ impl WorkRanges {
         Self { ranges: (0..bees).map(range).collect(), len, unit_len }
     }
 
-    /// The next indices for `member`, its own or another's; None: all are taken.
+    /// The next indices for `bee`, from its own block or stolen from another. None: all indices are taken.
     pub(crate) fn claim(&self, bee: usize) -> Option<Range<usize>> {
         self.claim_own(bee, claim_amount).or_else(|| self.steal(bee))
     }
 
-    /// All that is left of the share of `member`.
+    /// All that is left of the block of `bee`.
     pub(crate) fn claim_rest(&self, bee: usize) -> Option<Range<usize>> {
         self.claim_own(bee, |left| left)
     }
 
-    /// Takes as much from the front of the share of `member` as `claim_amount` says of what is left.
+    /// Takes indices from the front of the block of `bee`. `amount` says how many units, given how many are left.
     fn claim_own(&self, bee: usize, amount: impl Fn(u32) -> u32) -> Option<Range<usize>> {
         self.ranges[bee].claim(ROUND, &NO_BLOCK, amount).map(|units| self.indices_of(units))
     }
 
-    /// Takes half of the largest share, whose front piece is for now, and the rest of it the new share of `member`, which has none left.
+    /// Takes half of the largest block. Returns the first piece of that half; the rest becomes the new block of `bee`,
+    /// whose own block must be empty.
     #[cold]
     fn steal(&self, bee: usize) -> Option<Range<usize>> {
         loop {
@@ -60,8 +67,10 @@ impl WorkRanges {
             if len == 0 {
                 return None;
             }
+            // Another bee may have taken the last of that block meanwhile; then look again.
             let Some(taken) = self.ranges[victim].steal(ROUND, &NO_BLOCK) else { continue };
             let middle = taken.start + claim_amount(taken.end - taken.start);
+            // The own block is empty, so no other bee can take from it, and the new one can simply be stored.
             let is_published = self.ranges[bee].publish(ROUND, &(middle..taken.end));
             debug_assert!(is_published, "nobody is in another round");
             return Some(self.indices_of(taken.start..middle));
@@ -69,14 +78,15 @@ impl WorkRanges {
     }
 
     fn indices_of(&self, units: Range<u32>) -> Range<usize> {
-        // No overflow: the last unit may be short, and is the only one that may end beyond the length.
+        // The multiplication can overflow only for the end of the last unit, which may be longer than what is left:
+        // that end is the length.
         let index =
             |unit: u32| (unit as usize).checked_mul(self.unit_len).map_or(self.len, |index| index.min(self.len));
         index(units.start)..index(units.end)
     }
 }
 
-/// How much of a share is one piece.
+/// How many units a bee claims at once, of a block with `remaining` units.
 fn claim_amount(remaining: u32) -> u32 {
     remaining.div_ceil(CLAIM_DIVISOR)
 }
@@ -87,7 +97,7 @@ mod tests {
 
     use super::*;
 
-    /// Everything that `member` gets when it is alone.
+    /// Everything that `bee` gets when no other bee takes anything.
     fn drain(ranges: &WorkRanges, bee: usize) -> Vec<Range<usize>> {
         std::iter::from_fn(|| ranges.claim(bee)).collect()
     }
@@ -138,7 +148,7 @@ mod tests {
             let ranges = WorkRanges::new(LEN, 4);
             let (ranges, mut taken) = (&ranges, Vec::new());
             thread::scope(|scope| {
-                let threads: Vec<_> = (0..4).map(|member| scope.spawn(move || drain(ranges, member))).collect();
+                let threads: Vec<_> = (0..4).map(|bee| scope.spawn(move || drain(ranges, bee))).collect();
                 threads.into_iter().for_each(|thread| taken.extend(thread.join().unwrap()));
             });
             taken.sort_by_key(|range| range.start);

@@ -1,4 +1,8 @@
-//! What the body of a region over several hives sees: its bee of the team.
+//! What the body of a region over several hives receives: a [`HiveSetBee`].
+//!
+//! `SetTeam` (in `set_team.rs`) makes one for each bee of each hive and passes it to the user's closure. It wraps the
+//! `Bee` of the bee's own hive and adds what spans all hives: numbering, barrier and reduction. What such a region
+//! consists of is described in `docs/hive-sets.md`.
 
 use std::fmt;
 use std::ops::Range;
@@ -8,9 +12,10 @@ use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 use crate::region::split;
 
-/// One bee of a region over several hives: what the body learns who it is from, and meets the others through.
+/// One bee of a region over several hives. Through it the body learns which bee it is, and waits for the other bees.
 ///
-/// It has a number over all hives, and is a [`Bee`] of its own hive at the same time: [`local`](Self::local). It cannot leave its thread, as a `Bee` cannot:
+/// A bee has a number over all hives, [`id`](Self::id), and is at the same time a [`Bee`] of its own hive,
+/// [`local`](Self::local). Like a `Bee`, it cannot leave its thread:
 ///
 /// ```compile_fail,E0277
 /// hive::HiveSet::per_node()?.spmd(|bee| {
@@ -21,55 +26,61 @@ use crate::region::split;
 /// # Ok::<(), hive::BuildError>(())
 /// ```
 pub struct HiveSetBee<'r> {
+    /// The team over all hives that this bee belongs to.
     pub(crate) team: &'r SetTeam<'r>,
+    /// The number of the hive that this bee belongs to.
     pub(crate) hive: usize,
+    /// The same thread's bee in the region of its own hive.
     pub(crate) local: &'r Bee<'r>,
 }
 
 impl HiveSetBee<'_> {
-    /// This bee's number, from 0 (the calling thread's) to `count() - 1`: first those of hive 0, in their order, then those of hive 1, and so on.
+    /// This bee's number, from 0 (the calling thread) to `bees() - 1`. The bees of hive 0 come first, in the order of
+    /// their numbers there, then those of hive 1, and so on.
     #[inline]
     pub fn id(&self) -> usize {
         self.team.first_id(self.hive) + self.local.id()
     }
 
-    /// The number of bees of the team, over all hives.
+    /// The number of bees in the team, over all hives.
     #[inline]
     pub fn bees(&self) -> usize {
         self.team.bees()
     }
 
-    /// Whether this is bee 0, the one on the thread that started the region.
+    /// Whether this is bee 0, which runs on the thread that started the region.
     #[inline]
     pub fn is_queen(&self) -> bool {
         self.id() == 0
     }
 
-    /// The number of this bee's hive: the index of it in [`HiveSet`](crate::Hives).
+    /// The number of this bee's hive, which is its index in the [`HiveSet`](crate::hives::hive_set::HiveSet).
     #[inline]
     pub fn hive(&self) -> usize {
         self.hive
     }
 
-    /// The number of hives that the team has bees of: all, or 1 in a nested region.
+    /// The number of hives whose bees are in the team: all hives of the set, or 1 in a nested region.
     #[inline]
     pub fn hives(&self) -> usize {
         self.team.hive_count()
     }
 
-    /// The NUMA node of this bee's hive, by the system's number: see [`HiveSet::node`](crate::hives::hive_set::HiveSet::node).
+    /// The NUMA node of this bee's hive, by the operating system's number: see
+    /// [`HiveSet::node`](crate::hives::hive_set::HiveSet::node).
     #[inline]
     pub fn node(&self) -> Option<usize> {
         self.team.hives.node(self.hive)
     }
 
-    /// This bee as one of its own hive: for loops, barriers, reductions and so on within the hive, which then have nothing to do with the others.
+    /// This bee as a bee of its own hive, for loops, barriers, reductions and so on within that hive. The other hives
+    /// take no part in these.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
     /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
     /// hives.spmd(|bee| {
-    ///     // Each hive has a block of its own, and each of its bees a part of that.
+    ///     // Each hive has a block of its own, and each bee of the hive a part of that block.
     ///     let own = bee.split_by_hive(0..x.len());
     ///     let sum = bee.local().all_reduce(x[bee.split(0..x.len())].iter().sum::<f64>(), |a, b| a + b);
     ///     assert_eq!(sum, x[own].iter().sum::<f64>());
@@ -81,7 +92,8 @@ impl HiveSetBee<'_> {
         self.local
     }
 
-    /// This bee's block of `range`: contiguous, in order of the bees' numbers, of lengths that differ by at most one.
+    /// This bee's block of `range`. The blocks are contiguous, in the order of the bees' numbers, and their lengths
+    /// differ by at most one.
     ///
     /// ```
     /// let sums = hive::HiveSet::per_node()?.spmd_map(|bee| bee.split(0..1000).sum::<usize>());
@@ -93,17 +105,20 @@ impl HiveSetBee<'_> {
         split::block(range, self.id(), self.bees())
     }
 
-    /// The blocks that [`split`](Self::split) gives to the bees of this bee's hive, together: for memory on the hive's node.
+    /// All blocks that [`split`](Self::split) gives to the bees of this bee's hive, as one range: for data whose memory
+    /// lies on the hive's node.
     #[inline]
     pub fn split_by_hive(&self, range: Range<usize>) -> Range<usize> {
         let first = self.team.first_id(self.hive);
         split::blocks(range, first..first + self.local.bees(), self.bees())
     }
 
-    /// Waits until every bee of every hive has come to this barrier. What any bee did before it is then visible to all.
+    /// Waits until every bee of every hive has arrived at this barrier. What any bee did before the barrier is visible
+    /// to all bees after it.
     ///
-    /// All bees must call it equally often, and in the same order with what they wait for within their hives. The bees of each hive meet, then the leaders of
-    /// all hives, then the bees of each hive again: so that a cache line goes from node to node only between leaders.
+    /// All bees must call it equally often. The bees of one hive must also keep the same order between these calls and
+    /// the barriers within their hive. The barrier has three steps, so that cache lines travel between nodes only among
+    /// the leaders: the bees of each hive meet, then the leaders of all hives, then the bees of each hive again.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -119,25 +134,29 @@ impl HiveSetBee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If another bee's part has ended without coming to this barrier. When another bee has panicked, of whatever hive, the barrier ends this part by unwinding, without a
-    /// report of its own, as [`Bee::barrier_shape`] does.
+    /// If another bee's body has ended without arriving at this barrier. When another bee, of any hive, has panicked,
+    /// the barrier ends this bee's body by unwinding, without a panic message of its own, as [`Bee::barrier`] does.
     #[track_caller]
     pub fn barrier(&self) {
         let context = self.local.context;
+        // First meeting: the bees of this hive. After it, the leader knows that all its bees have arrived.
         let passed = meet_checked(context, || context.barrier());
         if passed.is_none() || self.hives() == 1 {
             return;
         }
+        // Second meeting: the leaders of all hives. Only bee 0 of each hive is a leader.
         if context.id() == 0 && self.team.meet_leaders(context, |leader| leader.barrier()).is_none() {
             return;
         }
+        // Third meeting: the bees of this hive wait here until their leader is back from the other leaders.
         context.barrier();
     }
 
-    /// Combines a value from each bee, for all of them: within each hive as [`Bee::all_reduce`], then what the hives have, in their order.
+    /// Combines one value from each bee and returns the result on all bees. The values of each hive are combined as
+    /// [`Bee::all_reduce`] does; the results of the hives are then combined in the order of the hives.
     ///
-    /// All bees must call it, with the same type and the same `op`. It is a [barrier](Self::barrier) as well. The result is the same from run to run, bit by bit, as long as the hives have the
-    /// same sizes.
+    /// All bees must call it, with the same type and the same `op`. The call is also a [barrier](Self::barrier). The
+    /// result is the same from run to run, bit for bit, as long as the hives have the same numbers of bees.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -146,17 +165,20 @@ impl HiveSetBee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`barrier_shape`](Self::barrier); if another bee comes to something else than this with a value of this type, as far as
-    /// [`Bee::all_reduce`] finds it; and if `op` itself waits for the other bees.
+    /// As [`barrier`](Self::barrier); if another bee calls an operation other than this one with a value of this type,
+    /// as far as [`Bee::all_reduce`] detects it; and if `op` itself waits for the other bees.
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         if self.hives() == 1 {
             return self.local.all_reduce(value, op);
         }
+        // Within the hive: only its bee 0, the leader, gets the hive's value.
         let hive_value =
             meet_checked(self.local.context, || self.local.reduce_as(Operation::AllReduceOfHives, value, &op));
+        // The leader combines the hives' values with the other leaders and hands the result to its hive's bees.
         self.local.broadcast_as(Operation::AllReduceOfHives, 0, || {
-            // None: a panic has broken the meeting, and the value is for nobody else.
+            // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
+            // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };
             self.team.meet_leaders(self.local.context, |leader| leader.all_reduce(hive_value, op)).unwrap_or(hive_value)
         })

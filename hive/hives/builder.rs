@@ -1,4 +1,8 @@
-//! How several hives are asked for, and how they come about.
+//! `HiveSetBuilder`: how a program asks for several hives, and how they are built.
+//!
+//! `HiveSet::builder`, `per_node` and `per_package` come here. `build` divides the machine's CPUs among the hives
+//! (`layout.rs`), claims them, builds one more hive for the leaders, and has each leader build its own hive.
+//! `docs/hive-sets.md` describes the result.
 
 use crate::hives::hive_set::{HiveSet, SetInfo};
 use crate::hives::layout::{HiveCpus, Layout, distribute};
@@ -16,14 +20,19 @@ use crate::topology::proc_bind::ProcBind;
 
 /// Asks for several hives: see [`HiveSet::builder`].
 ///
-/// They have one CPU for each bee. Of the environment, `HIVE_NUM_BEES` is the number of bees over all hives, at most one for each of their CPUs; `HIVE_SHRINK`, `HIVE_SPIN` and `HIVE_TRACE` are for each
-/// hive what they are for one; `HIVE_PIN`, `HIVE_PLACES` and `HIVE_PROC_BIND` have no effect.
+/// Each hive gets one CPU for each of its bees. These environment variables have an effect: `HIVE_NUM_BEES` is the
+/// number of bees over all hives, at most one for each CPU; `HIVE_SHRINK`, `HIVE_SPIN` and `HIVE_TRACE` mean for each
+/// hive of the set what they mean for a single hive. `HIVE_PIN`, `HIVE_PLACES` and `HIVE_PROC_BIND` have no effect.
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct HiveSetBuilder {
+    /// The kind of machine unit that the hives are for: each unit of this kind gets one hive.
     unit_kind: PlaceUnit,
+    /// How many CPUs of each unit stay unused.
     free_cpus: usize,
+    /// Whether CPUs that other hives of this process have claimed may be used as well.
     share_cpus: bool,
+    /// All other properties of each hive.
     template: Builder,
 }
 
@@ -32,12 +41,13 @@ impl HiveSetBuilder {
         Self { unit_kind: PlaceUnit::NumaDomains, free_cpus: 0, share_cpus: false, template: Builder::new() }
     }
 
-    /// What there is a hive for each of. Default: [`PlaceUnit::NumaDomains`], memory nodes with CPUs.
+    /// The kind of machine unit that the hives are for: each unit of this kind gets one hive. Default:
+    /// [`PlaceUnit::NumaDomains`], memory nodes that have CPUs.
     ///
     /// ```
     /// use hive::{HiveSet, PlaceUnit};
     ///
-    /// // The cores that share a last-level cache: several a node on many machines.
+    /// // One hive for the cores that share a last-level cache; many machines have several of these on a node.
     /// let hives = HiveSet::builder().each(PlaceUnit::LlCaches).build()?;
     /// assert!(!hives.is_empty());
     /// # Ok::<(), hive::BuildError>(())
@@ -47,7 +57,8 @@ impl HiveSetBuilder {
         self
     }
 
-    /// The number of CPUs of each unit that are left to others: those that bees would get last. One is used all the same. Default: 0.
+    /// How many CPUs of each unit are left to others. They are the CPUs that the unit's bees would get last. At least
+    /// one CPU of each unit is always used. Default: 0.
     ///
     /// ```
     /// let hives = hive::HiveSet::builder().leave_free(1).build()?;
@@ -59,7 +70,8 @@ impl HiveSetBuilder {
         self
     }
 
-    /// Whether CPUs that other hives of the process have are used all the same. Default: false; units all of whose CPUs others have get no hive.
+    /// Whether CPUs that other hives of this process have claimed are used all the same. Default: false; a unit whose
+    /// CPUs are all claimed by other hives then gets no hive.
     ///
     /// ```
     /// use hive::HiveSet;
@@ -75,16 +87,22 @@ impl HiveSetBuilder {
         self
     }
 
-    /// What each of the hives is to be like in all else: how it waits, what its threads are called, its start handlers, and so on. Default: as [`Hive::builder`](crate::pool::handle::Hive::builder).
+    /// All other properties of the hives: how they wait, what their threads are called, their start handlers, and so
+    /// on. Default: those of [`Hive::builder`](crate::pool::handle::Hive::builder).
     ///
-    /// `bees` is the number of bees that each hive starts with; default: one for each of its CPUs, as far as the process's quota goes. `shrink` is the order in which
-    /// each hive gives up its CPUs. `pin_queen` binds the thread that builds them to the first place of hive 0. Threads are called "NAME-0-3", the hive's number and the bee's;
-    /// leaders "NAME-lead-1".
+    /// These settings mean something particular here:
+    /// - `bees` is the number of bees that each hive starts with. By default a hive has one bee for each of its CPUs;
+    ///   where the process has a quota of CPU time for fewer CPUs, the bees are dealt out evenly.
+    /// - `shrink` is the order in which each hive gives up its CPUs.
+    /// - `pin_queen` binds the thread that calls `build` to the first place of hive 0.
+    /// - `thread_name` is the beginning of the threads' names: "NAME-0-3" is bee 3 of hive 0, and "NAME-lead-1" the
+    ///   leader of hive 1.
     ///
     /// ```
     /// use hive::{Hive, HiveSet};
     ///
-    /// let hives = HiveSet::builder().template(Hive::builder().bees(2).pin_queen(true).thread_name("solver")).build()?;
+    /// let template = Hive::builder().bees(2).pin_queen(true).thread_name("solver");
+    /// let hives = HiveSet::builder().template(template).build()?;
     /// assert!(hives.iter().all(|hive| hive.bees() == 2));
     /// # Ok::<(), hive::BuildError>(())
     /// ```
@@ -93,15 +111,18 @@ impl HiveSetBuilder {
         self
     }
 
-    /// Builds the hives, each on its leader's thread, so that what they share lies in their own nodes' memory.
+    /// Builds the hives. Each is built on its leader's thread, so that the memory that its bees share lies on its own
+    /// node.
     ///
     /// # Errors
-    /// If other hives of the process have all of its CPUs, if the builder given to [`template`](Self::template) says where bees are bound, and as [`Builder::build`].
+    /// If other hives of this process have claimed all of its CPUs, if the builder given to
+    /// [`template`](Self::template) says where bees are bound, and as [`Builder::build`].
     pub fn build(self) -> Result<HiveSet, BuildError> {
         self.check_no_places()?;
         let (machine_info, environment) = (MachineInfo::detect(), Environment::read());
         let shrink = self.template.binding_options.shrink.or(environment.binding_options.shrink).unwrap_or_default();
-        // Held until the hives have claims of their own.
+        // This claim reserves the CPUs of the whole set. It is held until each hive has its own claim, so that no hive
+        // built at the same time by another thread can take them in between.
         let (claim, layout) = claims::claim(|taken| {
             let taken = if self.share_cpus { CpuMask::new() } else { taken.clone() };
             let layout = Layout::new(&machine_info.machine, self.unit_kind, shrink, self.free_cpus, &taken);
@@ -112,6 +133,8 @@ impl HiveSetBuilder {
         let leaders = self.leaders_builder(&layout).build()?;
         let built = leaders.spmd_map(layout.hives.len(), |leader| {
             let number = leader.id();
+            // The leaders are bound to their hives' first places, so each builds its hive, and touches its memory
+            // first, there.
             self.hive_builder(number, &layout.hives[number], sizes[number]).build()
         });
         let hives = built.into_iter().collect::<Result<Vec<_>, _>>()?;
@@ -125,51 +148,58 @@ impl HiveSetBuilder {
         let asked = [("pin", pin.is_some()), ("places", places.is_some()), ("proc_bind", proc_bind.is_some())];
         match asked.iter().find(|(_, is_asked)| *is_asked) {
             Some((what, _)) => Err(BuildError(BuildProblem::Binding(format!(
-                "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; leave it out, and say by each() what these are"
+                "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; \
+                 leave it out, and say by each() what these are"
             )))),
             None => Ok(()),
         }
     }
 
-    /// The bees of each hive, and what of the environment is not heard.
+    /// The number of bees that each hive starts with, and a warning if that is not what `HIVE_NUM_BEES` asks for.
     fn hive_sizes(
         &self,
         layout: &Layout,
         machine_info: &MachineInfo,
         environment: &Environment,
     ) -> (Vec<usize>, Option<String>) {
+        // A number in the template holds for each hive, and the environment does not matter.
         if let Some(bees) = self.template.bees {
             return (vec![bees; layout.hives.len()], None);
         }
         let max_bees = self.template.max_bees.unwrap_or(usize::MAX);
         let capacities: Vec<_> = layout.hives.iter().map(|hive| hive.cpus.len().min(max_bees)).collect();
+        // Otherwise the bees are dealt out: as many as the environment says, or as many as the process has CPUs to use.
         let sizes = distribute(environment.bees.unwrap_or(machine_info.usable_cpus()), &capacities);
         let total = sizes.iter().sum::<usize>();
         let overridden = environment.bees.filter(|&bees| bees != total);
         let warning = overridden.map(|bees| {
             let hives = sizes.len();
-            format!("HIVE_NUM_BEES={bees} is taken for {total}: the hives have at least one bee each, {hives}, and at most one for each CPU")
+            format!(
+                "HIVE_NUM_BEES={bees} is taken for {total}: the hives have at least one bee each, {hives}, \
+                 and at most one for each CPU"
+            )
         });
         (sizes, warning)
     }
 
-    /// The hive of the leaders: each is bound to where its hive's bee 0 belongs.
+    /// The builder of the leaders' hive. Each of its bees is bound to the place of bee 0 of the hive that it leads.
     fn leaders_builder(&self, layout: &Layout) -> Builder {
         let first_cpus: Vec<_> = layout.hives.iter().map(|hive| hive.cpus[0]).collect();
         let leaders = self.placed_builder("lead", &first_cpus, first_cpus.len());
         #[cfg(feature = "rayon")]
-        // A leader may be a worker of its own hive's pool only.
+        // rayon's worker on a leader's thread must belong to the pool of the hive that it leads, and to no other pool.
         let leaders = leaders.host_rayon(false);
         leaders.pin_queen(false).max_bees(first_cpus.len())
     }
 
     fn hive_builder(&self, number: usize, hive: &HiveCpus, bees: usize) -> Builder {
-        // The other leaders are bound already.
+        // Only hive 0 has a leader that may be unbound: the calling thread. The other leaders are bound as workers of
+        // the leaders' hive already.
         let pin_queen = self.template.pin_queen && number == 0;
         self.placed_builder(&number.to_string(), &hive.cpus, bees).pin_queen(pin_queen)
     }
 
-    /// A hive of `bees` on `cpus`, one each.
+    /// The builder of a hive of `bees` bees on `cpus`, one bee for each CPU, whose threads are called after `name`.
     fn placed_builder(&self, name: &str, cpus: &[usize], bees: usize) -> Builder {
         let base_name = self.template.thread_name.as_deref().unwrap_or(DEFAULT_THREAD_NAME);
         let places = PlaceList::Listed(cpus.iter().map(|&cpu| vec![cpu]).collect());
@@ -183,6 +213,7 @@ impl HiveSetBuilder {
         builder
     }
 
+    /// Collects what the hive set remembers of its making, for its report and for [`HiveSet::node`].
     fn info(&self, layout: &Layout, warning: Option<String>) -> SetInfo {
         let name = unit_name(self.unit_kind);
         let skipped = layout.skipped.iter().map(|(unit, cpus)| {
@@ -197,7 +228,7 @@ impl HiveSetBuilder {
     }
 }
 
-/// In the singular.
+/// The name of one unit of this kind, in the singular.
 pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
     unit_kind.unit().map_or("CPU", Unit::name)
 }
@@ -205,6 +236,7 @@ pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
 fn no_cpu_left(machine_info: &MachineInfo) -> BuildError {
     let allowed = machine_info.machine.mask();
     BuildError(BuildProblem::Binding(format!(
-        "no CPU is left for a set of hives: other hives of this process have all that it may use, {allowed}; build these first, drop the others before, or share(true)"
+        "no CPU is left for a set of hives: other hives of this process have all that it may use, {allowed}; \
+         build these first, drop the others before, or share(true)"
     )))
 }

@@ -1,4 +1,7 @@
-//! The handle of several hives.
+//! `HiveSet`: the handle of several hives, each on the CPUs of one NUMA node or another unit of the machine.
+//!
+//! It owns the hives and one more hive of leaders, and offers the regions that run over all of them. `builder.rs` makes
+//! it; `set_team.rs` runs its regions. The user's page is `docs/hive-sets.md`.
 
 use std::ops::Deref;
 use std::sync::{Mutex, PoisonError};
@@ -16,35 +19,45 @@ use crate::topology::place_list::PlaceUnit;
 
 /// Several hives, each on the CPUs of one NUMA node or package, and one team over all of them.
 ///
-/// Each is a [`Hive`] like any other, for work of its own: `hives[1].spmd(...)`, and as a slice they can be counted and gone through. No two of them have a CPU in common. A region over all of
-/// them, [`spmd`](Self::spmd), has the bees of each hive on its own node, and a [barrier](HiveSetBee::barrier) across.
-/// When one hive over all nodes is simpler, what it costs, and how it goes together with memory is in [`guides::hive_sets`](crate::guides::hive_sets).
+/// Each is a [`Hive`] like any other and can run work of its own: `hives[1].spmd(...)`. A `HiveSet` dereferences to a
+/// slice of hives, so they can be counted and iterated over. No two of them share a CPU. A region over all of them,
+/// [`spmd`](Self::spmd), runs on the bees of every hive, each on its own node, and has a [barrier](HiveSetBee::barrier)
+/// across all. When a single hive over all nodes is the simpler choice, what a set costs, and how it goes together with
+/// memory is described in [`guides::hive_sets`](crate::guides::hive_sets).
 ///
 /// # Leaders
-/// Each hive has a leader, a thread on the hive's first place, where it is the hive's queen in what is run over all. The leader of hive 0 is the calling thread, which
-/// is bound only with [`pin_queen`](crate::pool::config::Builder::pin_queen). The others are bees of one more hive, which has nothing else to do.
+/// Each hive has a leader: a thread on the hive's first place, which is the hive's queen in all work that runs over the
+/// whole set. The leader of hive 0 is the calling thread, which is bound only if
+/// [`pin_queen`](crate::pool::config::Builder::pin_queen) is set. The other leaders are the workers of one more hive,
+/// which does nothing else.
 ///
 /// # Nesting
-/// Inside a region or a task, of whatever hive, a region over several hives runs at once as a team of one. So none can deadlock. From outside, it waits for its turn on each of the hives.
+/// A region over several hives that is started inside a region or a task of any hive runs at once, as a team of one. So
+/// no nesting can deadlock. Started from outside, it waits until it is the next region on each of the hives.
 pub struct HiveSet {
+    /// The hives, in the order of their units on the machine.
     pub(crate) hives: Vec<Hive>,
-    /// One bee a hive.
+    /// The hive of the leaders. It has one bee for each hive of the set; bee i leads hive i.
     pub(crate) leaders: Hive,
     pub(crate) info: SetInfo,
 }
 
-/// How the hives came about.
+/// How the hive set was divided over the machine, as `builder.rs` found it.
 pub(crate) struct SetInfo {
+    /// The kind of unit that each hive has one of.
     pub(crate) unit_kind: PlaceUnit,
-    /// Each hive's unit, by hive's number.
+    /// The number of each hive's unit on the machine, by the hive's number.
     pub(crate) units: Vec<usize>,
-    /// Each hive's NUMA node, by the system's.
+    /// The NUMA node of each hive, by the hive's number; the node's number is the operating system's.
     pub(crate) nodes: Vec<Option<usize>>,
+    /// What the report says about units that got no hive, and about an environment that was not followed.
     pub(crate) warnings: Vec<String>,
 }
 
 impl HiveSet {
-    /// A hive for each NUMA node that has CPUs which the process may use and no other hive of it has; on a machine of one node that is one. As [`builder`](Self::builder) has it.
+    /// Builds one hive for each NUMA node with CPUs that the process may use and that no other hive of the process has
+    /// claimed. On a machine with one node that is one hive. All other properties are those of
+    /// [`builder`](Self::builder).
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -61,7 +74,7 @@ impl HiveSet {
         Self::builder().build()
     }
 
-    /// As [`per_node`](Self::per_node), a hive for each package (socket).
+    /// As [`per_node`](Self::per_node), with one hive for each package (socket).
     ///
     /// ```
     /// let hives = hive::HiveSet::per_package()?;
@@ -75,15 +88,18 @@ impl HiveSet {
         Self::builder().each(PlaceUnit::Sockets).build()
     }
 
-    /// Asks for several hives with other than the usual properties.
+    /// Returns a builder, for several hives with properties other than the default ones.
     pub fn builder() -> HiveSetBuilder {
         HiveSetBuilder::new()
     }
 
-    /// Runs `body` once on each bee of all hives, as many as each has at the call, and returns when all are done.
+    /// Runs `body` once on each bee of every hive, and returns when all are done. Each hive takes part with as many
+    /// bees as it has at the time of the call.
     ///
-    /// They are truly running at the same time, and may wait for one another. The calling thread is bee 0. A hive that is
-    /// [resized](Hive::resize) meanwhile takes part with those that it had. Regions of single hives wait until this one is over, and this one for them.
+    /// All bees run at the same time, each on its own thread, so they may wait for one another. The calling thread is
+    /// bee 0. A hive that is [resized](Hive::resize) during the region takes part with the bees that it had. A region
+    /// of a single hive waits until this region is over, and this region waits for the regions of single hives that
+    /// began before it.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -98,8 +114,9 @@ impl HiveSet {
     /// ```
     ///
     /// # Panics
-    /// With the panic of the lowest hive, and there of the lowest bee, of those whose `body` panicked: the others are let go from their barriers, all are waited for, and the hives are as good as before.
-    /// In a forked child; [`try_spmd`](Self::try_spmd) returns that as an error.
+    /// With the panic of the lowest bee whose `body` panicked: of the lowest hive, and there of the lowest bee. The
+    /// other bees are released from their barriers, the call waits until all have ended, and the hives can be used as
+    /// before. Also in a forked child; [`try_spmd`](Self::try_spmd) returns that as an error.
     #[track_caller]
     pub fn spmd<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: F) {
         if let Err(error) = self.try_spmd(body) {
@@ -107,7 +124,7 @@ impl HiveSet {
         }
     }
 
-    /// As [`spmd`](Self::spmd), with an error where that panics because no region can start.
+    /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because no region can start.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -116,7 +133,7 @@ impl HiveSet {
     /// ```
     ///
     /// # Errors
-    /// In a forked child. `body` has then not run at all.
+    /// In a forked child. `body` has then not run on any bee.
     ///
     /// # Panics
     /// As [`spmd`](Self::spmd), if `body` panics.
@@ -124,7 +141,7 @@ impl HiveSet {
         SetTeam::for_caller(self).run(&*NoDoublePanic::new(body))
     }
 
-    /// Runs a region over all hives and returns what `body` returned, in order of the bees.
+    /// Runs a region over all hives and returns the results of `body`, in the order of the bees.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -134,7 +151,7 @@ impl HiveSet {
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd). Results that the other bees have returned by then are dropped.
+    /// As [`spmd`](Self::spmd). The results that other bees have returned by then are dropped.
     #[track_caller]
     pub fn spmd_map<R: Send, F: Fn(&HiveSetBee<'_>) -> R + Sync>(&self, body: F) -> Vec<R> {
         let (team, body) = (SetTeam::for_caller(self), NoDoublePanic::new(body));
@@ -151,21 +168,26 @@ impl HiveSet {
         values.map(|result| result.unwrap_or_else(|| unreachable!("every bee has returned"))).collect()
     }
 
-    /// Runs `work` once for each hive, on its leader, with the hive's number, and returns what it returned, in the order of the hives: for work that each hive does by itself, in regions,
-    /// loops, reductions and tasks of its own.
+    /// Runs `work` once for each hive, on the hive's leader, with the hive's number, and returns the results in the
+    /// order of the hives. It is for work that each hive does by itself, in regions, loops, reductions and tasks of its
+    /// own.
     ///
-    /// The leaders run at the same time. What `work` starts on its hive has the hive's bees, unless another thread is using that at the moment: see [nested regions](Hive::spmd). Inside a region or a task, the
-    /// calling thread runs `work` for one hive after the other.
+    /// The leaders run at the same time. What `work` starts on its hive has all the bees of the hive, unless another
+    /// thread uses the hive at that moment: see [nested regions](Hive::spmd). Inside a region or a task, the calling
+    /// thread runs `work` for one hive after the other.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
-    /// let sums = hives.on_each(|number, hive| hive.par_reduce(0..1000, hive::Schedule::Static, &hive::Reduction::per_team_size(0, |a, b| a + b), |range| range.sum::<usize>() + number));
+    /// let sums = hives.on_each(|number, hive| {
+    ///     let sum = hive::Reduction::per_team_size(0, |a, b| a + b);
+    ///     hive.par_reduce(0..1000, hive::Schedule::Static, &sum, |range| range.sum::<usize>() + number)
+    /// });
     /// assert!(sums[0] >= 499_500);
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     ///
     /// # Panics
-    /// With the panic of the lowest hive whose `work` panicked, after all have ended; and in a forked child.
+    /// With the panic of the lowest hive whose `work` panicked, after all have ended. Also in a forked child.
     #[track_caller]
     pub fn on_each<R: Send>(&self, work: impl Fn(usize, &Hive) -> R + Sync) -> Vec<R> {
         let work = NoDoublePanic::new(work);
@@ -180,7 +202,8 @@ impl HiveSet {
         self.iter().map(Hive::bees).sum()
     }
 
-    /// Returns when no surplus bee of any of the hives is on a core: see [`Hive::settle`]. To be called outside of their regions.
+    /// Returns when no surplus bee of any of the hives is on a core: see [`Hive::wait_until_parked`]. Call it outside
+    /// of the hives' regions.
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -193,7 +216,7 @@ impl HiveSet {
         self.iter().for_each(Hive::wait_until_parked);
     }
 
-    /// Keeps all bees of all hives, and their leaders, polling while `part` runs: see [`Hive::keep_spinning`].
+    /// Keeps all bees of all hives, and their leaders, polling while `section` runs: see [`Hive::keep_spinning`].
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
@@ -203,28 +226,32 @@ impl HiveSet {
     /// ```
     pub fn keep_spinning<R>(&self, section: impl FnOnce() -> R) -> R {
         let _spinning: Vec<_> = self.with_leaders().map(|hive| hive.shared.team.policy().keep_spinning()).collect();
-        // Wakes them. That no region can start is for those in the section to be told.
+        // An empty region wakes all bees, which then keep polling. If no region can start, the regions that the section
+        // starts will report it.
         let _ = self.try_spmd(|_| ());
         section()
     }
 
-    /// Sends all who wait for a region, of whatever hive, to sleep at once: see [`Hive::stop_spinning`].
+    /// Sends every bee that waits for a region, of any of the hives, to sleep at once: see [`Hive::stop_spinning`].
     ///
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
     /// hives.spmd(|bee| bee.barrier());
-    /// hives.stop_spinning(); // the next step is the disk's
+    /// hives.stop_spinning(); // the next step writes to a disk
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     pub fn stop_spinning(&self) {
         self.with_leaders().for_each(Hive::stop_spinning);
     }
 
+    /// The hives of the set and, after them, the leaders' hive.
     fn with_leaders(&self) -> impl Iterator<Item = &Hive> {
         self.iter().chain([&self.leaders])
     }
 
-    /// The NUMA node that a hive's memory is best on, by the system's number, as [`Placement::Bind`](crate::memory::placement::Placement::Bind) takes it; None if the hive's CPUs are on several nodes, or if it is not known.
+    /// The NUMA node that a hive's memory is best placed on, by the operating system's number, as
+    /// [`Placement::Bind`](crate::memory::placement::Placement::Bind) takes it. None if the hive's CPUs are on several
+    /// nodes, or if the node is not known.
     ///
     /// ```
     /// use hive::{HiveSet, Placement};
@@ -239,13 +266,14 @@ impl HiveSet {
     /// ```
     ///
     /// # Panics
-    /// If there is no hive of that number.
+    /// If there is no hive with that number.
     #[track_caller]
     pub fn node(&self, hive: usize) -> Option<usize> {
         self.info.nodes[hive]
     }
 
-    /// What is in effect: the hives, their CPUs and bees, what was left out, and every warning of each of them. More of one hive is in its own [`Hive::report`].
+    /// What is in effect: the hives, their CPUs and bees, what was left out, and every warning of each hive. A hive's
+    /// own [`Hive::report`] says more about that hive.
     ///
     /// ```
     /// println!("{}", hive::HiveSet::per_package()?.report());
@@ -256,7 +284,7 @@ impl HiveSet {
     }
 }
 
-/// As a slice, in the order of the units on the machine.
+/// The set as a slice of hives, in the order of their units on the machine.
 impl Deref for HiveSet {
     type Target = [Hive];
 

@@ -1,4 +1,7 @@
-//! Which CPUs each of several hives gets, and how many bees. Pure: nothing is asked of the system.
+//! Which CPUs each hive of a set gets, and how many bees it starts with.
+//!
+//! `HiveSetBuilder::build` calls this with a description of the machine. The functions here are pure: they ask nothing
+//! of the operating system, so tests can run them on any machine.
 
 use std::collections::BTreeMap;
 
@@ -9,26 +12,31 @@ use crate::topology::place_assignment::{PlaceAssignment, PlaceError};
 use crate::topology::place_list::PlaceUnit;
 use crate::topology::shrink::Shrink;
 
-/// What one of several hives gets.
+/// The CPUs that one hive of a set gets.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct HiveCpus {
-    /// The number of its unit on the machine.
+    /// The number of the hive's unit on the machine.
     pub(crate) unit: usize,
-    /// The operating system's numbers of its CPUs, in the order in which bees get them.
+    /// The operating system's numbers of the hive's CPUs, in the order in which the bees get them.
     pub(crate) cpus: Vec<usize>,
 }
 
-/// Who gets what.
+/// Which hive gets which CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Layout {
-    /// In the order of the units.
+    /// The hives, in the order of their units on the machine.
     pub(crate) hives: Vec<HiveCpus>,
-    /// Units without a CPU that is not taken, with the CPUs that they have.
+    /// Units that get no hive because all of their CPUs are taken, each with its CPUs.
     pub(crate) skipped: Vec<(usize, CpuMask)>,
 }
 
 impl Layout {
-    /// A lot for each unit that has CPUs which are not `claimed`. Of each lot the last `free_cpus` CPUs are left to others, but for the first of all.
+    /// Makes one hive for each unit that has CPUs outside of `taken`. From each unit the last `free_cpus` CPUs are left
+    /// to others, but each hive keeps at least one. `shrink` gives the order of the CPUs: a hive gives up the last ones
+    /// first.
+    ///
+    /// # Errors
+    /// If all CPUs are in `taken`.
     pub(crate) fn new(
         machine: &Machine,
         unit_kind: PlaceUnit,
@@ -36,6 +44,8 @@ impl Layout {
         free_cpus: usize,
         taken: &CpuMask,
     ) -> Result<Self, PlaceError> {
+        // The places of single CPUs come in the order in which one hive over the whole machine would use them. Each
+        // unit keeps that order for its own CPUs.
         let places = PlaceAssignment::new(machine, &Pin::Core, shrink, taken)?;
         let cpus_in_order = (0..).map_while(|bee| machine.find_cpu(*places.unshared_place_of(bee)?.cpus().first()?));
         let mut hives = BTreeMap::<_, Vec<_>>::new();
@@ -43,6 +53,7 @@ impl Layout {
             hives.entry(unit_number(machine, unit_kind, cpu)).or_default().push(cpu.os_index);
         }
         let mut skipped = BTreeMap::<_, Vec<_>>::new();
+        // Only a unit without a free CPU has no entry in `hives`: those units are skipped.
         for cpu in machine.cpus() {
             let unit = unit_number(machine, unit_kind, cpu);
             if !hives.contains_key(&unit) {
@@ -57,18 +68,21 @@ impl Layout {
         Ok(Self { hives: hives.into_iter().map(hive_cpus).collect(), skipped: skipped.collect() })
     }
 
+    /// All CPUs of all hives.
     pub(crate) fn mask(&self) -> CpuMask {
         self.hives.iter().flat_map(|hive| &hive.cpus).copied().collect()
     }
 }
 
-/// The number of the unit that a CPU belongs to.
+/// The number of the unit that a CPU belongs to. Where a unit is a single hardware thread, that is the CPU's position
+/// in the machine's list.
 fn unit_number(machine: &Machine, unit_kind: PlaceUnit, cpu: &Cpu) -> usize {
     let position = || machine.cpus().iter().take_while(|other| other.os_index != cpu.os_index).count();
     unit_kind.unit().map_or_else(position, |unit| cpu.unit_number(unit))
 }
 
-/// Deals `total` bees to hives that have room for so many each: one to each by turns, until there are none left or no room. Each gets at least one.
+/// Distributes `total` bees over hives with these capacities: one bee to each hive in turn, until no bees or no room
+/// are left. Each hive gets at least one bee, even if its capacity is 0 or `total` is too small.
 pub(crate) fn distribute(total: usize, capacities: &[usize]) -> Vec<usize> {
     let mut sizes = vec![1; capacities.len()];
     let mut remaining = total.saturating_sub(capacities.len());
@@ -80,6 +94,7 @@ pub(crate) fn distribute(total: usize, capacities: &[usize]) -> Vec<usize> {
                 remaining -= 1;
             }
         }
+        // A round that gave out nothing: all hives are full.
         if remaining == remaining_before {
             break;
         }
@@ -93,7 +108,7 @@ mod tests {
     use crate::topology::RawCpu;
     use crate::topology::machine::TopologySource;
 
-    /// Two packages of two nodes of two cores of two threads, numbered as they come.
+    /// Two packages, each with two nodes of two cores of two threads. The CPUs are numbered in that order.
     fn machine() -> Machine {
         let cpu = |cpu: u64| {
             let (core, node, package) = (cpu / 2, cpu / 4, cpu / 8);

@@ -1,4 +1,8 @@
-//! Several hives, each on CPUs of its own, and one team over all of them. When to have them, and how they meet, is in `docs/hive-sets.md`.
+//! Several hives, each on CPUs of its own, and one team over all of them.
+//!
+//! `hive_set.rs` is the public handle and `builder.rs` makes it, with the division of the CPUs from `layout.rs`.
+//! `set_team.rs` runs the regions over all hives, whose bodies see `bee.rs`; `report.rs` says what is in effect. The
+//! user's page is `docs/hive-sets.md`.
 
 pub(crate) mod bee;
 pub(crate) mod builder;

@@ -1,4 +1,7 @@
-//! What is in effect in several hives, in words.
+//! The report of a hive set: what is in effect, in words. `HiveSet::report` returns it.
+//!
+//! It has a line for the build, one for the set, one for each hive and one for the leaders, and the warnings of all
+//! hives.
 
 use crate::hives::builder::unit_name;
 use crate::hives::hive_set::HiveSet;
@@ -21,7 +24,7 @@ pub(crate) fn of(hives: &HiveSet) -> Report {
     Report::new(lines, warnings(hives))
 }
 
-/// One hive: "0: node 0, 4 bees on CPUs 0-3; memory node 0".
+/// The line of one hive, such as "0: node 0, 4 bees on CPUs 0-3; memory node 0".
 fn hive_line(hives: &HiveSet, number: usize) -> String {
     let (hive, unit) = (&hives[number], hives.info.units[number]);
     let cpus = hive.places().iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<CpuMask>();
@@ -33,6 +36,7 @@ fn hive_line(hives: &HiveSet, number: usize) -> String {
     format!("{number}: {} {unit}, {bees} on CPUs {cpus}{node}", unit_name(hives.info.unit_kind))
 }
 
+/// The line that says which threads lead the hives and whether they are bound.
 fn leaders_line(hives: &HiveSet) -> String {
     let is_queen_bound = hives[0].shared.config.pin_queen;
     let queen =
@@ -43,10 +47,12 @@ fn leaders_line(hives: &HiveSet) -> String {
     }
 }
 
-/// Those of each hive by its number, unless all hives have it.
+/// All warnings: first those of the set, then those that every hive has, then those of single hives and of the leaders,
+/// each of these with the hive's number or "leaders" before it.
 fn warnings(hives: &HiveSet) -> Vec<String> {
     let of = |hive: &Hive| hive.report().warnings().to_vec();
     let per_hive: Vec<_> = hives.iter().map(of).collect();
+    // A warning that each of the hives has is listed once, without a number.
     let common: Vec<_> =
         per_hive[0].iter().filter(|warning| per_hive.iter().all(|own| own.contains(warning))).cloned().collect();
     let own = per_hive.iter().enumerate().flat_map(|(number, own)| {

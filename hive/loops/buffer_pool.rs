@@ -1,22 +1,28 @@
-//! The words of later rounds. Numbers of rounds in words would come round, and nobody could tell a word that was left
-//! behind from one that is ahead. So rounds come in *generations*, as many as can be told apart, and each generation has
-//! a set of words of its own. Bees may be in different generations, however far apart: a set is used again when all
-//! have left it.
+//! The buffers in which the bees of a team coordinate the later rounds of a loop. Part of the loop protocol, which is
+//! described in `docs/loops.md`; called by `LoopState::begin_round`.
+//!
+//! The words of a `Dispatch` contain a round number of 16 bits. If the numbers wrapped around within one set of words,
+//! a word that was left behind could not be told from one that is ahead. Therefore the rounds come in *generations* of
+//! `rounds_per_generation()` rounds, and each generation has a `Dispatch` of its own: the first generation the one in
+//! the `LoopState`, each later generation a buffer of this pool. Bees may be in different generations, any number
+//! apart. A buffer is reset and reused once all bees of the team have left it.
 
 use crate::loops::dispatch::Dispatch;
 use crate::sync::{AtomicBool, AtomicU32, OnceLock, Ordering};
 
-/// The number of no set.
+/// Stands for "no buffer" where the number of a buffer is stored.
 const NO_BUFFER: u32 = u32::MAX;
 
-/// Enough rows for all numbers that a set can have.
+/// The number of rows in a pool. Row r holds 2^r buffers, so 32 rows are enough for all buffer numbers.
 const ROWS: usize = u32::BITS as usize;
 
-/// The words of one generation, and how its bees find those of the next.
+/// The shared words of one generation, and the link by which its bees find the buffer of the next generation.
 struct Buffer {
     dispatch: Dispatch,
+    /// Leads to the buffer of the next generation.
     link: Link,
-    /// Whether no generation has it.
+    /// Whether no generation uses this buffer. Set to false by the bee that claims it (`claim_free`), to true by the
+    /// last bee that leaves it (`reset`), or by its claimer if another bee's buffer was chosen (`next_buffer`).
     is_free: AtomicBool,
 }
 
@@ -25,20 +31,23 @@ impl Buffer {
         Self { dispatch: Dispatch::new(bees), link: Link::new(), is_free: AtomicBool::new(true) }
     }
 
-    /// As new. Nobody else may be at it.
+    /// Puts the buffer into its initial state and frees it. No other bee may be using it.
     fn reset(&self) {
         self.dispatch.reset();
         self.link.reset();
-        // Release: pairs with the Acquire in `claim_free`; whoever uses it next finds it as new.
+        // Release: pairs with the Acquire swap in `claim_free`, so that the next bee to claim the buffer sees its words
+        // reset.
         self.is_free.store(true, Ordering::Release);
     }
 }
 
-/// The way from a generation to the next.
+/// The link from one generation to the next. Each generation has one: the first in the `LoopState`, the others in their
+/// `Buffer`.
 pub(crate) struct Link {
-    /// The set of the next generation. `NO_BUFFER`: nobody has come there yet.
+    /// The number of the next generation's buffer. `NO_BUFFER`: no bee has got there yet. Set once, by a swap of the
+    /// first bee that gets there.
     next: AtomicU32,
-    /// The bees that have gone there. They do not come back.
+    /// How many bees have gone on to the next generation. Each adds 1 as it leaves; none comes back.
     departed: AtomicU32,
 }
 
@@ -47,66 +56,80 @@ impl Link {
         Self { next: AtomicU32::new(NO_BUFFER), departed: AtomicU32::new(0) }
     }
 
-    /// As new. Nobody else may be at it.
+    /// Puts the link into its initial state. No other bee may be using it.
     pub(crate) fn reset(&self) {
-        // Relaxed: whoever uses it next is told by something else.
+        // Relaxed, both: what hands the link to its next users also orders these stores. That is `is_free` for a link
+        // in a buffer, and `LoopState::region` for the first link.
         self.next.store(NO_BUFFER, Ordering::Relaxed);
         self.departed.store(0, Ordering::Relaxed);
     }
 }
 
-/// The sets of all generations but the first, which are made when somebody needs them. Row r has 2^r, so that a set has
-/// its place for good, and its number says where that is.
+/// The buffers of all generations but the first. They are allocated when a bee needs one, in rows: row r holds 2^r
+/// buffers. So a buffer never moves, and its number tells the row and the place in it.
 pub(crate) struct BufferPool {
+    /// The largest number of bees that a team may have.
     bees: usize,
+    /// Row r has the buffers with the numbers from 2^r - 1 to 2^(r + 1) - 2.
     rows: [OnceLock<Box<[Buffer]>>; ROWS],
 }
 
 impl BufferPool {
-    /// For a team of up to `members`.
+    /// A pool without buffers, for teams of up to `bees` bees.
     pub(crate) fn new(bees: usize) -> Self {
         Self { bees, rows: [(); ROWS].map(|()| OnceLock::new()) }
     }
 
-    /// Takes a bee of a team of `team` from its generation, the first of all or one that has set `from_group`, to the next.
-    /// Returns the number of the next one's set.
+    /// Takes one bee of a team of `bees` bees from its generation to the next. It leaves buffer `from`, or the first
+    /// generation, whose link is `first_link`, if `from` is None. Returns the number of the next generation's buffer.
     #[cold]
     pub(crate) fn advance(&self, first_link: &Link, from: Option<u32>, bees: u32) -> u32 {
         let buffer = from.map(|number| self.buffer(number));
         let link = buffer.map_or(first_link, |buffer| &buffer.link);
+        // The next buffer first: `next_buffer` reads the link, which may be reset once this bee is counted as departed.
         let next = self.next_buffer(link);
-        // AcqRel: pairs with itself; all that the others did to the set has happened before the last of them makes it
-        // as new.
+        // AcqRel: pairs with the same addition by the other bees. Release: what this bee did to the buffer happens
+        // before the last bee's reset. Acquire: if this bee is the last, it sees what the others did before it resets.
         let departed = link.departed.fetch_add(1, Ordering::AcqRel) + 1;
         if let Some(buffer) = buffer.filter(|_| departed == bees) {
+            // The last bee to leave frees the buffer. The first generation has none; `LoopState::reset` resets its
+            // words.
             buffer.reset();
         }
         next
     }
 
-    /// The set after this way: one that the first who comes provides. The caller has not gone there yet, so the way is
-    /// still that of its generation.
+    /// The number of the buffer that `link` leads to. The first bee that gets here provides a free buffer. The caller
+    /// is not counted in `departed` yet, so the link still belongs to the caller's generation.
     fn next_buffer(&self, link: &Link) -> u32 {
-        // Acquire: pairs with the Release below; the words are as new.
+        // Acquire: pairs with the Release of the exchange below; the buffer is seen as it was after its reset.
         let next = link.next.load(Ordering::Acquire);
         if next != NO_BUFFER {
             return next;
         }
+        // No bee has set the link yet. Claim a buffer and try to set the link to it.
         let fresh = self.claim_free();
-        // Release: pairs with the Acquire above and with that of the failure, which is as that above.
+        // Release on success: pairs with the Acquire load above and with the Acquire of another bee's failed exchange;
+        // passes on the reset that this bee has seen in `claim_free`. Acquire on failure: pairs with the Release of the
+        // winner's exchange; its buffer is seen as it was after its reset.
         match link.next.compare_exchange(NO_BUFFER, fresh, Ordering::Release, Ordering::Acquire) {
             Ok(_) => fresh,
             Err(next) => {
-                // Release: pairs with the Acquire in `claim_free`, as that in `reset`, which the caller has claimed it after.
+                // Another bee was faster: free the buffer again, and use the one that the other has set.
+                //
+                // Release: pairs with the Acquire swap in `claim_free`. It passes on the reset of this buffer, which
+                // this bee saw when it claimed it.
                 self.buffer(fresh).is_free.store(true, Ordering::Release);
                 next
             }
         }
     }
 
-    /// A set that no generation has. It is the caller's alone.
+    /// Claims a buffer that no generation uses, and returns its number. It belongs to the calling bee alone until the
+    /// bee publishes or frees it. Allocates a new row if no buffer is free.
     fn claim_free(&self) -> u32 {
-        // Acquire: pairs with the Release in `reset` and in `next_buffer`. The load saves swaps, and decides nothing.
+        // Relaxed load: it only saves the swap where a buffer is in use, and decides nothing. Acquire swap: pairs with
+        // the Release stores in `Buffer::reset` and `next_buffer`; the buffer is seen as it was after its reset.
         let try_claim =
             |buffer: &Buffer| buffer.is_free.load(Ordering::Relaxed) && buffer.is_free.swap(false, Ordering::Acquire);
         (0..NO_BUFFER)
@@ -114,11 +137,12 @@ impl BufferPool {
             .unwrap_or_else(|| unreachable!("no memory is as large"))
     }
 
-    /// The words of set `number`.
+    /// The shared words of buffer `number`.
     pub(crate) fn dispatch(&self, number: u32) -> &Dispatch {
         &self.buffer(number).dispatch
     }
 
+    /// Buffer `number`. Allocates its row if that is not there yet.
     fn buffer(&self, number: u32) -> &Buffer {
         let row = (number + 1).ilog2();
         let buffers =
@@ -126,7 +150,7 @@ impl BufferPool {
         &buffers[(number + 1 - (1 << row)) as usize]
     }
 
-    /// As new. Nobody else may be at it.
+    /// Resets and frees all buffers. No other bee may be using any of them.
     pub(crate) fn reset(&self) {
         self.rows.iter().filter_map(OnceLock::get).flatten().for_each(Buffer::reset);
     }
@@ -137,7 +161,7 @@ mod tests {
     use super::*;
 
     impl BufferPool {
-        /// The sets that have been made.
+        /// How many buffers have been allocated.
         fn allocated(&self) -> usize {
             self.rows.iter().filter_map(OnceLock::get).map(|row| row.len()).sum()
         }
@@ -179,7 +203,7 @@ mod tests {
         assert_eq!(different.len(), GENERATIONS);
         assert_eq!(run(), ahead);
         assert_eq!(pool.allocated(), 127);
-        // All are free again but the last, which they are in.
+        // All buffers are free again but the last, which both bees are in.
         let free = (0..127).filter(|&number| pool.buffer(number).is_free.load(Ordering::Relaxed)).count();
         assert_eq!(free, 126);
     }

@@ -1,22 +1,26 @@
-//! A range in chunks: pure arithmetic, right up to `usize::MAX`.
+//! A range of indices cut into chunks of equal length. Pure arithmetic that does not overflow for any range up to
+//! `usize::MAX`. Used by loops (`shared_loop.rs`) and tiles (`tiles.rs`).
 
 use std::ops::Range;
 
-/// A range cut at multiples of a chunk's length from an origin on. The first and the last chunk may be shorter.
+/// A range that is cut every `chunk_len` indices, counted from `origin`. The first and the last chunk may be shorter
+/// than the others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Chunks {
     start: usize,
     end: usize,
-    /// Where the cutting begins; not above `start`.
+    /// The index from which the cuts are counted: the last multiple of the argument `multiple` of `new` up to `start`.
     origin: usize,
+    /// The distance between two cuts, at least 1.
     chunk_len: usize,
 }
 
 impl Chunks {
-    /// `range` in chunks of `chunk_len`, rounded up to a multiple of `multiple`, at whose multiples the cuts are.
+    /// Cuts `range` into chunks of `chunk_len` indices, rounded up to a multiple of `multiple`. All cuts are at
+    /// multiples of `multiple`.
     pub(crate) fn new(range: &Range<usize>, chunk_len: usize, multiple: usize) -> Self {
         let origin = range.start - range.start % multiple;
-        // A chunk that cannot be rounded up is longer than any range.
+        // If the length cannot be rounded up, it is longer than any range, so one chunk is enough.
         let chunk = chunk_len.checked_next_multiple_of(multiple).unwrap_or(usize::MAX);
         Self { start: range.start, end: range.end.max(range.start), origin, chunk_len: chunk }
     }
@@ -26,12 +30,12 @@ impl Chunks {
         if self.start == self.end { 0 } else { (self.end - self.origin).div_ceil(self.chunk_len) }
     }
 
-    /// The indices of the chunks `chunks`, of which there are so many.
+    /// The indices of the chunks with these numbers, together. The numbers are below `count()`.
     pub(crate) fn indices(&self, numbers: Range<usize>) -> Range<usize> {
         self.start_of(numbers.start)..self.start_of(numbers.end)
     }
 
-    /// Where chunk number `chunk_len` begins.
+    /// The index at which chunk `number` begins; the end of the range for `number == count()`.
     fn start_of(&self, number: usize) -> usize {
         let from_origin = number.saturating_mul(self.chunk_len).min(self.end - self.origin);
         (self.origin + from_origin).max(self.start)

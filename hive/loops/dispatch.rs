@@ -1,4 +1,6 @@
-//! The words by which a team shares out a loop, for as many rounds as the numbers in them can tell apart.
+//! The shared words by which a team divides up a loop, for the rounds of one generation: as many as the round numbers
+//! in the words can tell apart. The first generation's are in the `LoopState`, those of later generations in the
+//! buffers of the `BufferPool`. The protocol is described in `docs/loops.md`.
 
 use std::ops::Range;
 
@@ -6,24 +8,26 @@ use crate::loops::unit_queue::UnitQueue;
 use crate::loops::work_range::WorkRange;
 use crate::region::split;
 
-/// The shares of a team's bees, and the one queue of the schedules that need no more.
+/// A work range for each bee, for the schedules that steal (`Dynamic`, `Affinity`), and one queue for the schedules
+/// whose few chunks all come from one place (`Guided`, `Factoring`).
 pub(crate) struct Dispatch {
     queue: UnitQueue,
     ranges: Box<[WorkRange]>,
 }
 
 impl Dispatch {
-    /// For a team of up to `members`.
+    /// For teams of up to `bees` bees.
     pub(crate) fn new(bees: usize) -> Self {
         Self { queue: UnitQueue::new(), ranges: (0..bees).map(|_| WorkRange::new()).collect() }
     }
 
-    /// As new. Nobody else may be at them.
+    /// Puts all words into their initial state. No other bee may be using them.
     pub(crate) fn reset(&self) {
         self.queue.reset();
         self.ranges.iter().for_each(WorkRange::reset);
     }
 
+    /// The largest number of bees that a team may have.
     pub(crate) fn bees(&self) -> usize {
         self.ranges.len()
     }
@@ -32,11 +36,13 @@ impl Dispatch {
         &self.queue
     }
 
+    /// The work range of bee `id`.
     pub(crate) fn range(&self, id: u32) -> &WorkRange {
         &self.ranges[id as usize]
     }
 
-    /// The block of `units` that each of the first `members` begins with.
+    /// The block of the `units` units of a loop with which bee `id` begins, if the loop is divided up among the first
+    /// `bees` bees. Empty for all other bees.
     pub(crate) fn block(id: u32, bees: usize, units: u32) -> Range<u32> {
         if id as usize >= bees {
             return 0..0;

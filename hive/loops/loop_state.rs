@@ -1,4 +1,6 @@
-//! What the bees of a team share of a loop while they run it.
+//! What the bees of a team share of a loop while they run it. Each `Loop` whose chunks are handed out at run time has a
+//! `LoopState`, made by the bee that first needs it or taken from the cache. `Loop::run_shared` calls `begin_round` at
+//! the start of each round. The protocol is described in `docs/loops.md`, as steps R1 to R3.
 
 use crossbeam_utils::CachePadded;
 
@@ -7,40 +9,51 @@ use crate::loops::dispatch::Dispatch;
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU64, OnceLock, Ordering, rounds_per_generation};
 
-/// What is used of a board that a loop has for itself. A word that was left alone for many rounds could not be told from one that is ahead, so no board is used for both.
+/// Which part of the first `Dispatch` a loop with a cached loop state uses: the work ranges or the queue. The unused
+/// part stays in an old round, and after many rounds its words could not be told from words that are ahead. So each
+/// cached state is used for one kind only.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum DispatchKind {
     Ranges,
     Queue,
 }
 
-/// The words of a team's rounds.
+/// The shared words of all rounds of a loop.
 pub(crate) struct LoopState {
-    /// The key of the region that the rest is for; `RESETTING` while somebody makes it so.
+    /// The key of the region for which the other fields have been reset. `RESETTING` while a bee is resetting them.
+    /// Written by the first bee of each region that begins a round.
     region: CachePadded<AtomicU64>,
-    /// Those of the first generation, and what each bee knows of where it is.
+    /// The words of the first generation. Its work ranges also record, for every generation, how many rounds their bee
+    /// has begun and which buffer the bee is in.
     first: Dispatch,
-    /// From there to the second.
+    /// Leads from the first generation to the buffer of the second.
     first_link: Link,
-    /// The others. Few loops are run so often in one region.
+    /// The buffers of the later generations. Made when first needed: few loops are run so often in one region.
     later: OnceLock<Box<BufferPool>>,
 }
 
+/// Stands in `region` while a bee resets the other fields. No region has this key: see `reset_for_region`.
 const RESETTING: u64 = 0;
 
 impl LoopState {
-    /// For a team of up to `members`.
+    /// For teams of up to `bees` bees.
     pub(crate) fn new(bees: u32) -> Self {
+        // Any key but `RESETTING` will do. The first region normally finds a key other than its own and resets the
+        // words, which are new anyway.
         let region = CachePadded::new(AtomicU64::new(RESETTING + 1));
         Self { region, first: Dispatch::new(bees as usize), first_link: Link::new(), later: OnceLock::new() }
     }
 
+    /// The largest number of bees that a team may have.
     pub(crate) fn bees(&self) -> usize {
         self.first.bees()
     }
 
-    /// Whether `barriers_passed` is the last in which anything was taken, on a board of which this is used, and whose rounds nobody
-    /// begins. What is not used of it stays in round 0, and so would pass for used when the rounds wrap.
+    /// Whether the team has finished `round`. Only for a cached state, of which only `kind` is used and whose rounds do
+    /// not go through `begin_round`; called after the region has returned, so either all bees have been through the
+    /// round or none has used the state. So it is enough to look at the queue, or at the work range of bee 0. The words
+    /// of the other kind stay in round 0 and say nothing: they would seem to have finished when the round number wraps
+    /// around to 0.
     pub(crate) fn has_finished(&self, kind: DispatchKind, round: u16) -> bool {
         match kind {
             DispatchKind::Ranges => self.first.range(0).is_in_round(round),
@@ -48,28 +61,34 @@ impl LoopState {
         }
     }
 
-    /// The words of a round that nobody has to begin: all bees are in the same one.
+    /// The words for a round that is not begun by `begin_round`, because all bees are in the same one anyway.
     pub(crate) fn only_dispatch(&self) -> &Dispatch {
         &self.first
     }
 
-    /// Begins a round as `member`. Returns its words, and its number as they have it.
+    /// Begins the calling bee's next round. Returns the words to use for it, and the number that the round has in these
+    /// words, from 1 on.
     pub(crate) fn begin_round(&self, context: &RegionContext<'_>) -> (&Dispatch, u16) {
         self.reset_for_region(context);
         let (own, rounds) = (self.first.range(context.id()), rounds_per_generation());
+        // The count is kept in the first generation's work range, whichever generation the bee is in.
         let rounds_before = own.count_round();
-        // 0 is the round of new words.
+        // Rounds are numbered from 1 in each generation: new words are in round 0.
         let round = (rounds_before % rounds) as u16 + 1;
         if rounds_before < rounds {
+            // First generation. A panic that the body caught may have left units of the round before, and this round of
+            // the bee's range cannot begin while there are any.
             own.discard_before(round);
             return (&self.first, round);
         }
+        // A later generation, which has words of its own. A new generation begins with its first round.
         let dispatch = self.later_dispatch(context, rounds_before % rounds == 0);
         dispatch.range(context.id()).discard_before(round);
         (dispatch, round)
     }
 
-    /// The words of a generation after the first. `is_new`: the bee comes there with this round.
+    /// The words of the generation that the calling bee is in, after the first. `is_new`: this round is the bee's first
+    /// in that generation.
     #[inline(never)]
     fn later_dispatch(&self, context: &RegionContext<'_>, is_new: bool) -> &Dispatch {
         let own = self.first.range(context.id());
@@ -77,33 +96,37 @@ impl LoopState {
         if is_new {
             own.set_buffer(later.advance(&self.first_link, own.buffer(), context.bees()));
         }
-        // It is in one since it came to the second generation.
+        // The bee has a buffer since it came to the second generation, so the default is never used.
         own.buffer().map_or(&self.first, |buffer| later.dispatch(buffer))
     }
 
-    /// Sees that the board is for the region that `member` is in: the first that comes makes it so.
+    /// Makes sure that the state has been reset for the region that the calling bee is in. The first bee that gets here
+    /// resets it; the others wait until that is done.
     fn reset_for_region(&self, context: &RegionContext<'_>) {
         let key = context.region_key().max(RESETTING + 1);
-        // Acquire: pairs with the Release below; the words are as new.
+        // Acquire: pairs with the Release store below. If the key is this region's, its reset is seen.
         let mut region = self.region.load(Ordering::Acquire);
         while region != key {
-            // Relaxed, both: the region that the words were for is over, and whatever its bees did to them has happened before this one began.
+            // The state belongs to an earlier region. One bee claims the reset by setting `RESETTING`.
+            //
+            // Relaxed, both: there is nothing to acquire from the earlier region here. It is over, and all that its
+            // bees did to the words happened before this region began. A failure is looked at again below.
             if region != RESETTING
                 && self.region.compare_exchange(region, RESETTING, Ordering::Relaxed, Ordering::Relaxed).is_ok()
             {
                 self.reset();
-                // Release: pairs with the Acquire above.
+                // Release: pairs with the Acquire loads above and below; publishes the reset.
                 self.region.store(key, Ordering::Release);
                 return;
             }
-            // Relaxed: looked at again below.
+            // Relaxed: this only waits for a change. The Acquire load below reads the value that counts.
             context.wait_until(|| self.region.load(Ordering::Relaxed) != RESETTING);
-            // Acquire: as above.
+            // Acquire: pairs with the Release store above, as the first load does.
             region = self.region.load(Ordering::Acquire);
         }
     }
 
-    /// As new. Nobody else may be at it.
+    /// Puts everything but the key into its initial state. No other bee may be using it.
     fn reset(&self) {
         self.first.reset();
         self.first_link.reset();

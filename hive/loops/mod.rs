@@ -1,4 +1,9 @@
-//! Loops whose indices a team shares out. The protocol by which it does is in `docs/loops.md`.
+//! Loops whose indices the bees of a team divide up among themselves.
+//!
+//! `shared_loop.rs` has the public `Loop` and decides by its schedule how a bee runs its part; `par_for.rs` runs a loop
+//! as a region of its own. Under `Static` and `StaticChunk` a bee computes its indices from its number. Under the other
+//! schedules the bees coordinate through shared words (`loop_state.rs`, `dispatch.rs`, `work_range.rs`,
+//! `unit_queue.rs`, `buffer_pool.rs`), by the protocol of `docs/loops.md`.
 
 pub(crate) mod batch_size;
 pub(crate) mod buffer_pool;

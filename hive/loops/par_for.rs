@@ -1,4 +1,5 @@
-//! A region and a loop in one call.
+//! A region and a loop in one call: `Hive::par_for` and `Hive::par_loop`. Both start a region in which each bee runs
+//! its part of one `Loop`.
 
 use std::ops::Range;
 
@@ -8,9 +9,11 @@ use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 
 impl Hive {
-    /// Runs `body` for all indices of `range`, dealt out by `schedule` to all bees that are awake: a region and a loop in one. Returns when all is done.
+    /// Runs `body` for all indices of `range`, which `schedule` divides among all bees that are awake: a region and a
+    /// loop in one. Returns when all indices are done.
     ///
-    /// `body` gets one range of indices after the other, and the bee that it runs on; see [`Bee::for_each`].
+    /// `body` is called with one range of indices after another, and with the bee that it runs on; see
+    /// [`Bee::for_each`].
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -32,7 +35,8 @@ impl Hive {
         self.par_loop(Loop::new(range, schedule), body);
     }
 
-    /// As [`par_for`](Self::par_for), of a [`Loop`] that says more: aligned blocks, a least amount of work.
+    /// Like [`par_for`](Self::par_for), for a [`Loop`], which can say more: aligned blocks, a minimum amount of work
+    /// per bee.
     ///
     /// # Panics
     /// As [`spmd`](Self::spmd).
@@ -40,7 +44,8 @@ impl Hive {
     #[track_caller]
     pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, body: F) {
         if let Some(blocks) = shared.blocks() {
-            // All that a bee needs in one piece: each line of the caller's stack that it reads is a transfer.
+            // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
+            // cache line of the caller's stack that a bee reads is a transfer between cores.
             return self.spmd(shared.active_bees(self.bees()), move |bee| {
                 let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {

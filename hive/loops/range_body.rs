@@ -1,15 +1,16 @@
-//! What is done for the indices of a loop.
+//! What a bee does with the ranges of indices that it gets from a loop. `Loop::run` calls it: for `Bee::for_each` with
+//! the user's closure, for `Hive::par_reduce` with a `ReduceBody`.
 
 use std::ops::Range;
 
 use crate::region::no_double_panic::NoDoublePanic;
 
-/// What one bee does for the ranges that it gets.
+/// What one bee does with each range of indices that it gets.
 pub(crate) trait RangeBody {
-    /// For a block or a chunk.
+    /// Called for one block or one chunk.
     fn run_range(&mut self, range: Range<usize>);
 
-    /// For chunks of one index each, these.
+    /// Called for several consecutive chunks of one index each, all at once.
     #[inline]
     fn run_each_index(&mut self, indices: Range<usize>) {
         indices.for_each(|index| self.run_range(index..index + 1));
@@ -23,8 +24,9 @@ impl<F: FnMut(Range<usize>)> RangeBody for F {
     }
 }
 
-/// Combines what `map_pages` has for each range.
+/// Calls `map` for each range and combines the results with `op`, in the order in which the bee gets the ranges.
 pub(crate) struct ReduceBody<'s, T, M, F> {
+    /// What has been combined so far. None: the bee has had no range yet.
     pub(crate) value: Option<NoDoublePanic<T>>,
     pub(crate) map: &'s M,
     pub(crate) op: &'s F,
@@ -40,7 +42,8 @@ impl<T, M: Fn(Range<usize>) -> T, F: Fn(T, T) -> T> RangeBody for ReduceBody<'_,
         }));
     }
 
-    /// With the sum in a register.
+    /// Keeps the running value in a local variable, which can stay in a register, instead of storing it after each
+    /// index.
     #[inline]
     fn run_each_index(&mut self, indices: Range<usize>) {
         let Self { value: sum, map, op } = self;

@@ -1,32 +1,43 @@
-//! How a loop's indices are dealt out.
+//! The schedules: how the indices of a loop are divided among the bees of a team. `Loop::run` in `shared_loop.rs`
+//! carries them out.
 
-/// How the indices of a [`Loop`](crate::loops::shared_loop::Loop) are dealt out to the bees of a team: OpenMP's schedules, by their names.
+/// How the indices of a [`Loop`](crate::loops::shared_loop::Loop) are divided among the bees of a team. These are
+/// OpenMP's schedules, under OpenMP's names where it has them.
 ///
-/// Which to take: [`Static`](Self::Static) where all indices take equally long; [`Dynamic`](Self::Dynamic) where they do not; [`Affinity`](Self::Affinity) where they
-/// mostly do, and each bee should come back to the same data. Chunks are counted in indices.
+/// Which to choose: [`Static`](Self::Static) if all indices take equally long; [`Dynamic`](Self::Dynamic) if they do
+/// not; [`Affinity`](Self::Affinity) if they mostly do, and each bee should come back to the same data in each run.
+/// Chunk lengths are numbers of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Schedule {
-    /// One contiguous block a bee, as [`Bee::split`](crate::region::bee::Bee::split) has it: OpenMP's `static`. Costs nothing.
+    /// One contiguous block for each bee, as [`Bee::split`](crate::region::bee::Bee::split) computes it: OpenMP's
+    /// `static`. The bees need not coordinate, so it costs nothing.
     Static,
-    /// Chunks of so many indices, dealt round like cards: bee 0 has the first, bee 1 the second: OpenMP's `static, k`. Costs nothing.
+    /// Chunks of the given number of indices, assigned to the bees in turn: bee 0 gets the first chunk, bee 1 the
+    /// second, and so on. OpenMP's `static, k`. The bees need not coordinate, so it costs nothing.
     StaticChunk(usize),
-    /// Chunks of so many indices that go to whoever comes for them: OpenMP's `dynamic, k`, which does not say in which order.
+    /// Chunks of the given number of indices, each for the first bee that asks for it: OpenMP's `dynamic, k`, which
+    /// does not promise an order either.
     ///
-    /// Each bee begins with its block, in rising order, and then takes half of what the bee with most has left. Chunks that take less than a few microseconds are
-    /// claimed several at a time, and given back when somebody else has nothing to do; so a chunk of one index is nothing to be afraid of.
+    /// Each bee begins with its own block, in rising order, and then steals half of what is left to the bee with the
+    /// most left. A bee claims several chunks at a time if they take less than a few microseconds, and gives them back
+    /// when another bee has run out of work; so chunks of a single index are cheap.
     Dynamic(usize),
-    /// Chunks that get smaller, down to so many indices: each is the rest of the loop, by twice the number of bees: OpenMP's `guided, k`.
+    /// Chunks that get smaller, down to the given number of indices: the length of each is what is left of the loop,
+    /// divided by twice the number of bees. OpenMP's `guided, k`.
     Guided(usize),
-    /// As many equal chunks as there are bees, together half of what is left, and so on: the factoring of Hummel, Schonberg and Flynn (1992). Chunks
-    /// get smaller more slowly than by [`Guided`](Self::Guided), and the first are no larger than the others can make up for.
+    /// As many equal chunks as there are bees, together half of what is left; then again for the other half, and so on:
+    /// the factoring of Hummel, Schonberg and Flynn (1992). Chunks get smaller more slowly than with
+    /// [`Guided`](Self::Guided), and even if the first chunks are slow, enough is left for the other bees to catch up.
     Factoring,
-    /// Each bee works through its own block, a part of it at a time, and then takes from the bee that has most left: the affinity scheduling of
-    /// Markatos and LeBlanc (1994). A loop that is run again and again over the same data finds most of it in the same bee's cache.
+    /// Each bee works through its own block, a part of it at a time, and then steals from the bee with the most left:
+    /// the affinity scheduling of Markatos and LeBlanc (1994). A loop that is run repeatedly over the same data finds
+    /// most of it in the same bee's cache.
     Affinity,
 }
 
 impl Schedule {
-    /// The same of blocks of so many indices: chunks are about as large.
+    /// The same schedule for a loop over blocks of `indices` indices each: chunk lengths are converted from indices to
+    /// blocks, so that chunks stay about as large.
     pub(crate) fn in_units_of(self, indices: usize) -> Self {
         let blocks = |chunk: usize| (chunk / indices.max(1)).max(1);
         match self {
@@ -37,7 +48,7 @@ impl Schedule {
         }
     }
 
-    /// The indices of a chunk at least, as it was asked for.
+    /// The smallest number of indices that the user allows in a chunk; 1 for schedules without a chunk length.
     pub(crate) const fn min_chunk(self) -> usize {
         match self {
             Self::StaticChunk(chunk) | Self::Dynamic(chunk) | Self::Guided(chunk) => chunk,

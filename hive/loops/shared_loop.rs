@@ -1,4 +1,9 @@
-//! A loop that the bees of a team run together.
+//! The public `Loop`: which indices there are, and under which schedule the bees of a team run them.
+//!
+//! `Bee::for_each` and `Hive::par_loop` (`par_for.rs`) call `Loop::run` on each bee. It decides by the schedule how
+//! this bee gets its indices: computed from its number (`Static`, `StaticChunk`), from work ranges with stealing
+//! (`Dynamic`, `Affinity`; see `stealing.rs`), or from one queue (`Guided`, `Factoring`; see `unit_queue.rs`). The
+//! protocol by which the bees coordinate is described in `docs/loops.md`.
 
 use std::fmt;
 use std::ops::Range;
@@ -16,14 +21,15 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 use crate::region::split;
 
-/// A loop over a range of indices that a team runs together: which indices there are, and how they are dealt out. [`Bee::for_each`] runs it inside a
-/// region; [`Hive::par_for`](crate::pool::handle::Hive::par_for) is a region and a loop in one.
+/// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
+/// the bees. [`Bee::for_each`] runs it inside a region; [`Hive::par_for`](crate::pool::handle::Hive::par_for) is a
+/// region and a loop in one.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
 /// use hive::{Loop, Schedule};
 ///
-/// // Rows of a triangle: the later, the longer.
+/// // The rows of a triangle: each is longer than the one before.
 /// let rows = Loop::new(0..1000, Schedule::Dynamic(4));
 /// let cells = AtomicU64::new(0);
 /// hive::spmd(4, |bee| {
@@ -34,18 +40,24 @@ use crate::region::split;
 /// assert_eq!(cells.into_inner(), 499_500);
 /// ```
 pub struct Loop {
+    /// All indices of the loop.
     range: Range<usize>,
     schedule: Schedule,
+    /// All blocks and chunks begin at multiples of this, except where `range` itself begins. At least 1.
     multiple: usize,
+    /// Each bee that takes part has at least this many indices. At least 1.
     min_work: usize,
-    /// Not in here: its lines are not written to with the others each time that a loop is made.
+    /// The words that the bees share while they run the loop; made by the bee that first needs them. In a box of its
+    /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
+    /// cache lines that the bees share.
     state: OnceLock<Box<LoopState>>,
-    /// The one round that is run, by a team for which the board has been made ready.
+    /// The one round that is run, if `run_in_region` has supplied a state that is ready for it. None: each run begins
+    /// its round by `LoopState::begin_round`.
     only_round: Option<u16>,
 }
 
 impl Loop {
-    /// A loop over `range`, dealt out by `schedule`.
+    /// A loop over `range`, divided by `schedule`.
     ///
     /// # Panics
     /// If the schedule asks for chunks of 0 indices.
@@ -55,8 +67,9 @@ impl Loop {
         Self { range, schedule, multiple: 1, min_work: 1, state: OnceLock::new(), only_round: None }
     }
 
-    /// Has blocks and chunks begin at multiples of `multiple` indices, except where the range itself begins, so that no two bees write to the same cache line or vector:
-    /// 8 doubles are a line. Chunks are rounded up to it.
+    /// Makes blocks and chunks begin at multiples of `multiple` indices, except where the range itself begins, so that
+    /// no two bees write to the same cache line or vector: a cache line holds 8 doubles. Chunk lengths are rounded up
+    /// to a multiple of `multiple`.
     ///
     /// ```
     /// use hive::{Loop, Schedule};
@@ -74,16 +87,19 @@ impl Loop {
         self
     }
 
-    /// Has only so many bees take part that each has at least `indices_of` to do: for loops that may be too short to be worth a team.
+    /// Lets only so many bees take part that each of them has at least `indices` indices: for loops that may be too
+    /// short to be worth a team.
     ///
-    /// In [`par_loop`](crate::pool::handle::Hive::par_loop) the team is made as small as that; one of a single bee is the caller, and costs a function call. In a region the other bees
-    /// have nothing to do.
+    /// [`par_loop`](crate::pool::handle::Hive::par_loop) makes the team itself that small; a team of one bee is the
+    /// caller, and costs a function call. Inside a region the other bees have nothing to do.
     ///
     /// ```
     /// use hive::{Loop, Schedule};
     ///
     /// let hive = hive::Hive::new(4)?;
-    /// hive.par_loop(Loop::new(0..1500, Schedule::Static).min_work(1000), |range, bee| assert_eq!((bee.bees(), range), (1, 0..1500)));
+    /// hive.par_loop(Loop::new(0..1500, Schedule::Static).min_work(1000), |range, bee| {
+    ///     assert_eq!((bee.bees(), range), (1, 0..1500));
+    /// });
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     pub fn min_work(mut self, indices: usize) -> Self {
@@ -91,46 +107,51 @@ impl Loop {
         self
     }
 
-    /// The indices.
+    /// All indices of the loop.
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
-    /// How they are dealt out.
+    /// How the indices are divided among the bees.
     pub fn schedule(&self) -> Schedule {
         self.schedule
     }
 
-    /// The blocks, if it is dealt out in such.
+    /// The blocks of a `Static` loop; None for the other schedules.
     pub(crate) fn blocks(&self) -> Option<Blocks> {
         (self.schedule == Schedule::Static).then(|| self.all_blocks())
     }
 
+    /// The loop's range in one block for each bee, whatever the schedule.
     fn all_blocks(&self) -> Blocks {
         Blocks::new(self.range(), self.multiple)
     }
 
-    /// How many of a team of `team` have something to do.
+    /// How many bees of a team of `bees` take part, considering `min_work`. At least 1.
     pub(crate) fn active_bees(&self, bees: usize) -> usize {
         (self.range.len() / self.min_work).clamp(1, bees)
     }
 
-    /// Runs the part of `member`.
+    /// Runs the part of the bee that `context` belongs to: passes each range of indices that the bee gets to `body`.
     #[inline]
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.schedule {
+            // One block for each bee, computed from the bee's number.
             Schedule::Static if id < bees => {
                 let block = self.all_blocks().of(id, bees);
                 if !block.is_empty() {
                     body.run_range(block);
                 }
             }
+            // Chunks in turn, computed from the bee's number.
             Schedule::StaticChunk(chunk) if id < bees => {
                 let chunks = Chunks::new(&self.range, chunk, self.multiple);
                 (id..chunks.count()).step_by(bees).for_each(|i| body.run_range(chunks.indices(i..i + 1)));
             }
+            // The bee takes no part, because of `min_work`.
             Schedule::Static | Schedule::StaticChunk(_) => {}
+            // There is nobody to share with, so no shared words are needed.
             _ if context.bees() == 1 => {
                 let chunks = Chunks::new(&self.range, self.single_bee_chunk(), self.multiple);
                 self.run_chunks(&chunks, 0..chunks.count(), body);
@@ -139,7 +160,10 @@ impl Loop {
         }
     }
 
-    /// Runs `region`, which is to be a region of as many of `most` bees as the loop is for, in which each runs its part once.
+    /// Calls `region`, which is to start a region in which each bee runs its part of this loop exactly once. It gets
+    /// the loop and the number of bees to start: `max_bees`, or fewer because of `min_work`. If the schedule needs
+    /// shared words, they come from the calling thread's cache, so that a loop allocates nothing if the last one of its
+    /// kind had a team of the same size.
     pub(crate) fn run_in_region<R>(mut self, max_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
         let bees = self.active_bees(max_bees);
         let kind = match self.schedule {
@@ -152,14 +176,17 @@ impl Loop {
         self.only_round = Some(round);
         self.state = OnceLock::from(state);
         let result = region(&self, bees);
-        // Not after a panic, when not all have been through the round; nor where the region was nested, and its only bee had no use for a board.
+        // A panic does not get here; it drops the state, whose words may be in different rounds. A nested region does
+        // get here, but its only bee needed no state: the words are still in the round before, and the state is
+        // dropped.
         if let Some(state) = self.state.into_inner().filter(|state| state.has_finished(kind, round)) {
             cache::put(kind, state, round);
         }
         result
     }
 
-    /// The chunks that a bee gets when there is nobody to share with.
+    /// The length of the chunks for a team of one bee. `Dynamic` keeps the user's chunk length, which `body` may rely
+    /// on; under the other schedules the whole range is one chunk.
     fn single_bee_chunk(&self) -> usize {
         match self.schedule {
             Schedule::Dynamic(chunk) => chunk,
@@ -167,13 +194,15 @@ impl Loop {
         }
     }
 
-    /// Runs the part of `member` where chunks go to whoever comes for them.
+    /// Runs this bee's part under a schedule that hands out chunks at run time. `bees` is the number of bees that take
+    /// part.
     fn run_shared(&self, context: &RegionContext<'_>, bees: usize, body: &mut impl RangeBody) {
         let state = self.loop_state(context);
         let (dispatch, round) = match self.only_round {
             Some(round) => (state.only_dispatch(), round),
             None => state.begin_round(context),
         };
+        // Only after the round has begun: a bee that takes no part counts rounds as the others do.
         if context.id() as usize >= bees {
             return;
         }
@@ -183,7 +212,7 @@ impl Loop {
         }
     }
 
-    /// Shares of units, one a bee.
+    /// `Dynamic` and `Affinity`: each bee has a work range of units, and steals from the others when it is empty.
     fn run_stealing(
         &self,
         dispatch: &Dispatch,
@@ -192,6 +221,7 @@ impl Loop {
         bees: usize,
         body: &mut impl RangeBody,
     ) {
+        // For `Affinity`, chunks of one index (or one multiple); a bee runs many of them together.
         let chunks = Chunks::new(&self.range, self.schedule.min_chunk(), self.multiple);
         let units = UnitMap::new(chunks.count(), work_range::MAX_UNITS);
         let stealing = StealingLoop { dispatch, context, round, bees, units: units.count as u32 };
@@ -204,21 +234,22 @@ impl Loop {
         }
     }
 
-    /// Some chunks, each by itself.
+    /// Runs the chunks with these numbers, one after another.
     #[inline]
     fn run_chunks(&self, chunks: &Chunks, numbers: Range<usize>, body: &mut impl RangeBody) {
         if self.schedule == Schedule::Dynamic(1) && self.multiple == 1 {
-            // The compiler sees that each range is one index.
+            // `Dynamic(1)`: this tells the compiler that each range is one index.
             body.run_each_index(chunks.indices(numbers));
         } else {
             numbers.for_each(|i| body.run_range(chunks.indices(i..i + 1)));
         }
     }
 
-    /// One queue of units for all.
+    /// `Guided` and `Factoring`: all bees take units from one queue.
     fn run_queue(&self, dispatch: &Dispatch, round: u16, bees: usize, body: &mut impl RangeBody) {
         let chunks = Chunks::new(&self.range, 1, self.multiple);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
+        // The minimum chunk length, converted from indices to multiples and from those to units.
         let min_len = self.schedule.min_chunk().div_ceil(self.multiple).div_ceil(units.chunks_per_unit);
         let amount = |next| match self.schedule {
             Schedule::Guided(_) => guided_len(next, units.count, bees, min_len),
@@ -229,24 +260,33 @@ impl Loop {
         }
     }
 
+    /// The shared words of this loop, made by the first bee that calls this.
+    ///
+    /// # Panics
+    /// If the team is larger than the state is for.
     #[track_caller]
     fn loop_state(&self, context: &RegionContext<'_>) -> &LoopState {
         let bees = context.bees();
+        // Large enough for the whole team of the hive, of which this region may be using only a part.
         let state = self.state.get_or_init(|| Box::new(LoopState::new(bees.max(context.team().bees()))));
         assert!(
             bees as usize <= state.bees(),
-            "this loop was first run by a hive of {} bees, and cannot be run by a team of {bees}: make another Loop for that",
+            "this loop was first run by a hive of {} bees, and cannot be run by a team of {bees}: \
+             make another Loop for that",
             state.bees(),
         );
         state
     }
 }
 
-/// Chunks put together, where there are more than can be numbered.
+/// Groups the chunks of a loop into units, several chunks each where there are more chunks than the shared words can
+/// number.
 struct UnitMap {
+    /// The number of chunks in the loop.
     chunks: usize,
-    /// Chunks a unit.
+    /// The number of chunks in a unit, except for the last unit, which may have fewer.
     chunks_per_unit: usize,
+    /// The number of units.
     count: usize,
 }
 
@@ -256,14 +296,14 @@ impl UnitMap {
         Self { chunks, chunks_per_unit, count: chunks.div_ceil(chunks_per_unit) }
     }
 
-    /// The chunks of some units.
+    /// The numbers of the chunks in these units.
     #[inline(always)]
     fn chunks_of(&self, units: Range<usize>) -> Range<usize> {
         units.start * self.chunks_per_unit..units.end.saturating_mul(self.chunks_per_unit).min(self.chunks)
     }
 }
 
-/// Contiguous blocks, one a bee.
+/// A range cut into contiguous blocks, one for each bee.
 #[derive(Clone, Copy)]
 pub(crate) struct Blocks {
     start: usize,
@@ -272,18 +312,19 @@ pub(crate) struct Blocks {
 }
 
 impl Blocks {
-    /// Of `range`, beginning at multiples of `multiple`.
+    /// Blocks of `range` that begin at multiples of `multiple`, except where the range itself begins.
     pub(crate) fn new(range: Range<usize>, multiple: usize) -> Self {
         Self { start: range.start, end: range.end, multiple }
     }
 
-    /// The `id`th of `count`.
+    /// The block of bee `id` in a team of `bees`.
     #[inline]
     pub(crate) fn of(self, id: usize, bees: usize) -> Range<usize> {
         let range = self.start..self.end;
         if self.multiple == 1 {
             return split::block(range, id, bees);
         }
+        // Divide the multiples among the bees, then convert back to indices.
         let chunks = Chunks::new(&range, self.multiple, self.multiple);
         chunks.indices(split::block(0..chunks.count(), id, bees))
     }
@@ -303,28 +344,35 @@ impl fmt::Debug for Loop {
 }
 
 impl Bee<'_> {
-    /// Runs this bee's part of `shared`: calls `body` with one range of indices after the other, until there are none left. The ranges of all bees together are the loop's, each index once.
+    /// Runs this bee's part of `shared`: calls `body` with one range of indices after another, until none are left. The
+    /// ranges of all bees together are the loop's range, and each index is run once.
     ///
-    /// A range is a block or a chunk, as the schedule has it; its indices rise from one call to the next, except after what has been taken from others. Returns when no indices are left to be had: other bees
-    /// may still be at theirs, so there has to be a [`barrier_shape`](Self::barrier) before what they wrote is read, as after OpenMP's `nowait`.
+    /// A range is a block or a chunk, depending on the schedule. The indices of a bee rise from one call to the next,
+    /// except after it has stolen some from another bee. `for_each` returns when no indices are left to get: other bees
+    /// may still be running theirs, so a [`barrier`](Self::barrier) is needed before what they wrote is read, as after
+    /// OpenMP's `nowait`.
     ///
-    /// If `body` panics, and the panic is caught inside the region, some of the other indices of that run may be left out as well; later runs are complete again.
+    /// If `body` panics, and the panic is caught inside the region, some other indices of that run may be left out as
+    /// well. Later runs are complete again.
     ///
-    /// All bees must run it equally often in a region. A loop may be run again, in the same region and in later ones, but by one team at a time: it has to be
-    /// made outside the region. (One that each bee makes for itself is run by each bee alone.)
+    /// All bees must run the loop the same number of times in a region. A loop may be run again, in the same region and
+    /// in later ones, but by one team at a time. It must be made outside the region: if each bee makes a loop for
+    /// itself, each bee runs its own loop alone.
     ///
-    /// Bees need not keep together: one may run it any number of times before another has begun. Nobody waits for
-    /// another, but at the end of a run for what that one has claimed in the same run and may give back.
+    /// The bees need not keep together: a bee may run the loop any number of times before another has begun. A bee
+    /// waits for another only at the end of a run, if the other has claimed several chunks of the same run at once and
+    /// may give some of them back.
     ///
     /// # Panics
-    /// If the team is larger than the hive was when the loop was run first.
+    /// If the team has more bees than the hive had when the loop was first run.
     #[inline]
     #[track_caller]
     pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
         shared.run(self.context, &mut body);
     }
 
-    /// As [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself begins: see [`Loop::aligned`].
+    /// Like [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself
+    /// begins: see [`Loop::aligned`].
     ///
     /// ```
     /// hive::spmd(2, |bee| assert_eq!(bee.split_aligned(0..20, 8), [0..16, 16..20][bee.id()]));

@@ -1,10 +1,12 @@
-//! A rectangle of cells, cut into tiles.
+//! A rectangle of cells cut into tiles, so that a one-dimensional loop over the tiles' numbers covers a two-dimensional
+//! range. For users' loop bodies; nothing else in the library depends on it.
 
 use std::ops::Range;
 
 use crate::loops::chunks::Chunks;
 
-/// A two-dimensional range of cells in tiles, numbered row by row, so that a loop over the numbers deals them out.
+/// A two-dimensional range of cells cut into tiles. The tiles are numbered row by row, so that a
+/// [`Loop`](crate::loops::shared_loop::Loop) over the numbers divides them among the bees.
 ///
 /// ```
 /// use hive::{Loop, Schedule, Tiles};
@@ -29,7 +31,8 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// The cells in `rows` and `columns`, in tiles of `[rows, columns]` cells; those at the lower and right-hand edge may be smaller.
+    /// The cells in `rows` and `columns`, cut into tiles of `tile` = `[rows, columns]` cells. Tiles at the last row or
+    /// column may be smaller.
     ///
     /// # Panics
     /// If a tile has no rows or no columns, or there are more tiles than `usize::MAX`.
@@ -42,20 +45,20 @@ impl Tiles {
         tiles
     }
 
-    /// How many there are.
+    /// The number of tiles.
     pub fn count(&self) -> usize {
         self.rows.count() * self.columns.count()
     }
 
-    /// Their numbers.
+    /// The numbers of all tiles.
     pub fn numbers(&self) -> Range<usize> {
         0..self.count()
     }
 
-    /// The rows and the columns of tile `number`.
+    /// The rows and the columns of the cells in tile `number`.
     ///
     /// # Panics
-    /// If there is none of that number.
+    /// If there is no tile of that number.
     #[inline]
     #[track_caller]
     pub fn tile(&self, number: usize) -> (Range<usize>, Range<usize>) {
@@ -65,10 +68,10 @@ impl Tiles {
         (self.rows.indices(row..row + 1), self.columns.indices(column..column + 1))
     }
 
-    /// The rows and the columns of the tiles of these numbers, one after the other.
+    /// The rows and the columns of the tiles with these numbers, one tile after another.
     ///
     /// # Panics
-    /// When it comes to a number of which there is no tile.
+    /// When the iterator reaches a number of which there is no tile.
     pub fn of(&self, numbers: Range<usize>) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<> {
         let tiles = *self;
         numbers.map(move |number| tiles.tile(number))

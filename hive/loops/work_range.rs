@@ -1,14 +1,16 @@
-//! What one bee has left of a loop whose chunks go to whoever comes for them: a range of units in one word, taken from at the front by
-//! its bee and at the back by the others.
+//! A bee's work range: what it has left of a `Dynamic` or `Affinity` loop. Its units are a contiguous range in one
+//! atomic word; the owner claims units at the front, and the other bees steal units at the back. Called by
+//! `stealing.rs`, and by the paralight adapter. Part of the loop protocol, which is described in `docs/loops.md`.
 
 use std::ops::Range;
 
 use crate::sync::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
-/// Units of a loop are numbered below this.
+/// The largest number of units in a loop under these schedules. A unit's number fits into `UNIT_BITS` bits, and so does
+/// the end of the last unit.
 pub(crate) const MAX_UNITS: usize = (1 << RangeWord::UNIT_BITS) - 1;
 
-/// What is left, and of which of the loop's rounds.
+/// The units that are left in a work range, and the round of the loop that they belong to.
 ///
 /// ```text
 ///   63        48 47             24 23              0
@@ -17,8 +19,13 @@ pub(crate) const MAX_UNITS: usize = (1 << RangeWord::UNIT_BITS) - 1;
 ///  └────────────┴─────────────────┴─────────────────┘
 /// ```
 ///
-/// A loop may be run again and again, and without a barrier between two rounds one bee may be in the next while others are in this one. The round keeps them
-/// apart. Of rounds whose numbers are less than 2^15 apart it is known which comes first; `LoopState` sees that no others meet in one word.
+/// - `round`: the last round in which units of this range were taken or published.
+/// - `next`: the first unit that is left.
+/// - `end`: the unit after the last that is left. Equal to `next`: nothing is left.
+///
+/// A loop may be run repeatedly, and without a barrier between two rounds one bee may be in the next round while others
+/// are still in this one. The round keeps them apart. Which of two rounds comes first is known if their numbers are
+/// less than 2^15 apart; `LoopState` ensures that words contain no others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct RangeWord(u64);
 
@@ -44,9 +51,17 @@ impl RangeWord {
         unit(self.0 >> Self::UNIT_BITS)..unit(self.0)
     }
 
-    /// What is left in `barriers_passed`, in which the bee begins with `block`. Empty where the share is in a later round already, or still has something left of an
-    /// earlier one, which whoever is ahead of the bee must leave alone; and no round must be left out, or the bee would find its block of that gone.
+    /// The units that are left for `round`, which the owner of the range begins with `block`.
+    ///
+    /// - The word is of this round: what it says.
+    /// - The word is of the round before, and nothing is left of that: the whole block. This round begins with the
+    ///   first bee that takes some of it.
+    /// - The word is of a later round: nothing. All units of this round have been taken.
+    /// - The word still has something left of the round before, or is of an even earlier round: nothing. The units that
+    ///   are left belong to bees that are still in that round. And a range must not skip a round, because the owner
+    ///   would not find its block of the skipped round any more.
     fn remaining_in(self, round: u16, block: &Range<u32>) -> Range<u32> {
+        // How many rounds `round` is ahead of the word, modulo 2^16.
         let ahead = round.wrapping_sub(self.round()) as i16;
         match ahead {
             0 => self.remaining(),
@@ -56,28 +71,37 @@ impl RangeWord {
     }
 }
 
-/// A bee's share of a loop. The word, alone in its cache lines but for what its bee needs with it.
+/// The work range of one bee, which is called its owner. Aligned so that it has its cache lines for itself: the other
+/// bees access these lines only when they look for work.
 #[repr(align(128))]
 pub(crate) struct WorkRange {
+    /// A `RangeWord`. Changed by the owner at the front and by all other bees at the back, always by an exchange of the
+    /// whole word.
     word: AtomicU64,
-    /// Whether its bee is in the middle of several units that it has claimed at once.
+    /// Whether the owner is in the middle of a batch: several units that it has claimed at once. Written by the owner.
     in_batch: AtomicBool,
-    /// Whether somebody else has nothing to do and asks for what is left of those.
+    /// Whether another bee has run out of work and requests the rest of that batch. Set by the other bee, cleared by
+    /// the owner.
     is_rest_requested: AtomicBool,
-    /// The rounds that its bee has begun, and 1 more than the number of the set of words that it is in; 0: in none of
-    /// the later ones. Touched by it alone, in the words of the first generation.
+    /// How many rounds the owner has begun in this region; counted up as each round begins. Used by the owner alone,
+    /// and only in the work ranges of the first generation.
     rounds: AtomicU64,
+    /// 1 more than the number of the buffer that the owner is in, written when it goes on to a new generation; 0: it is
+    /// still in the first generation. Used by the owner alone, and only in the work ranges of the first generation.
     buffer: AtomicU32,
 }
 
-// Relaxed throughout: units are numbers, and to have taken some hands over nothing else. What the bees work on is kept apart by the start and the end of
-// the region and by its barriers. That no unit is taken twice is due to the word's single order of changes alone.
+// All operations are Relaxed. A unit is only a number, and taking one hands over nothing else: what the bees read and
+// write in the loop's body is ordered by the start and the end of the region and by its barriers. That no unit is taken
+// twice follows from the single order of the word's changes alone. The flags are hints: a bee that sees an old value
+// asks again, or leaves the round early.
 impl WorkRange {
+    /// A work range with nothing left, in round 0, the one before the first.
     pub(crate) fn new() -> Self {
         Self::with_units(0, &(0..0))
     }
 
-    /// One with these units left.
+    /// A work range with these units left of `round`.
     pub(crate) fn with_units(round: u16, units: &Range<u32>) -> Self {
         Self {
             word: AtomicU64::new(RangeWord::new(round, units).0),
@@ -88,8 +112,9 @@ impl WorkRange {
         }
     }
 
-    /// As new. Nobody else may be at it.
+    /// Puts the range into its initial state. No other bee may be using it.
     pub(crate) fn reset(&self) {
+        // Relaxed, all: what hands the words to their next users also orders these stores.
         self.word.store(0, Ordering::Relaxed);
         self.in_batch.store(false, Ordering::Relaxed);
         self.is_rest_requested.store(false, Ordering::Relaxed);
@@ -97,39 +122,46 @@ impl WorkRange {
         self.buffer.store(0, Ordering::Relaxed);
     }
 
-    /// Whether `barriers_passed` is the last that it was in.
+    /// Whether `round` is the last round in which units of this range were taken or published.
     pub(crate) fn is_in_round(&self, round: u16) -> bool {
+        // Relaxed: called after the region, whose end orders the bees' changes before this load.
         RangeWord(self.word.load(Ordering::Relaxed)).round() == round
     }
 
-    /// Counts a round of its bee's, and returns the number of those before.
+    /// Counts a round that the owner begins. Returns how many rounds it has begun before.
     pub(crate) fn count_round(&self) -> u64 {
+        // Relaxed, both: only the owner uses the word.
         let rounds = self.rounds.load(Ordering::Relaxed);
         self.rounds.store(rounds + 1, Ordering::Relaxed);
         rounds
     }
 
-    /// The set of words that its bee is in, if it is in one of the later ones.
+    /// The number of the buffer that the owner is in. None: it is still in the first generation.
     pub(crate) fn buffer(&self) -> Option<u32> {
+        // Relaxed: only the owner uses the word.
         self.buffer.load(Ordering::Relaxed).checked_sub(1)
     }
 
-    /// Its bee goes to this one.
+    /// Records that the owner has gone on to this buffer.
     pub(crate) fn set_buffer(&self, buffer: u32) {
+        // Relaxed: only the owner uses the word.
         self.buffer.store(buffer + 1, Ordering::Relaxed);
     }
 
-    /// Its bee gives up what it has left of the round before `barriers_passed`, which it has left by a panic that its body caught.
+    /// The owner discards what is left of the round before `round`. There is something only if the owner left that
+    /// round by a panic that its body caught. This round could not begin with units of the old one in the range.
     pub(crate) fn discard_before(&self, round: u16) {
         self.claim(round.wrapping_sub(1), &(0..0), |left| left);
     }
 
-    /// How much is left in `barriers_passed`.
+    /// The units that are left for `round`, which the owner begins with `block`. May be out of date at once.
     pub(crate) fn remaining(&self, round: u16, block: &Range<u32>) -> Range<u32> {
+        // Relaxed: only a hint of where to steal.
         RangeWord(self.word.load(Ordering::Relaxed)).remaining_in(round, block)
     }
 
-    /// Its bee takes units from the front: as many as `claim_amount` says of how many are left.
+    /// The owner claims units at the front: as many as `amount` returns for the number of units left, but at least one
+    /// and no more than there are. None: nothing is left.
     pub(crate) fn claim(&self, round: u16, block: &Range<u32>, amount: impl Fn(u32) -> u32) -> Option<Range<u32>> {
         self.take_part(round, block, |left| {
             let middle = left.start + amount(left.end - left.start).clamp(1, left.end - left.start);
@@ -137,7 +169,7 @@ impl WorkRange {
         })
     }
 
-    /// Another bee takes half of the units from the back, or the last.
+    /// Another bee steals the back half of the units, or the last one. None: nothing is left.
     pub(crate) fn steal(&self, round: u16, block: &Range<u32>) -> Option<Range<u32>> {
         self.take_part(round, block, |left| {
             let middle = left.start + (left.end - left.start) / 2;
@@ -145,13 +177,15 @@ impl WorkRange {
         })
     }
 
-    /// Takes what `split` takes of what is left, and leaves what it leaves.
+    /// Splits the units that are left for `round` by `split`, into those to take and those to leave. Takes the former.
+    /// None: nothing is left.
     fn take_part(
         &self,
         round: u16,
         block: &Range<u32>,
         split: impl Fn(Range<u32>) -> (Range<u32>, Range<u32>),
     ) -> Option<Range<u32>> {
+        // Relaxed: only an attempt. The exchange below fails if the word has changed since.
         let mut word = self.word.load(Ordering::Relaxed);
         loop {
             let remaining = RangeWord(word).remaining_in(round, block);
@@ -159,6 +193,8 @@ impl WorkRange {
                 return None;
             }
             let (taken, rest) = split(remaining);
+            // Relaxed, both: no partner. A success is one step in the word's single order of changes, and if it finds
+            // the word in the round before, it begins this round; a failure is tried again.
             match self.word.compare_exchange(word, RangeWord::new(round, &rest).0, Ordering::Relaxed, Ordering::Relaxed)
             {
                 Ok(_) => return Some(taken),
@@ -167,56 +203,72 @@ impl WorkRange {
         }
     }
 
-    /// Its bee, with nothing left in this round, puts down units that it has taken elsewhere, for all to take from. Fails if the others are in the next round already; nobody will look for them then.
+    /// The owner publishes units that it has stolen, for all bees to take. Nothing is left of this round in the range.
+    /// Returns false, and does nothing, if other bees have taken the range to a later round, where no bee would look
+    /// for these units.
     pub(crate) fn publish(&self, round: u16, units: &Range<u32>) -> bool {
+        // Relaxed: only an attempt. `try_replace` fails if the word has changed since.
         let word = self.word.load(Ordering::Relaxed);
         let is_in_round = round.wrapping_sub(RangeWord(word).round()) as i16 >= 0;
         debug_assert!(!is_in_round || RangeWord(word).remaining().is_empty(), "{:?}", RangeWord(word));
         is_in_round && self.try_replace(word, RangeWord::new(round, units))
     }
 
-    /// Its bee gives back the last of the units that it claimed last. Fails as `publish` does.
+    /// The owner gives back `units`, the last of the units that it claimed last: they go in front of what is left.
+    /// Returns false, and leaves the units to the owner, if other bees have taken the range to a later round.
     pub(crate) fn give_back(&self, round: u16, units: &Range<u32>) -> bool {
+        // Relaxed: the request is being answered. Nobody else clears it.
         self.is_rest_requested.store(false, Ordering::Relaxed);
+        // Relaxed: only an attempt, as in `publish`.
         let mut word = self.word.load(Ordering::Relaxed);
-        // Fails while others steal from the back.
+        // The exchange fails while other bees steal at the back.
         while RangeWord(word).round() == round {
             let end = RangeWord(word).remaining().end.max(units.end);
             if self.try_replace(word, RangeWord::new(round, &(units.start..end))) {
                 return true;
             }
+            // Relaxed: only the next attempt.
             word = self.word.load(Ordering::Relaxed);
         }
         false
     }
 
+    /// Replaces the word, unless it has changed since it was read as `old`. Returns whether it did.
     fn try_replace(&self, old: u64, new: RangeWord) -> bool {
+        // Relaxed, both: no partner. A success is one step in the word's single order of changes; what to do after a
+        // failure is up to the caller.
         self.word.compare_exchange(old, new.0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
-    /// Marks that its bee is in the middle of a batch, until the guard is dropped.
+    /// Marks that the owner is in the middle of a batch, until the returned guard is dropped.
     pub(crate) fn begin_batch(&self) -> impl Drop + use<'_> {
         struct BatchGuard<'s>(&'s WorkRange);
         impl Drop for BatchGuard<'_> {
             fn drop(&mut self) {
+                // Relaxed: a hint. A bee that still sees the batch requests the rest, gets nothing, and looks again.
                 self.0.in_batch.store(false, Ordering::Relaxed);
             }
         }
+        // Relaxed: a hint. A bee that does not see the batch yet leaves the round early.
         self.in_batch.store(true, Ordering::Relaxed);
         BatchGuard(self)
     }
 
-    /// Whether somebody has nothing to do and asks for the rest of its bee's batch.
+    /// Whether another bee has run out of work and requests the rest of the owner's batch.
     #[inline(always)]
     pub(crate) fn is_rest_requested(&self) -> bool {
+        // Relaxed: a hint. If the owner sees the request later, it gives back less.
         self.is_rest_requested.load(Ordering::Relaxed)
     }
 
-    /// Asks its bee for the rest of its batch. Says whether there is one that it can give back in `barriers_passed`: for one of another round nobody of this one needs to wait,
-    /// and its bee may be waiting for them.
+    /// Another bee requests the rest of the owner's batch. Returns whether the owner is in a batch that it can give
+    /// back in `round`. A batch of another round does not count: no bee of this round needs to wait for it, and its
+    /// owner may itself be waiting for bees of this round.
     pub(crate) fn request_rest(&self, round: u16) -> bool {
+        // Relaxed, all: hints. If they are out of date, the bee leaves the round early or looks again.
         let is_in_round = RangeWord(self.word.load(Ordering::Relaxed)).round() == round;
         let in_batch = is_in_round && self.in_batch.load(Ordering::Relaxed);
+        // Set the flag only if it is not set yet: a write takes the cache line away from the owner.
         if in_batch && !self.is_rest_requested() {
             self.is_rest_requested.store(true, Ordering::Relaxed);
         }

@@ -1,4 +1,5 @@
-//! What the system is asked for: fresh pages, and where a page is.
+//! The system calls for memory: mapping fresh pages, asking on which node a page is, and moving pages to another node.
+//! The lowest layer of `memory/`: `numa_vec.rs` maps its memory here, `placement.rs` moves pages.
 
 #![expect(unsafe_code, reason = "maps memory, and asks the kernel where it is")]
 
@@ -6,47 +7,55 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
-/// Fresh memory that begins at a page and is unmapped when this is dropped. It is nobody else's, and not touched yet: not from malloc, which hands out again what others have touched.
+/// Fresh memory that begins at a page boundary and is unmapped when this is dropped. No thread has touched its pages
+/// before, so they are still to be placed. That is why it does not come from malloc, which hands out memory again that
+/// others have touched.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
-    /// 0: nothing is mapped.
+    /// How many bytes are mapped. 0: nothing is mapped, and `start` is dangling.
     bytes: usize,
 }
 
-// SAFETY: memory is the whole process's; who writes to it when is for the owner to see to.
+// SAFETY: mapped memory belongs to the whole process, so any thread may unmap it. A `Mapping` itself writes nothing;
+// its owner must ensure that accesses to the memory do not conflict.
 unsafe impl Send for Mapping {}
 
-// SAFETY: as above.
+// SAFETY: as for `Send`; a shared `Mapping` gives out only the address of the memory and a view to read.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
+    /// Maps `bytes` bytes of fresh memory; for 0 bytes, nothing. An error is the system's.
     pub(crate) fn new(bytes: usize) -> io::Result<Self> {
-        // Nothing is ever read from or written to where nothing is mapped, whatever the alignment.
+        // With 0 bytes there is never an access, so a dangling pointer is enough; it is aligned for all element types.
         let nothing = NonNull::<PageAligned>::dangling().cast();
         let start = if bytes == 0 { nothing } else { pages::map(bytes)? };
         Ok(Self { start, bytes })
     }
 
+    /// Where the memory begins: at a page boundary.
     pub(crate) fn start(&self) -> NonNull<u8> {
         self.start
     }
 
-    /// All of it, written to or not.
+    /// All of the memory, whether it has been written to or not. While the slice is in use, nobody may write to the
+    /// memory.
     pub(crate) fn memory(&self) -> &[MaybeUninit<u8>] {
-        // SAFETY: mapped as long as `self` is there, and bytes that may be uninitialised are valid whatever they are; to write to them meanwhile takes an `UnsafeCell`'s care, and
-        // those who call this do so before there are elements, or have them borrowed.
+        // SAFETY: the memory is mapped as long as `self` exists, and `MaybeUninit<u8>` may be any bytes. Nobody writes
+        // to it meanwhile: the callers, `NumaVec::memory` and `PartialVec::memory`, borrow their vector mutably for as
+        // long as the slice is in use.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().cast(), self.bytes) }
     }
 }
 
-/// As aligned as any element may be: no page is smaller.
+/// The alignment of a mapping, and so the largest that elements may have: no page is smaller.
 #[repr(align(4096))]
 struct PageAligned;
 
 impl Drop for Mapping {
     fn drop(&mut self) {
         if self.bytes > 0 {
-            // SAFETY: mapped by `map_pages` with so many bytes, and nobody has a part of it any more.
+            // SAFETY: `pages::map` has mapped this many bytes at `start`, and nobody uses them any more, since the
+            // owner of the mapping drops it.
             unsafe { pages::unmap(self.start, self.bytes) };
         }
     }
@@ -57,9 +66,10 @@ mod pages {
     use std::io;
     use std::ptr::{NonNull, null_mut};
 
+    /// Maps `bytes` bytes, more than 0, of fresh memory.
     pub(crate) fn map(bytes: usize) -> io::Result<NonNull<u8>> {
         let (access, kind) = (libc::PROT_READ | libc::PROT_WRITE, libc::MAP_PRIVATE | libc::MAP_ANON);
-        // SAFETY: without an address and without MAP_FIXED a mapping takes nothing away from anybody.
+        // SAFETY: a mapping without an address and without MAP_FIXED goes where nothing else is mapped.
         let start = unsafe { libc::mmap(null_mut(), bytes, access, kind, -1, 0) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
@@ -68,21 +78,22 @@ mod pages {
     }
 
     /// # Safety
-    /// `start` is from `map_pages(bytes)`, and nobody uses the memory any more.
+    /// `start` comes from `map(bytes)`, and nobody uses the memory any more.
     pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that this is a whole mapping that nobody uses any more.
         let status = unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
         debug_assert_eq!(status, 0, "munmap failed: {}", io::Error::last_os_error());
     }
 
+    /// The size of a page in bytes.
     pub(crate) fn size() -> usize {
-        // SAFETY: takes a number and returns one.
+        // SAFETY: `sysconf` takes a number and returns one.
         let size = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
         usize::try_from(size).unwrap_or(super::MIN_PAGE_SIZE)
     }
 }
 
-/// Elsewhere the allocator's memory has to do: where it is, is the system's affair.
+/// On systems without `mmap`, memory comes from the allocator, and where its pages are is left to the system.
 #[cfg(not(unix))]
 mod pages {
     use std::alloc::{Layout, alloc, dealloc};
@@ -93,37 +104,42 @@ mod pages {
         Layout::from_size_align(bytes, super::MIN_PAGE_SIZE).map_err(io::Error::other)
     }
 
+    /// Allocates `bytes` bytes, more than 0.
     pub(crate) fn map(bytes: usize) -> io::Result<NonNull<u8>> {
-        // SAFETY: only called with more than 0 bytes.
+        // SAFETY: the layout has more than 0 bytes, as the caller ensures.
         let start = unsafe { alloc(layout(bytes)?) };
         NonNull::new(start).ok_or_else(|| io::ErrorKind::OutOfMemory.into())
     }
 
     /// # Safety
-    /// `start` is from `map_pages(bytes)`, and nobody uses the memory any more.
+    /// `start` comes from `map(bytes)`, and nobody uses the memory any more.
     pub(crate) unsafe fn unmap(start: NonNull<u8>, bytes: usize) {
         let layout = layout(bytes).expect("it was good enough to map");
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that `start` was allocated with this layout and that nobody uses the memory any
+        // more.
         unsafe { dealloc(start.as_ptr(), layout) };
     }
 
+    /// The assumed size of a page in bytes.
     pub(crate) fn size() -> usize {
         super::MIN_PAGE_SIZE
     }
 }
 
-/// No system that this runs on has smaller pages.
+/// The smallest page size of all systems that hive runs on.
 pub(crate) const MIN_PAGE_SIZE: usize = align_of::<PageAligned>();
 
-/// The bytes of a page, other than a huge one.
+/// The size of the system's usual pages in bytes. Huge pages are larger.
 pub(crate) fn page_size() -> usize {
     pages::size()
 }
 
-/// The NUMA node that the page at `location` is on, by the system's number (as in `numactl` and `/proc/self/numa_maps`; see [`memory_nodes`](crate::memory::nodes::memory_nodes)).
+/// The NUMA node of the page that contains `address`, by the system's number (as in `numactl` and
+/// `/proc/self/numa_maps`; see [`memory_nodes`](crate::memory::nodes::memory_nodes)).
 ///
-/// None if nobody has touched the page yet, if nothing is mapped there, or if the system does not tell: other systems than Linux, kernels without NUMA, and containers
-/// that forbid `move_pages`. Nothing is read from the address. Costs a system call.
+/// None if no thread has touched the page yet, if nothing is mapped there, or if the system does not tell: systems
+/// other than Linux, kernels without NUMA, and containers that forbid `move_pages`. Nothing is read from the address.
+/// Costs a system call.
 ///
 /// ```
 /// let data = hive::global().alloc(1000, hive::Placement::FirstTouch, |i| i as f64);
@@ -134,20 +150,24 @@ pub(crate) fn page_size() -> usize {
 pub fn node_of<T: ?Sized>(address: *const T) -> Option<usize> {
     let address = address.cast::<u8>();
     let page = address.wrapping_sub(address.addr() % page_size());
+    // Without target nodes, the call only reports where the page is.
     let mut statuses = [STATUS_UNSET];
     move_pages_syscall(&[page], None, &mut statuses).ok()?;
     usize::try_from(statuses[0]).ok()
 }
 
-/// Moves the pages of `memory` to `node`, by the system's number. What has not been touched yet has no page to move. Or says why some were not moved.
+/// Moves the pages of `memory` to `node`, by the system's number. Pages that have not been touched yet do not exist, so
+/// they are not moved. An error says why some pages were not moved.
 pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), String> {
     let wanted = i32::try_from(node).map_err(|_| format!("node {node} is beyond the system's numbers"))?;
     let mut not_moved = 0;
     for piece in memory.chunks(PAGES_PER_CALL * page_size()) {
+        // Every page of this piece, all to the same node.
         let pages: Vec<_> = piece.chunks(page_size()).map(|page| page.as_ptr().cast::<u8>()).collect();
         let mut statuses = vec![STATUS_UNSET; pages.len()];
         move_pages_syscall(&pages, Some(&vec![wanted; pages.len()]), &mut statuses)
             .map_err(|error| format!("move_pages failed: {error}"))?;
+        // A page that does not exist, or is the shared page of zeros, has not failed to move.
         not_moved +=
             statuses.iter().filter(|status| ![wanted, STATUS_ABSENT, STATUS_ZERO_PAGE].contains(status)).count();
     }
@@ -158,19 +178,21 @@ pub(crate) fn move_pages(memory: &[MaybeUninit<u8>], node: usize) -> Result<(), 
     }
 }
 
-/// So that the lists are short beside the memory.
+/// How many pages to move with one system call, so that the lists for it stay small beside the memory.
 const PAGES_PER_CALL: usize = 1 << 12;
 
-/// For a page that the kernel has not come to: it stops at the first that does not move.
+/// The initial status of a page, which stays if the kernel did not get to this page: it may stop at one that it cannot
+/// move.
 const STATUS_UNSET: i32 = i32::MIN;
 
-/// What the kernel has for a page that is not there yet: -ENOENT.
+/// The kernel's status for a page that does not exist yet: -ENOENT.
 const STATUS_ABSENT: i32 = -2;
 
-/// For one that has only been read, and is all zeros: -EFAULT.
+/// The kernel's status for a page that has only been read, and is the shared page of zeros: -EFAULT.
 const STATUS_ZERO_PAGE: i32 = -14;
 
-/// Moves `pages`, each to its node of `targets`, or only looks where they are: writes to `statuses` the node of each, or a negative error.
+/// Moves `pages` to the nodes `targets`, one for each page; without targets, only reports where the pages are. Writes
+/// to `statuses` the node of each page, or a negative error number.
 #[cfg(target_os = "linux")]
 fn move_pages_syscall(pages: &[*const u8], targets: Option<&[i32]>, statuses: &mut [i32]) -> io::Result<()> {
     assert!(
@@ -179,7 +201,9 @@ fn move_pages_syscall(pages: &[*const u8], targets: Option<&[i32]>, statuses: &m
     );
     let targets = targets.map_or(std::ptr::null(), <[i32]>::as_ptr);
     let (own_process, own_pages_only) = (0_i32, 1_i32 << 1);
-    // SAFETY: the kernel reads as many addresses and nodes as there are pages, and writes as many; it reads and writes nothing at the addresses themselves, or moves what is there unseen.
+    // SAFETY: the kernel reads `pages.len()` addresses and as many nodes, or none if `targets` is null, and writes as
+    // many statuses; the assertion has checked the lengths. It does not access the addresses themselves: it moves their
+    // pages without changing what they contain.
     let result = unsafe {
         libc::syscall(
             libc::SYS_move_pages,

@@ -1,4 +1,10 @@
-//! Memory by NUMA node, and the plan of who owns what of it. What to use when is in `docs/memory.md`.
+//! Memory on the NUMA nodes of the bees that use it, and the plan that says which bee owns which indices. When to use
+//! what is described in `docs/memory.md`.
+//!
+//! A `Plan` (`plan.rs`) assigns indices to bees and nodes; loops go by it (`plan_loops.rs`), and `moves.rs` compares
+//! two plans. `Hive::alloc` and `Hive::migrate` (`placement.rs`) place the pages of a `NumaVec` (`numa_vec.rs`). Below
+//! them are the system's interfaces: fresh pages and moving them (`mapping.rs`), the machine's nodes and binding to
+//! them (`nodes.rs`).
 
 pub(crate) mod mapping;
 pub(crate) mod moves;

@@ -1,31 +1,32 @@
-//! What changes owner between one plan and another.
+//! The difference between two plans: which indices get another owner. For users who decide after a resize whether
+//! moving the data is worth its cost.
 
 use std::ops::Range;
 
 use crate::memory::plan::Plan;
 
-/// Who owns an index: see [`Plan::owner`].
+/// The owner of an index: see [`Plan::owner`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The bee's number.
     pub bee: usize,
-    /// The NUMA node that it is on, by the system's number; None: not known.
+    /// The NUMA node of the bee, by the system's number; None: not known.
     pub node: Option<usize>,
 }
 
-/// Neighbouring indices that get the same new owner from the same old one.
+/// A range of neighbouring indices that go from the same old owner to the same new owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The indices.
     pub range: Range<usize>,
-    /// Who had them.
+    /// The old owner.
     pub from: Owner,
-    /// Who gets them.
+    /// The new owner.
     pub to: Owner,
 }
 
 impl Move {
-    /// Whether they also go to another node, as far as both are known.
+    /// Whether the indices go to another node. False if one of the nodes is not known.
     pub fn is_to_another_node(&self) -> bool {
         self.from.node.zip(self.to.node).is_some_and(|(from, to)| from != to)
     }
@@ -38,7 +39,7 @@ pub struct Moves {
 }
 
 impl Moves {
-    /// One by one. What changes neither its bee nor its node is not among them.
+    /// The single moves. Indices that keep both their bee and their node are not among them.
     pub fn ranges(&self) -> &[Move] {
         &self.moves
     }
@@ -48,17 +49,17 @@ impl Moves {
         self.count(|one| one.from.bee != one.to.bee)
     }
 
-    /// How many indices get a bee, or the same, on another node.
+    /// How many indices go to another node, to another bee or with the same one.
     pub fn indices_to_other_nodes(&self) -> usize {
         self.count(Move::is_to_another_node)
     }
 
-    /// How many bytes get another bee, with a `T` an index.
+    /// How many bytes get another bee, if each index stands for a `T`.
     pub fn bytes_to_other_bees<T>(&self) -> usize {
         self.indices_to_other_bees().saturating_mul(size_of::<T>())
     }
 
-    /// How many bytes have to go to another node, with a `T` an index.
+    /// How many bytes have to go to another node, if each index stands for a `T`.
     pub fn bytes_to_other_nodes<T>(&self) -> usize {
         self.indices_to_other_nodes().saturating_mul(size_of::<T>())
     }
@@ -69,7 +70,8 @@ impl Moves {
 }
 
 impl Plan {
-    /// What moves when `new` takes this plan's place: which indices get another bee, or are with the same on another node.
+    /// What moves when `new` replaces this plan: which indices get another bee, or keep their bee while it gets another
+    /// node.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(2).max_bees(4).build()?;
@@ -82,13 +84,14 @@ impl Plan {
     /// ```
     ///
     /// # Panics
-    /// If the plans are not for equally many indices.
+    /// If the plans have different numbers of indices.
     #[track_caller]
     pub fn moves_to(&self, new: &Self) -> Moves {
         assert_eq!(self.len(), new.len(), "nothing moves between plans for different numbers of indices");
         let mut moves = Vec::new();
         let mut start = 0;
         while start < self.len() {
+            // Up to the nearest end of a block in either plan, both owners stay the same.
             let (from, to) = (self.owner(start), new.owner(start));
             let end = self.range(from.bee).end.min(new.range(to.bee).end);
             let change = Move { range: start..end, from, to };
@@ -138,7 +141,10 @@ mod tests {
             let to_other_bees = pairs().filter(|(from, to)| from.bee != to.bee).count();
             let differ = |from: Option<usize>, to: Option<usize>| from.is_some() && to.is_some() && from != to;
             let to_other_nodes = pairs().filter(|(from, to)| differ(from.node, to.node)).count();
-            prop_assert_eq!((moves.indices_to_other_bees(), moves.indices_to_other_nodes()), (to_other_bees, to_other_nodes));
+            prop_assert_eq!(
+                (moves.indices_to_other_bees(), moves.indices_to_other_nodes()),
+                (to_other_bees, to_other_nodes)
+            );
             prop_assert!(moves.ranges().windows(2).all(|two| two[0].range.end <= two[1].range.start));
             for one in moves.ranges() {
                 prop_assert!(!one.range.is_empty());

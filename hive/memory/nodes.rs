@@ -1,21 +1,26 @@
-//! The machine's memory nodes by the system's numbers, and binding memory to them.
+//! The machine's memory nodes by the system's numbers, and binding memory to them. Called by `placement.rs` before
+//! memory is touched, and by `plan.rs` for the node of each bee. Everything here goes through hwloc; without the
+//! `hwloc` feature no nodes are known.
 
 use std::mem::MaybeUninit;
 
-/// Where the pages of some memory are to be.
+/// How to spread the pages of some memory over nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NodePolicy {
-    /// On the one node, or where there is room if it is full.
+    /// On the one node, or where there is room if that is full.
     Bind,
-    /// On one node after the other.
+    /// On each of several nodes in turn.
     Interleave,
 }
 
-/// The NUMA nodes whose memory this process may use, by the system's numbers, in rising order: those without CPUs among them. Empty where they are not known: without the `hwloc` feature, or
-/// where hwloc cannot read the machine. Read once in a process.
+/// The NUMA nodes whose memory this process may use, by the system's numbers, in rising order. Nodes without CPUs are
+/// included. Empty if the nodes are not known: without the `hwloc` feature, or where hwloc cannot read the machine.
+/// Read once in a process.
 ///
-/// All of hive's memory goes by these numbers, which `numactl`, `/proc/self/numa_maps` and [`node_of`](crate::memory::mapping::node_of) have as well. [`Place::node`](crate::topology::place_assignment::Place::node) counts
-/// only nodes with CPUs that the process may use, from 0; [`Hive::memory_node`](crate::pool::handle::Hive::memory_node) has the system's number of such a one.
+/// All functions of hive that deal with memory use these numbers, as do `numactl`, `/proc/self/numa_maps` and
+/// [`node_of`](crate::memory::mapping::node_of). [`Place::node`](crate::topology::place_assignment::Place::node) is
+/// different: it counts only nodes with CPUs that the process may use, from 0.
+/// [`Hive::memory_node`](crate::pool::handle::Hive::memory_node) returns the system's number for such a node.
 ///
 /// ```
 /// for node in hive::memory_nodes() {
@@ -27,14 +32,16 @@ pub fn memory_nodes() -> Vec<usize> {
     source::all()
 }
 
-/// The node that is local to all of these CPUs, which have the system's numbers.
+/// The node that is local to all of these CPUs, which are given by the system's numbers. None: they are on several
+/// nodes, or the nodes are not known.
 pub(crate) fn common_node(cpus: &[usize]) -> Option<usize> {
     let (first, others) = cpus.split_first()?;
     let node = source::local_to(*first)?;
     others.iter().all(|cpu| source::local_to(*cpu) == Some(node)).then_some(node)
 }
 
-/// Has those pages of `memory` be on `to_other_nodes` that are touched from now on. Or says why not.
+/// Binds `memory` to `nodes`: its pages will be there if they are touched from now on. An error says why the memory
+/// could not be bound.
 pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
     let known = memory_nodes();
     match nodes.iter().find(|node| !known.contains(node)) {
@@ -59,23 +66,26 @@ mod source {
     use crate::topology;
     use crate::topology::HwlocTopology;
 
-    /// The machine, for as long as the process runs: binding needs it.
+    /// The machine as hwloc sees it, read once and kept as long as the process runs, since each binding needs it.
     fn machine() -> Result<&'static HwlocTopology, &'static String> {
         static TOPOLOGY: ProcessCell<Result<HwlocTopology, String>> = ProcessCell::new();
         TOPOLOGY.get_or_init(HwlocTopology::new).as_ref()
     }
 
+    /// See `memory_nodes`.
     pub(crate) fn all() -> Vec<usize> {
         let nodes = machine().map(|topology| topology.allowed_nodeset().iter_set().map(usize::from).collect());
         nodes.unwrap_or_default()
     }
 
+    /// The node nearest to `cpu`. All numbers are the system's.
     pub(crate) fn local_to(cpu: usize) -> Option<usize> {
         let topology = machine().ok()?;
         let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
         topology::nearest_node(&nodes, cpu)?.os_index()
     }
 
+    /// See `super::bind`. The nodes are known to exist, or no nodes are known.
     pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
         let topology = machine()?;
         if !topology.is_this_system() {
@@ -87,7 +97,7 @@ mod source {
             NodePolicy::Bind => MemoryBindingPolicy::Bind,
             NodePolicy::Interleave => MemoryBindingPolicy::Interleave,
         };
-        // Not strictly: a node that is full must not end the process.
+        // Not a strict binding: with one, the system would kill the process if a node is full.
         let flags = MemoryBindingFlags::empty();
         topology.bind_memory_area(memory, &nodes, policy, flags).map_err(|error| error.to_string())
     }

@@ -1,4 +1,6 @@
-//! A vector in fresh pages, and how it comes to have its elements.
+//! `NumaVec`: a vector in fresh pages; and `PartialVec`, in which the bees make its elements. `Hive::alloc`
+//! (`placement.rs`) makes a `PartialVec`, has its memory placed, lets each bee fill its part in a region, and turns it
+//! into the `NumaVec` after that.
 
 #![expect(unsafe_code, reason = "elements in memory of its own, written by several bees")]
 
@@ -13,8 +15,9 @@ use crate::memory::mapping::{MIN_PAGE_SIZE, Mapping};
 use crate::memory::plan::Plan;
 use crate::region::no_double_panic::NoDoublePanic;
 
-/// A vector whose pages are on the NUMA nodes where they were asked for: see [`Hive::alloc`](crate::pool::handle::Hive::alloc), which makes it. It begins at a page, cannot grow, and is given back to the
-/// system when it is dropped.
+/// A vector whose pages are on the NUMA nodes that were asked for: see
+/// [`Hive::alloc`](crate::pool::handle::Hive::alloc), which makes it. It begins at a page boundary and cannot grow. Its
+/// memory goes back to the system when it is dropped.
 ///
 /// ```
 /// use hive::{NumaVec, Placement};
@@ -24,13 +27,14 @@ use crate::region::no_double_panic::NoDoublePanic;
 /// assert_eq!((data.len(), data[7], data.iter().max()), (5000, 8, Some(&4999)));
 /// ```
 ///
-/// What cannot change threads cannot be in one:
+/// Elements must be of a type that can be sent to other threads:
 ///
 /// ```compile_fail,E0277
-/// hive::global().alloc(8, hive::Placement::FirstTouch, |i| std::rc::Rc::new(i)); // `Rc<usize>` cannot be sent between threads safely
+/// // `Rc<usize>` cannot be sent between threads safely
+/// hive::global().alloc(8, hive::Placement::FirstTouch, |i| std::rc::Rc::new(i));
 /// ```
 ///
-/// nor what is larger aligned than a page may be:
+/// Elements must not have a larger alignment than the smallest page has:
 ///
 /// ```compile_fail,E0080
 /// #[repr(align(8192))]
@@ -38,6 +42,7 @@ use crate::region::no_double_panic::NoDoublePanic;
 /// hive::global().alloc(8, hive::Placement::FirstTouch, |_| Wide(0)); // elements aligned to more than 4096 bytes
 /// ```
 pub struct NumaVec<T> {
+    /// The memory. Its first `len` elements of type `T` are initialised.
     mapping: Mapping,
     len: usize,
     elements: PhantomData<T>,
@@ -48,7 +53,7 @@ impl<T> NumaVec<T> {
         self.mapping.start().cast()
     }
 
-    /// All of the memory, for the system to move; nobody writes to it meanwhile.
+    /// All of the memory, for the system to move. The mutable borrow ensures that nobody writes to it meanwhile.
     pub(crate) fn memory(&mut self) -> &[MaybeUninit<u8>] {
         self.mapping.memory()
     }
@@ -59,7 +64,8 @@ impl<T> Deref for NumaVec<T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        // SAFETY: `PartialVec::finish` has seen that there are so many elements.
+        // SAFETY: `PartialVec::finish` has checked that all `len` elements have been made. They are initialised and
+        // aligned, and the borrow of `self` keeps others from changing them.
         unsafe { slice::from_raw_parts(self.start().as_ptr(), self.len) }
     }
 }
@@ -67,14 +73,15 @@ impl<T> Deref for NumaVec<T> {
 impl<T> DerefMut for NumaVec<T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        // SAFETY: as in `deref`.
+        // SAFETY: as in `deref`; the mutable borrow of `self` keeps others from accessing them at all.
         unsafe { slice::from_raw_parts_mut(self.start().as_ptr(), self.len) }
     }
 }
 
 impl<T> Drop for NumaVec<T> {
     fn drop(&mut self) {
-        // SAFETY: the elements are there, and nobody gets at them after this; the mapping goes afterwards.
+        // SAFETY: all `len` elements are initialised, and nobody can access them after this. The mapping is dropped
+        // afterwards, so the memory is still there.
         unsafe { slice_from_raw_parts_mut(self.start().as_ptr(), self.len).drop_in_place() };
     }
 }
@@ -85,77 +92,93 @@ impl<T: fmt::Debug> fmt::Debug for NumaVec<T> {
     }
 }
 
-/// Memory for the elements of a vector, which the bees fill part by part as a plan has it. Dropped before it is full, as when a bee panics, it drops the elements that there are.
+/// Memory for the elements of a vector, in which the bees make the elements of their parts, as a plan divides them. If
+/// it is dropped before it is finished, for example because a bee has panicked, it drops the elements that have been
+/// made.
 pub(crate) struct PartialVec<T> {
     mapping: Mapping,
+    /// Which bee makes which elements.
     plan: Plan,
-    /// How many elements of each part there are, from its start. [`NOT_BEGUN`]: nobody has begun.
+    /// How many elements of each part have been made, from its start. [`NOT_BEGUN`]: the part has not been begun.
+    /// Written by the bee that fills the part: 0 when it begins, the number of elements when it is done or panics.
     filled: Box<[AtomicUsize]>,
     elements: PhantomData<T>,
 }
 
-/// No part has as many elements.
+/// Larger than any number of elements in a part.
 const NOT_BEGUN: usize = usize::MAX;
 
-// SAFETY: a shared one writes elements, each part's by one thread; none can be read before it is finished.
+// SAFETY: a shared `PartialVec` only writes elements (`fill`), and the swap in `fill` lets one thread write each part;
+// parts do not overlap. No element can be read before `finish`, which takes the `PartialVec` by value. The elements are
+// made on one thread and used on another, which `T: Send` allows.
 unsafe impl<T: Send> Sync for PartialVec<T> {}
 
 impl<T> PartialVec<T> {
-    /// Memory for an element an index of `plan`.
+    /// Maps memory for one element for each index of `plan`.
     ///
     /// # Panics
-    /// If there is not as much memory.
+    /// If there is not enough memory.
     #[track_caller]
     pub(crate) fn new(plan: &Plan) -> Self {
-        const { assert!(align_of::<T>() <= MIN_PAGE_SIZE, "elements aligned to more than 4096 bytes, the smallest page") };
+        const {
+            assert!(
+                align_of::<T>() <= MIN_PAGE_SIZE,
+                "elements aligned to more than 4096 bytes, \
+                 the smallest page"
+            )
+        };
         let filled = (0..plan.bees()).map(|_| AtomicUsize::new(NOT_BEGUN)).collect();
         let mapping = map_pages::<T>(plan.len()).unwrap_or_else(|error| out_of_memory::<T>(plan.len(), &error));
         Self { mapping, plan: plan.clone(), filled, elements: PhantomData }
     }
 
-    /// The memory, before anybody fills it.
+    /// The memory, for the system to place before its elements are made.
     pub(crate) fn memory(&mut self) -> &[MaybeUninit<u8>] {
         self.mapping.memory()
     }
 
+    /// Where the first element is, or will be.
     fn start(&self) -> *mut T {
         self.mapping.start().cast().as_ptr()
     }
 
-    /// Makes the elements of the part of `member`.
+    /// Makes the elements of `bee`'s part, on the calling thread: `init` returns the element for each index.
     ///
     /// # Panics
-    /// If that was done before, or with `init`.
+    /// If the part has been filled before, and if `init` panics.
     pub(crate) fn fill(&self, bee: usize, init: impl Fn(usize) -> T) {
         let range = self.plan.range(bee);
-        // Relaxed: who comes second writes nothing.
+        // Relaxed: the swap only decides which of two callers may write. The other panics and writes nothing.
         let state_before = self.filled[bee].swap(0, Ordering::Relaxed);
         assert_eq!(state_before, NOT_BEGUN, "the part of bee {bee} has been filled already");
+        // From here on the elements that have been made are counted, also if `init` panics.
         let mut progress = FillProgress { filled: &self.filled[bee], made: 0 };
         for index in range {
             let element = self.start().wrapping_add(index);
             let value = init(index);
-            // SAFETY: in the mapping, which is as large as the plan is long and aligned to a page; parts do not overlap, and nobody else has begun this one.
+            // SAFETY: `index` is below the plan's length, so the element lies in the mapping, which is large enough and
+            // aligned. Parts do not overlap, and the swap above has shown that nobody else has begun this one.
             unsafe { element.write(value) };
             progress.made += 1;
         }
     }
 
-    /// The vector.
+    /// The vector, after all its elements have been made.
     ///
     /// # Panics
-    /// If some elements were never made.
+    /// If some elements have not been made.
     pub(crate) fn finish(mut self) -> NumaVec<T> {
         let missing = (0..self.plan.bees()).find(|bee| self.elements_of(*bee).len() < self.plan.range(*bee).len());
         assert_eq!(missing, None, "nobody has filled the part of this bee");
+        // Take the mapping out of `self`, whose drop follows.
         let empty = Mapping::new(0).expect("nothing is asked of the system");
         let (mapping, len) = (std::mem::replace(&mut self.mapping, empty), self.plan.len());
-        // What is in the mapping is no longer this one's to drop.
+        // The elements belong to the vector now: without counts, the drop of `self` finds none to drop.
         self.filled = Box::default();
         NumaVec { mapping, len, elements: PhantomData }
     }
 
-    /// The elements of a part that there are.
+    /// The indices of the elements that have been made in `bee`'s part.
     fn elements_of(&mut self, bee: usize) -> Range<usize> {
         let start = self.plan.range(bee).start;
         match self.filled.get_mut(bee).map(|filled| *filled.get_mut()) {
@@ -170,13 +193,14 @@ impl<T> Drop for PartialVec<T> {
         for bee in 0..self.plan.bees() {
             let range = self.elements_of(bee);
             let first = self.start().wrapping_add(range.start).cast::<NoDoublePanic<T>>();
-            // SAFETY: they have been written, and the region in which they were is over; a `NoDoublePanic` is what is in it.
+            // SAFETY: these elements have been written, and the region in which they were made is over, so nobody else
+            // accesses them. `NoDoublePanic<T>` has the layout of `T`.
             unsafe { slice_from_raw_parts_mut(first, range.len()).drop_in_place() };
         }
     }
 }
 
-/// Says how far a part is filled when that ends, by a panic too.
+/// Counts the elements made in one part. Its drop, also in a panic, records the count for the `PartialVec`.
 struct FillProgress<'b> {
     filled: &'b AtomicUsize,
     made: usize,
@@ -184,11 +208,12 @@ struct FillProgress<'b> {
 
 impl Drop for FillProgress<'_> {
     fn drop(&mut self) {
-        // Relaxed: the end of the region orders it before `finish` or the drop.
+        // Relaxed: the end of the region orders this store before `finish`, or before the drop of the `PartialVec`.
         self.filled.store(self.made, Ordering::Relaxed);
     }
 }
 
+/// Maps memory for `len` elements. An error is the system's, or says that the size cannot be addressed.
 fn map_pages<T>(len: usize) -> io::Result<Mapping> {
     let bytes = len.checked_mul(size_of::<T>()).filter(|bytes| *bytes <= isize::MAX as usize);
     Mapping::new(bytes.ok_or_else(|| io::Error::other("that is more than can be addressed"))?)

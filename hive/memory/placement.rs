@@ -1,4 +1,5 @@
-//! On which nodes memory is, and how it gets there.
+//! On which NUMA nodes the memory of a vector is placed: `Hive::alloc` makes a `NumaVec` with its pages where a
+//! `Placement` says, and `Hive::migrate` moves them after a resize. See `docs/memory.md`.
 
 use std::mem::MaybeUninit;
 use std::ops::Range;
@@ -12,30 +13,40 @@ use crate::pool::handle::Hive;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::topology::machine::Unit;
 
-/// On which NUMA nodes the pages of a [`NumaVec`] are to be. What to take when is in `docs/memory.md`.
+/// On which NUMA nodes the pages of a [`NumaVec`] are to be. Which placement to choose when is described in
+/// `docs/memory.md`.
 ///
-/// Nodes have the system's numbers: see [`memory_nodes`](crate::memory::nodes::memory_nodes). Where a node is full, or the system refuses, pages are where there is room: placement is no reason to fail.
+/// Nodes are given by the system's numbers: see [`memory_nodes`](crate::memory::nodes::memory_nodes). If a node is
+/// full, or the system refuses, the pages are where there is room: a placement that fails is not an error.
 #[derive(Clone, Copy, Debug)]
 pub enum Placement<'p> {
-    /// Each where the bee is that makes its first element: blocks as [`Schedule::Static`](crate::loops::schedule::Schedule::Static) deals them to all bees that are awake. Nothing is asked of the system.
+    /// Each page is on the node of the bee that is the first to write to it. The elements are made in blocks, as
+    /// [`Schedule::Static`](crate::loops::schedule::Schedule::Static) divides them among all bees that are awake.
+    /// Nothing is asked of the system.
     FirstTouch,
-    /// All on this node.
+    /// All pages are on this node.
     Bind(usize),
-    /// On one node after the other, of those with CPUs that the process may use: for what all bees read everywhere.
+    /// The pages are on each of several nodes in turn, those with CPUs that the process may use: for data that all bees
+    /// read everywhere.
     Interleave,
-    /// Each on the node of the bee that owns it by this plan, which also makes its elements. A page with several owners goes with the one that has most of it; where a bee's node is not
-    /// known, its pages are where it is when it makes them.
+    /// Each page is on the node of the bee that owns it by this plan and also makes its elements. A page with several
+    /// owners goes with the owner of most of it. If the node of a bee is not known, its pages are where the bee is when
+    /// it makes them.
     LikeLoop(&'p Plan),
 }
 
 impl Hive {
-    /// A vector of `deque_len` elements, made by `init` of their indices, in fresh memory on the nodes that `placement` says.
+    /// Makes a vector of `len` elements, each by `init` from its index, in fresh memory on the nodes that `placement`
+    /// says.
     ///
-    /// The elements are made in a region, by the bees that own them: by those of the plan of [`LikeLoop`](Placement::LikeLoop), else by all that are awake. Where the system does not
-    /// place memory as asked, the vector is there all the same, and [`report`](Self::report) has a warning.
+    /// The elements are made in a region, by the bees that own them: by the plan of [`LikeLoop`](Placement::LikeLoop),
+    /// otherwise in equal blocks by all bees that are awake. If the system does not place the memory as asked, the
+    /// vector is made all the same, and [`report`](Self::report) has a warning.
     ///
-    /// Memory is the system's own, not malloc's. Where huge pages are switched on for all memory (`/sys/kernel/mm/transparent_hugepage/enabled` is `always`), one of 2 MiB goes to whoever touches
-    /// it first, so the edges between first touchers are as coarse as that; memory that is bound to different nodes never shares one.
+    /// The memory comes directly from the system, not from malloc. If huge pages are switched on for all memory
+    /// (`/sys/kernel/mm/transparent_hugepage/enabled` says `always`), the first bee to touch one of 2 MiB gets all of
+    /// it, so with `FirstTouch` the edges between bees are as coarse as that. Memory that is bound to different nodes
+    /// never shares a huge page.
     ///
     /// ```
     /// use hive::{Hive, Placement};
@@ -49,8 +60,9 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// With the panic of `init`, if it panics: elements that were made are dropped, and the memory is given back. If `deque_len` is not the plan's, if the system has not as much memory,
-    /// and as [`spmd`](Self::spmd). (A `T` that is aligned to more than 4096 bytes does not compile.)
+    /// If `init` panics, with its panic: elements that have been made are dropped, and the memory is given back. If
+    /// `len` is not the plan's length, if the system does not have enough memory, and as [`spmd`](Self::spmd). (A `T`
+    /// with an alignment of more than 4096 bytes does not compile.)
     #[track_caller]
     pub fn alloc<T: Send, F: Fn(usize) -> T + Sync>(
         &self,
@@ -65,6 +77,7 @@ impl Hive {
         let init = NoDoublePanic::new(init);
         assert_eq!(len, plan.len(), "the plan is for another number of elements");
         let mut partial = PartialVec::new(&plan);
+        // Ask for the placement before any page is touched.
         if let Err(why) = self.request_placement::<T>(partial.memory(), placement) {
             self.add_warning(format!(
                 "memory is where it was touched first, and not as {} has it: {why}",
@@ -72,13 +85,14 @@ impl Hive {
             ));
         }
         self.spmd(plan.bees(), |bee| {
+            // In a nested region one bee fills the parts of all bees.
             (bee.id()..plan.bees()).step_by(bee.bees()).for_each(|bee| partial.fill(bee, &*init));
         });
         partial.finish()
     }
 
-    /// Moves the pages of `data` to the nodes where `plan` has their owners, as after a resize: what has not changed its node stays. Costs about as much as copying what
-    /// [moves](Plan::moves_to).
+    /// Moves the pages of `data` to the nodes where `plan` has their owners, for example after a resize. Pages whose
+    /// node stays the same do not move. Costs about as much as copying what [moves](Plan::moves_to).
     ///
     /// ```
     /// use hive::{Hive, Placement};
@@ -96,12 +110,13 @@ impl Hive {
     /// Pages that the system does not move stay where they are, and [`report`](Self::report) has a warning.
     ///
     /// # Panics
-    /// If the plan is for another number of elements.
+    /// If the plan's number of indices is not the number of elements.
     #[track_caller]
     pub fn migrate<T>(&self, data: &mut NumaVec<T>, plan: &Plan) {
         assert_eq!(data.len(), plan.len(), "the plan is for another number of elements");
         let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {
-            // What has not been touched yet, or has been swapped out, goes by the binding.
+            // `move_pages` moves only pages that exist. Those that have not been touched yet, or have been swapped out,
+            // go by the binding when they are touched.
             nodes::bind(memory, &[node], NodePolicy::Bind)?;
             move_pages(memory, node)
         });
@@ -110,7 +125,8 @@ impl Hive {
         }
     }
 
-    /// Asks the system for the placement of the elements' memory, before it is touched. Or says why it is not as asked.
+    /// Asks the system to place the memory of the elements, before it is touched. An error says why it will not be
+    /// placed as asked.
     fn request_placement<T>(&self, memory: &[MaybeUninit<u8>], placement: Placement<'_>) -> Result<(), String> {
         match placement {
             Placement::FirstTouch => Ok(()),
@@ -122,7 +138,7 @@ impl Hive {
         }
     }
 
-    /// By the system's numbers.
+    /// The nodes with CPUs that the process may use, by the system's numbers.
     fn nodes_with_cpus(&self) -> Vec<usize> {
         let node_count = self.shared.machine_info.machine.unit_count(Unit::Node);
         (0..node_count).filter_map(|node| self.memory_node(node)).collect()
@@ -130,7 +146,7 @@ impl Hive {
 }
 
 impl Placement<'_> {
-    /// For warnings.
+    /// The placement's name in warnings.
     fn name(&self) -> String {
         match self {
             Self::FirstTouch => "FirstTouch".to_owned(),
@@ -141,7 +157,7 @@ impl Placement<'_> {
     }
 }
 
-/// The pieces of the elements' memory that go to a node by `plan`, with it.
+/// The pieces of the elements' memory whose node is known by `plan`, each with its node.
 fn pieces_by_node<'m, T>(
     memory: &'m [MaybeUninit<u8>],
     plan: &Plan,
@@ -150,11 +166,12 @@ fn pieces_by_node<'m, T>(
     plan.by_node().filter_map(piece).filter(|(piece, _)| !piece.is_empty())
 }
 
-/// The bytes of the pages of which the elements of `range` are the greater part, in memory of `bytes`.
+/// The bytes of those pages of which the elements of `range` have the greater part, in memory of `bytes` bytes.
 fn whole_pages<T>(range: &Range<usize>, bytes: usize) -> Range<usize> {
     let page = page_size();
+    // The page boundary that is nearest to where an element begins. The end of the memory counts as one.
     let nearest = |element: usize| {
-        // No overflow: elements lie in the memory.
+        // No overflow: the element lies in the memory, or ends it.
         let byte = element * size_of::<T>();
         if byte == bytes { bytes } else { ((byte + page / 2) / page * page).min(bytes) }
     };

@@ -1,4 +1,6 @@
-//! Who owns what: which bee which indices, and on which node.
+//! `Plan`: which bee owns which indices, and on which NUMA node each bee is. The placement of memory (`placement.rs`),
+//! loops (`plan_loops.rs`), reductions (`par_reduce_plan.rs`) and parts of slices (`parts.rs`) all follow it, so that
+//! each bee works on memory of its own node.
 
 use std::iter;
 use std::ops::Range;
@@ -11,12 +13,14 @@ use crate::memory::moves::Owner;
 use crate::memory::nodes;
 use crate::pool::handle::Hive;
 
-/// Which bee of a team owns which of the indices `0..deque_len`, and on which NUMA node each bee is: one plan for the memory
-/// ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`], [`Bee::for_plan`](crate::region::bee::Bee::for_plan)), the reductions
-/// ([`Hive::par_reduce_plan`]) and the parts of slices ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over it.
+/// Which bee of a team owns which of the indices `0..len`, and on which NUMA node each bee is. One plan serves for the
+/// memory ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`],
+/// [`Bee::for_plan`](crate::region::bee::Bee::for_plan)), the reductions ([`Hive::par_reduce_plan`]) and the parts of
+/// slices ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over these indices.
 ///
-/// Each bee owns one block, as [`Bee::split`](crate::region::bee::Bee::split) and [`Schedule::Static`] have them. A plan is made from a hive as it is at that moment and does not follow it: after
-/// a [resize](Hive::resize) there is [`rebuild`](Self::rebuild), and [`moves_to`](Self::moves_to) says what that would move.
+/// Each bee owns one block, as with [`Bee::split`](crate::region::bee::Bee::split) and [`Schedule::Static`]. A plan is
+/// made from a hive as it is at that moment and does not follow it: after a [resize](Hive::resize),
+/// [`rebuild`](Self::rebuild) makes the new plan, and [`moves_to`](Self::moves_to) says what would move.
 ///
 /// ```
 /// let hive = hive::Hive::new(2)?;
@@ -33,20 +37,23 @@ use crate::pool::handle::Hive;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// All blocks begin at multiples of this number of indices. At least 1.
     multiple: usize,
-    /// Where each bee's block ends.
+    /// Where the block of each bee ends. The last end is the number of indices.
     ends: Arc<[usize]>,
-    /// Each bee's.
+    /// The node of each bee; None: not known.
     nodes: Arc<[Option<usize>]>,
 }
 
 impl Hive {
-    /// A plan for `0..deque_len` and all bees that are awake: see [`Plan::new`].
+    /// A plan for the indices `0..len` and all bees that are awake: see [`Plan::new`].
     pub fn plan(&self, len: usize) -> Plan {
         Plan::new(self, len, self.bees())
     }
 
-    /// The system's number of the NUMA node that [`Place::node`](crate::topology::place_assignment::Place::node) calls `node`; None if there is none, or if it is not known. See [`memory_nodes`](crate::memory::nodes::memory_nodes).
+    /// The system's number of the NUMA node that [`Place::node`](crate::topology::place_assignment::Place::node) calls
+    /// `node`. None if there is no such node, or if its number is not known. See
+    /// [`memory_nodes`](crate::memory::nodes::memory_nodes).
     ///
     /// ```
     /// let hive = hive::Hive::new(2)?;
@@ -62,12 +69,14 @@ impl Hive {
 }
 
 impl Plan {
-    /// A plan for `0..deque_len` and the first `members` bees of `hive`, which need not be awake, or there, yet.
+    /// A plan for the indices `0..len` and the first `bees` bees of `hive`. These need not be awake, and their threads
+    /// need not exist yet.
     ///
-    /// A bee's node is that of its place. The queen's is that of the place that is kept free for her, whether she is bound to it or not.
+    /// The node of a bee is that of its place. The queen's is that of the place that is kept free for her, whether she
+    /// is bound to it or not.
     ///
     /// # Panics
-    /// If `members` is 0 or above the hive's [`max_bees`](Hive::max_bees).
+    /// If `bees` is 0 or above the hive's [`max_bees`](Hive::max_bees).
     #[track_caller]
     pub fn new(hive: &Hive, len: usize, bees: usize) -> Self {
         let max_bees = hive.max_bees();
@@ -76,13 +85,15 @@ impl Plan {
         Self::with_nodes(len, 1, (0..bees).map(node).collect())
     }
 
+    /// A plan for `0..len` with a bee on each of these nodes, and with blocks that begin at multiples of `multiple`.
     pub(crate) fn with_nodes(len: usize, multiple: usize, nodes: Arc<[Option<usize>]>) -> Self {
         let blocks = Blocks::new(0..len, multiple);
         let ends = (0..nodes.len()).map(|bee| blocks.of(bee, nodes.len()).end).collect();
         Self { multiple, ends, nodes }
     }
 
-    /// The same with blocks that begin at multiples of `multiple` indices, as [`Loop::aligned`] has them: 8 doubles are a cache line.
+    /// The same plan with blocks that begin at multiples of `multiple` indices, like those of [`Loop::aligned`]: 8
+    /// doubles are a cache line.
     ///
     /// ```
     /// let plan = hive::global().plan(1000).aligned(8);
@@ -97,14 +108,15 @@ impl Plan {
         Self::with_nodes(self.len(), multiple, Arc::clone(&self.nodes))
     }
 
-    /// The same with blocks of whole pages of a [`NumaVec<T>`](crate::memory::numa_vec::NumaVec), so that no page has two owners: of the system's usual pages, not huge ones.
+    /// The same plan with blocks that are whole pages of a [`NumaVec<T>`](crate::memory::numa_vec::NumaVec), so that no
+    /// page has two owners. This means the system's usual pages, not huge ones.
     ///
     /// ```
     /// let plan = hive::global().plan(1 << 20).in_pages::<f64>();
     /// assert_eq!(plan.range(plan.bees() - 1).start % 512, 0);
     /// ```
     pub fn in_pages<T>(&self) -> Self {
-        // So few elements begin and end with pages.
+        // The smallest number of elements that fill whole pages exactly.
         let elements = |bytes: usize| page_size() / gcd(page_size(), bytes);
         self.aligned(if size_of::<T>() == 0 { 1 } else { elements(size_of::<T>()) })
     }
@@ -119,12 +131,12 @@ impl Plan {
         self.len() == 0
     }
 
-    /// The number of bees that it is for.
+    /// The number of bees that the plan is for.
     pub fn bees(&self) -> usize {
         self.nodes.len()
     }
 
-    /// The indices that `member` owns.
+    /// The indices that bee number `bee` owns.
     ///
     /// # Panics
     /// If the plan is for fewer bees.
@@ -136,7 +148,7 @@ impl Plan {
         start..self.ends[bee]
     }
 
-    /// Who owns `index`.
+    /// The owner of `index`.
     ///
     /// ```
     /// let plan = hive::global().plan(100);
@@ -152,7 +164,9 @@ impl Plan {
         Owner { bee, node: self.nodes[bee] }
     }
 
-    /// The NUMA node that `member` is on, by the system's number (see [`memory_nodes`](crate::memory::nodes::memory_nodes)); None: it is not bound, or to several nodes, or they are not known.
+    /// The NUMA node of bee number `bee`, by the system's number (see
+    /// [`memory_nodes`](crate::memory::nodes::memory_nodes)). None: the bee is not bound, it is bound to several nodes,
+    /// or the nodes are not known.
     ///
     /// # Panics
     /// If the plan is for fewer bees.
@@ -162,7 +176,7 @@ impl Plan {
         self.nodes[bee]
     }
 
-    /// The same plan, the same alignment, for the bees that are awake in `hive` now.
+    /// The same plan, with the same alignment, for the bees that are awake in `hive` now.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;
@@ -170,16 +184,18 @@ impl Plan {
     /// hive.resize(2)?;
     /// let smaller = plan.rebuild(&hive);
     /// assert_eq!((smaller.bees(), smaller.len()), (2, 1000));
-    /// // 0..250, 250..500, 500..750, 750..1000 become 0..500, 500..1000: bee 0's stay.
+    /// // 0..250, 250..500, 500..750, 750..1000 become 0..500, 500..1000: only 0..250 stays with its bee.
     /// assert_eq!(plan.moves_to(&smaller).indices_to_other_bees(), 750);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn rebuild(&self, hive: &Hive) -> Self {
+        // A plan of length 0 is made only for the nodes of its bees.
         Self::with_nodes(self.len(), self.multiple, hive.plan(0).nodes)
     }
 
-    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many bees, each has the block that it owns; with
-    /// [`Schedule::Dynamic`] and [`Schedule::Affinity`] each begins with about that.
+    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many bees as
+    /// the plan has, each bee gets the block that it owns; with [`Schedule::Dynamic`] and [`Schedule::Affinity`] each
+    /// bee begins with about that block.
     ///
     /// ```
     /// use hive::Schedule;
@@ -197,19 +213,20 @@ impl Plan {
         Loop::new(0..self.len(), schedule).aligned(self.multiple)
     }
 
-    /// Where each bee's block ends.
+    /// Where the block of each bee ends.
     pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
     }
 
-    /// What is run by bee `id` of a team of `count`: its own block, and where the team is smaller those that nobody else has.
+    /// The ranges that bee `id` of a team of `bees` runs: its own block, and if the team is smaller than the plan, some
+    /// of the blocks whose owners are not in the team. Empty ranges are left out.
     #[inline]
     pub(crate) fn ranges_for(&self, id: usize, bees: usize) -> impl Iterator<Item = Range<usize>> {
         let owned = (id..self.bees()).step_by(bees).map(|bee| self.range(bee));
         owned.filter(|range| !range.is_empty())
     }
 
-    /// Neighbouring blocks on the same node together, with it.
+    /// The blocks of all bees with their nodes, where neighbouring blocks on the same node are one range.
     pub(crate) fn by_node(&self) -> impl Iterator<Item = (Range<usize>, Option<usize>)> {
         let mut next = 0;
         iter::from_fn(move || {
@@ -221,6 +238,7 @@ impl Plan {
     }
 }
 
+/// The greatest common divisor of `a` and `b`.
 fn gcd(a: usize, b: usize) -> usize {
     if b == 0 { a } else { gcd(b, a % b) }
 }
@@ -252,17 +270,20 @@ mod tests {
 
     proptest! {
         #[test]
-        fn each_index_has_one_owner(len in 0usize..5000, members in 1usize..40, multiple in 1usize..70) {
-            let plan = plan(len, multiple, &vec![None; members]);
-            let owned: Vec<_> = (0..members).flat_map(|bee| plan.range(bee).map(move |index| (index, bee))).collect();
+        fn each_index_has_one_owner(len in 0usize..5000, bees in 1usize..40, multiple in 1usize..70) {
+            let plan = plan(len, multiple, &vec![None; bees]);
+            let owned: Vec<_> = (0..bees).flat_map(|bee| plan.range(bee).map(move |index| (index, bee))).collect();
             prop_assert!(owned.iter().map(|(index, _)| *index).eq(0..len));
             prop_assert!(owned.iter().all(|(index, bee)| plan.owner(*index).bee == *bee));
-            prop_assert!((0..members).all(|bee| plan.range(bee).is_empty() || plan.range(bee).start.is_multiple_of(multiple)));
+            prop_assert!(
+                (0..bees)
+                    .all(|bee| plan.range(bee).is_empty() || plan.range(bee).start.is_multiple_of(multiple))
+            );
         }
 
         #[test]
-        fn a_smaller_team_runs_all_of_it(len in 0usize..500, members in 1usize..20, team in 1usize..20) {
-            let plan = plan(len, 1, &vec![None; members]);
+        fn a_smaller_team_runs_all_of_it(len in 0usize..500, bees in 1usize..20, team in 1usize..20) {
+            let plan = plan(len, 1, &vec![None; bees]);
             let mut run: Vec<_> = (0..team).flat_map(|id| plan.ranges_for(id, team)).flatten().collect();
             run.sort_unstable();
             prop_assert!(run.into_iter().eq(0..len));

@@ -1,4 +1,5 @@
-//! Loops by a plan.
+//! Loops over the indices of a plan, in which each bee runs the indices that it owns: `Hive::par_for_plan` as a region
+//! of its own, `Bee::for_plan` inside a region.
 
 use std::ops::Range;
 
@@ -7,9 +8,11 @@ use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 
 impl Hive {
-    /// Runs `body` for all indices of `plan`, on each of its bees for those that it owns: a region and a loop in one. Returns when all is done.
+    /// Runs `body` for all indices of `plan`, each bee for the indices that it owns: a region and a loop in one.
+    /// Returns when all indices are done.
     ///
-    /// Bees that own nothing do nothing. In a nested region (see [`spmd`](Self::spmd)) the one bee runs one block after the other.
+    /// Bees that own no indices do nothing. In a nested region (see [`spmd`](Self::spmd)) the only bee runs one block
+    /// after another.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,7 +28,7 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd), for as many bees as the plan is for.
+    /// As [`spmd`](Self::spmd) for as many bees as the plan has.
     #[inline]
     #[track_caller]
     pub fn par_for_plan<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, plan: &Plan, body: F) {
@@ -34,8 +37,9 @@ impl Hive {
 }
 
 impl Bee<'_> {
-    /// Runs `body` for the indices that this bee owns by `plan`. Those that are nobody's, because the team is smaller than the plan is for, are dealt out block by block; where it is larger, the
-    /// others have nothing to do. There is no barrier in it, as in [`for_each`](Self::for_each).
+    /// Runs `body` for the indices that this bee owns by `plan`. If the team has fewer bees than the plan, the blocks
+    /// whose owners are missing are divided among the team, block by block; if it has more, the other bees have nothing
+    /// to do. There is no barrier at the end, as in [`for_each`](Self::for_each).
     ///
     /// ```
     /// let plan = hive::global().plan(1000);

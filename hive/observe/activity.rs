@@ -1,34 +1,41 @@
-//! What a bee says that it is doing, for whoever watches a hive that does not get on.
+//! What each bee says that it is doing, for the watchdog, which reports regions that make no progress.
+//!
+//! Each bee's slot has an [`ActivityCell`]. The protocols write it, in hives that are watched, through
+//! `Team::set_activity` and `Team::run_recorded`; `Team::snapshot` reads it. In hives that are traced the same calls
+//! become log entries: see `trace/event.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a bee is doing, as far as regions and tasks go.
+/// What a bee is doing, as far as regions and tasks are concerned.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Activity {
+    /// None of the others. A bee that has written nothing yet is idle, too.
     Idle,
-    /// It runs a task, or waits in one.
+    /// It runs a task, or waits for something inside a task.
     InTask,
-    /// It runs its part of a region, and has passed so many barriers.
+    /// It runs the body of its region, and has passed this many barriers of it.
     InRegion(u32),
-    /// It waits at this barrier of its region, from 1.
+    /// It waits at this barrier of its region. The first barrier is number 1.
     AtBarrier(u32),
-    /// The queen waits at the end of a region.
+    /// It is the queen and waits at the end of a region for the other bees.
     AtRegionEnd,
     /// It has come to the end of its region.
     LeftRegion,
 }
 
-/// An activity, and the region that it belongs to: the low bits of its epoch.
+/// An activity and the region that it belongs to, as the low 32 bits of that region's epoch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct RegionActivity {
     pub(crate) region: u32,
     pub(crate) activity: Activity,
 }
 
-/// Barriers are told apart up to this many.
+/// The largest number of a barrier that fits into the packed word. Later barriers have this number, too.
 const MAX_BARRIER: u32 = (1 << 24) - 1;
 
 impl RegionActivity {
+    /// The packed word: the region in bits 32 to 63, the barrier's number in bits 8 to 31, the kind of activity in bits
+    /// 0 to 7. A word of zeros means idle.
     fn to_bits(self) -> u64 {
         let (kind, number) = match self.activity {
             Activity::Idle => (0, 0),
@@ -55,18 +62,18 @@ impl RegionActivity {
     }
 }
 
-/// A bee's own note. Written in hives that are watched only.
+/// The activity of one bee. The bee itself writes it, in watched hives only; the watchdog's thread reads it.
 #[derive(Default)]
 pub(crate) struct ActivityCell(AtomicU64);
 
 impl ActivityCell {
     pub(crate) fn set(&self, activity: RegionActivity) {
-        // Relaxed: for a reader's eyes.
+        // Relaxed: the value is only shown to people, and nothing is published with it.
         self.0.store(activity.to_bits(), Ordering::Relaxed);
     }
 
     pub(crate) fn get(&self) -> RegionActivity {
-        // Relaxed: as above.
+        // Relaxed: see `set`.
         RegionActivity::from_bits(self.0.load(Ordering::Relaxed))
     }
 }

@@ -1,30 +1,30 @@
-//! How this copy of hive was built, as `build.rs` recorded it.
+//! How this copy of hive was built. `build.rs` records it in environment variables when the library is compiled.
 
 use std::fmt;
 
-/// How this copy of the library was built.
+/// How this copy of the library was built. [`build_info`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildInfo {
     /// The library's version.
     pub version: &'static str,
-    /// The compiler, as `rustc --version` says it.
+    /// The compiler, as `rustc --version` prints it.
     pub rustc: &'static str,
     /// The target triple.
     pub target: &'static str,
-    /// The opt-level, such as "3".
+    /// The optimisation level, such as "3".
     pub opt_level: &'static str,
-    /// "debug" or "release", the profile that this one inherits from.
+    /// "debug" or "release": the cargo profile that the profile in use inherits from.
     pub profile: &'static str,
-    /// The cargo features in effect, comma-separated; empty for none.
+    /// The cargo features in effect, separated by commas; empty if there are none.
     pub features: &'static str,
-    /// The version of hwloc that was found, or "none".
+    /// The version of hwloc that was found at build time, or "none".
     pub hwloc: &'static str,
-    /// The commit, with "-dirty" if files were changed; "unknown" outside a git checkout.
+    /// The commit, followed by "-dirty" if files had been changed; "unknown" outside a git checkout.
     pub commit: &'static str,
 }
 
-/// How this copy of the library was built: compiler, target, features, hwloc, commit.
+/// Returns how this copy of the library was built: compiler, target, features, hwloc, commit.
 ///
 /// ```
 /// println!("{}", hive::build_info());

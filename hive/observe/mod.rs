@@ -1,5 +1,9 @@
-//! What can be seen of a hive from outside: counters and statistics, the activity of each bee, the watchdog that
-//! reports a region that stands still, timelines, and how this build was made.
+//! What can be seen of a hive from outside.
+//!
+//! `counters.rs` and `stats.rs`: how often each bee has done what. `activity.rs` and `watchdog.rs`: what each bee is
+//! doing now, and a thread that reports regions without progress. `trace/`: timelines. `in_flight.rs`: how lost
+//! wake-ups are told from ones on their way. `build_info.rs`: how the library was built. The protocols write here
+//! through `sync.rs`, which the models replace.
 
 pub(crate) mod activity;
 pub(crate) mod build_info;

@@ -1,17 +1,18 @@
-//! What a hive has done so far, in numbers.
+//! `Stats`: what each bee of a hive has done so far, in numbers. `Hive::stats` makes it from the bees' counters.
 
 use std::fmt;
 use std::ops::{Add, Index};
 
 use crate::observe::counters::{BeeCounters, Counter};
 
-/// What each bee of a hive has done since it was built. Comes from [`Hive::stats`](crate::pool::handle::Hive::stats).
+/// What each bee of a hive has done since the hive was built. [`Hive::stats`](crate::pool::handle::Hive::stats) returns
+/// it.
 ///
 /// ```
 /// let hive = hive::Hive::new(2)?;
 /// let before = hive.stats().total().regions;
 /// hive.spmd(2, |_| {});
-/// assert_eq!(hive.stats().total().regions - before, 2, "a part each");
+/// assert_eq!(hive.stats().total().regions - before, 2, "one for each bee");
 /// println!("{}", hive.stats());
 /// # Ok::<(), hive::BuildError>(())
 /// ```
@@ -20,52 +21,57 @@ pub struct Stats {
     per_bee: Vec<Counts>,
 }
 
-/// What one bee has done, or several together. Each count begins with the hive and wraps never.
+/// What one bee has done, or several together. Each count starts at 0 when the hive is built and never wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
-    /// Parts of regions run. Regions whose team is their caller alone are not counted.
+    /// Regions in which the bee took part. Regions whose team is only their caller are not counted.
     pub regions: u64,
-    /// Tasks run that came from a queue; not the closures of joins that their own bee has run.
+    /// Tasks that the bee took from a queue and ran. The closures of a join that are run by the bee that called it are
+    /// not counted.
     pub tasks: u64,
-    /// Tasks taken from other bees' queues.
+    /// Tasks that the bee took from other bees' queues.
     pub steals: Steals,
-    /// Times that it went to sleep because there was nothing to do.
+    /// How often the bee went to sleep because there was nothing to do.
     pub sleeps: u64,
-    /// Times that somebody woke it from such a sleep.
+    /// How often another thread woke the bee from such a sleep.
     pub wakes: u64,
-    /// Those after which it found nothing to do and went to sleep again.
+    /// How often the bee, after such a wake-up, found nothing to do and went to sleep again.
     pub wakes_for_nothing: u64,
-    /// Tasks that it found by itself while asleep, with [`Builder::poll_interval`](crate::pool::config::Builder::poll), and that nobody would have woken anybody for: 0, unless hive is wrong.
+    /// Tasks that the bee found by itself while it was asleep, with
+    /// [`Builder::poll`](crate::pool::config::Builder::poll), and for which nobody would have woken a bee. The count is
+    /// not needed for correctness: if it is not 0, hive has lost a wake-up, which is a bug.
     pub rescues: u64,
-    /// Times that it parked as a surplus bee.
+    /// How often the bee parked because it was surplus.
     pub parks: u64,
-    /// Orders to park that were taken back before it had.
+    /// How often the bee was told to park and, before it had done so, was told to stay.
     pub cancelled_parks: u64,
 }
 
-/// Tasks taken from other bees' queues, by how far those are.
+/// Tasks taken from other bees' queues, by the distance to those bees.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Steals {
-    /// On another hardware thread of the same core.
+    /// From a bee on another hardware thread of the same core.
     pub in_core: u64,
-    /// On another core with the same last-level cache.
+    /// From a bee on another core with the same last-level cache.
     pub in_cluster: u64,
-    /// On another cluster of the same NUMA node.
+    /// From a bee in another cluster of the same NUMA node; a cluster is the set of cores that share a last-level
+    /// cache.
     pub in_node: u64,
-    /// Anywhere else, or not known, because one of the two is not bound.
+    /// From a bee anywhere else, or at a distance that is not known because one of the two bees is not bound.
     pub from_far: u64,
 }
 
 impl Steals {
-    /// All of them.
+    /// All steals together.
     pub fn total(&self) -> u64 {
         self.in_core + self.in_cluster + self.in_node + self.from_far
     }
 }
 
 impl Counts {
+    /// Reads the counters of one bee.
     pub(crate) fn of(counters: &BeeCounters) -> Self {
         Self {
             regions: counters.get(Counter::Regions),
@@ -85,6 +91,7 @@ impl Counts {
         }
     }
 
+    /// The columns of the table, each with its heading.
     fn columns(&self) -> [(&'static str, u64); 12] {
         [
             ("regions", self.regions),
@@ -131,12 +138,13 @@ impl Stats {
         Self { per_bee }
     }
 
-    /// Of each bee that there has ever been, by its number; the queen's place is 0, whoever has it.
+    /// The counts of each bee that the hive has ever had, by the bee's number. Entry 0 is the queen's, whichever
+    /// threads have been the queen.
     pub fn per_bee(&self) -> &[Counts] {
         &self.per_bee
     }
 
-    /// Of all bees together.
+    /// The counts of all bees together.
     pub fn total(&self) -> Counts {
         self.per_bee.iter().copied().fold(Counts::default(), Add::add)
     }
@@ -150,13 +158,13 @@ impl Index<usize> for Stats {
     }
 }
 
-/// A table: a line a bee, and their sum.
+/// Formats a table with a line for each bee and a last line for their sum.
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let total = self.total();
         let width = |(name, sum): (&str, u64)| name.len().max(sum.to_string().len());
         let widths = total.columns().map(width);
-        write!(f, "bee")?;
+        write!(f, "{:>6}", "bee")?;
         for ((name, _), width) in total.columns().into_iter().zip(widths) {
             write!(f, "  {name:>width$}")?;
         }

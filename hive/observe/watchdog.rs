@@ -1,4 +1,9 @@
-//! Says on standard error when a region does not get on: who waits, who is missing, and what those are doing.
+//! The watchdog: a thread that reports on standard error when a region makes no progress. The report says which bees
+//! wait, which are missing, and what each of them is doing.
+//!
+//! A hive has one if it was built with [`Builder::deadlock_watchdog`](crate::pool::config::Builder::deadlock_watchdog).
+//! `Shared` starts it and stops it. It changes nothing in the hive: it takes snapshots of what the bees have written in
+//! their activity cells (`activity.rs`) and compares each with the one before.
 
 use std::fmt::Write;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
@@ -10,36 +15,41 @@ use crate::observe::activity::{Activity, RegionActivity};
 use crate::pool::shared::Shared;
 use crate::protocol::worker::snapshot::{BeeState, Snapshot};
 use crate::sys::signal_mask;
-use crate::sys::stderr::write_stderr;
+use crate::sys::stderr::write_message;
 use crate::sys::thread_limits::ThreadReservation;
 
-/// How often it looks, as a part of what it waits for.
+/// How many times the watchdog looks within the time limit.
 const CHECKS_PER_LIMIT: u32 = 8;
 
-/// The thread that watches a hive.
+/// The thread that watches one hive.
 pub(crate) struct Watchdog {
+    /// None if nothing is watched, or not any more.
     thread: Mutex<Option<JoinHandle<()>>>,
+    /// Set to end the thread; shared with it.
     stop_flag: Arc<StopFlag>,
 }
 
-/// How it is told to end.
+/// Tells the thread to end, and wakes it for that.
 #[derive(Default)]
 struct StopFlag {
+    /// Whether the thread is to end.
     is_stopped: Mutex<bool>,
+    /// Signalled when that is set, so that the thread does not sleep out its pause.
     stopped: Condvar,
 }
 
 impl Watchdog {
-    /// One that does not watch yet.
+    /// A watchdog that watches nothing yet.
     pub(crate) fn new() -> Self {
         Self { thread: Mutex::new(None), stop_flag: Arc::default() }
     }
 
-    /// Begins to watch a hive whose regions should not wait for longer than `limit`.
+    /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`.
     ///
     /// # Errors
-    /// If the system makes no more threads.
+    /// If the operating system makes no more threads.
     pub(crate) fn start(&self, shared: &Arc<Shared>, limit: Duration) -> io::Result<()> {
+        // A weak reference, so that the watchdog does not keep a hive alive that nobody uses any more.
         let (watched, stop_flag) = (Arc::downgrade(shared), Arc::clone(&self.stop_flag));
         let _reservation =
             ThreadReservation::reserve(1, None).map_err(|shortage| io::Error::other(shortage.to_string()))?;
@@ -52,22 +62,24 @@ impl Watchdog {
         Ok(())
     }
 
-    /// In a forked child: the thread is the parent's, and its number may be that of another by now, which the end of the handle would let go.
+    /// For a forked child, in which the thread does not exist. Dropping the handle would detach the parent's thread by
+    /// its id, which may belong to another thread in the child.
     pub(crate) fn forget_thread(&mut self) {
         std::mem::forget(self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Ends the watch.
+    /// Ends the thread, if there is one, and waits for its end.
     pub(crate) fn stop(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
         *self.stop_flag.is_stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.stop_flag.stopped.notify_all();
-        // If it has panicked, that has been told, and is no reason for the end of a hive to fail.
+        // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
         let _ = thread.join();
     }
 }
 
 impl StopFlag {
+    /// What the thread does: looks at the hive at intervals, until it is told to end.
     fn run_until_stopped(&self, watched: &Weak<Shared>, limit: Duration) {
         let mut progress = Progress::new(limit);
         let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
@@ -77,18 +89,21 @@ impl StopFlag {
             if let Some(shared) = watched.upgrade()
                 && let Some(report) = progress.check(&shared.team.snapshot(), Instant::now())
             {
-                write_stderr(&format!("{}: {report}", shared.config.thread_name));
+                write_message(&format!("{}: {report}", shared.config.thread_name));
             }
         }
     }
 }
 
-/// What it remembers from one look to the next.
+/// What the watchdog remembers from one look to the next.
 struct Progress {
+    /// How long a bee may wait before it is reported.
     limit: Duration,
-    /// Of each bee: what it waits at, and since when it has been seen there.
+    /// For each bee: the barrier or region end that it waits at, and since when it has been seen there. None if it does
+    /// not wait.
     waits: Vec<Option<(RegionActivity, Instant)>>,
-    /// How long the wait must last that is reported next: a report is followed by one at twice the time.
+    /// How long the longest wait must have lasted for the next report. After each report it is twice as long as the
+    /// wait that was reported.
     next_report: Duration,
 }
 
@@ -97,9 +112,11 @@ impl Progress {
         Self { limit, waits: Vec::new(), next_report: limit }
     }
 
-    /// What is to be said now.
+    /// Compares a new snapshot with the last one. Returns the report that is due, if one is.
     fn check(&mut self, snapshot: &Snapshot, now: Instant) -> Option<String> {
         self.waits.resize(snapshot.states.len(), None);
+        // Only waits in the region that is running count. What a bee has written in an earlier region may be out of
+        // date.
         for (wait, state) in self.waits.iter_mut().zip(&snapshot.states) {
             let is_waiting = state.record.region == snapshot.region
                 && matches!(state.record.activity, Activity::AtBarrier(_) | Activity::AtRegionEnd);
@@ -108,17 +125,20 @@ impl Progress {
         }
         let longest =
             self.waits.iter().flatten().map(|(_, since)| now.duration_since(*since)).max().unwrap_or_default();
+        // The long wait that was reported has ended: the next one is reported after `limit` again.
         if longest < self.limit {
             self.next_report = self.limit;
         }
         if longest < self.next_report {
             return None;
         }
+        // A report is due. A wait that goes on is reported again when it is twice as long.
         self.next_report = longest.saturating_mul(2);
         Some(report_text(snapshot, longest))
     }
 }
 
+/// The report: a line for the region and a line for each bee of its team.
 fn report_text(snapshot: &Snapshot, longest: Duration) -> String {
     let mut text = format!("a region of {} has made no progress for {longest:.1?}\n", snapshot.bees);
     for (bee, state) in snapshot.states.iter().enumerate().take(snapshot.bees as usize) {
@@ -127,6 +147,7 @@ fn report_text(snapshot: &Snapshot, longest: Duration) -> String {
     text
 }
 
+/// What one bee is doing, in words.
 fn state_text(snapshot: &Snapshot, state: &BeeState) -> String {
     let sleep_state = match (state.is_asleep, state.is_parked) {
         (true, _) => ", asleep",

@@ -1,4 +1,8 @@
-//! How a hive is asked for: the builder, over the environment, over the defaults; and the one validated result.
+//! How a program asks for a hive: the public [`Builder`], and the validated [`Config`] that comes out of it.
+//!
+//! For each setting, the value that the program gives to the builder comes first, then the environment variable, then
+//! the default. `Hive::build` calls [`Builder::resolve`] once for each hive; from then on everything reads the
+//! `Config`.
 
 use std::any::Any;
 use std::path::PathBuf;
@@ -16,22 +20,24 @@ use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
-/// The limit on a hive's bees if the builder does not set another.
+/// The limit on a hive's bees if the program does not set one with `max_bees`.
 const DEFAULT_MAX_BEES: usize = 1024;
 
-/// How long a waiting bee polls before it sleeps, if nobody says otherwise.
+/// How long a waiting bee polls before it sleeps, if neither the program nor the environment sets a time.
 const DEFAULT_SPIN: Duration = Duration::from_micros(200);
 
-/// What threads are called if nobody says otherwise.
+/// What the names of worker threads begin with, if the program does not set a name.
 pub(crate) const DEFAULT_THREAD_NAME: &str = "hive-bee";
 
-/// Asks for a hive: see [`Hive::builder`].
+/// Settings for a hive that is to be built: see [`Hive::builder`].
 ///
-/// What is not set here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN` and so on](crate#environment)), and what is not set
-/// there has the default named with each method.
+/// A setting that the program does not make here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN` and so
+/// on](crate#environment)). If the environment does not have it either, the default applies that is named with each
+/// method.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct Builder {
+    // In each field that is an `Option`, None means that the program has not set it.
     pub(crate) bees: Option<usize>,
     pub(crate) max_bees: Option<usize>,
     pub(crate) binding_options: BindingRequest,
@@ -49,16 +55,16 @@ pub struct Builder {
     pub(crate) host_rayon: bool,
 }
 
-/// How bees without tasks go to sleep, and who is woken for new ones. See `docs/sleep.md`.
+/// How bees without tasks go to sleep, and which of them are woken for new tasks. See `docs/sleep.md`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SleepProtocol {
-    /// By the jobs event counter: as many are woken as there are tasks for. The default.
+    /// A counter of job events decides: as many sleepers are woken as there are new tasks for. The default.
     #[default]
     Jec,
-    /// One sleepy bee at a time, and all are woken at once.
+    /// At most one bee at a time is about to fall asleep, and new tasks wake all sleepers at once.
     Tickle,
-    /// One bee is told of each task, and where it is.
+    /// For each new task one sleeping bee is woken and told where the task is.
     Notify,
 }
 
@@ -67,20 +73,23 @@ impl Builder {
         Self::default()
     }
 
-    /// The number of bees to start with, the queen among them: at least 1.
+    /// The number of bees to start with, including the queen: at least 1.
     ///
-    /// Default: the CPUs that this process may really use, by affinity mask and cgroup quota (rounded down).
+    /// Default: the number of CPUs that this process may really use, by its affinity mask and its cgroup quota (rounded
+    /// down).
     pub fn bees(mut self, bees: usize) -> Self {
         self.bees = Some(bees);
         self
     }
 
-    /// The number of bees that the hive may grow to: from 1 to 65,535. Default: 1,024, or `bees` by default where that is more.
+    /// The number of bees that the hive may grow to: from 1 to 65,535. Default: 1,024, or the default of
+    /// [`bees`](Self::bees) where that is more.
     ///
-    /// With 1 the queen runs all regions alone. Such a hive, too, hires a bee when there are tasks that she cannot run:
-    /// what is [spawned](Hive::spawn), and the joins, scopes and [`install`](Hive::install)s of threads that find her
-    /// place taken. That bee is no bee: it takes part in no region, counts neither in [`Hive::bees`] nor in this
-    /// limit, gets no [`broadcast`](Hive::broadcast), and lies parked while there are no such tasks.
+    /// With 1 the queen runs all regions alone. Even such a hive hires one worker when there are tasks that the queen
+    /// cannot run: tasks that are [spawned](Hive::spawn), and the joins, scopes and [`install`](Hive::install)s of
+    /// threads that find the queen's place taken. That worker is not a bee of any team: it takes part in no region,
+    /// counts neither in [`Hive::bees`] nor in this limit, gets no [`broadcast`](Hive::broadcast), and stays parked
+    /// while there are no such tasks.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(1).max_bees(1).build()?;
@@ -94,17 +103,20 @@ impl Builder {
         self
     }
 
-    /// What bees are bound to. Default: [`Binding::Core`] as long as each bee gets a CPU of its own that no other hive of the process
-    /// has; bees beyond that, and all of them in a hive that is built larger, are not bound.
+    /// What bees are bound to. Default: [`Pin::Core`] as long as each bee can have a CPU of its own that no other hive
+    /// of the process has. In a hive that is built with more bees than that, no bee is bound. In a hive that grows
+    /// beyond that number later, the additional bees are not bound.
     ///
-    /// This is the short form of [`places`](Self::places) and [`proc_bind`](Self::proc_bind), and excludes them: a builder that has been given both is an error.
+    /// This is the short form of [`places`](Self::places) and [`proc_bind`](Self::proc_bind) and excludes both: it is
+    /// an error to give a builder `pin` and one of them.
     pub fn pin(mut self, pin: Pin) -> Self {
         self.binding_options.pin = Some(pin);
         self
     }
 
-    /// The places that bees are bound to, by OpenMP's grammar. Default: none, what [`pin_request`](Self::pin) says; `by_core` if there is a
-    /// [`proc_bind`](Self::proc_bind). See [`guides::places`](crate::guides::places).
+    /// The places that bees are bound to, in OpenMP's grammar. Default: no places, so that [`pin`](Self::pin) decides;
+    /// if there is a [`proc_bind`](Self::proc_bind), the places are the `cores`. See
+    /// [`guides::places`](crate::guides::places).
     ///
     /// ```
     /// use hive::{Hive, ProcBind};
@@ -118,7 +130,7 @@ impl Builder {
         self
     }
 
-    /// By which of OpenMP's policies bees are bound to the places. Default: [`ProcBind::True`], hive's own order.
+    /// The OpenMP policy by which bees are bound to the places. Default: [`ProcBind::True`], hive's own order.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(2).proc_bind(hive::ProcBind::Primary).build()?;
@@ -130,8 +142,9 @@ impl Builder {
         self
     }
 
-    /// Which places the hive gives up when it shrinks: the order in which bees get them. Default: [`Shrink::Compact`], whole clusters, then
-    /// whole nodes. Excludes [`ProcBind::Primary`], `Close` and `Spread`, which are orders themselves.
+    /// Which places the hive gives up when it shrinks; in other words, the order in which bees get their places.
+    /// Default: [`Shrink::Compact`], which gives up whole clusters first, then whole nodes. Excludes
+    /// [`ProcBind::Primary`], `Close` and `Spread`, because these policies set an order of their own.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(2).shrink(hive::Shrink::Spread).build()?;
@@ -143,58 +156,71 @@ impl Builder {
         self
     }
 
-    /// Whether to bind the thread that calls [`build`](Self::build), too: to the place of bee 0, until the hive is
-    /// dropped. Default: false; the queen is the caller's thread, and is left alone.
+    /// Whether to bind the thread that calls [`build`](Self::build) as well: to the place of bee 0, until the hive is
+    /// dropped. Default: false; the queen's thread belongs to the program, and hive leaves its affinity alone.
     ///
-    /// The thread gets its mask back when the hive is dropped on it. Dropped on another thread, the hive leaves it bound. In the destructor of a thread-local the thread may stay unbound.
+    /// The thread gets its old mask back when the hive is dropped on that thread. If the hive is dropped on another
+    /// thread, the first thread stays bound. If the hive is built in the destructor of a thread-local, the thread may
+    /// stay unbound.
     pub fn pin_queen(mut self, pin_queen: bool) -> Self {
         self.pin_queen = pin_queen;
         self
     }
 
-    /// In which groups bees start and meet. Default: [`BarrierShape::Auto`].
+    /// The groups in which bees start and meet. Default: [`BarrierShape::Auto`].
     pub fn barrier(mut self, shape: BarrierShape) -> Self {
         self.barrier_shape = Some(shape);
         self
     }
 
-    /// How long a waiting bee polls before it yields its core for a moment and then sleeps. `Duration::MAX`: for ever. At
-    /// least about a microsecond; not at all while more bees are awake than there are CPUs. Default: 200 us.
+    /// How long a waiting bee polls before it yields its core for a moment and then sleeps. `Duration::MAX` means for
+    /// ever. Default: 200 us.
+    ///
+    /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
+    /// all.
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
         self
     }
 
-    /// How bees without tasks go to sleep, and who is woken for new ones. Default: [`SleepProtocol::Jec`].
+    /// How bees without tasks go to sleep, and which of them are woken for new tasks. Default: [`SleepProtocol::Jec`].
     pub fn sleep(mut self, sleep: SleepProtocol) -> Self {
         self.sleep = sleep;
         self
     }
 
-    /// How often sleeping bees wake by themselves and look for something to do, beside being woken for it. Default: None, never.
+    /// How often sleeping bees wake up by themselves and look for work, in addition to being woken for it. Default:
+    /// None, never.
     ///
-    /// Nothing depends on it. It is for those who would rather find a fault of hive's in [`Counts::rescues`](crate::observe::stats::Counts::rescues) than in a program that hangs.
+    /// Correctness does not depend on it. It is a safety net against a fault in hive itself: a lost wake-up then shows
+    /// in [`Counts::rescues`](crate::Counts::rescues) instead of in a program that hangs.
     pub fn poll(mut self, every: Option<Duration>) -> Self {
         self.poll_interval = every;
         self
     }
 
-    /// How long a bee may wait at a barrier, or the queen at the end of a region, until a thread of the hive's own says on standard error who is missing, and what
-    /// each of these is doing: in its part, in a task, asleep, not yet come. It says so again when the wait has lasted twice as long. Default: None, never.
+    /// How long a bee may wait at a barrier, or the queen at the end of a region, before the hive reports it on
+    /// standard error. Default: None, never.
     ///
-    /// For finding out why a program stands still. Bees of such a hive write down what they are doing, which takes a nanosecond or two a barrier.
+    /// The report comes from a thread of the hive's own. It says which bees are missing and what each of them is doing:
+    /// it runs its part of the region, is in a task, is asleep, or has not arrived at the region yet. The hive reports
+    /// again each time the wait has lasted twice as long. This is for finding out why a program stands still. The bees
+    /// of such a hive record what they are doing, which takes a nanosecond or two for each barrier.
     pub fn deadlock_watchdog(mut self, limit: Option<Duration>) -> Self {
         self.watchdog_limit = limit;
         self
     }
 
-    /// A file to which the hive writes a timeline when it is dropped, or when the process ends and the hive still lives: when each bee ran its part of a region,
-    /// waited at a barrier, ran, searched for or stole a task, slept, lay parked. It is in Chrome's trace event format (JSON), for <https://ui.perfetto.dev>.
-    /// [`Hive::write_trace`] writes it at once. Default: none.
+    /// A file to which the hive writes a timeline when it is dropped, or when the process ends while the hive still
+    /// exists. [`Hive::write_trace`] writes it at once. Default: none.
     ///
-    /// Another hive of the process that has the same file by then gets one with a number before the extension. If the file cannot be made, nothing is traced, and
-    /// [`Hive::report`] has a warning. The log of each bee ends after a million events, and the file says so; each takes some 40 ns and 16 bytes. What the
-    /// names in the file mean is in `docs/tracing.md`.
+    /// The timeline shows when each bee ran its part of a region, waited at a barrier, ran, searched for or stole a
+    /// task, slept, and was parked. It is in Chrome's trace event format (JSON), which <https://ui.perfetto.dev>
+    /// displays. `docs/tracing.md` explains the names in the file.
+    ///
+    /// If another hive of the process already has the same file, this one gets a file with a number before the
+    /// extension. If the file cannot be made, nothing is traced and [`Hive::report`] has a warning. The log of each bee
+    /// ends after a million events, and the file says so if that happens; each event takes some 40 ns and 16 bytes.
     ///
     /// ```
     /// let file = std::env::temp_dir().join(format!("hive-{}.json", std::process::id()));
@@ -210,15 +236,19 @@ impl Builder {
         self
     }
 
-    /// What gets the panic of a task that nobody waits for ([`Hive::spawn`], [`Hive::spawn_on`]), and of the other handlers. If it panics itself, the process
-    /// ends, as it does if the handler drops a payload whose drop panics. Default: the process ends, after the panic hook's message.
+    /// A function that gets the panic of a task that nobody waits for ([`Hive::spawn`], [`Hive::spawn_on`]), and of the
+    /// other two handlers. Default: the process ends after the panic hook's message.
+    ///
+    /// If the handler itself panics, the process ends. That includes a panic in the drop of the payload, if the handler
+    /// drops it.
     ///
     /// ```
     /// use std::sync::{Mutex, mpsc};
     ///
     /// let (sender, receiver) = mpsc::channel();
     /// let sender = Mutex::new(sender);
-    /// let hive = hive::Hive::builder().bees(2).panic_handler(move |panic| sender.lock().unwrap().send(panic).unwrap()).build()?;
+    /// let handler = move |panic| sender.lock().unwrap().send(panic).unwrap();
+    /// let hive = hive::Hive::builder().bees(2).panic_handler(handler).build()?;
     /// hive.spawn(|| panic!("nobody waits for this"));
     /// assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"nobody waits for this"));
     /// # Ok::<(), hive::BuildError>(())
@@ -228,14 +258,14 @@ impl Builder {
         self
     }
 
-    /// What each bee calls with its number when its thread begins, before it takes part in anything.
+    /// A function that each worker calls with its number when its thread begins, before it takes part in anything.
     ///
-    /// The handler runs as the bee, and may use any hive as a task may, its own, too: there a region is a team of one,
-    /// joins and scopes use the bee's queues, so that it may run tasks of others in them, and [`Hive::broadcast`]
-    /// panics. (Hives are reached through a static or a [`Weak`](std::sync::Weak) that is filled when they are built:
-    /// building, [`Hive::resize`] and [`Hive::spawn`] do not wait for handlers.) A region that the bee is to take part
-    /// in does wait for it, and so does a task that only this bee may run; the handler must not wait for such a one in
-    /// turn.
+    /// The handler runs as a task of the worker and may use any hive as a task may, including its own. There, a region
+    /// is a team of one; joins and scopes use the worker's queues, so that the worker may run other tasks inside them;
+    /// and [`Hive::broadcast`] panics. The handler can reach its hive through a static or a [`Weak`](std::sync::Weak)
+    /// that is filled when the hive has been built: building a hive, [`Hive::resize`] and [`Hive::spawn`] do not wait
+    /// for handlers. But a region whose team includes the worker does wait for its handler, and so does a task that
+    /// only this worker may run. The handler must not wait for one of these in turn.
     ///
     /// ```
     /// use std::sync::{Arc, OnceLock, Weak};
@@ -245,7 +275,7 @@ impl Builder {
     /// let sender = std::sync::Mutex::new(sender);
     /// let hive = Arc::new(hive::Hive::builder().bees(2).start_handler(move |bee| {
     ///     let Some(hive) = found.wait().upgrade() else { return };
-    ///     let counts = hive.spmd_map(2, |bee| bee.count());
+    ///     let counts = hive.spmd_map(2, |bee| bee.bees());
     ///     sender.lock().unwrap().send((bee, counts)).unwrap();
     /// }).build()?);
     /// place.set(Arc::downgrade(&hive)).expect("set once");
@@ -254,51 +284,59 @@ impl Builder {
     /// ```
     ///
     /// # Panics
-    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the bee lives on.
+    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker goes on.
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.start = Some(Hook::new(handler));
         self
     }
 
-    /// What each bee calls with its number when its thread is about to end, after all else.
+    /// A function that each worker calls with its number when its thread is about to end, after everything else.
     ///
-    /// The handler runs as the bee, as the [`start_handler`](Self::start_handler) does. Its own hive is being dropped
-    /// by then, and cannot be reached any more; other hives may be used as in a task.
+    /// The handler runs on the worker's thread and may use other hives as a task may, as the
+    /// [`start_handler`](Self::start_handler) does. Its own hive is being dropped by then and can no longer be reached.
     ///
     /// # Panics
-    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the bee ends all the same.
+    /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker ends all the same.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.hooks.exit = Some(Hook::new(handler));
         self
     }
 
-    /// Whether the hive's bees are the workers of a rayon pool, too, so that [`Hive::rayon`] can run parallel iterators on them. Default: false.
+    /// Whether the hive's bees are also the workers of a rayon pool, so that [`Hive::rayon`] can run parallel iterators
+    /// on them. Default: false.
     ///
-    /// The pool is as large as the hive at first, and the thread that calls [`build`](Self::build) is one of its workers for good: see [`adapters::rayon`](crate::adapters::rayon).
+    /// The pool has as many workers as the hive has bees when it is built. The thread that calls [`build`](Self::build)
+    /// remains one of the pool's workers for good: see [`adapters::rayon`](crate::adapters::rayon).
     #[cfg(feature = "rayon")]
     pub fn host_rayon(mut self, host_rayon: bool) -> Self {
         self.host_rayon = host_rayon;
         self
     }
 
-    /// The bees' threads are called this and their number: "NAME-3". Default: "hive-bee".
+    /// What the names of the worker threads begin with; the worker's number follows: "NAME-3". Default: "hive-bee".
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = Some(name.into());
         self
     }
 
-    /// The size of the bees' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
+    /// The size of the workers' stacks in bytes. Default: that of `std::thread`, 2 MiB or `RUST_MIN_STACK`.
     ///
-    /// That is for what closures have on the stack, not for what they capture: what a task captures lies on the heap, and what a region's body does stays with the caller, however large. A result of
-    /// [`spmd_map`](crate::pool::global::spmd_map) or [`broadcast`](crate::pool::global::broadcast()) is copied once on the stack of the bee that returns it. The two halves of a [`join`](crate::pool::global::join()) with their results, and values
-    /// that are combined (by reductions, scans and what else bees compute together), are copied several times, and some tens of times in a build without optimisation: box those that are larger than
-    /// the 64th part of the stack, 32 KiB of 2 MiB. All this is so on the stack of the thread that calls as well, which in such a build needs room for some copies of what its closure captures, too.
+    /// The stack has to hold what closures put on the stack, not what they capture. What a task captures lies on the
+    /// heap, and the body of a region stays with the caller, however large it is. A result of
+    /// [`spmd_map`](crate::spmd_map) or [`broadcast`](crate::broadcast()) is copied once on the stack of the bee that
+    /// returns it.
+    ///
+    /// The two halves of a [`join`](crate::join()) with their results, and the values that bees combine (in reductions,
+    /// scans and other collective operations), are copied several times; in a build without optimisation, some tens of
+    /// times. Box such values if they are larger than a 64th of the stack, which is 32 KiB of 2 MiB. All this applies
+    /// to the stack of the calling thread as well. In a build without optimisation that stack also needs room for some
+    /// copies of what the caller's closure captures.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// Builds the hive and starts its bees, which park or sleep until they are needed.
+    /// Builds the hive and starts its workers, which park or sleep until they are needed.
     ///
     /// ```
     /// use std::time::Duration;
@@ -309,19 +347,24 @@ impl Builder {
     /// ```
     ///
     /// # Errors
-    /// If a number is out of range, a list of CPUs to pin to is not allowed, no CPU of a list of places is, two things
-    /// that were asked for exclude one another, or there is no room for so many threads or the system makes no more;
-    /// those made so far have then ended. The error says which limit it is. That a thread cannot be bound is no error:
-    /// it is in [`Hive::report`].
+    /// - A number is out of range.
+    /// - A list of CPUs to pin to contains one that the process may not use, or no place of a list of places has a CPU
+    ///   that it may use, or other hives of the process have claimed all cores.
+    /// - Two settings exclude one another.
+    /// - There is no room for so many threads, or the system makes no more of them. The error says which limit it is.
+    ///   The threads made so far have then ended.
+    ///
+    /// It is no error if a thread cannot be bound: [`Hive::report`] has a warning.
     pub fn build(self) -> Result<Hive, BuildError> {
         Hive::build(&self)
     }
 
-    /// What this builder and `environment` ask for on a machine of `cpus` usable CPUs.
+    /// Combines this builder with `environment`, for a machine with `cpus` usable CPUs, and checks the result.
     pub(crate) fn resolve(&self, environment: &Environment, cpus: usize) -> Result<Config, BuildError> {
         let default_bees = environment.bees.unwrap_or(cpus);
         let max_bees = self.max_bees.unwrap_or(DEFAULT_MAX_BEES.max(default_bees));
-        // An environment or a machine that asks for more than the program allows is no reason not to run.
+        // If the environment or the machine asks for more bees than the program's `max_bees`, the hive is cut to that
+        // limit; only a number that the program itself has set too high is an error.
         let bees = self.bees.unwrap_or(default_bees.min(max_bees));
         check_bees(bees, max_bees)?;
         let name = self.thread_name.clone().unwrap_or_else(|| DEFAULT_THREAD_NAME.to_owned());
@@ -359,6 +402,7 @@ impl Builder {
     }
 }
 
+/// Checks that `1 <= bees <= max_bees <= MAX_BEES`.
 fn check_bees(bees: usize, max_bees: usize) -> Result<(), BuildError> {
     let limit = MAX_BEES as usize;
     let problem = if bees == 0 {
@@ -373,28 +417,43 @@ fn check_bees(bees: usize, max_bees: usize) -> Result<(), BuildError> {
     Err(BuildError(problem))
 }
 
-/// What a hive is to be like: complete and in range.
+/// A complete and validated description of a hive that is to be built. Never changes afterwards.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
+    /// The number of bees to start with, including the queen; at least 1 and at most `max_bees`.
     pub(crate) bees: u32,
+    /// The number of bees that the hive may grow to; at most [`MAX_BEES`].
     pub(crate) max_bees: u32,
-    /// None: as fits the number of bees.
+    /// What bees are bound to. None: neither the program nor the environment says, and the number of bees decides.
     pub(crate) binding: Option<Binding>,
-    /// Whether a list of CPUs or places in it is the environment's: those who set that may not know the machine.
+    /// Whether a list of CPUs or places in `binding` comes from the environment. CPUs in such a list that the process
+    /// may not use are a warning and no error, because the person who sets a variable may not know the machine.
     pub(crate) is_from_environment: bool,
+    /// The order in which a shrinking hive gives up its places.
     pub(crate) shrink: Shrink,
-    /// What was asked for and is not heard.
+    /// Settings that have no effect because others take precedence over them.
     pub(crate) warnings: Vec<String>,
+    /// Whether the building thread is bound to the place of bee 0.
     pub(crate) pin_queen: bool,
+    /// The groups in which bees start and meet.
     pub(crate) barrier_shape: BarrierShape,
+    /// How long a waiting bee polls before it sleeps. `Duration::MAX`: for ever.
     pub(crate) spin: Duration,
+    /// How bees without tasks go to sleep and are woken.
     pub(crate) sleep: SleepProtocol,
+    /// How often sleeping bees wake up by themselves. None: never. Not zero.
     pub(crate) poll_interval: Option<Duration>,
+    /// How long a bee may wait before the watchdog reports it. None: there is no watchdog. Not zero.
     pub(crate) watchdog_limit: Option<Duration>,
+    /// The file for the timeline. None: the hive is not traced.
     pub(crate) trace: Option<PathBuf>,
+    /// The program's functions for the beginning and end of workers, and for panics that nobody waits for.
     pub(crate) hooks: Hooks,
+    /// What the names of worker threads begin with; without NUL bytes.
     pub(crate) thread_name: String,
+    /// The size of a worker's stack in bytes. None: the standard library's default.
     pub(crate) stack_size: Option<usize>,
+    /// Whether the bees are also the workers of a rayon pool.
     #[cfg(feature = "rayon")]
     pub(crate) host_rayon: bool,
 }

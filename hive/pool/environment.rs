@@ -1,4 +1,8 @@
-//! What the environment asks of a hive. A value that cannot be read is a warning in the report, and as if it were not there.
+//! Reads the environment variables that configure a hive (`HIVE_NUM_BEES`, `HIVE_PIN` and so on).
+//!
+//! `Hive::build` reads them once for each hive; `Builder::resolve` then uses them for everything that the program has
+//! left unset. A value that cannot be parsed becomes a warning in the report, and the hive is built as if the variable
+//! were not set.
 
 use std::env::VarError;
 use std::fmt::Display;
@@ -16,23 +20,30 @@ use crate::topology::place_list::PlaceList;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
-/// The variables that are set and can be read.
+/// The values of the variables that are set and could be parsed; None for the others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Environment {
+    /// `HIVE_NUM_BEES`: the number of bees to start with, from 1 to [`MAX_BEES`].
     pub(crate) bees: Option<usize>,
+    /// `HIVE_PIN`, `HIVE_PLACES`, `HIVE_PROC_BIND` and `HIVE_SHRINK`.
     pub(crate) binding_options: BindingRequest,
+    /// `HIVE_SPIN`: how long a waiting bee polls. `Duration::MAX`: for ever.
     pub(crate) spin: Option<Duration>,
+    /// `HIVE_BARRIER`.
     pub(crate) barrier_shape: Option<BarrierShape>,
+    /// `HIVE_TRACE`: the file for the timeline, `%p` already replaced by the process id.
     pub(crate) trace: Option<PathBuf>,
+    /// One message for each variable that is set and was ignored.
     pub(crate) warnings: Vec<String>,
 }
 
 impl Environment {
-    /// The process's.
+    /// Reads the environment of this process.
     pub(crate) fn read() -> Self {
         Self::from_variables(|name| env::var(name))
     }
 
+    /// The same with another source of variables; tests pass a table.
     fn from_variables(variable: impl Fn(&str) -> Result<String, VarError>) -> Self {
         let mut warnings = Vec::new();
         let bees = read_variable(&variable, "HIVE_NUM_BEES", &mut warnings, parse_bees);
@@ -50,6 +61,8 @@ impl Environment {
     }
 }
 
+/// Reads and parses the variable `name`. None if it is not set; None and a message in `warnings` if it is not valid
+/// Unicode or if `parse` rejects it. Blanks around the value are ignored.
 fn read_variable<T, E: Display>(
     variable: impl Fn(&str) -> Result<String, VarError>,
     name: &str,
@@ -75,6 +88,7 @@ fn parse_bees(text: &str) -> Result<usize, String> {
     }
 }
 
+/// A time with its unit, such as `200us`; or `0`; or `inf`, which means `Duration::MAX`.
 fn parse_spin(text: &str) -> Result<Duration, String> {
     match text {
         "inf" | "infinite" => Ok(Duration::MAX),
@@ -84,7 +98,7 @@ fn parse_spin(text: &str) -> Result<Duration, String> {
     }
 }
 
-/// A file's name; `%p` stands for the number of the process.
+/// A file name. `%p` in it stands for the process id.
 fn parse_trace_file(text: &str) -> Result<PathBuf, &'static str> {
     match text {
         "" => Err("expected the name of a file"),

@@ -1,4 +1,7 @@
-//! What can go wrong, said so that the caller knows what to do about it.
+//! The errors of building a hive, resizing it and starting a region.
+//!
+//! Each message says which call failed, with which values, and what the caller can do about it. The public types are
+//! opaque, so that causes can be added; the causes are in `SpmdProblem`, `ResizeProblem` and `BuildProblem`.
 
 use std::error::Error;
 use std::{fmt, io};
@@ -6,15 +9,20 @@ use std::{fmt, io};
 use crate::sys::thread_limits::LimitExceeded;
 use crate::topology::binding_request::Conflict;
 
-/// Why a region did not start. Nothing has run.
+/// Why a region could not start. The region's body has not run on any bee.
 #[derive(Debug)]
 pub struct SpmdError(pub(crate) SpmdProblem);
 
+/// The cause of a [`SpmdError`].
 #[derive(Debug)]
 pub(crate) enum SpmdProblem {
+    /// A region of 0 bees.
     NoBees,
+    /// More bees than the hive's `max_bees`.
     TooMany { requested: usize, max_bees: usize },
+    /// The hive had to grow for the region, and could not get the threads.
     Threads(ThreadError),
+    /// This process is a forked child of the one that built the hive.
     Forked,
 }
 
@@ -38,15 +46,20 @@ impl Error for SpmdError {
     }
 }
 
-/// Why a hive was not resized. Its size is as it was.
+/// Why a hive was not resized. Its size is the same as before the call.
 #[derive(Debug)]
 pub struct ResizeError(pub(crate) ResizeProblem);
 
+/// The cause of a [`ResizeError`].
 #[derive(Debug)]
 pub(crate) enum ResizeProblem {
+    /// A resize to 0 bees.
     NoBees,
+    /// More bees than the hive's `max_bees`.
     TooMany { requested: usize, max_bees: usize },
+    /// The workers that are missing could not be hired.
     Threads(ThreadError),
+    /// This process is a forked child of the one that built the hive.
     Forked,
 }
 
@@ -70,29 +83,34 @@ impl Error for ResizeError {
     }
 }
 
-/// Why a hive was not built. The threads made so far have ended.
+/// Why a hive was not built. If some of its threads had already been made, they have ended.
 #[derive(Debug)]
 pub struct BuildError(pub(crate) BuildProblem);
 
+/// The cause of a [`BuildError`].
 #[derive(Debug)]
 pub(crate) enum BuildProblem {
+    /// A hive of 0 bees.
     NoBees,
-    MaxBees {
-        requested: usize,
-        limit: usize,
-    },
-    BeesAboveMax {
-        bees: usize,
-        max_bees: usize,
-    },
+    /// A `max_bees` that is 0 or above what the start word has room for.
+    MaxBees { requested: usize, limit: usize },
+    /// More bees to start with than `max_bees`.
+    BeesAboveMax { bees: usize, max_bees: usize },
+    /// A thread name that contains a NUL byte, which the system does not accept. Holds the name.
     ThreadName(String),
+    /// A poll interval of 0 s.
     ZeroPollInterval,
+    /// A watchdog limit of 0 s.
     ZeroWatchdogLimit,
+    /// The system made no thread for the watchdog.
     WatchdogThread(io::Error),
+    /// The requested CPUs or places cannot be used; holds the whole message.
     Binding(String),
-    /// Two things that exclude one another.
+    /// The builder was given two settings that exclude one another.
     Contradiction(Conflict),
+    /// Not all workers could be hired.
     Threads(ThreadError),
+    /// The workers could not be made workers of a rayon pool.
     #[cfg(feature = "rayon")]
     RayonPool(rayon_core::ThreadPoolBuildError),
 }
@@ -129,8 +147,9 @@ impl fmt::Display for BuildError {
             #[cfg(feature = "rayon")]
             BuildProblem::RayonPool(cause) => write!(
                 f,
-                "rayon's workers cannot be this hive's members: {cause}; a thread that is rayon's worker, or has built a hive with host_rayon, is \
-                 that pool's for good, so build this one on a thread of its own, or without host_rayon"
+                "rayon's workers cannot be this hive's bees: {cause}; a thread that is rayon's worker, or has \
+                 built a hive with host_rayon, is that pool's for good, so build this one on a thread of its own, or \
+                 without host_rayon"
             ),
         }
     }
@@ -147,20 +166,22 @@ impl Error for BuildError {
     }
 }
 
-/// A hive does not get its threads.
+/// A hive could not get all the worker threads that it needs.
 #[derive(Debug)]
 pub(crate) struct ThreadError {
-    /// The one that was to be made next.
+    /// The number of the worker whose thread was to be made next.
     pub(crate) bee: u32,
+    /// The size that the hive was to have, including the queen.
     pub(crate) bees: usize,
     pub(crate) cause: ThreadErrorCause,
 }
 
+/// Why there is no thread for the worker.
 #[derive(Debug)]
 pub(crate) enum ThreadErrorCause {
-    /// The system would not make this one.
+    /// The system refused to make this one thread.
     Refused(io::Error),
-    /// There is no room for all of them, so that none was made.
+    /// A limit of the system leaves no room for all the threads that are missing, so none of them was made.
     LimitReached(LimitExceeded),
 }
 
@@ -179,21 +200,23 @@ impl fmt::Display for ThreadError {
         match cause {
             ThreadErrorCause::Refused(cause) => write!(
                 f,
-                "the system made no thread for member {bee} of {bees}: {cause}; ask for fewer members or a smaller stack_size, or \
-                 raise the limits on threads (ulimit -u, the cgroup's pids.max) and memory"
+                "the system made no thread for bee {bee} of {bees}: {cause}; ask for fewer bees or a smaller \
+                 stack_size, or raise the limits on threads (ulimit -u, the cgroup's pids.max) and memory"
             ),
             ThreadErrorCause::LimitReached(exhausted) => write!(f, "{bees} bees were asked for: {exhausted}"),
         }
     }
 }
 
-const FORKED_MESSAGE: &str = "this process was forked from the one that made this hive, and has none of its threads; build a hive of \
-                      its own with Hive::new, after the fork";
+/// The message for a call in a forked child, which has none of the hive's threads.
+const FORKED_MESSAGE: &str = "this process was forked from the one that made this hive, and has none of its threads; \
+                      build a hive of its own with Hive::new, after the fork";
 
+/// Writes the message for a region or a resize of more than `max_bees` bees.
 fn write_too_many(f: &mut fmt::Formatter<'_>, requested: usize, max_bees: usize) -> fmt::Result {
     write!(
         f,
-        "{requested} members were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one with \
+        "{requested} bees were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one with \
          Hive::builder().max_bees({requested})"
     )
 }

@@ -1,4 +1,5 @@
-//! The hive of the process, and the functions that use it.
+//! The global hive: one for the whole process, built on first use; and the free functions of the crate, each of which
+//! calls the method of the same name on it.
 
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
@@ -17,11 +18,12 @@ use crate::sys::{fork, stderr};
 use crate::tasks::scope::Scope;
 use crate::topology::pin_policy::Pin;
 
-/// The hive of the process, made on first use: as many bees as CPUs that the process may really use, or as the
-/// [environment](crate#environment) says. It is never dropped; its bees sleep when there is nothing to do.
+/// The global hive of this process, built on first use. It has as many bees as there are CPUs that the process may
+/// really use, or as many as the [environment](crate#environment) says. It is never dropped; its bees sleep when there
+/// is nothing to do.
 ///
-/// If the system makes no threads for it, it has one bee, grows when that becomes possible, and says so in its
-/// [report](Hive::report).
+/// If the system makes no threads for it, it has one bee, says so in its [report](Hive::report), and grows when that
+/// becomes possible.
 ///
 /// ```
 /// println!("{}", hive::global().report());
@@ -31,18 +33,25 @@ pub fn global() -> &'static Hive {
     GLOBAL.get().unwrap_or_else(build_global)
 }
 
+/// The global hive, once it has been built.
 static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
 
-/// On its own, so that the way past it is short: each call of the functions below goes there.
+/// Builds the global hive. Kept out of line, so that the usual path through `global`, which every free function takes,
+/// stays short.
 #[cold]
 #[inline(never)]
 fn build_global() -> &'static Hive {
+    // Only one thread builds; the others wait here and then find the hive in the cell.
     let _lock = build_lock().lock().unwrap_or_else(PoisonError::into_inner);
     GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| build_queen_alone(&error.to_string())))
 }
 
-/// Held while the global hive is built. A forked child has one of its own: building takes long, so whoever forks does not wait for it, and the child may find its parent's held by nobody.
+/// The lock that is held while the global hive is built. A forked child gets a lock of its own, for two reasons.
+/// Building takes long, so a thread that forks does not wait for it; and the child may then find the parent's lock held
+/// by a thread that does not exist in the child.
 fn build_lock() -> &'static Mutex<()> {
+    // The lock that is in use, and the generation of the process that it was made in. A lock is leaked, but a process
+    // has at most one of its own.
     static BUILD_LOCKS: ProcessLock<Option<(u32, &'static Mutex<()>)>> = ProcessLock::new(None);
     BUILD_LOCKS.with(|lock| {
         let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
@@ -50,10 +59,12 @@ fn build_lock() -> &'static Mutex<()> {
     })
 }
 
+/// Builds the global hive with one bee, after building it with the usual settings has failed with `error`.
 #[cold]
 fn build_queen_alone(error: &str) -> Hive {
     let builder = Hive::builder().bees(1);
-    // The environment may ask for CPUs to pin to that are not allowed; that must not stop the hive that does without.
+    // The environment may ask for CPUs that the process may not use. That must not keep the hive from being built, so
+    // the second attempt pins to nothing.
     let hive = builder.clone().build().or_else(|_| builder.pin(Pin::None).build());
     let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
     let warning = format!("the hive starts with its queen alone: {error}");
@@ -62,7 +73,8 @@ fn build_queen_alone(error: &str) -> Hive {
     hive
 }
 
-/// Runs a region on the [global](global()) hive: `body` once on each of `n` bees, the caller among them. See [`Hive::spmd`].
+/// Runs a region on the [global](global()) hive: `body` once on each of `bees` bees, including the caller. See
+/// [`Hive::spmd`].
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -76,14 +88,14 @@ fn build_queen_alone(error: &str) -> Hive {
 /// ```
 ///
 /// # Panics
-/// As [`Hive::spmd`]; with a message that names [`try_spmd`], when `n` is 0 or above the limit.
+/// As [`Hive::spmd`]. If `bees` is 0 or above the limit, the message names [`try_spmd`].
 #[inline]
 #[track_caller]
 pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
     global().spmd(bees, body);
 }
 
-/// Runs a region on the [global](global()) hive, with an error if it cannot start. See [`Hive::try_spmd`].
+/// Runs a region on the [global](global()) hive, or returns an error if it cannot start. See [`Hive::try_spmd`].
 ///
 /// ```
 /// assert!(hive::try_spmd(0, |_| ()).is_err());
@@ -96,7 +108,8 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Spmd
     global().try_spmd(bees, body)
 }
 
-/// Runs a region on the [global](global()) hive and returns what `body` returned, in order of the bees. See [`Hive::spmd_map`].
+/// Runs a region on the [global](global()) hive and returns what `body` returned on each bee, in the order of the bees'
+/// numbers. See [`Hive::spmd_map`].
 ///
 /// ```
 /// assert_eq!(hive::spmd_map(3, |bee| bee.id() * 10), [0, 10, 20]);
@@ -129,7 +142,7 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(range: Range<usize>, schedu
     global().par_for(range, schedule, body);
 }
 
-/// Runs a loop over the elements of a slice, to write to, on the [global](global()) hive. See [`Hive::par_for_mut`].
+/// Runs a loop that writes to the elements of a slice, on the [global](global()) hive. See [`Hive::par_for_mut`].
 ///
 /// # Panics
 /// As [`Hive::par_for_mut`].
@@ -142,7 +155,7 @@ where
     global().par_for_mut(data, schedule, body);
 }
 
-/// Runs a loop over the rows of a slice, to write to, on the [global](global()) hive. See [`Hive::par_rows_mut`].
+/// Runs a loop that writes to the rows of a slice, on the [global](global()) hive. See [`Hive::par_rows_mut`].
 ///
 /// # Panics
 /// As [`Hive::par_rows_mut`].
@@ -155,7 +168,7 @@ where
     global().par_rows_mut(data, width, schedule, body);
 }
 
-/// Runs a loop on the [global](global()) hive that says more than its schedule. See [`Hive::par_loop`].
+/// Runs a loop that has more options than a schedule, on the [global](global()) hive. See [`Hive::par_loop`].
 ///
 /// # Panics
 /// As [`Hive::par_loop`].
@@ -165,13 +178,15 @@ pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(options: Loop, body: F) {
     global().par_loop(options, body);
 }
 
-/// Combines what `map_pages` returns for parts of `range`, on the [global](global()) hive. See [`Hive::par_reduce`].
+/// Combines what `map` returns for parts of `range`, on the [global](global()) hive. See [`Hive::par_reduce`].
 ///
 /// ```
 /// use hive::{Reduction, Schedule};
 ///
-/// let longest = hive::par_reduce(1..10_000, Schedule::Dynamic(64), &Reduction::unordered((0, 0), std::cmp::max), |range| {
-///     let steps = |start| std::iter::successors(Some(start), |n| (*n > 1).then(|| if n % 2 == 0 { n / 2 } else { 3 * n + 1 })).count();
+/// let next = |n: usize| if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
+/// let steps = |start: usize| std::iter::successors(Some(start), |n| (*n > 1).then(|| next(*n))).count();
+/// let max = Reduction::unordered((0, 0), std::cmp::max);
+/// let longest = hive::par_reduce(1..10_000, Schedule::Dynamic(64), &max, |range| {
 ///     range.map(|start| (steps(start), start)).max().unwrap()
 /// });
 /// assert_eq!(longest, (262, 6171));
@@ -282,11 +297,11 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     global().install(work)
 }
 
-/// Makes the [global](global()) hive `n` bees large. See [`Hive::resize`].
+/// Changes the size of the [global](global()) hive to `bees` bees. See [`Hive::resize`].
 ///
 /// ```
 /// hive::resize(1)?; // this process needs no more than one core from here on
-/// hive::settle();
+/// hive::wait_until_parked();
 /// # Ok::<(), hive::ResizeError>(())
 /// ```
 ///
@@ -296,7 +311,7 @@ pub fn resize(bees: usize) -> Result<(), ResizeError> {
     global().resize(bees)
 }
 
-/// Keeps the bees of the [global](global()) hive polling while `part` runs. See [`Hive::keep_spinning`].
+/// Keeps the bees of the [global](global()) hive polling while `section` runs. See [`Hive::keep_spinning`].
 pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
     global().keep_spinning(section)
 }
@@ -306,7 +321,7 @@ pub fn stop_spinning() {
     global().stop_spinning();
 }
 
-/// Returns when no surplus bee of the [global](global()) hive is on a core. See [`Hive::settle`].
+/// Waits until no surplus worker of the [global](global()) hive is on a core. See [`Hive::wait_until_parked`].
 pub fn wait_until_parked() {
     global().wait_until_parked();
 }

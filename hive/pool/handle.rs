@@ -1,4 +1,8 @@
-//! The handle: what a program holds of a hive.
+//! [`Hive`], the handle by which a program holds a hive, and how a hive is built from a `Builder`.
+//!
+//! Building goes through all layers in turn: the machine and the environment are read, the configuration is resolved,
+//! the bees get their places, and the workers are hired. The methods for regions, sizes and reports are here and pass
+//! on to `Shared`; loops, reductions, memory and tasks add methods to `Hive` in their own folders.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,51 +24,62 @@ use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
 
-/// A set of threads for numeric code: a queen, who is whichever thread calls, and bees, who run regions with her.
+/// A team of threads for numeric code: the queen, which is the calling thread, and workers, which run regions with her.
 ///
-/// Most programs use the global one, through the free functions of this crate: [`spmd`](crate::pool::global::spmd), [`resize`](crate::pool::global::resize) and
-/// so on. A hive of its own is for a program part with its own size, places or waiting.
+/// Most programs use the global hive, through the free functions of this crate: [`spmd`](crate::spmd),
+/// [`resize`](crate::resize) and so on. A hive of its own is for a part of a program that needs its own size, places or
+/// way of waiting.
 ///
 /// # Waiting
-/// A bee that waits for a region polls for the [`spin`](Builder::spin) time (200 us by default), yields its core a few times, and then
-/// sleeps until a region needs it. The queen at the end of a region, and bees at a barrier, do the same. While more bees
-/// are awake in the process than it has CPUs, nobody polls.
+/// A worker that waits for a region polls for the [`spin`](Builder::spin) time (200 us by default), yields its core a
+/// few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier wait in
+/// the same way. While more bees are awake in the process than it has CPUs, nobody polls.
 ///
 /// # Signals
-/// Bees block all signals, so handlers run on the program's own threads; but for those of faults, and SIGPROF and SIGVTALRM, by which profilers interrupt whoever uses CPU time: these stay as
-/// the thread has them that makes the bee. A thread spawned from a bee inherits this.
+/// Workers block all signals, so that signal handlers run on the program's own threads. There are two exceptions: the
+/// signals of faults, and SIGPROF and SIGVTALRM, by which profilers interrupt the threads that use CPU time. For these
+/// a worker keeps the mask of the thread that makes it. A thread spawned from a worker inherits the worker's signal
+/// mask.
 ///
-/// A signal handler must call nothing of hive: not one function is made for that, and most take a lock which the interrupted thread may have.
+/// A signal handler must not call any function of hive. None of them is async-signal-safe, and most take a lock that
+/// the interrupted thread may hold.
 ///
 /// # Fork
-/// A child made by `fork` has none of the bees. Each region of a hive from before the fork is an error there; the child may build a hive of its
-/// own. One that is forked inside a region or a task may do that, too, and must leave from there, by `exec` or `_exit`: where it comes back or waits for other bees it is
-/// aborted. Other threads must not be starting or ending threads while one forks, which the standard library does not bear. What a child may do, and why, is in
-/// `docs/fork.md`.
+/// A child process made by `fork` has none of the workers. In the child, starting a region of a hive that was built
+/// before the fork is an error; the child may build hives of its own. A child that was forked inside a region or a task
+/// may do so, too, but must leave from there, by `exec` or `_exit`: where it returns from the region or task, or waits
+/// for other bees, it is aborted. While a thread forks, other threads must not be starting or ending threads, because
+/// the standard library does not support that. What a child may do, and why, is in `docs/fork.md`.
 ///
 /// # The end of a thread
-/// Everything works in the destructor of a thread-local and in an `atexit` handler, too, on any thread, whatever has become of hive's own thread-locals by then. Only
-/// [`pin_queen`](Builder::pin_queen) may bind nobody there.
+/// Everything also works in the destructor of a thread-local and in an `atexit` handler, on any thread, even if hive's
+/// own thread-locals have been destroyed. The only exception is that [`pin_queen`](Builder::pin_queen) may bind no
+/// thread there.
 ///
 /// # Drop
-/// Dropping a hive ends its bees, after what is queued for them, and waits for their threads. It cannot happen while a
-/// region runs, which borrows the hive.
+/// Dropping a hive lets its workers run what is queued for them, ends them, and waits for their threads. It cannot
+/// happen while a region runs, because the region borrows the hive.
 ///
-/// Dropped on a bee of its own, it waits for the others (not if it hosts rayon, whose jobs these may be waiting for).
-/// Dropped on a bee of another hive for which this one's bees may be waiting, directly or over further hives, it does
-/// not wait, since nobody could go on: two hives, each dropped by a task of the other, both end. The bees then run what
-/// is queued and end by themselves, and the last of them writes the [timeline](Builder::trace). What hive cannot see is
-/// a wait by other means, such as a channel or a thread that a task joins.
+/// If one of the hive's own workers drops it, that worker waits for the others. (It does not if the hive hosts rayon,
+/// whose jobs the others may be waiting for.)
+///
+/// If a bee of another hive drops it, and this hive's bees may be waiting for that bee, directly or over further hives,
+/// the drop does not wait, since nobody could go on. For instance, if two hives are each dropped by a task of the
+/// other, both of them end. The workers then run what is queued and end by themselves, and the last of them writes the
+/// [timeline](Builder::trace). Hive cannot see waits by other means, such as a channel or a thread that a task joins.
 pub struct Hive {
     pub(crate) shared: Arc<Shared>,
-    /// What the building thread is bound by, with `pin_queen(true)`.
+    /// Keeps the thread that built the hive bound to the place of bee 0, with `pin_queen(true)`. None: that thread is
+    /// not bound by this hive.
     _queen_affinity: Option<AffinityGuard>,
+    /// The rayon pool whose workers this hive's bees are, with `host_rayon(true)`.
     #[cfg(feature = "rayon")]
     pub(crate) rayon_pool: Option<crate::adapters::rayon::RayonPool>,
 }
 
 impl Hive {
-    /// A hive of `bees` bees, the queen among them; the rest as [`builder`](Self::builder) has it.
+    /// Builds a hive of `bees` bees, including the queen; all other settings are as [`builder`](Self::builder) has
+    /// them.
     ///
     /// ```
     /// let hive = hive::Hive::new(3)?;
@@ -78,26 +93,30 @@ impl Hive {
         Self::builder().bees(bees).build()
     }
 
-    /// Asks for a hive with other than the usual properties.
+    /// Returns a builder, for a hive with settings other than the defaults.
     pub fn builder() -> Builder {
         Builder::new()
     }
 
+    /// Builds the hive that `builder` describes: see [`Builder::build`].
     pub(crate) fn build(builder: &Builder) -> Result<Self, BuildError> {
+        // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
         process::initialize_libraries();
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();
         let config = builder.resolve(&environment, machine_info.usable_cpus())?;
+        // Warnings found so far are collected for the report.
         machine_info.warnings.extend(environment.warnings);
         machine_info.warnings.extend_from_slice(&config.warnings);
         let place_map = PlaceMap::build(&config, &machine_info)?;
         if let Some(warning) = &place_map.warning {
             machine_info.warnings.push(warning.clone());
-            // Who sets a variable seldom sees the report.
+            // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
             if config.is_from_environment {
                 stderr::warn_once(warning);
             }
         }
+        // A timeline that cannot be written does not keep the hive from being built.
         let tracer = config.trace.as_deref().map(Tracer::open).transpose();
         let tracer = tracer.unwrap_or_else(|warning| {
             machine_info.warnings.push(warning);
@@ -110,16 +129,18 @@ impl Hive {
             rayon_pool: None,
         };
         hive.bind_queen();
+        // Before the workers are hired, because the rayon pool decides what their threads run.
         #[cfg(feature = "rayon")]
         if hive.shared.config.host_rayon {
             hive.start_rayon_pool()?;
         }
-        // On an error the hive is dropped, and with it the bees hired so far.
+        // On an error, `hive` is dropped here, which ends the workers hired so far.
         hive.shared.start_initial_workers().map_err(|error| BuildError(BuildProblem::Threads(error)))?;
         hive.shared.start_observers().map_err(|error| BuildError(BuildProblem::WatchdogThread(error)))?;
         Ok(hive)
     }
 
+    /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.
     fn bind_queen(&mut self) {
         let place = self.shared.place_map.place_of(0).filter(|_| self.shared.config.pin_queen);
         if let Some(place) = place {
@@ -130,18 +151,25 @@ impl Hive {
         }
     }
 
-    /// Runs `body` once on each of `n` bees: a region. Returns when all are done.
+    /// Runs `body` once on each of `bees` bees and returns when all of them are done: a region.
     ///
-    /// The calling thread is bee 0. The others are bees, truly running at the same time, so that they may wait for
-    /// one another at [`Bee::barrier_shape`]. `body` may borrow from the caller. If the hive has fewer than `n` bees it grows first;
-    /// if it has more, the others stay as they are: a change of team size costs nothing.
+    /// The calling thread is bee 0. The other bees are workers, which run at the same time as the caller, so the bees
+    /// may wait for one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than
+    /// `bees` bees, it grows first; if it has more, the others are left alone, so that a change of team size costs
+    /// nothing.
     ///
-    /// A region started inside a region, a task or a join of the same hive runs at once as a team of one ([`Bee::count`] is 1); in the body of
-    /// [`install`](Self::install) or of a [`scope`](Self::scope) in the queen's place it is a real team. Inside a region or a task of another
-    /// hive it is a real team if this hive is free, and a team of one if it is busy: if another region is on, or one of the bees is in
-    /// the middle of a task. So nesting hives in one another does not deadlock. From outside,
-    /// a second queen waits for her turn; turns go in order of arrival. (A region's body must therefore not wait for
-    /// a thread that waits for its turn on the same hive.)
+    /// # Nested regions
+    /// A region inside a region, a task or a join of the same hive runs at once as a team of one: [`Bee::bees`] is 1.
+    /// In the body of [`install`](Self::install), or of a [`scope`](Self::scope) that runs in the queen's place, it has
+    /// a real team.
+    ///
+    /// Inside a region or a task of another hive, it has a real team if this hive is free, and is a team of one if this
+    /// hive is busy: if another region of it is running, or if one of the bees is in the middle of a task. So hives
+    /// nested in one another do not deadlock.
+    ///
+    /// Outside of any hive, a second thread that starts a region waits until the first one's region is over; waiting
+    /// threads are served in order of arrival. The body of a region must therefore not wait for a thread that waits to
+    /// start a region on the same hive.
     ///
     /// ```
     /// let mut data = vec![1.0; 1000];
@@ -155,20 +183,25 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child; [`try_spmd`](Self::try_spmd)
-    /// returns these as errors. And with the panic of the lowest bee whose `body` panicked: the others are let go from
-    /// their barriers, all are waited for, and the hive is as good as before.
+    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child;
+    /// [`try_spmd`](Self::try_spmd) returns these as errors.
     ///
-    /// It returns only if each bee's `body` has. One may catch its own panic, though others have been let go from their barriers because of it: then the region panics by itself, with
-    /// a message that says who was cut short. What a bee is let go with is meant for its own region; caught there and resumed in another region or a task, it is a panic like any
-    /// other, and says what has happened.
+    /// If `body` panics on some bee, the other bees are released from their barriers and all bees are waited for. Then
+    /// `spmd` panics with the payload of the lowest-numbered bee that panicked. The hive can be used as before.
+    ///
+    /// `spmd` returns only if `body` has run to its end on every bee. If a bee catches its own panic, other bees may
+    /// already have been released from a barrier because of it. The region then panics with a message of its own, which
+    /// says which bee was cut short. The payload by which a bee is released is meant for its own region. If `body`
+    /// catches it and resumes it in another region or task, it is a panic like any other, and its message says what has
+    /// happened.
     #[inline]
     #[track_caller]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
         if is_large(&body) { self.spmd_boxed(bees, body) } else { self.spmd_inline(bees, body) }
     }
 
-    /// What is refused panics while `body` is there, so that the panic of its drop does not take the place of the reason.
+    /// Runs the region. If it cannot start, it panics while `body` still exists, so that a panic in the drop of `body`
+    /// cannot take the place of this message.
     #[inline]
     #[track_caller]
     fn spmd_inline<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
@@ -178,7 +211,8 @@ impl Hive {
         }
     }
 
-    /// For a body that is so large that each move of it counts: without optimisation it lies in each frame on its way.
+    /// For a body that is so large that every move of it counts. Without optimisation a copy of it would lie in each
+    /// stack frame on its way; boxed, only the box moves.
     #[cold]
     #[track_caller]
     fn spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
@@ -186,36 +220,36 @@ impl Hive {
         self.spmd_inline(bees, move |bee: &Bee<'_>| body(bee));
     }
 
-    /// As [`spmd`](Self::spmd), with an error where that panics because no region can start.
+    /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
     ///
     /// ```
     /// let hive = hive::Hive::builder().bees(1).max_bees(8).build()?;
     /// let error = hive.try_spmd(9, |_| ()).unwrap_err();
-    /// assert!(error.to_string().contains("9 bees were asked for, and this hive's limit is 8"));
+    /// assert!(error.to_string().contains("this hive's limit is 8"));
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     ///
     /// # Errors
-    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child. `body` has then not
-    /// run at all.
+    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
+    /// `body` has then not run on any bee.
     ///
     /// # Panics
-    /// With the panic of the lowest bee whose `body` panicked; see [`spmd`](Self::spmd).
+    /// With the panic of the lowest-numbered bee on which `body` panicked; see [`spmd`](Self::spmd).
     #[inline]
     pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), SpmdError> {
         if is_large(&body) { self.try_spmd_boxed(bees, body) } else { self.shared.spmd(bees, &mut UserBody::new(body)) }
     }
 
-    /// As [`spmd_boxed`](Self::spmd_boxed).
+    /// As [`spmd_boxed`](Self::spmd_boxed), for `try_spmd`.
     #[cold]
     fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), SpmdError> {
         let body = Box::new(body);
         self.shared.spmd(bees, &mut UserBody::new(move |bee: &Bee<'_>| body(bee)))
     }
 
-    /// Runs a region and returns what `body` returned, in order of the bees.
+    /// Runs a region and returns what `body` returned on each bee, in the order of the bees' numbers.
     ///
-    /// The length is `n`, or 1 in a nested region.
+    /// The length of the result is `bees`, or 1 in a nested region that is a team of one.
     ///
     /// ```
     /// let parts = hive::spmd_map(4, |bee| bee.split(0..1000).sum::<usize>());
@@ -224,56 +258,67 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`spmd`](Self::spmd). Results that the other bees have returned by then are dropped, and if that panics, too, nobody hears of it.
+    /// As [`spmd`](Self::spmd). The results that other bees have returned by then are dropped; if one of these drops
+    /// panics, too, that panic is discarded.
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
-        // No more than there can be bees: a region of `n` may be refused.
+        // Room for no more results than there can be bees: a region of more bees is refused.
         results::collect_results(bees.min(self.max_bees()), |slots| {
             self.spmd(bees, move |bee| {
-                // SAFETY: a region has one bee of each number, and ends before this does.
+                // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
+                // and first of all, and the size is at most what `collect_results` has room for. The region ends before
+                // this closure does.
                 unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
             });
         })
     }
 
-    /// Makes the hive `n` bees large, the queen among them. May be called by any thread at any time, and never waits.
+    /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
+    /// does not wait for a region to end or for a bee to finish its work.
     ///
-    /// Shrinking makes bees surplus: each parks on its semaphore when it has nothing left to run, and costs nothing from then on;
-    /// one that sleeps is not even woken. [`settle`](Self::settle) waits for them. Growing brings parked bees back, and keeps those
-    /// that have not parked yet. From inside a region of this hive it takes effect when the region ends. A region that asks for more bees
-    /// than there are grows the hive again.
+    /// Shrinking makes workers surplus. A surplus worker parks on its semaphore as soon as it has nothing left to run,
+    /// and costs nothing from then on; a worker that sleeps is parked without being woken.
+    /// [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
+    /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
+    /// ends. A region that asks for more bees than there are grows the hive again.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;
     /// hive.resize(1)?;
-    /// hive.settle();
+    /// hive.wait_until_parked();
     /// assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (1, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
-    /// If `n` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child. The size is then as before.
+    /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
+    /// The size is then the same as before.
     pub fn resize(&self, bees: usize) -> Result<(), ResizeError> {
         self.shared.resize(bees)
     }
 
-    /// Returns when no surplus bee is on a core, that is, when [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0: the cores are then
-    /// free for others. Inside a region of this hive it returns at once. Inside a region or a task of any hive it does not wait for
-    /// surplus bees that are in the middle of a task or a region themselves: they may be waiting for the caller, or be the caller. While
-    /// another thread has the turn, those of the last region's team are taken to be in it still.
+    /// Waits until no surplus worker is on a core, that is, until
+    /// [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0. The cores are then free for other programs.
+    ///
+    /// Inside a region of this hive it returns at once. Inside a region or a task of any hive, it does not wait for
+    /// surplus workers that are in the middle of a task or of a region: these may be waiting for the caller, or be the
+    /// caller. If another thread is this hive's queen at that time, the workers of the last region's team count as
+    /// being inside that region still.
     pub fn wait_until_parked(&self) {
         self.shared.wait_until_parked();
     }
 
-    /// Keeps all bees polling while `part` runs, however long they have nothing to do, so that each region in it starts as fast as the hardware can: for the steps of a
-    /// simulation that have gaps in between, a token of an inference. Afterwards they wait as always.
+    /// Keeps all bees polling while `section` runs, however long they have nothing to do, so that each region in it
+    /// starts as fast as the hardware allows. Afterwards they wait as usual. This is for the steps of a simulation with
+    /// gaps in between, or for one token of an inference.
     ///
-    /// Bees that sleep are woken first. While more bees are awake in the process than it has CPUs, nobody polls even so. Sections may overlap and nest.
+    /// Bees that sleep are woken first. Even in such a section, nobody polls while more bees are awake in the process
+    /// than it has CPUs. Sections may overlap and nest.
     ///
     /// ```
     /// let hive = hive::Hive::new(2)?;
-    /// let steps = hive.hot(|| {
+    /// let steps = hive.keep_spinning(|| {
     ///     (0..3).map(|step| {
     ///         std::thread::sleep(std::time::Duration::from_millis(1)); // output, a graphics card, ...
     ///         hive.spmd_map(2, |bee| step * bee.id()).into_iter().sum::<usize>()
@@ -284,54 +329,58 @@ impl Hive {
     /// ```
     pub fn keep_spinning<R>(&self, section: impl FnOnce() -> R) -> R {
         let _spin_section = self.shared.team.policy().keep_spinning();
-        // Wakes them. That no region can start is for those in the section to be told.
+        // An empty region wakes the bees. If no region can start, the regions in `section` report that.
         let _ = self.try_spmd(self.bees(), |_| ());
         section()
     }
 
-    /// Sends bees that wait for a region to sleep at once, instead of after the time they poll: for a program that knows that it will be busy with something else for a
-    /// while. The next region or task wakes them as always. Never waits.
+    /// Sends bees that wait for a region to sleep at once, instead of after their polling time: for a program that
+    /// knows that it will be busy with something else for a while. The next region or task wakes them as usual. Never
+    /// waits.
     ///
     /// ```
     /// let hive = hive::Hive::new(2)?;
     /// hive.spmd(2, |_| ());
-    /// hive.relax(); // the next step is the disk's
+    /// hive.stop_spinning(); // the next step writes to the disk
     /// # Ok::<(), hive::BuildError>(())
     /// ```
     pub fn stop_spinning(&self) {
         self.shared.team.policy().stop_spinning();
     }
 
-    /// The number of bees, the queen among them; surplus bees are not.
+    /// The number of bees, including the queen but not the surplus workers.
     pub fn bees(&self) -> usize {
         self.shared.team.bees() as usize
     }
 
-    /// The number of bees that the hive may grow to.
+    /// The number of bees that the hive may grow to, including the queen.
     pub fn max_bees(&self) -> usize {
         self.shared.config.max_bees as usize
     }
 
-    /// The number of surplus bees that are still on a core: never too low, so that 0 means that the cores are free; while bees are being resized or called it may be one or two
-    /// too high for a moment.
+    /// The number of surplus workers that are still on a core. It is never too low, so 0 means that their cores are
+    /// free. While workers are being resized or woken, it may be one or two too high for a moment.
     pub fn bees_not_yet_tucked_in(&self) -> usize {
         self.shared.team.pending_parks() as usize
     }
 
-    /// The places of the bees, in their order; None: not bound. Bee 0's is used only with [`pin_queen`](Builder::pin_queen).
+    /// The place of each bee, in the order of the bees' numbers. None: the bee is not bound. The place of bee 0 is used
+    /// only with [`pin_queen`](Builder::pin_queen).
     pub fn places(&self) -> Vec<Option<Place>> {
         (0..self.bees()).map(|bee| self.shared.place_map.place_of(bee).cloned()).collect()
     }
 
-    /// What the bees have done so far: regions, tasks, steals, sleeps. Always counted, each bee's by itself; bees may be counting on while this reads.
+    /// What the bees have done so far: regions, tasks, steals, sleeps. Each bee counts for itself, at all times, and
+    /// may go on counting while this function reads.
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
 
-    /// Writes the timeline of a hive that is traced (see [`Builder::trace`]) as it is so far, and returns the file's name. It is written again, whole, when the hive is dropped or
-    /// the process ends.
+    /// Writes the timeline of a traced hive (see [`Builder::trace`]) up to this moment, and returns the file's name.
+    /// The whole timeline is written again when the hive is dropped or the process ends.
     ///
-    /// May be called at any time, by any thread. Bees go on meanwhile; what they are in the middle of ends in the file with the moment of writing.
+    /// May be called at any time, by any thread. The bees go on meanwhile; in the file, everything that they are in the
+    /// middle of ends at the moment of writing.
     ///
     /// ```
     /// let error = hive::Hive::new(1)?.write_trace().unwrap_err();
@@ -345,16 +394,19 @@ impl Hive {
         self.shared.write_trace()
     }
 
-    /// What is in effect: bees, places, mask, quota, spin, how the machine was read, and every warning. Print it.
+    /// The settings that are in effect: bees, places, mask, quota, spin time, how the machine was read, and all
+    /// warnings. Print it.
     pub fn report(&self) -> Report {
         Report::of(&self.shared)
     }
 
+    /// Adds a warning to the report.
     pub(crate) fn add_warning(&self, warning: String) {
         self.shared.add_warning(warning);
     }
 }
 
+/// Panics because a region of `bees` bees could not start. Kept out of the callers' code.
 #[cold]
 #[track_caller]
 pub(crate) fn panic_no_region(bees: usize, error: &SpmdError) -> ! {
@@ -363,6 +415,7 @@ pub(crate) fn panic_no_region(bees: usize, error: &SpmdError) -> ! {
 
 impl Drop for Hive {
     fn drop(&mut self) {
+        // The handle gives up its share in the rayon pool while the workers still run.
         #[cfg(feature = "rayon")]
         self.release_rayon_pool();
         self.shared.shut_down();

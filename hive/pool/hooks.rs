@@ -1,4 +1,8 @@
-//! What a program wants to be told of: the beginning and the end of bees, and panics that nobody else hears of.
+//! The three functions by which a program can react to events of a hive: the panic hook, the start hook and the exit
+//! hook. [`Builder`](crate::pool::config::Builder) calls them `panic_handler`, `start_handler` and `exit_handler`.
+//!
+//! `Shared::run_worker` calls the start and the exit hook on each worker's thread. The panic hook gets a panic that has
+//! no caller to go to: that of a spawned task, and that of the other two hooks.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -7,7 +11,7 @@ use std::sync::Arc;
 use crate::protocol::region::panics::{Payload, as_seen_outside};
 use crate::sys::abort::abort_with_message;
 
-/// A function of the program's.
+/// A function that the program has given to the builder. Clones share it, because a builder can be cloned.
 pub(crate) struct Hook<T>(Arc<dyn Fn(T) + Send + Sync>);
 
 impl<T> Hook<T> {
@@ -28,21 +32,24 @@ impl<T> fmt::Debug for Hook<T> {
     }
 }
 
-/// All of a hive's.
+/// The hooks of one hive. None: the program has not set this hook.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hooks {
+    /// Gets the payload of a panic that nobody waits for. If it is None, such a panic ends the process.
     pub(crate) panic: Option<Hook<Payload>>,
+    /// Called with the worker's number when its thread begins.
     pub(crate) start: Option<Hook<usize>>,
+    /// Called with the worker's number when its thread is about to end.
     pub(crate) exit: Option<Hook<usize>>,
 }
 
 impl Hooks {
-    /// Bee `bee` has begun.
+    /// Calls the start hook for worker `bee`, on that worker's thread. A panic in it goes to the panic hook.
     pub(crate) fn run_start_hook(&self, bee: u32) {
         self.run(self.start.as_ref(), bee);
     }
 
-    /// Bee `bee` is about to end.
+    /// Calls the exit hook for worker `bee`, on that worker's thread. A panic in it goes to the panic hook.
     pub(crate) fn run_exit_hook(&self, bee: u32) {
         self.run(self.exit.as_ref(), bee);
     }
@@ -53,14 +60,18 @@ impl Hooks {
         }
     }
 
-    /// Runs what nobody waits for. Its panic is the panic handler's; without one, or if that panics too, the process ends.
+    /// Runs `body`, whose result nobody waits for. If it panics, the payload goes to the panic hook; if there is no
+    /// panic hook, or if the hook panics too, the process ends.
     pub(crate) fn catch_panic(&self, body: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
             self.handle_panic(as_seen_outside(panic));
         }
     }
 
-    /// Tells the panic handler of a panic. Nothing is dropped before the process ends: a payload's drop is the program's code.
+    /// Passes `panic` to the panic hook, or ends the process.
+    ///
+    /// Where the process ends, the payload is forgotten and not dropped: its `Drop` is code of the program, which could
+    /// panic again or block.
     #[cold]
     fn handle_panic(&self, panic: Payload) {
         let Some(hook) = &self.panic else {

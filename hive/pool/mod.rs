@@ -1,5 +1,8 @@
-//! The hive as its users hold it: the handle and its builder, configuration and environment, the global hive, what the
-//! handle and the workers' threads share, errors, hooks and the report.
+//! The hive as a program holds it: the handle and its builder, the configuration and the environment, the global hive,
+//! the state that the handle shares with the workers' threads, errors, hooks and the report.
+//!
+//! This folder makes threads, places and clocks available to the protocol code in `hive/protocol/`, which knows nothing
+//! of them. Regions, loops and tasks are methods of the handle that live in folders of their own.
 
 pub(crate) mod config;
 pub(crate) mod environment;

@@ -1,4 +1,7 @@
-//! What is in effect, in words.
+//! The report: which settings are in effect in a hive, as lines of text for people to read.
+//!
+//! [`Hive::report`](crate::pool::handle::Hive::report) makes one from the hive's shared state, and a hive set makes one
+//! of its own with [`Report::new`]. Each function below writes one line.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,8 +13,10 @@ use crate::pool::config::Config;
 use crate::pool::shared::Shared;
 use crate::topology::machine::{Machine, TopologySource, Unit};
 
-/// What is in effect in one hive at one moment, as lines of text. Comes from [`Hive::report`](crate::pool::handle::Hive::report), and of several
-/// hives from [`HiveSet::report`](crate::hives::hive_set::HiveSet::report); print it.
+/// Which settings are in effect in one hive at one moment, as lines of text, for printing.
+///
+/// [`Hive::report`](crate::Hive::report) returns one for a hive, [`HiveSet::report`](crate::HiveSet::report) one for
+/// several hives.
 ///
 /// ```
 /// let report = hive::global().report();
@@ -22,6 +27,7 @@ use crate::topology::machine::{Machine, TopologySource, Unit};
 /// ```
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// The name and the text of each line, in the order in which they are printed.
     lines: Vec<(&'static str, String)>,
     warnings: Vec<String>,
 }
@@ -31,6 +37,7 @@ impl Report {
         Self { lines, warnings }
     }
 
+    /// The report of one hive.
     pub(crate) fn of(shared: &Shared) -> Self {
         let mut lines = vec![
             ("hive", build_info().to_string()),
@@ -57,7 +64,8 @@ impl Report {
         Self::new(lines, warnings)
     }
 
-    /// What was not as it should be: values that were ignored, places that could not be had, things that could not be read.
+    /// The problems that hive has found: values that were ignored, places that were not available, files that could not
+    /// be read.
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }
@@ -93,7 +101,8 @@ fn machine_line(machine: &Machine) -> String {
     format!("{} CPUs in {units}; {}{source}", machine.cpus().len(), core_kinds(machine))
 }
 
-/// Which CPUs are of faster and slower kinds of cores, if that is known and there are several.
+/// Which CPUs belong to the faster and which to the slower kinds of cores. Empty if that is not known or if all cores
+/// are of one kind.
 fn core_kinds(machine: &Machine) -> String {
     match &machine.core_kinds()[..] {
         [] | [_] => String::new(),
@@ -119,7 +128,7 @@ fn pinning_line(shared: &Shared) -> String {
     format!("{binding}{by_default}{order}")
 }
 
-/// The first few bees' places: a report is read by people.
+/// The places of the bees. Only the first 64 are listed, since people read the report.
 fn places_line(shared: &Shared) -> String {
     const SHOWN: u32 = 64;
     let bees = shared.team.bees();

@@ -1,26 +1,32 @@
-//! Threads that are something else besides a bee: a guest library owns them from their first step to their last, and has the bee live its life inside.
+//! Lets a guest library own some of the hive's worker threads: the library's code runs on the thread from its first
+//! step to its last, and calls the worker's main function in between.
+//!
+//! The rayon adapter uses this so that a worker of the hive is also a worker of a rayon pool. `Shared::start_worker`
+//! asks [`ThreadHosts::host_for`] for what each new thread has to run.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// A bee's life, from its hiring to its dismissal.
+/// The main function of a worker: it begins when the worker has been hired and returns when the worker has been
+/// terminated.
 pub(crate) type WorkerMain = Box<dyn FnOnce() + Send>;
 
-/// What the guest does on a thread; it calls the life once.
+/// The guest's main function for one thread. It gets the worker's main function and calls it exactly once.
 pub(crate) type ThreadHost = Box<dyn FnOnce(WorkerMain) + Send>;
 
-/// The seats that a guest has prepared, by the numbers of the bees that they are for.
+/// The hosts that a guest has reserved and that no thread has taken yet, by the number of the worker that each is for.
 #[derive(Default)]
 pub(crate) struct ThreadHosts(Mutex<BTreeMap<u32, ThreadHost>>);
 
 impl ThreadHosts {
-    /// Has the thread of bee `member`, which has not been hired yet, run `host`.
+    /// Makes the thread of `worker`, which must not have been hired yet, run `host`.
     #[cfg(feature = "rayon")]
     pub(crate) fn reserve(&self, worker: u32, host: ThreadHost) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(worker, host);
     }
 
-    /// What the thread of bee `member` is to run, whose life is `life`.
+    /// Returns what the thread of `worker` has to run: the host reserved for it, around `main`; or `main` alone if
+    /// there is no such host. Takes the host out of the table.
     pub(crate) fn host_for<L: FnOnce() + Send + 'static>(&self, worker: u32, main: L) -> impl FnOnce() + Send + use<L> {
         let main = Box::new(main) as WorkerMain;
         let host = self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(&worker);
@@ -30,9 +36,10 @@ impl ThreadHosts {
         }
     }
 
-    /// Gives up those that nobody has taken.
+    /// Drops the hosts that no worker's thread has taken. Called when the hive shuts down.
     pub(crate) fn clear(&self) {
         let hosts = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
+        // Dropped after the lock has been released: dropping a host runs the guest's code.
         drop(hosts);
     }
 }

@@ -1,4 +1,9 @@
-//! Which hives' bees wait for which others', so that no circle of waits comes about. See `docs/waits-between-hives.md`.
+//! Records which hives' bees wait for bees of which other hives, so that no cycle of waits comes about. Proved in
+//! `docs/waits-between-hives.md`; `hive/protocol/waiting_hive.rs` has the protocol for one hive.
+//!
+//! Every hive has one [`WaitNode`] in the graph of this process. `Shared` asks it before a bee of another hive starts a
+//! region on the hive or drops it, and `tasks/enter.rs` marks a bee of another hive that runs tasks in the queen's
+//! place.
 
 use std::cell::{Cell, OnceCell};
 use std::collections::BTreeMap;
@@ -7,35 +12,39 @@ use std::sync::Arc;
 use crate::protocol::waiting_hive::{NO_HIVE, WaitingHive, closes_cycle};
 use crate::sys::process::ProcessLock;
 
-/// Those that live, by number.
+/// The graph of this process.
 static GRAPH: ProcessLock<WaitGraph> = ProcessLock::new(WaitGraph { last_number: NO_HIVE, nodes: BTreeMap::new() });
 
-/// All of them.
+/// All hives of the process that have not been dropped.
 struct WaitGraph {
-    /// The number given out last.
+    /// The number that was given to the newest hive. Numbers are never reused.
     last_number: u64,
+    /// One node for each hive, by the hive's number.
     nodes: BTreeMap<u64, Arc<Node>>,
 }
 
-/// What is known of one.
+/// What the graph knows of one hive.
 struct Node {
+    /// The hive's number; never `NO_HIVE`.
     number: u64,
+    /// The hive whose bee waits for this hive's bees; `NO_HIVE` if there is none.
     awaited: WaitingHive,
 }
 
 thread_local! {
-    /// The hive that the calling thread is a bee of, if it is one: for good, also when its other thread-locals have
-    /// gone.
+    /// The number of the hive whose worker the calling thread is; `NO_HIVE` for any other thread. Set once, when a
+    /// worker starts. It has no destructor, so it can still be read when the thread's other thread-locals have been
+    /// destroyed.
     static OWN_HIVE: Cell<u64> = const { Cell::new(NO_HIVE) };
-    /// Its entry, at hand without the lock.
+    /// The node of the same hive, so that a worker can read it without locking `GRAPH`.
     static OWN_NODE: OnceCell<Arc<Node>> = const { OnceCell::new() };
 }
 
-/// A hive among those that may be waited for.
+/// A hive's entry in the graph. Its shared state owns it; dropping it takes the hive out of the graph.
 pub(crate) struct WaitNode(Arc<Node>);
 
 impl WaitNode {
-    /// Of a new hive.
+    /// Adds a new hive to the graph, with the next number.
     pub(crate) fn new() -> Self {
         Self(GRAPH.with(|graph| {
             graph.last_number += 1;
@@ -45,46 +54,63 @@ impl WaitNode {
         }))
     }
 
-    /// Notes that the calling thread is a bee of this hive, and will be nothing else.
+    /// Records that the calling thread is a worker of this hive. Called once, when the worker's thread begins; a worker
+    /// never belongs to another hive.
     pub(crate) fn register_worker(&self) {
         OWN_HIVE.set(self.0.number);
+        // An error means that the thread-local is being destroyed. `closes_cycle` then uses the graph.
         let _ = OWN_NODE.try_with(|node| node.set(Arc::clone(&self.0)));
     }
 
-    /// Whether the calling thread is a bee of this hive.
+    /// Whether the calling thread is a worker of this hive.
     pub(crate) fn is_current_hive(&self) -> bool {
         OWN_HIVE.get() == self.0.number
     }
 
-    /// Notes that the calling thread, which has the hive's turn, may come to wait for some of its bees, as long as the
-    /// guard lives: for whichever takes a task of its.
+    /// Records, until the returned guard is dropped, that the calling thread may come to wait for bees of this hive.
+    ///
+    /// The caller holds this hive's leader lock and runs tasks in the queen's place. It waits only for a bee that has
+    /// taken one of its tasks, and that bee learns of this mark with the task, so the caller need not look for a cycle
+    /// itself. None if the calling thread is no hive's worker: such a thread cannot be part of a cycle.
     pub(crate) fn mark_waiting(&self) -> Option<WaitingMark<'_>> {
         let own_hive = OWN_HIVE.get();
         (own_hive != NO_HIVE)
             .then(|| WaitingMark { awaited: &self.0.awaited, previous: self.0.awaited.replace(own_hive) })
     }
 
-    /// Calls `wait`, in which the calling thread waits for bees of this hive: it has the turn, or drops the hive. None,
-    /// and it does not, if they may be waiting for the calling thread.
+    /// Calls `wait`, in which the calling thread waits for bees of this hive, unless that would close a cycle: unless
+    /// those bees may be waiting, directly or through further hives, for the calling thread. Then `wait` is not called,
+    /// and the result is None.
+    ///
+    /// The calling thread holds this hive's leader lock, or is dropping the hive. So no other thread waits for this
+    /// hive's bees, and one word for each hive is enough.
     pub(crate) fn unless_deadlock<R>(&self, wait: impl FnOnce() -> R) -> Option<R> {
         let own_hive = OWN_HIVE.get();
-        // Nobody's bee: bees wait for it only where it has their hive's turn, and then nobody else waits for those.
+        // A thread that is no worker cannot be part of a cycle. Only bees of hives whose leader lock it holds wait for
+        // it, and while it holds a leader lock nobody else waits for the bees of that hive.
         if own_hive == NO_HIVE {
             return Some(wait());
         }
+        // First record the wait, then look for a cycle: of several threads whose waits would close one together, the
+        // last to pass its fence sees all of them. If there is a cycle, the mark is taken back at once.
         let awaited = &self.0.awaited;
         let _waiting = WaitingMark { awaited, previous: awaited.replace_and_fence(own_hive) };
         (!self.closes_cycle(own_hive)).then(wait)
     }
 
+    /// Whether bees of this hive may be waiting for those of `own_hive`, which the calling thread belongs to.
     fn closes_cycle(&self, own_hive: u64) -> bool {
+        // A worker that waits for the bees of its own hive would wait for itself.
         if own_hive == self.0.number {
             return true;
         }
+        // The usual case, decided without the lock: nobody waits for the bees of the own hive, so the chain of waits is
+        // empty.
         let is_free = OWN_NODE.try_with(|node| node.get().is_some_and(|node| node.awaited.number() == NO_HIVE));
         if is_free.unwrap_or(false) {
             return false;
         }
+        // Follow the chain of waits from the own hive. A hive that has left the graph is waited for by nobody.
         GRAPH.with(|graph| {
             let awaited_by = |hive| graph.nodes.get(&hive).map_or(NO_HIVE, |node| node.awaited.number());
             closes_cycle(own_hive, self.0.number, graph.nodes.len(), awaited_by)
@@ -94,14 +120,16 @@ impl WaitNode {
 
 impl Drop for WaitNode {
     fn drop(&mut self) {
-        // What is removed is dropped outside of the lock.
+        // The node is bound to a variable so that it is dropped after the lock has been released.
         let _node = GRAPH.with(|graph| graph.nodes.remove(&self.0.number));
     }
 }
 
-/// A wait that is noted.
+/// A recorded wait. Dropping it restores the record that was there before.
 pub(crate) struct WaitingMark<'w> {
+    /// The record of the hive whose bees are waited for.
     awaited: &'w WaitingHive,
+    /// What the record said before this wait.
     previous: u64,
 }
 

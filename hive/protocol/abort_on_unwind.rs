@@ -1,21 +1,26 @@
-//! What keeps a panic of hive's own from unwinding where others hold references into the frames that would go.
+//! A guard that ends the process when a panic of hive's own code would unwind through a frame that other threads still
+//! hold references to.
+//!
+//! The queen holds one between the start and the end of a region, a worker around its main loop, and tasks, joins and
+//! scopes hold one while others may use what lies on their stack. See `docs/start.md`.
 
 use crate::sync::abort_with_message;
 
-/// While this lives, nothing unwinds: dropped by an unwinding it ends the process, with a line that says where. It is disarmed on the way out that is meant, and costs nothing on that.
+/// While this guard lives, no panic unwinds past it: if unwinding drops it, it aborts the process with a message that
+/// says where. On the normal way out it is disarmed, which costs nothing.
 ///
-/// What users' closures panic with is caught inside of it.
+/// Panics of the user's closures never reach it: they are caught inside the guarded section.
 #[must_use = "dropped at once, it aborts"]
 pub(crate) struct AbortOnUnwind(&'static str);
 
 impl AbortOnUnwind {
-    /// `place` is for the line: "in a task", say.
+    /// `place` completes the message: for example "in a task".
     #[inline(always)]
     pub(crate) fn new(place: &'static str) -> Self {
         Self(place)
     }
 
-    /// Nobody depends on the frames any more.
+    /// Ends the guarded section: no other thread uses the frames any more.
     #[inline(always)]
     pub(crate) fn disarm(self) {
         std::mem::forget(self);
@@ -23,7 +28,8 @@ impl AbortOnUnwind {
 }
 
 impl Drop for AbortOnUnwind {
-    // Inline, and the rest by value: else the guard would have an address, and so be written to the stack each time.
+    // Inlined, and `abort` takes the text by value: otherwise the guard would need an address, and would be written to
+    // the stack each time.
     #[inline(always)]
     fn drop(&mut self) {
         abort(self.0);
@@ -43,7 +49,7 @@ mod tests {
 
     use super::*;
 
-    /// Set in the process that is to end.
+    /// Set in the child process that is expected to abort.
     const CHILD_VARIABLE: &str = "HIVE_TEST_CHILD_UNWINDS";
 
     #[test]

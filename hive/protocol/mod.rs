@@ -1,8 +1,14 @@
-//! The protocol by which a queen and her bees start, meet, sleep, park and end.
+//! The protocol by which the bees of one hive work together: how the queen starts a region on the workers, how the bees
+//! meet at barriers, how they share tasks, and how workers sleep, park and end.
 //!
-//! Nothing here knows of threads, places or clocks: all that is shared comes through [`crate::sync`], so that the models
-//! under `tests/models/` run these very files. The protocols, step by step and with their proofs, are in `docs/`:
-//! `start.md`, `leader-lock.md`, `barrier.md`, `resize.md`, `sleep.md`, `waits.md`, `collectives.md`.
+//! The layers above use it as follows: `pool/` builds one [`Team`] for each hive and gives each worker a thread,
+//! `region/` and `loops/` run on a [`RegionContext`], and `tasks/` runs on a `TaskContext`.
+//!
+//! Nothing here knows threads, places or clocks. Everything that is needed from outside comes through [`crate::sync`],
+//! so that the models under `tests/models/` run these very files with loom's and shuttle's primitives.
+//!
+//! The protocols are described step by step, with their proofs, in `docs/`: `start.md`, `leader-lock.md`, `barrier.md`,
+//! `shape.md`, `collectives.md`, `resize.md`, `sleep.md` and `waits-between-hives.md`.
 
 pub(crate) mod abort_on_unwind;
 pub(crate) mod neighbours;
@@ -42,50 +48,73 @@ use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{BeeCounters, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number, within_region};
 
-/// What a hive's bees share.
+/// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
 pub(crate) struct Team {
-    /// In lines of its own: the queen writes it in every region.
+    /// The lock that a thread holds while it is the queen. It protects the queen's node of the tree of groups. It has
+    /// cache lines of its own, because the queen writes to it in every region and workers must not be disturbed by
+    /// that.
     leader_lock: CachePadded<LeaderLock<Tree>>,
+    /// How many bees the hive has and how many of them are asleep. The queen reads it after each start; resizes, and
+    /// workers that fall asleep or are woken, write it.
     occupancy: Occupancy,
+    /// The counts by which workers without work and threads that queue tasks find each other.
     sleep: CachePadded<Sleep>,
-    /// Tasks from outside.
+    /// The queue of tasks that are in no bee's deque: queued by threads from outside the hive, or left behind by a
+    /// queen. Any bee may run them.
     injector: TaskInjector,
-    /// Whose deques may have others.
+    /// One bit for each bee: whether its deque may hold tasks that others can steal.
     deque_marks: DequeMarks,
+    /// How many workers are surplus and not parked yet.
     pending_parks: PendingParks,
+    /// Locked during a resize, so that only one is made at a time. Holds the record of the hive's sizes, for the trace.
     resize_state: Mutex<ResizeState>,
+    /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
+    /// to it.
     announced_region: AnnouncedRegion,
+    /// How many workers have a thread.
     hired: Hired,
+    /// The panics of the region that is running.
     panics: RegionPanics,
+    /// Which region a panic has poisoned.
     poison: Poison,
+    /// The phase of a region in which a bee was last given what only one bee of the team is to do.
     single_claim: SingleClaim,
+    /// How many bees of the running region wait for each other in turns that other bees have to pass on.
     deadlock_detector: DeadlockDetector,
-    /// In a hive whose sleepers look for work by themselves.
+    /// Counts the steps under way after which a sleeping worker may have to be woken. Present only in a hive whose
+    /// sleeping workers also poll for work: such a worker uses it to tell a lost wake-up from one that is still on its
+    /// way.
     in_flight: Option<InFlight>,
+    /// What never changes after the team has been built, in cache lines that nobody writes to.
     fixed: CachePadded<Fixed>,
 }
 
-/// What does not change any more; every bee reads it in every region.
+/// What never changes after the team has been built. Every bee reads it in every region.
 struct Fixed {
+    /// How long bees spin, and when they sleep.
     policy: WaitPolicy,
-    /// One a bee, made when it is hired; the queen's is there from the start.
+    /// One slot for each bee. A worker's slot is made when the worker is hired; the queen's exists from the start.
     slots: SlotTable,
+    /// Which bees are near which others.
     neighbours: Neighbours,
+    /// How the bees are divided into groups.
     shape: Shape,
-    /// One a group of the shape.
+    /// One for each group of `shape`, by the group's id.
     groups: Box<[Group]>,
-    /// The group in which the queen always says what region is on: that of bee 1.
+    /// The group in whose start line the queen publishes every region, whatever its team. It is the group in which
+    /// worker 1 waits for starts.
     root_group: u32,
-    /// Of teams of one, who meet nobody: at hand without a look at any group.
+    /// The barrier of teams of one. They never wait at it; it is here so that such a region needs no look at any group.
     no_barrier: Barrier,
-    /// No other team has it.
+    /// A number that no other team of this process has.
     unique_number: u64,
-    /// What bees write down of what they are doing.
+    /// Which records the bees keep of what they do: for the watchdog, and for the trace.
     instrumentation: Instrumentation,
 }
 
 impl Team {
-    /// A team of the queen alone, which can grow to `max_bees` bees.
+    /// A team that consists of the queen alone and can grow to `max_bees` bees. `line_choice` provides the start line
+    /// of the group in which worker 1 waits for starts, the one that every region uses.
     pub(crate) fn new(
         max_bees: u32,
         policy: WaitPolicy,
@@ -98,6 +127,8 @@ impl Team {
         let slots = SlotTable::new(max_bees);
         slots.make(0, || Slot::new(0, SlotState::Awake));
         let root_group = if max_bees > 1 { shape.start_group(1) } else { 0 };
+        // The given start line, which may have been chosen by measuring, goes to the root group. All other groups get a
+        // plain one.
         let mut root_lines = Some(line_choice);
         let new_group = |group| {
             Group::new(if group == root_group {
@@ -136,13 +167,13 @@ impl Team {
         }
     }
 
-    /// Has bees note what they are doing, for `sight`.
+    /// Makes the bees record what they are doing, for the watchdog's snapshot (`worker/snapshot.rs`).
     pub(crate) fn record_activity(mut self) -> Self {
         self.fixed.instrumentation = self.fixed.instrumentation.with(Instrumentation::WATCHED);
         self
     }
 
-    /// Has bees keep a log of what they do. Before any is hired.
+    /// Makes the bees keep a log of what they do, for the trace. Call before any worker is hired.
     pub(crate) fn record_trace(mut self) -> Self {
         self.fixed.instrumentation = self.fixed.instrumentation.with(Instrumentation::LOGGED);
         self.slot(0).log.open(MAX_LOG_ENTRIES);
@@ -150,14 +181,16 @@ impl Team {
         self
     }
 
-    /// Bees that are not surplus, the queen among them.
+    /// The size of the hive: the number of bees that are not surplus, including the queen.
     #[inline(always)]
     pub(crate) fn bees(&self) -> u32 {
         self.occupancy.read().bees()
     }
 
-    /// Surplus bees that are still on a core. Whoever is about to change a bee's state counts it first, and may lose the change to somebody else: so for a moment there
-    /// may seem to be more than there are bees.
+    /// The number of surplus workers that have not parked yet.
+    ///
+    /// A thread that is about to change a worker's state counts the worker first, and may then lose the change to
+    /// another thread. For a moment the raw count can therefore exceed the number of workers, so it is capped here.
     pub(crate) fn pending_parks(&self) -> u32 {
         self.pending_parks.count().min(self.hired.count())
     }
@@ -166,34 +199,34 @@ impl Team {
         &self.fixed.policy
     }
 
-    /// Takes the turn to be queen, waiting for it.
+    /// Makes the calling thread the queen. Waits while another thread is.
     #[inline]
     pub(crate) fn acquire_leadership(&self) -> Leadership<'_> {
         self.leader_lock.lock(self.policy())
     }
 
-    /// Queues a task from outside.
+    /// Queues a task from a thread outside the hive. Any bee may run it.
     pub(crate) fn inject(&self, task: Task) {
-        // In the queen's name.
+        // Such a thread has no id here. It notifies on behalf of bee 0, so that workers near the queen are told first.
         self.queue_and_notify(0, None, || self.injector.push(task));
     }
 
-    /// Queues a task that only bee `id`, which has been hired, may run.
+    /// Queues a task that only bee `id` may run. The bee must have been hired.
     pub(crate) fn inject_to(&self, id: u32, task: Task) {
         self.send_to_mailbox(id, task);
     }
 
-    /// Whether there is a bee `id`, be it parked.
+    /// Whether worker `id` has a thread, even if the worker is parked.
     pub(crate) fn is_hired(&self, id: usize) -> bool {
         (1..=self.hired.count() as usize).contains(&id)
     }
 
-    /// Whether there is a bee, be it parked.
+    /// Whether any worker has a thread, even if all workers are parked.
     pub(crate) fn has_worker(&self) -> bool {
         self.is_hired(1)
     }
 
-    /// Runs what nobody has run, after the end of all bees.
+    /// Runs the tasks that are still queued, on the calling thread. Call after all workers have ended.
     pub(crate) fn run_leftover_tasks(&self) {
         let queued =
             || self.all_slots().find_map(|slot| slot.queues.take_from_mailbox().or_else(|| slot.queues.steal()));
@@ -202,13 +235,13 @@ impl Team {
         }
     }
 
-    /// Takes the turn to be queen if nobody has it.
+    /// Makes the calling thread the queen if no thread is the queen at the moment.
     #[inline]
     pub(crate) fn try_acquire_leadership(&self) -> Option<Leadership<'_>> {
         self.leader_lock.try_lock()
     }
 
-    /// Where the queen always says what region is on.
+    /// The start line on which the queen publishes every region, whatever its team.
     #[inline(always)]
     fn root_line(&self) -> &StartLine {
         self.group(self.fixed.root_group).start_line()
@@ -224,23 +257,26 @@ impl Team {
         self.fixed.slots.get(id)
     }
 
-    /// The bees hired so far.
+    /// The slots of the queen and of all workers hired so far.
     fn all_slots(&self) -> impl Iterator<Item = &Slot> {
         (0..=self.hired.count()).map(|id| self.slot(id))
     }
 
-    /// What the bees hired so far have done.
+    /// The counters of the queen and of all workers hired so far.
     pub(crate) fn counters(&self) -> impl Iterator<Item = &BeeCounters> {
         self.all_slots().map(|slot| &*slot.counters)
     }
 
-    /// The logs of the bees hired so far.
+    /// The logs of the queen and of all workers hired so far.
     pub(crate) fn logs(&self) -> impl Iterator<Item = &Log> {
         self.all_slots().map(|slot| &*slot.log)
     }
 
-    /// The other bees hired so far, the nearest to `member` first.
+    /// All bees but `bee`, as far as they have been hired, the nearest first. Bees that are bound to no place are far
+    /// from all others and come last.
     fn others_by_distance(&self, bee: u32) -> impl Iterator<Item = (&Slot, Distance)> {
+        // `neighbours` knows every bee that is bound to a place, even if it has not been hired yet; those are left out
+        // here.
         let (neighbours, hired) = (&self.fixed.neighbours, self.hired.count());
         let near = neighbours.by_distance(bee).filter(move |&(id, _)| id <= hired);
         let unbound = neighbours.first_unbound()..=hired;
@@ -248,13 +284,14 @@ impl Team {
         near.chain(far).map(|(id, distance)| (self.slot(id), distance))
     }
 
-    /// The bees of a group, as far as they have slots: all of a team do.
+    /// The slots of a group's bees, as far as these have been hired. All bees of a running team have slots.
     fn group_slots(&self, group_id: u32) -> impl Iterator<Item = &Slot> {
         let bees = self.fixed.shape.bees_of(group_id);
         bees.iter().map_while(|&id| self.fixed.slots.try_get(id))
     }
 
-    /// Runs a bee's part. A panic in it is kept, and lets the others go from their barriers.
+    /// Runs the region's body on a bee. A panic in the body is recorded, and poisons the region, so that the other bees
+    /// leave their barriers.
     #[inline(always)]
     fn run_catching_panic(&self, region: &RegionContext<'_>, body: impl FnOnce()) {
         if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
@@ -262,40 +299,50 @@ impl Team {
         }
     }
 
-    /// Ends the part of `member` with a panic.
+    /// Ends a bee's run of the body, in `region`, with a panic.
     #[cold]
     fn end_with_panic(&self, region: &RegionContext<'_>, payload: Payload) {
         if let Some(unheard) = self.panics.record_panic(region.id(), region.region_key(), payload) {
             self.poison_region(region.epoch());
-            // When nobody waits for this bee at a barrier any more, and as a bee still: the drop is the program's
-            // code, and may call hive.
+            // The payload that nobody will see is dropped only now, after the poison has released the bees that waited
+            // for this one, and while this thread still counts as a bee of the region. Its drop is the program's code
+            // and may call hive.
             within_region(region, || drop(unheard));
         }
     }
 
-    /// Ends a poisoned region, whose queen has seen all leave. As its queen still, because the panic hook is the
-    /// program's code, and the turn has not been given back.
+    /// Ends a poisoned region, after the queen has seen all workers leave it. It runs on the region's queen and still
+    /// as that: a panic that it raises calls the panic hook, which is the program's code, and the leader lock is still
+    /// held.
     ///
     /// # Panics
-    /// As [`RegionPanics::end`].
+    /// As [`RegionPanics::end_region`].
     #[cold]
     fn end_poisoned_region(&self, queen: &RegionContext<'_>) {
         within_region(queen, || self.panics.end_region(queen.bees()));
     }
 
-    /// Ends the barriers of `region`, which is on.
+    /// Poisons the running region, whose epoch is `epoch`: every bee that waits at one of its barriers, or comes to
+    /// one, unwinds.
     #[cold]
     fn poison_region(&self, epoch: u64) {
+        // The poison is set before the look for blocked bees, which the fence in `Barrier::wake_all` orders: either a
+        // bee sees the poison before it blocks, or it is woken here.
         self.poison.set(epoch);
         for (group_id, group) in (0..).zip(&self.fixed.groups) {
             group.barriers().for_each(|barrier| barrier.wake_all(self.group_slots(group_id)));
         }
     }
 
-    /// Brings `member`, a bee, to the end of its region. `own` is its group; from the caller's registers, not from where the part may have looked.
+    /// Counts a worker as having left `region`. Then wakes the bees that may be blocked because of that: the leader, if
+    /// this was the last exit that it waits for, and bees at a barrier that will no longer be completed.
+    ///
+    /// `own_group` is the worker's group. The caller passes it, because it has it in registers. `region` holds a copy,
+    /// but that is in memory, since the body has had a reference to `region`.
     #[inline(always)]
     fn arrive_at_end(&self, own_group: &GroupPart<'_>, region: &RegionContext<'_>) {
-        // Nothing is made ready for the sleepers before the arrival: every step here keeps the head waiting.
+        // Nothing is prepared for blocked bees before the exit is counted: the leader waits for the exit, and each step
+        // here would delay it.
         if let Some(notice) = own_group.barrier.exit() {
             let leader = self.slot(self.fixed.shape.bees_of(own_group.group_id)[0]);
             own_group.barrier.wake_on_exit(notice, &region.view(), leader, self.group_slots(own_group.group_id));
@@ -303,5 +350,5 @@ impl Team {
     }
 }
 
-/// The turn to be queen, held.
+/// The leader lock, held: the thread that has this is the queen.
 pub(crate) type Leadership<'c> = LeaderGuard<'c, Tree>;

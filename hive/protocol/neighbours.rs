@@ -1,18 +1,19 @@
-//! Who is near to whom: in this order bees steal from one another and wake one another.
+//! Which bees are near which others, in terms of the hardware that their places share. `Team::others_by_distance` uses
+//! it: bees steal tasks from the nearest bees first, and notify the nearest first.
 
 use std::array;
 use std::ops::Range;
 
-/// How far one bee is from another, in what their places share.
+/// How far one bee is from another: the narrowest piece of hardware that their places share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distance {
-    /// Hardware threads of one core.
+    /// They are on hardware threads of one core.
     Core = 0,
-    /// Cores under one last-level cache.
+    /// They are on cores that share a last-level cache.
     Cluster = 1,
-    /// One NUMA node.
+    /// They are on one NUMA node.
     Node = 2,
-    /// Anything else, and bees that are not bound.
+    /// They share none of these, or at least one of them is not bound to a place.
     Far = 3,
 }
 
@@ -20,36 +21,47 @@ impl Distance {
     pub(crate) const ALL: [Self; 4] = [Self::Core, Self::Cluster, Self::Node, Self::Far];
 }
 
-/// The numbers of the core, the cluster and the node that a bee is bound to, where it is bound to one.
+/// The numbers of the core, the cluster and the NUMA node that a bee is bound to, in this order. `None` where the bee
+/// is not bound to a single one.
 pub(crate) type Location = [Option<usize>; 3];
 
-/// The bees of a team that are bound somewhere, ordered so that those who share something are next to each other. The other bees are far from all.
+/// The bees of a team that are bound to places, in an order in which bees that share hardware are next to each other.
+/// All other bees are far from every bee.
 pub(crate) struct Neighbours {
+    /// The bees' ids, sorted by node, then cluster, then core.
     order: Box<[u32]>,
+    /// One for each bee, by the bee's id.
     neighbourhoods: Box<[Neighbourhood]>,
 }
 
-/// Where a bee is in the order, and where those are that are no further than so far.
+/// Where one bee and its neighbours are in the order.
 struct Neighbourhood {
+    /// The index of the bee in the order.
     position: usize,
+    /// For each distance, the range of the order that holds all bees at most that far away, including the bee itself.
+    /// Each range contains the one before it.
     reach: [Range<usize>; Distance::ALL.len()],
 }
 
 impl Neighbours {
-    /// Given where each of the first bees is bound. The bees after these are strangers.
+    /// The neighbours of bees 0 to `locations.len() - 1`, each of which is bound where its location says. All later
+    /// bees are unbound.
     pub(crate) fn new(locations: &[Location]) -> Self {
         let mut order: Box<[u32]> = (0..locations.len() as u32).collect();
-        // From the widest to the narrowest, so that each unit is one range.
+        // Sorted by the widest piece of hardware first and the narrowest last, so that the bees of each piece form one
+        // range.
         order.sort_by_key(|&bee| {
             let [core, cluster, node] = locations[bee as usize];
             (node, cluster, core)
         });
+        // At first each bee reaches itself alone, and everybody only at the distance `Far`.
         let anywhere = || Neighbourhood { position: 0, reach: array::from_fn(|_| 0..locations.len()) };
         let mut neighbourhoods: Box<[Neighbourhood]> = locations.iter().map(|_| anywhere()).collect();
         for (position, &bee) in order.iter().enumerate() {
             neighbourhoods[bee as usize].position = position;
             neighbourhoods[bee as usize].reach[..Distance::Far as usize].fill(position..position + 1);
         }
+        // Then each run of bees with the same core, cluster or node becomes the reach of each bee in it.
         for distance in [Distance::Core, Distance::Cluster, Distance::Node] {
             let level = distance as usize;
             let unit = |bee: u32| locations[bee as usize][level];
@@ -63,21 +75,24 @@ impl Neighbours {
         Self { order, neighbourhoods }
     }
 
-    /// The first bee that is a stranger to all.
+    /// The lowest id of a bee that is far from all others because no location was given for it.
     pub(crate) fn first_unbound(&self) -> u32 {
         self.order.len() as u32
     }
 
-    /// All others that are bound somewhere, the nearest first, with their distance. Those that are equally far begin with the one after `member`, so that not all turn
-    /// to the same.
+    /// All other bees that have a location, the nearest first, each with its distance. Bees that are equally far are
+    /// listed starting with the one after `bee` in the order, and then around, so that not all bees turn to the same
+    /// one first.
     pub(crate) fn by_distance(&self, bee: u32) -> impl Iterator<Item = (u32, Distance)> {
         let len = self.order.len();
-        // A stranger begins anywhere.
+        // A bee without a location is far from all others. It starts at a position that depends on its id.
         let start = bee as usize % len.max(1);
         let (mut seen, reach) = match self.neighbourhoods.get(bee as usize) {
             Some(neighbourhood) => (neighbourhood.position..neighbourhood.position + 1, neighbourhood.reach.clone()),
             None => (start..start, array::from_fn(|_| start..start)),
         };
+        // `seen` is the range listed so far. Each distance adds what its own range has beyond that: first the bees
+        // after it, then those before it.
         Distance::ALL.into_iter().flat_map(move |distance| {
             let ring = if distance == Distance::Far { 0..len } else { reach[distance as usize].clone() };
             let inner = std::mem::replace(&mut seen, ring.clone());
@@ -90,7 +105,8 @@ impl Neighbours {
 mod tests {
     use super::*;
 
-    /// Two nodes of two clusters of two cores of two threads; bees go to cores first, as places do.
+    /// Sixteen bees on two nodes, each of two clusters, of two cores, of two hardware threads. Bees 0 to 7 are on the
+    /// first threads of the eight cores, bees 8 to 15 on the second ones, as places are usually listed.
     fn machine() -> Neighbours {
         let location = |bee: usize| [Some(bee % 8), Some(bee % 8 / 2), Some(bee % 8 / 4)];
         Neighbours::new(&(0..16).map(location).collect::<Vec<_>>())

@@ -1,6 +1,9 @@
-//! The fixed tree along which the blocks of a reduction are combined: two blocks to a pair, two pairs to a four, and so on, whoever does it.
+//! The fixed tree along which the blocks of a reduction are combined: blocks in pairs, pairs in fours, and so on. Its
+//! shape depends on the number of blocks alone, so the result is the same bit by bit, whichever bee combines which part
+//! of it. Used by all reductions that are cut into `Cut::Blocks`.
 //!
-//! Works like a counter in binary: a node joins the one to its left as soon as that is as large, and stands where a larger one may begin.
+//! It is built like a binary counter: blocks come from left to right as nodes of one block, and a new node is combined
+//! with the node to its left as soon as the two are the halves of a larger node.
 
 use std::mem::needs_drop;
 use std::ops::Range;
@@ -9,7 +12,7 @@ use smallvec::SmallVec;
 
 use crate::region::no_double_panic::NoDoublePanic;
 
-/// A node: the combined value of the blocks from `first` on, 2^`reproducibility` of them.
+/// A node of the tree: the combined value of 2^`level` consecutive blocks, from block `first` on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Node<T> {
     pub(crate) first: u32,
@@ -18,16 +21,17 @@ pub(crate) struct Node<T> {
 }
 
 impl<T> Node<T> {
+    /// The node of a single block.
     pub(crate) fn leaf(block: u32, value: T) -> Self {
         Self { first: block, level: 0, value }
     }
 
-    /// The same node with its value in another form.
+    /// The same node with its value converted by `form`.
     pub(crate) fn map<U>(self, form: impl FnOnce(T) -> U) -> Node<U> {
         Node { first: self.first, level: self.level, value: form(self.value) }
     }
 
-    /// Whether this and the node to its right are the two halves of one.
+    /// Whether this node and `right` are the two halves of one larger node.
     fn pairs_with(&self, right: &Self) -> bool {
         self.level == right.level
             && self.first + (1 << self.level) == right.first
@@ -36,24 +40,26 @@ impl<T> Node<T> {
 }
 
 impl<T: Copy> Node<Box<T>> {
-    /// The same with a copy of the value itself.
+    /// The same node with the value itself in place of the box.
     pub(crate) fn unboxed(&self) -> Node<T> {
         Node { first: self.first, level: self.level, value: *self.value }
     }
 }
 
-/// As many nodes as a contiguous run of blocks can leave, without an allocation.
+/// How many nodes are stored without an allocation. A contiguous run of the default number of blocks, 256, leaves at
+/// most 14 nodes that cannot be combined further.
 const INLINE_NODES: usize = 16;
 
-/// Values of more bytes are in boxes in a tree. Nodes lie on the stack, many of them, and not only once in a build without optimisation.
+/// Values with more bytes than this are boxed in a tree. A tree puts many nodes on the stack, and a build without
+/// optimisation several copies of each.
 const MAX_UNBOXED_BYTES: usize = 256;
 
-/// Whether values of this type are to be put into a tree as boxes: see [`boxed`].
+/// Whether values of this type should be boxed in a tree: see [`boxed`].
 pub(crate) const fn is_large<T>() -> bool {
     size_of::<T>() > MAX_UNBOXED_BYTES
 }
 
-/// `op` for values in boxes, of which one is used again for the result.
+/// The operation `op` for boxed values. The result reuses the left value's box.
 pub(crate) fn boxed<T>(op: &impl Fn(T, T) -> T) -> impl Fn(Box<T>, Box<T>) -> Box<T> {
     move |mut left, right| {
         let value = *left;
@@ -62,7 +68,7 @@ pub(crate) fn boxed<T>(op: &impl Fn(T, T) -> T) -> impl Fn(Box<T>, Box<T>) -> Bo
     }
 }
 
-/// Nodes in the order in which they came, as far as they are not joined.
+/// The nodes of a tree from left to right, combined as far as possible.
 #[derive(Clone, Debug)]
 pub(crate) struct Nodes<T>(SmallVec<[Node<T>; INLINE_NODES]>);
 
@@ -71,7 +77,8 @@ impl<T> Nodes<T> {
         Self(SmallVec::new())
     }
 
-    /// Adds a node, and joins what can be joined.
+    /// Adds a node at the right, and combines it with the nodes to its left as long as they are halves of a larger
+    /// node.
     pub(crate) fn push(&mut self, mut node: Node<T>, op: &impl Fn(T, T) -> T) {
         while self.0.last().is_some_and(|left| left.pairs_with(&node)) {
             let Some(left) = self.0.pop() else { break };
@@ -80,7 +87,8 @@ impl<T> Nodes<T> {
         self.0.push(node);
     }
 
-    /// All of these, which cover blocks from the first to the last, as one value. The rest at the right, which fills no whole tree, is joined from the right. None: there are no blocks.
+    /// Combines all nodes into one value. They must cover all blocks, from the first to the last. The nodes at the
+    /// right end, which do not fill a larger node, are combined from right to left. None: there are no blocks.
     pub(crate) fn combine(mut self, op: &impl Fn(T, T) -> T) -> Option<T> {
         let mut right = self.0.pop()?.value;
         while let Some(left) = self.0.pop() {
@@ -101,7 +109,8 @@ impl<T> Nodes<T> {
 impl<T> Drop for Nodes<T> {
     #[inline]
     fn drop(&mut self) {
-        // Those that are left when a user's closure has panicked.
+        // Nodes may be left because a user's closure has panicked. `NoDoublePanic` keeps a panic of a value's own drop
+        // from becoming a second one, which would end the process.
         while needs_drop::<T>()
             && let Some(node) = self.0.pop()
         {
@@ -110,7 +119,7 @@ impl<T> Drop for Nodes<T> {
     }
 }
 
-/// Adds what `value` is for each of some blocks.
+/// Adds the blocks with these numbers, each with the value that `value` returns for it.
 pub(crate) fn push_blocks<T>(
     nodes: &mut Nodes<T>,
     blocks: Range<usize>,
@@ -120,11 +129,14 @@ pub(crate) fn push_blocks<T>(
     blocks.for_each(|block| nodes.push(Node::leaf(block as u32, value(block)), op));
 }
 
-/// Joins nodes of several bees, which together cover all blocks, in whatever order.
+/// Combines the nodes of several bees into one value. Together they must cover all blocks; their order does not matter.
+/// None: there are no blocks.
 pub(crate) fn combine_all<T>(nodes: impl Iterator<Item = Nodes<T>>, op: &impl Fn(T, T) -> T) -> Option<T> {
+    // Collect the nodes of all bees and put them in order.
     let nodes = nodes.flat_map(|mut nodes| std::mem::take(&mut nodes.0));
     let mut all: SmallVec<[NoDoublePanic<Node<T>>; 2 * INLINE_NODES]> = nodes.map(NoDoublePanic::new).collect();
     all.sort_unstable_by_key(|node| node.first);
+    // Build the tree over them, as if one bee had done it all.
     let mut joined = Nodes::new();
     all.into_iter().for_each(|node| joined.push(node.into_inner(), op));
     joined.combine(op)
@@ -136,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// Says how it came about.
+    /// Shows in its result how the values were combined.
     fn join(left: String, right: String) -> String {
         format!("({left} {right})")
     }

@@ -1,4 +1,9 @@
-//! Many values combined into one, or into their prefix sums, as reproducibly as is wanted.
+//! Reductions, which combine many values into one, and prefix sums, with the reproducibility that the user chooses.
+//!
+//! A `Reduction` says how to combine (`reduction.rs`) and how reproducibly (`reproducibility.rs`). It is run as a
+//! region of its own by `Hive::par_reduce` and `Hive::par_reduce_plan`, inside a region by `Bee::reduce_over`;
+//! `Hive::par_scan` computes prefix sums. `block_tree.rs` is the fixed tree that makes results independent of the
+//! team's size.
 
 pub(crate) mod block_tree;
 pub(crate) mod par_reduce;

@@ -1,4 +1,5 @@
-//! A region, a loop and a reduction in one call.
+//! A region, a loop and a reduction in one call: `Hive::par_reduce`. The bees reduce their parts in a region; the
+//! calling thread combines the bees' results after it.
 
 use std::ops::Range;
 
@@ -16,10 +17,12 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
 
 impl Hive {
-    /// Combines what `map_pages` returns for parts of `range`, dealt out by `schedule` to all bees that are awake.
+    /// Combines what `map` returns for parts of `range`, which `schedule` divides among all bees that are awake.
     ///
-    /// `map_pages` is called for contiguous parts, each index in exactly one; `reduction` says how the results are combined and how reproducible that is. An empty range
-    /// gives the neutral value. The results may borrow, and need not be `Copy`, as those of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
+    /// `map` is called for contiguous parts of the range, each index in exactly one of them; `reduction` says how the
+    /// results are combined and how reproducible that is. An empty range gives the reduction's identity. The results
+    /// may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// ```
     /// use hive::{Reduction, Schedule};
@@ -49,9 +52,11 @@ impl Hive {
     {
         let bees = range.len().clamp(1, self.bees());
         let cut = reduction.cut(&range, schedule, bees);
-        // Closures move what they capture, so that all of it lies in one piece: each piece is a transfer to the bees.
+        // The closures below own what they need, so that it lies in one piece: each piece that the bees read is a
+        // transfer between cores.
         let (op, map) = (&reduction.op, NoDoublePanic::new(map));
         let result = if block_tree::is_large::<T>() {
+            // Large values go through the reduction in boxes.
             let map = move |range| Box::new(map(range));
             self.reduce_range(range, schedule, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
         } else {
@@ -60,7 +65,7 @@ impl Hive {
         result.unwrap_or_else(|| reduction.identity.clone())
     }
 
-    /// What `map_pages` returns for the parts of `range`, cut as `cut` says, combined. None: there are none.
+    /// Combines what `map` returns for the parts of `range`, cut as `cut` says. None: the range is empty.
     #[inline]
     #[track_caller]
     fn reduce_range<V: Send>(
@@ -72,11 +77,13 @@ impl Hive {
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
         match cut {
+            // One contiguous block for each bee, combined in order of the bees.
             Cut::OnePerBee => {
                 let results = self
                     .spmd_map(bees, move |bee| map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map));
                 combine_in_order(results, op)
             }
+            // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
             Cut::BySchedule => {
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
@@ -87,8 +94,9 @@ impl Hive {
                     .run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| accumulate(shared, bee)));
                 combine_in_order(results, op)
             }
+            // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
             Cut::Blocks(blocks) => {
-                // The schedule's chunks are counted in indices.
+                // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
                 let shared = Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
                 let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
@@ -107,11 +115,13 @@ impl Hive {
     }
 }
 
+/// What `map` returns for `range`. None: the range is empty.
 fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<NoDoublePanic<T>> {
     (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
 }
 
-/// The bees' results combined, in their order. Those that are left when `op` panics are dropped quietly.
+/// Combines the bees' results in order of the bees. If `op` panics, the results that are left are dropped without a
+/// second panic. None: there are no results.
 pub(crate) fn combine_in_order<T>(results: Vec<Option<NoDoublePanic<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
     results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
 }

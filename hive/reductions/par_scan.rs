@@ -1,4 +1,6 @@
-//! Prefix sums of a slice, in one call.
+//! Prefix sums of a slice, as a region of its own: `Hive::par_scan`. The slice is cut into blocks. Each bee first
+//! computes the sums of its blocks; the bees then exchange these sums, which is a barrier; at last each bee replaces
+//! the elements of its blocks, starting from the sum of all blocks before them.
 
 use std::ops::Range;
 
@@ -15,26 +17,29 @@ use crate::region::bee::Bee;
 use crate::region::split;
 use crate::slices::parts::Parts;
 
-/// Whether a prefix sum counts its own element.
+/// Whether the prefix sum at an element includes that element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scan {
-    /// Element i becomes the combination of all up to and with i.
+    /// Element i becomes the combination of all elements up to and including i.
     Inclusive,
-    /// Element i becomes the combination of all before i, the reduction's neutral value at the head.
+    /// Element i becomes the combination of all elements before i; the first element becomes the reduction's identity.
     Exclusive,
 }
 
 impl Hive {
     /// Replaces each element of `data` by its prefix sum under `reduction`, on all bees that are awake.
     ///
-    /// The elements are `Copy` and borrow nothing (`'static`), where [`par_reduce`](Self::par_reduce) takes any values that can be cloned: here bees show one another their sums inside a region, as copies.
+    /// The elements must be `Copy` and must not borrow (`'static`), because the bees exchange copies of their sums
+    /// inside a region. [`par_reduce`](Self::par_reduce) takes any values that can be cloned.
     ///
-    /// Each element is read twice and written once. With [`Deterministic`](crate::reductions::reproducibility::Deterministic) the result is bit by bit the same whatever the size of the team; else as long as that is.
+    /// Each element is read twice and written once. With
+    /// [`Deterministic`](crate::reductions::reproducibility::Deterministic) the result is bit by bit the same whatever
+    /// the size of the team; otherwise it is the same as long as the size of the team is.
     ///
     /// ```
     /// use hive::{Reduction, Scan};
     ///
-    /// // Where each row of a sparse matrix begins, from how many elements each has.
+    /// // Where each row of a sparse matrix begins, from the number of elements in each row.
     /// let mut begins = vec![3, 0, 2, 5];
     /// hive::par_scan(&mut begins, &Reduction::deterministic(0, |a, b| a + b), Scan::Exclusive);
     /// assert_eq!(begins, [0, 3, 3, 5]);
@@ -66,7 +71,8 @@ impl Hive {
     }
 }
 
-/// Replaces the elements of the blocks `own` of this bee; their sums lie on the stack as far as there is room in `A`.
+/// Computes the prefix sums in the blocks `own`, those of the calling bee. `A` says how many of the blocks' sums are
+/// stored on the stack.
 fn scan_own_blocks<A: Array, F>(
     bee: &Bee<'_>,
     parts: &Parts<'_, A::Item>,
@@ -77,9 +83,12 @@ fn scan_own_blocks<A: Array, F>(
     A::Item: Copy + Send + Sync + 'static,
     F: Fn(A::Item, A::Item) -> A::Item,
 {
+    // First pass: the sum of each own block.
     let sum = |block| parts.part_mut(bee, block).iter().copied().reduce(op).unwrap_or(*identity);
     let sums: SmallVec<A> = own.clone().map(sum).collect();
+    // The sum of everything before the first own block. This is a barrier.
     let mut before = sum_before(bee, &sums, op);
+    // Second pass: replace the elements, block by block.
     for (block, sum) in own.zip(sums) {
         let first = match scan {
             Scan::Inclusive => before,
@@ -90,17 +99,19 @@ fn scan_own_blocks<A: Array, F>(
     }
 }
 
-/// So many sums of blocks need no allocation, if they are small.
+/// How many sums of blocks are stored without an allocation, unless the values are large.
 const INLINE_SUMS: usize = 16;
 
-/// The sum of all blocks of the bees before this one, each with `sums` of its own.
+/// The combined sum of all blocks of the bees before this one. Each bee passes the sums of its own blocks as `sums`,
+/// and all must call it. None: there are no blocks before, or there is nobody to exchange with.
 fn sum_before<T: Copy + Send + 'static>(bee: &Bee<'_>, sums: &[T], op: &impl Fn(T, T) -> T) -> Option<T> {
     let slots = bee.exchange(Operation::ParScan, sums)?;
     let slots_of = |id| (0..slots.count(id).unwrap_or(0)).map(move |index| (id, index));
     (0..bee.context.id()).flat_map(slots_of).filter_map(|(id, index)| slots.value(id, index)).reduce(op)
 }
 
-/// Replaces the elements of a block by their prefix sums, `before` being that of all before the block.
+/// Replaces the elements of a block by their prefix sums. `before` is the sum of everything before the block; None:
+/// there is nothing before it.
 fn scan_block<T: Copy>(block: &mut [T], before: Option<T>, scan: Scan, op: &impl Fn(T, T) -> T) {
     let mut sum = before;
     for element in block {

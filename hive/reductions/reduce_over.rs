@@ -1,4 +1,5 @@
-//! A reduction over a range, inside a region.
+//! A reduction over a range inside a region: `Bee::reduce_over`. Each bee reduces its own part of the range; the bees
+//! exchange their results at a barrier, and every bee combines them all in the same way.
 
 use std::ops::Range;
 
@@ -14,15 +15,18 @@ use crate::region::bee::Bee;
 use crate::region::split;
 
 impl Bee<'_> {
-    /// Combines what `map_pages` returns for parts of `range`, of which each bee has its [`part`](Reduction::part), for all bees: a static loop and an
-    /// [`all_reduce`](Self::all_reduce) in one, as reproducible as `reduction` says.
+    /// Combines what `map` returns for parts of `range`, and returns the result on all bees. Each bee reduces its
+    /// [`part`](Reduction::part) of the range: a static loop and an [`all_reduce`](Self::all_reduce) in one, as
+    /// reproducible as `reduction` says.
     ///
-    /// All bees must call it, with the same range and reduction. It is a barrier as well.
+    /// All bees must call it, with the same range and reduction. The call is also a barrier.
     ///
     /// ```
     /// let sum = hive::Reduction::deterministic(0.0, |a, b| a + b);
     /// let x: Vec<f64> = (0..1000).map(|i| f64::from(i) * 0.1).collect();
-    /// let norm_with = |bees| hive::spmd_map(bees, |bee| bee.reduce_over(0..1000, &sum, |range| x[range].iter().map(|x| x * x).sum()))[0];
+    /// let norm_with = |bees| {
+    ///     hive::spmd_map(bees, |bee| bee.reduce_over(0..1000, &sum, |range| x[range].iter().map(|x| x * x).sum()))[0]
+    /// };
     /// assert_eq!(norm_with(3).to_bits(), norm_with(1).to_bits());
     /// ```
     ///
@@ -42,6 +46,7 @@ impl Bee<'_> {
     {
         let op = &reduction.op;
         let result = match reduction.cut(&range, Schedule::Static, self.bees()) {
+            // A contiguous run of blocks for each bee, combined along the fixed tree.
             Cut::Blocks(blocks) => {
                 let (own, block) = (split::block(0..blocks, self.id(), self.bees()), |block| {
                     split::block(range.clone(), block, blocks)
@@ -52,6 +57,7 @@ impl Bee<'_> {
                     self.reduce_small(own, op, |i| map(block(i)))
                 }
             }
+            // One contiguous block for each bee. A bee whose block is empty contributes nothing.
             Cut::OnePerBee | Cut::BySchedule => {
                 let own = self.split(range);
                 let own = (!own.is_empty()).then(|| map(own));
@@ -64,7 +70,8 @@ impl Bee<'_> {
         result.unwrap_or(reduction.identity)
     }
 
-    /// The blocks of all bees, of which this one has those numbered `own`, combined along the tree by each bee.
+    /// Combines all blocks along the tree, on each bee. The calling bee computes the values of the blocks `own` by
+    /// `value`, and gets the other nodes from the other bees.
     #[track_caller]
     fn reduce_small<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
     where
@@ -74,10 +81,12 @@ impl Bee<'_> {
         block_tree::push_blocks(&mut nodes, own, op, value);
         let slots = self.exchange::<Node<T>>(Operation::ReduceOver, nodes.as_slice());
         let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, |value| value));
+        // `all` is None in a team of one bee, and where the barrier is broken in a destructor that must not panic. Then
+        // there are only the own nodes to combine.
         all.unwrap_or(nodes).combine(op)
     }
 
-    /// The same of values that are too large to have many of them on the stack.
+    /// The same as `reduce_small`, for values that are too large to have many of them on the stack.
     #[track_caller]
     fn reduce_large<T>(&self, own: Range<usize>, op: &impl Fn(T, T) -> T, value: impl Fn(usize) -> T) -> Option<T>
     where
@@ -86,7 +95,7 @@ impl Bee<'_> {
         let op = &block_tree::boxed(op);
         let mut nodes = Nodes::new();
         block_tree::push_blocks(&mut nodes, own, op, |block| Box::new(value(block)));
-        // What is shown lies in one piece, without boxes that are this bee's.
+        // What a bee shows to the others must lie in one piece and must not contain boxes that it owns.
         let own: Vec<Node<T>> = nodes.iter().map(Node::unboxed).collect();
         let slots = self.exchange::<Node<T>>(Operation::ReduceOver, &own);
         let all = slots.and_then(|slots| nodes_of_all(&slots, self.context.bees(), op, Box::new));
@@ -94,7 +103,8 @@ impl Bee<'_> {
     }
 }
 
-/// The nodes of a whole team, with their values as `shape` makes them.
+/// The nodes of all bees of a team of `bees`, combined as far as possible, with each value converted by `form`. None:
+/// the exchange has failed.
 #[track_caller]
 fn nodes_of_all<T: Copy + 'static, V>(
     slots: &Exchanged<'_, Node<T>>,

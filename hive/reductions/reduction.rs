@@ -1,4 +1,5 @@
-//! What a reduction combines values with, and how reproducibly.
+//! The public `Reduction`: with which operation values are combined, how reproducibly, and how the range is cut for
+//! that. `Hive::par_reduce`, `Bee::reduce_over` and the other callers ask it for the `Cut` of their range.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,15 +12,18 @@ use crate::reductions::reproducibility::sealed::Cut;
 use crate::reductions::reproducibility::{Deterministic, PerTeamSize, Reproducibility, Unordered};
 use crate::region::split;
 
-/// Blocks of a [`Deterministic`] reduction: enough for the largest teams to share out, few enough to cost nothing.
+/// The number of blocks of a [`Deterministic`] reduction, unless the user sets another: enough for the largest teams to
+/// divide up, and few enough that combining them costs next to nothing.
 const DEFAULT_BLOCKS: usize = 256;
 
-/// More would be a mistake, and cost more than they bring.
+/// The largest number of blocks that the user may set. More would bring nothing, and combining them would cost time.
 const MAX_BLOCKS: usize = 1 << 16;
 
-/// How to combine the values of many indices into one: a neutral value, an operation, and in its type how reproducible the result is: [`Unordered`], [`PerTeamSize`] or [`Deterministic`].
+/// How to combine the values of many indices into one: an identity, an operation, and in the type how reproducible the
+/// result is: [`Unordered`], [`PerTeamSize`] or [`Deterministic`].
 ///
-/// `op` must be associative, but for rounding, and `identity` change nothing: `op(identity, x)` is `x`. It need not be commutative, except with `Unordered`.
+/// `op` must be associative except for rounding, and `identity` must change nothing: `op(identity, x)` is `x`. `op`
+/// need not be commutative, except with `Unordered`.
 ///
 /// ```
 /// use hive::{Reduction, Schedule};
@@ -36,31 +40,33 @@ const MAX_BLOCKS: usize = 1 << 16;
 pub struct Reduction<L, T, F> {
     pub(crate) identity: T,
     pub(crate) op: F,
+    /// Into how many blocks a `Deterministic` reduction cuts a range.
     blocks: usize,
     reproducibility: PhantomData<fn() -> L>,
 }
 
 impl<T, F: Fn(T, T) -> T> Reduction<Unordered, T, F> {
-    /// Combined in the order in which results come.
+    /// A reduction that combines results in the order in which they come.
     pub const fn unordered(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
 }
 
 impl<T, F: Fn(T, T) -> T> Reduction<PerTeamSize, T, F> {
-    /// Bit by bit the same, as long as the schedule and the size of the team are.
+    /// A reduction whose result is bit by bit the same as long as the schedule and the size of the team are the same.
     pub const fn per_team_size(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
 }
 
 impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
-    /// Bit by bit the same, whatever the schedule and the size of the team.
+    /// A reduction whose result is bit by bit the same whatever the schedule and the size of the team.
     pub const fn deterministic(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
 
-    /// Cuts ranges into so many blocks, fewer if there are fewer indices. Default: 256. The result depends on it, so it must not depend on the machine.
+    /// Cuts ranges into this many blocks, or fewer if there are fewer indices. Default: 256. The result depends on this
+    /// number, so a program that must give the same result on all machines must not compute it from the machine.
     ///
     /// # Panics
     /// If `blocks` is 0 or above 65,536.
@@ -74,16 +80,19 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
         self
     }
 
-    /// The blocks that `range` is cut into, in order; none is empty. Their lengths differ by at most one. For programs that reduce the blocks somewhere else, and [`combine`](Self::combine) the results.
+    /// The blocks that `range` is cut into, in order; none is empty, and their lengths differ by at most one. For
+    /// programs that reduce the blocks elsewhere and [`combine`](Self::combine) the results.
     pub fn blocks_of(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<T, F> {
         let blocks = self.blocks.min(range.len());
         (0..blocks).map(move |block| split::block(range.clone(), block, blocks))
     }
 
-    /// The result for a whole range, from the results of all its [`blocks`](Self::blocks_of) in their order; of none, the neutral value.
+    /// The result for a whole range, from the results of all its [`blocks`](Self::blocks_of) in their order. Without
+    /// any results, the identity.
     ///
-    /// Bit by bit what [`par_reduce`](crate::pool::handle::Hive::par_reduce) comes to over that range, wherever the blocks were reduced. So several processes, each with some of the blocks, come to what one
-    /// would have come to:
+    /// This is bit by bit what [`par_reduce`](crate::pool::handle::Hive::par_reduce) returns for that range, wherever
+    /// the blocks were reduced. So several processes that each reduce some of the blocks get the same result as one
+    /// process alone:
     ///
     /// ```
     /// use hive::{Reduction, Schedule};
@@ -91,7 +100,7 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     /// let sum = Reduction::deterministic(0.0, |a, b| a + b);
     /// let x: Vec<f64> = (1..=10_000).map(|i| 1.0 / f64::from(i)).collect();
     /// let own = |process| {
-    ///     // Whole blocks, by `part`. Each process could have its part of `x` only.
+    ///     // Whole blocks, by `part`. Each process could have only its own part of `x`.
     ///     let own = sum.part(0..x.len(), process, 3);
     ///     let blocks = sum.blocks_of(0..x.len()).filter(move |block| own.contains(&block.start));
     ///     blocks.map(|block| x[block].iter().sum()).collect::<Vec<f64>>()
@@ -109,6 +118,7 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
         T: Clone,
     {
         let results = results.into_iter();
+        // Large values go through the tree in boxes.
         let combined = if block_tree::is_large::<T>() {
             combine_along_tree(results.map(Box::new), &block_tree::boxed(&self.op)).map(|value| *value)
         } else {
@@ -118,7 +128,7 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     }
 }
 
-/// The results of all blocks combined along the tree. None: there are none.
+/// Combines the results of all blocks along the fixed tree. None: there are no blocks.
 #[track_caller]
 fn combine_along_tree<V>(results: impl Iterator<Item = V>, op: &impl Fn(V, V) -> V) -> Option<V> {
     let mut nodes = Nodes::new();
@@ -136,11 +146,12 @@ impl<L, T, F> Reduction<L, T, F> {
 }
 
 impl<L: Reproducibility, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
-    /// The indices of `range` that are bee `id`'s in a team of `count` when it is reduced inside a region: contiguous, in order of the bees' numbers. As [`Bee::split`](crate::region::bee::Bee::split), but
-    /// with [`Deterministic`] cut at whole blocks, so their lengths differ by up to a block. For data that only its bee has.
+    /// The indices of `range` that bee `id` of a team of `bees` reduces inside a region: contiguous, and in order of
+    /// the bees' numbers. Like [`Bee::split`](crate::region::bee::Bee::split), but with [`Deterministic`] cut at whole
+    /// blocks, so that the lengths differ by up to a block. For data of which each bee has only its own part.
     ///
     /// # Panics
-    /// If `count` is 0 or `id` not below it.
+    /// If `bees` is 0 or `id` is not below it.
     #[track_caller]
     pub fn part(&self, range: Range<usize>, id: usize, bees: usize) -> Range<usize> {
         assert!(id < bees, "there is no bee {id} in a team of {bees}");
@@ -150,7 +161,7 @@ impl<L: Reproducibility, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
         }
     }
 
-    /// How `range` is cut for `members`. No block is empty.
+    /// How `range` is cut for a team of `bees`. No block is empty.
     pub(crate) fn cut(&self, range: &Range<usize>, schedule: Schedule, bees: usize) -> Cut {
         match L::cut(schedule, bees, self.blocks) {
             Cut::Blocks(blocks) => Cut::Blocks(blocks.min(range.len())),

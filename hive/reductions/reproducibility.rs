@@ -1,18 +1,23 @@
-//! How much of a reduction's result is promised to be the same from run to run.
+//! The three degrees of reproducibility that a reduction may have, as types, and how each of them cuts a range.
+//! Floating-point addition is not associative, so a result depends on how the range is cut and in which order the
+//! pieces are combined.
 
-/// How reproducible the result of a [`Reduction`](crate::reductions::reduction::Reduction) is: [`Unordered`], [`PerTeamSize`] or [`Deterministic`]. Sums of floating-point numbers depend on the order in which they are
-/// added up, and the order on who was faster, unless somebody takes care.
+/// How reproducible the result of a [`Reduction`](crate::reductions::reduction::Reduction) is: [`Unordered`],
+/// [`PerTeamSize`] or [`Deterministic`]. A sum of floating-point numbers depends on the order in which they are added,
+/// and unless that order is fixed, it depends on which bee is faster.
 pub trait Reproducibility: sealed::CutRule {}
 
-/// Combines what comes in the order in which it comes: nothing is kept waiting, and the last bits of the result may differ from run to run.
+/// Combines results in the order in which they come: nothing waits for its turn, and the last bits of the result may
+/// differ from run to run.
 #[derive(Clone, Copy, Debug)]
 pub enum Unordered {}
 
-/// Bit by bit the same from run to run, as long as the schedule and the size of the team are.
+/// Bit by bit the same result from run to run, as long as the schedule and the size of the team are the same.
 #[derive(Clone, Copy, Debug)]
 pub enum PerTeamSize {}
 
-/// Bit by bit the same whatever the size of the team and the schedule: the range is cut into blocks by its length alone, and these are combined along a fixed tree.
+/// Bit by bit the same result whatever the size of the team and the schedule: the length of the range alone decides
+/// into which blocks it is cut, and the blocks are combined along a fixed tree.
 #[derive(Clone, Copy, Debug)]
 pub enum Deterministic {}
 
@@ -23,19 +28,21 @@ impl Reproducibility for Deterministic {}
 pub(crate) mod sealed {
     use crate::loops::schedule::Schedule;
 
-    /// What a reduction's range is cut into.
+    /// What the range of a reduction is cut into.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
     pub enum Cut {
-        /// As the schedule has it.
+        /// Into the ranges that the schedule hands out.
         BySchedule,
-        /// One block a bee.
+        /// Into one contiguous block for each bee.
         OnePerBee,
-        /// So many blocks, dealt out by the schedule.
+        /// Into this many blocks, which the schedule divides among the bees.
         Blocks(usize),
     }
 
+    /// How a degree of reproducibility cuts ranges.
     pub trait CutRule {
-        /// How a range is cut for `members` under `schedule`, if the user wants up to `blocks` blocks.
+        /// How a range is cut for a team of `bees` under `schedule`. `blocks` is the number of blocks that the user
+        /// wants at most.
         fn cut(schedule: Schedule, bees: usize, blocks: usize) -> Cut;
     }
 
@@ -45,7 +52,7 @@ pub(crate) mod sealed {
         }
     }
 
-    /// Blocks a bee that a schedule can deal out one by one.
+    /// How many blocks there are for each bee, so that a schedule has some to hand out one by one.
     const BLOCKS_PER_BEE: usize = 16;
 
     impl CutRule for super::PerTeamSize {

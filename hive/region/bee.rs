@@ -1,4 +1,9 @@
-//! What a region's body sees: its bee of the team.
+//! [`Bee`], what the body of a region gets as its argument: the number of the bee that it runs as, and the ways to meet
+//! the other bees.
+//!
+//! `Bee` is a public view of the protocol's `RegionContext`, which does the work. The collective operations, loops and
+//! `ordered` add methods to it in their own files. [`UserBody`] turns a closure that takes a `Bee` into what `Team`
+//! runs.
 
 use std::fmt;
 use std::ops::Range;
@@ -10,10 +15,12 @@ use crate::region::{nesting, split};
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 
-/// A region's body, as the team runs it. Dropped quietly when the region panics.
+/// The closure that a program has given to `spmd`, in the form in which a team runs it. If it is dropped while the
+/// region's panic unwinds, a panic in its own drop is discarded.
 pub(crate) struct UserBody<F>(NoDoublePanic<F>);
 
 impl<F: Fn(&Bee<'_>) + Sync> UserBody<F> {
+    /// Wraps the closure.
     #[inline(always)]
     pub(crate) fn new(body: F) -> Self {
         Self(NoDoublePanic::new(body))
@@ -22,15 +29,18 @@ impl<F: Fn(&Bee<'_>) + Sync> UserBody<F> {
 
 impl<F: Fn(&Bee<'_>) + Sync> RegionBody for UserBody<F> {
     #[inline]
+    /// Runs the closure as the bee of `context`, which `nesting` finds meanwhile.
     fn run(&self, context: &RegionContext<'_>) {
         nesting::within_region(context, || (*self.0)(&Bee { context }));
     }
 }
 
-/// One bee of a region's team: what the body learns who it is from, and meets the others through.
+/// One bee of a region's team. The body of a region learns from it which bee it runs as, and meets the other bees
+/// through it.
 ///
-/// A region's body gets a reference to one, on the bee's own thread, and cannot send it elsewhere. So it cannot be used in the closures of a `join`, `scope` or `install` inside the region either,
-/// which may run on other threads: take what they need, such as `bee.id()`, before.
+/// The body gets a reference to a `Bee` on that bee's own thread and cannot send it to another thread. So it cannot be
+/// used in the closures of a `join`, `scope` or `install` inside the region either, because these may run on other
+/// threads. Take what they need, such as `bee.id()`, before.
 ///
 /// ```compile_fail,E0277
 /// hive::spmd(2, |bee| {
@@ -44,28 +54,29 @@ pub struct Bee<'r> {
 }
 
 impl Bee<'_> {
-    /// This bee's number, from 0 (the queen) to `count() - 1`. No unit; unique in the region.
+    /// This bee's number, from 0 (the queen) to `bees() - 1`. Unique in the region.
     #[inline]
     pub fn id(&self) -> usize {
         self.context.id() as usize
     }
 
-    /// The number of bees of the team, the queen among them.
+    /// The number of bees of the team, including the queen.
     ///
-    /// It is the number that the region was asked to have, except in a nested region, where it is 1 (see
-    /// [`Hive::spmd`](crate::pool::handle::Hive::spmd)).
+    /// This is the number that the region was asked to have, except in a nested region, where it may be 1 (see
+    /// [`Hive::spmd`](crate::Hive::spmd)).
     #[inline]
     pub fn bees(&self) -> usize {
         self.context.bees() as usize
     }
 
-    /// Whether this is bee 0, the one on the thread that started the region.
+    /// Whether this is bee 0, which runs on the thread that started the region.
     #[inline]
     pub fn is_queen(&self) -> bool {
         self.id() == 0
     }
 
-    /// Waits until every bee of the team has come to this barrier. What any bee did before it is then visible to all.
+    /// Waits until every bee of the team has arrived at this barrier. What any bee did before the barrier is visible to
+    /// all bees after it.
     ///
     /// All bees must call it equally often. The protocol is in `docs/barrier.md`.
     ///
@@ -81,26 +92,35 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If another bee's part has ended without coming to this barrier: that would otherwise be a wait for ever. When another
-    /// bee has panicked, the barrier ends this part by unwinding, without a report of its own; what that bee did before is visible to
-    /// the destructors that run then. Who catches either may go on in its body, but passes no barrier of this region any more.
+    /// If the body has returned on another bee that has not arrived at this barrier, since this bee would otherwise
+    /// wait for ever.
     ///
-    /// In a team of several groups (see [`BarrierShape`](crate::protocol::region::shape::BarrierShape)) one case of a barrier left out is not seen: bees keep each other from it by other means as
-    /// well, such as [`ordered`](Self::ordered). That region stands still. The page `docs/shape.md` has the details.
+    /// If another bee has panicked, the barrier unwinds the body of this bee, without a panic message of its own. What
+    /// the other bee did before its panic is visible to the destructors that run then. A body that catches either panic
+    /// may go on, but cannot pass another barrier of this region.
+    ///
+    /// There is one case in which hive does not notice a missing barrier: in a team of several groups (see
+    /// [`BarrierShape`](crate::BarrierShape)), if bees also keep each other from the barrier by other means, such as
+    /// [`ordered`](Self::ordered). Such a region waits for ever. The page `docs/shape.md` has the details.
     ///
     /// # In destructors
-    /// In a destructor that runs because this part is being unwound it can do neither, since two panics at once end the process: it returns at once, without having met the others. So do all other
-    /// calls that wait for the team: where they return something, it is of this bee alone. The region does not return then, whoever catches what: see [`Hive::spmd`](crate::pool::handle::Hive::spmd).
+    /// In a destructor that runs because the body of this bee is being unwound, the barrier can neither panic nor
+    /// unwind, since two panics at once end the process. If it would have to, it returns at once without having met the
+    /// other bees. The same holds for all other calls that wait for the team; where they return a value, it is made
+    /// from this bee's own value alone. The region then panics at its end, even if the body catches the panic: see
+    /// [`Hive::spmd`](crate::Hive::spmd).
     ///
-    /// In a region that a destructor runs, barriers unwind as anywhere else: the part ends in that destructor. Only in a destructor that runs because such a part of the queen is being unwound they
-    /// cannot know, and abort.
+    /// In a region that a destructor starts, barriers unwind as everywhere else: the body of that region ends inside
+    /// that destructor. There is one exception, in which hive cannot tell the two cases apart: a barrier in a
+    /// destructor that runs because the queen's body in such a region is being unwound aborts the process.
     #[inline]
     #[track_caller]
     pub fn barrier(&self) {
         self.context.barrier();
     }
 
-    /// This bee's block of `range`: contiguous, in order of the bees' numbers, of lengths that differ by at most one.
+    /// This bee's block of `range`. The blocks of the bees are contiguous, in the order of the bees' numbers, and their
+    /// lengths differ by at most one.
     ///
     /// ```
     /// let squares = hive::spmd_map(3, |bee| bee.split(0..10).map(|i| i * i).sum::<usize>());
@@ -111,17 +131,17 @@ impl Bee<'_> {
         split::block(range, self.id(), self.bees())
     }
 
-    /// Where this bee's thread is bound to; None where it is not bound.
+    /// The place that this bee's thread is bound to; None if it is not bound.
     pub fn place(&self) -> Option<Place> {
         pinning::bound_place()
     }
 
-    /// Runs `body` with the CPU affinity that the hive's builder had, for whatever must not inherit the mask of a pinned
-    /// bee: threads that `body` spawns, processes, other libraries' pools.
+    /// Runs `body` with the CPU affinity that the thread had before hive bound it, for everything that must not inherit
+    /// the mask of a pinned bee: threads that `body` spawns, processes, the pools of other libraries.
     ///
-    /// A thread inherits the affinity of the one that spawns it. Spawned on a bee that is bound to one core, without this,
-    /// all of them would share that core with the bee. On a bee that is not bound this only runs `body`. (Blocked
-    /// signals are inherited as well, and stay so: see [`Hive`](crate::pool::handle::Hive).)
+    /// A thread inherits the affinity of the thread that spawns it. Threads spawned on a bee that is bound to one core
+    /// would, without this, all share that core with the bee. On a bee that is not bound, this only runs `body`.
+    /// Blocked signals are inherited as well, and this does not change them: see [`Hive`](crate::Hive).
     ///
     /// ```
     /// hive::spmd(2, |bee| {
@@ -130,7 +150,8 @@ impl Bee<'_> {
     /// });
     /// ```
     pub fn unpinned<R>(&self, body: impl FnOnce() -> R) -> R {
-        // Only CPUs that were taken from the process meanwhile make this fail, and then the bee's own mask is as good as any.
+        // This fails only if CPUs have been taken from the process in the meantime. The bee's own mask is then as good
+        // as any other.
         let _unpinned = pinning::unbind();
         body()
     }

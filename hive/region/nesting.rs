@@ -1,9 +1,14 @@
-//! What the calling thread is inside of: a list of frames on its stack, innermost first. Each frame says that the thread
-//! is in a region as one of its bees, or that it runs the tasks of a hive as one of its bees; or that it was a bee and is about to end,
-//! or, in a forked child, that what it did is gone.
+//! Knows what the calling thread is in the middle of: regions and tasks, of one hive or of several.
 //!
-//! A thread can be inside of several hives at once, for instance as a bee of one and, further in, in the queen's place of
-//! another. Whoever asks about one hive therefore has to look at the whole list and not at its first frame only.
+//! Each region and each stretch of running tasks puts a frame on the thread's own stack while it lasts; the frames form
+//! a list, innermost first. A frame says that the thread runs a region as one of its bees, or that it runs the tasks of
+//! a hive as one of its bees. Two more kinds say that the thread was a worker and is about to end, and, in a forked
+//! child, that the tasks it was running belong to the parent process.
+//!
+//! A thread can be inside several hives at once, for instance as a worker of one hive and, further in, in the queen's
+//! place of another. A question about one hive therefore has to look at the whole list and not only at its first frame.
+//! `Shared`, the tasks and `ordered` ask such questions before they wait for other threads; `docs/composition.md` says
+//! what each call of hive does inside what.
 
 #![expect(unsafe_code, reason = "follows pointers to frames further up this thread's stack")]
 
@@ -14,53 +19,68 @@ use crate::protocol::Team;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::tasks::task_context::TaskContext;
 
-/// What the thread does in one hive. The lifetimes are erased: what is pointed to lives as long as the frame.
+/// What the thread does in one hive: one entry of the list. The lifetimes are erased; what the frame points to lives at
+/// least as long as the frame.
 struct Frame {
-    /// The hive whose tasks it runs; or what it does else, by an address that no hive has.
+    /// The kind of the frame: the team whose tasks the thread runs; or one of the `..._TAG` addresses below, which no
+    /// team has.
+    ///
+    /// Only the thread itself reads and writes it. It changes once at most, in a forked child.
     tag: Cell<*const Team>,
-    /// Its hand, if it runs tasks; the bee that it is, if it is in a region.
+    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks. Unused in the other two kinds.
     context: *const (),
+    /// The frame around this one; null for the outermost.
     outer: *const Frame,
 }
 
+/// The thread runs the body of a region.
 const REGION_TAG: *const Team = ptr::null();
+/// The thread was a worker and is about to end.
 const ENDING_TAG: *const Team = ptr::without_provenance(1);
+/// In a forked child: the thread ran tasks of a hive of the parent process.
 const LOST_TO_FORK_TAG: *const Team = ptr::without_provenance(2);
 
 thread_local! {
+    /// The innermost frame; null if the thread is inside nothing.
     static INNERMOST: Cell<*const Frame> = const { Cell::new(ptr::null()) };
-    /// The kind of the innermost frame and what it points to, once more: each join asks for them, and is spared the way by the frame.
+    /// The `tag` and the `context` of the innermost frame once more. Every `join` asks for them, and this saves it the
+    /// way through the frame.
     static INNERMOST_CACHE: Cell<(*const Team, *const ())> = const { Cell::new((REGION_TAG, ptr::null())) };
-    /// The last frame of a bee's thread. Without a destructor, so that it is there until the thread is gone.
-    static ENDING_FRAME: Frame = const { Frame { tag: Cell::new(ENDING_TAG), context: ptr::null(), outer: ptr::null() } };
+    /// The last frame of a worker's thread. It has no destructor, so that it exists until the thread is gone.
+    static ENDING_FRAME: Frame = const {
+        Frame { tag: Cell::new(ENDING_TAG), context: ptr::null(), outer: ptr::null() }
+    };
 }
 
-/// The calling thread, a bee's, is about to end: what runs on it from here on are the destructors of thread-locals, while
-/// whoever drops the hive may be waiting for the thread.
+/// Marks the calling thread, a worker's, as about to end. From here on only destructors of thread-locals run on it,
+/// while the thread that drops the hive may be waiting for it to end.
 pub(crate) fn mark_worker_ending() {
     ENDING_FRAME.with(|last| set_innermost(last));
 }
 
+/// Makes `frame` the innermost one, and keeps `INNERMOST_CACHE` in step. Null: the thread is inside nothing.
 #[inline(always)]
 fn set_innermost(frame: *const Frame) {
     INNERMOST.set(frame);
-    // SAFETY: whoever puts a frame on the list takes it off before the frame goes.
+    // SAFETY: a frame on the list is alive, because `within_frame` takes it off before it goes. `ENDING_FRAME` lives as
+    // long as the thread.
     let cached = unsafe { frame.as_ref() }.map_or((REGION_TAG, ptr::null()), |frame| (frame.tag.get(), frame.context));
     INNERMOST_CACHE.set(cached);
 }
 
-/// Runs `part` as the part of `member`.
+/// Runs `body`, the body of a region, as the bee of `context`.
 #[inline(always)]
 pub(crate) fn within_region<R>(context: &RegionContext<'_>, body: impl FnOnce() -> R) -> R {
     within_frame(REGION_TAG, ptr::from_ref(context).cast(), body)
 }
 
-/// Runs `work` as a bee that runs tasks with `context`.
+/// Runs `body` as a bee that runs tasks with `context`.
 #[inline(always)]
 pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> R) -> R {
     within_frame(context.team(), ptr::from_ref(context).cast(), body)
 }
 
+/// Runs `body` inside a new frame, and takes the frame off the list afterwards, even if `body` panics.
 #[inline(always)]
 fn within_frame<R>(tag: *const Team, context: *const (), body: impl FnOnce() -> R) -> R {
     struct RestoreOuter(*const Frame);
@@ -76,13 +96,13 @@ fn within_frame<R>(tag: *const Team, context: *const (), body: impl FnOnce() -> 
     body()
 }
 
-/// In a forked child: the calling thread, its only one, is no bee any more of the hives whose tasks it ran in its parent, and
-/// the regions that it is inside of have lost their other bees.
+/// Brings the list in line with a fork; called in the child. The calling thread, the only one of the child, no longer
+/// runs tasks of the hives of its parent process, and the regions that it is inside of have lost their other bees.
 #[cfg(unix)]
 pub(crate) fn forget_other_bees() {
     let mut next = INNERMOST.get();
     while !next.is_null() {
-        // SAFETY: as in `roles`.
+        // SAFETY: as in `roles`; the frame is not used after this function.
         let frame = unsafe { &*next };
         next = frame.outer;
         match frame.role() {
@@ -90,37 +110,41 @@ pub(crate) fn forget_other_bees() {
             Role::Tasks(_) | Role::Ending | Role::LostToFork => frame.tag.set(LOST_TO_FORK_TAG),
         }
     }
+    // The tag of the innermost frame may have changed, so the cache is filled anew.
     set_innermost(INNERMOST.get());
 }
 
-/// What the calling thread does in a hive that it is inside of.
+/// What one frame says, in readable form.
 #[derive(Clone, Copy)]
 enum Role<'f> {
-    /// It runs a part of a region, as this bee.
+    /// The thread runs the body of a region, as the bee of this context.
     Region(&'f RegionContext<'f>),
-    /// It runs tasks, with this hand.
+    /// The thread runs tasks, with this context.
     Tasks(&'f TaskContext<'static>),
-    /// It was a bee, and is about to end.
+    /// The thread was a worker and is about to end.
     Ending,
-    /// It ran tasks in the parent of this forked process.
+    /// The thread ran tasks in the parent process of this forked child.
     LostToFork,
 }
 
 impl Frame {
+    /// Reads the frame. The result must not be used after the frame has been taken off the list.
     fn role<'f>(&self) -> Role<'f> {
         match self.tag.get() {
-            // SAFETY: `within` has made the frame, and the bee outlives that call.
+            // SAFETY: only `within_region` makes frames of this kind, from a reference to a `RegionContext` that
+            // outlives the call and so the frame.
             REGION_TAG => Role::Region(unsafe { &*self.context.cast() }),
             ENDING_TAG => Role::Ending,
             LOST_TO_FORK_TAG => Role::LostToFork,
-            // SAFETY: `within_tasks` has made the frame, and the hand outlives that call.
+            // SAFETY: only `within_tasks` makes frames with a team's address, from a reference to a `TaskContext` that
+            // outlives the call and so the frame.
             _ => Role::Tasks(unsafe { &*self.context.cast() }),
         }
     }
 }
 
 impl<'f> Role<'f> {
-    /// The hive, and the number that the thread has there.
+    /// The team, and the number that the thread has in it.
     fn team_and_bee(self) -> Option<(&'f Team, u32)> {
         match self {
             Self::Region(context) => Some((context.team(), context.id())),
@@ -129,6 +153,7 @@ impl<'f> Role<'f> {
         }
     }
 
+    /// The context, if this is a region.
     fn region_context(self) -> Option<&'f RegionContext<'f>> {
         match self {
             Self::Region(context) => Some(context),
@@ -136,6 +161,7 @@ impl<'f> Role<'f> {
         }
     }
 
+    /// The context, if the thread runs tasks.
     fn task_context(self) -> Option<&'f TaskContext<'static>> {
         match self {
             Self::Tasks(context) => Some(context),
@@ -143,6 +169,8 @@ impl<'f> Role<'f> {
         }
     }
 
+    /// Whether other threads may be waiting for what the thread does in this frame: the other bees of a region; threads
+    /// that wait for the result of a task, or for a worker; or a thread that joins this one while it is ending.
     fn is_waited_for(self) -> bool {
         match self {
             Self::Region(context) => context.bees() > 1,
@@ -153,97 +181,109 @@ impl<'f> Role<'f> {
     }
 }
 
-/// What the calling thread is inside of, innermost first.
+/// All frames of the calling thread, innermost first.
 ///
 /// # Safety
-/// Nothing of it is used after the caller has returned.
+/// No item of the iterator is used after the caller has returned, since its frame may be gone by then.
 unsafe fn roles<'f>() -> impl Iterator<Item = Role<'f>> {
     let mut next = INNERMOST.get();
     iter::from_fn(move || {
         if next.is_null() {
             return None;
         }
-        // SAFETY: `within_frame` takes a frame off the list before its stack goes, and frames are read by their own thread only.
+        // SAFETY: `within_frame` takes a frame off the list before the frame's stack memory goes, and only the thread
+        // itself reads its frames.
         let frame = unsafe { &*next };
         next = frame.outer;
         Some(frame.role())
     })
 }
 
-/// Whether the calling thread is inside of anything of any hive: a region, a task, or the body of `install` or of a scope.
+/// Whether the calling thread is inside anything of any hive: a region, a task, or the body of an `install` or a scope.
 #[inline(always)]
 pub(crate) fn is_inside_any() -> bool {
     !INNERMOST.get().is_null()
 }
 
-/// Whether the calling thread is inside of a region of `team`, however deep.
+/// Whether the calling thread is inside a region of `team`, at any depth.
 pub(crate) fn is_inside_region_of(team: &Team) -> bool {
     with_outermost_region(team, |_| ()).is_some()
 }
 
-/// Whether the calling thread is inside of the region whose key this is: see [`RegionContext::region_key`].
+/// Whether the calling thread is inside the region with this key, of more than one bee: see
+/// [`RegionContext::region_key`].
 pub(crate) fn is_in_region(key: u64) -> bool {
-    // SAFETY: nothing is kept.
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees() > 1 && context.region_key() == key)
 }
 
-/// Whether the calling thread is a bee, of whatever hive: in one of its tasks, or as a bee of its region.
+/// Whether the calling thread is a worker of some hive. All that a worker does happens inside a task frame with its
+/// number, which is above 0.
 pub(crate) fn is_worker() -> bool {
-    // SAFETY: nothing is kept.
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.filter_map(Role::task_context).any(|context| context.id() > 0)
 }
 
-/// Whether other threads may be waiting for the calling one: at a barrier or the end of a region, for a task or one half of a
-/// join that it is in the middle of, or for the end of a bee's thread. Such a thread must not wait for a particular bee of another hive, because
-/// that bee may be waiting for this thread.
+/// Whether other threads may be waiting for the calling thread: at a barrier or at the end of a region; for a task or
+/// one half of a join that it is in the middle of; or for the end of a worker's thread.
+///
+/// Such a thread must not wait for a particular bee of another hive, because that bee may be waiting for this thread.
 pub(crate) fn is_waited_for() -> bool {
-    // SAFETY: nothing is kept.
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.any(Role::is_waited_for)
 }
 
-/// The same, without what the calling thread does in the queen's place of `team`: bees that wait for that look into their
-/// mailboxes meanwhile.
+/// As `is_waited_for`, but without what the calling thread does in the queen's place of `team`. Bees that wait for that
+/// run the tasks in their mailboxes meanwhile, so waiting for such a task does not block them.
 pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
     let is_queen_of_team =
         |role: Role<'_>| role.task_context().is_some_and(|context| context.id() == 0 && ptr::eq(context.team(), team));
-    // SAFETY: nothing is kept.
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.any(|role| role.is_waited_for() && !is_queen_of_team(role))
 }
 
-/// Calls `run` with the team and the number that the calling thread has in the innermost of all that it is inside of.
+/// Calls `use_it` with the team and the number that the calling thread has in the innermost region or task. None if it
+/// is inside neither.
 pub(crate) fn with_innermost<R>(use_it: impl FnOnce(&Team, u32) -> R) -> Option<R> {
-    // SAFETY: the role is not used after this.
+    // SAFETY: the team is passed to `use_it` only, which returns before this function does.
     unsafe { roles() }.find_map(Role::team_and_bee).map(|(team, id)| use_it(team, id))
 }
 
-/// Calls `run` with the bee that the calling thread is in `team`: of nested regions in the outermost, because the inner ones are teams of one.
+/// Calls `use_it` with the context of the calling thread's outermost region of `team`. Nested regions of the same team
+/// are teams of one, so the outermost is the one that others take part in. None if the thread is in no region of
+/// `team`.
 pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionContext<'_>) -> R) -> Option<R> {
-    // SAFETY: the bee goes to `run` only.
+    // SAFETY: the context is passed to `use_it` only, which returns before this function does.
     let contexts = unsafe { roles() }.filter_map(Role::region_context);
     contexts.filter(|context| ptr::eq(context.team(), team)).last().map(use_it)
 }
 
-/// Calls `run` with the hand by which the calling thread runs the tasks of `team`, if that is what it does, and does
-/// innermost. This is what each join asks.
+/// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks of
+/// `team`, and with None otherwise. Every `join` asks this.
 #[inline(always)]
 pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
-    // Not by `roles`: this becomes part of the user's own code, and that would be a call there.
+    // Not by `roles`: this function becomes part of the user's own code, where `roles` would be a function call.
     let (tag, context) = INNERMOST_CACHE.get();
-    // SAFETY: the innermost frame is there still. One with that team has been made by `within_tasks`, and the hand goes to `run` only.
+    // SAFETY: the innermost frame is still on the list. Only `within_tasks` makes frames with the address of a team as
+    // their tag, so the context is a `TaskContext`; it is passed to `use_it` only.
     use_it(ptr::eq(tag, team).then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
 }
 
-/// Calls `run` with the hand by which the calling thread runs the tasks of `team`, if it does, however far out.
+/// Calls `use_it` with the context by which the calling thread runs tasks of `team`, at any depth, and with None if it
+/// runs none.
 pub(crate) fn with_task_context<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
-    // SAFETY: the hand goes to `run` only.
+    // SAFETY: the context is passed to `use_it` only, which returns before this function does.
     let mut contexts = unsafe { roles() }.filter_map(Role::task_context);
     use_it(contexts.find(|context| ptr::eq(context.team(), team)))
 }
 
-/// Calls `run` for each hive whose tasks the calling thread may run, innermost first, until that says that it is enough. It
-/// gets the hand by which the thread does so; of a region's queen, who has none yet, her team. Says whether it was enough.
+/// Calls `use_it` for each hive whose tasks the calling thread may run, innermost first, until `use_it` returns true.
+/// Returns whether it has.
+///
+/// `use_it` gets the task context with which the thread runs tasks of that hive. A region's queen has no task context
+/// yet unless she runs tasks further out; for her, `use_it` gets the team.
 pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, &Team>) -> bool) -> bool {
-    // SAFETY: what is found goes to `run` only.
+    // SAFETY: what is found is passed to `use_it` only, which returns before this function does.
     unsafe { roles() }.any(|role| match role {
         Role::Tasks(context) => use_it(Ok(context)),
         Role::Region(queen) if queen.id() == 0 && queen.bees() > 1 => {

@@ -1,4 +1,7 @@
-//! Values of the program's that are hive's to drop when a panic goes on.
+//! Drops values of the program without risking a second panic while a first one unwinds.
+//!
+//! Hive uses this for the closures and results of the program that hive itself has to drop when a region, a join or a
+//! task panics.
 
 #![allow(unsafe_code)]
 
@@ -8,21 +11,24 @@ use std::thread::panicking;
 
 use crate::protocol::region::panics::ignore_panic;
 
-/// A value that is dropped quietly while its thread unwinds: two panics at once would end the process, so what its drop panics with then is not heard of. At any other time it is dropped as it
-/// would be without this.
+/// A value whose drop, while the thread unwinds, cannot cause a second panic. Two panics at once would end the process,
+/// so a panic of the drop is caught and discarded then. At any other time the value is dropped as if it were not
+/// wrapped.
 #[repr(transparent)]
 pub(crate) struct NoDoublePanic<T>(ManuallyDrop<T>);
 
 impl<T> NoDoublePanic<T> {
+    /// Wraps `value`.
     #[inline(always)]
     pub(crate) fn new(value: T) -> Self {
         Self(ManuallyDrop::new(value))
     }
 
+    /// Takes the value out. From then on its drop is the caller's affair.
     #[inline(always)]
     pub(crate) fn into_inner(self) -> T {
         let mut this = ManuallyDrop::new(self);
-        // SAFETY: this is not dropped, and nobody sees it again.
+        // SAFETY: `this` is never dropped and is not used after this line, so the value is taken out exactly once.
         unsafe { ManuallyDrop::take(&mut this.0) }
     }
 }
@@ -40,7 +46,7 @@ impl<T> Drop for NoDoublePanic<T> {
     #[inline(always)]
     fn drop(&mut self) {
         if needs_drop::<T>() {
-            // SAFETY: this is its end.
+            // SAFETY: the wrapper is being dropped, so the value is not used again, and the closure is called once.
             let mut drop = || unsafe { ManuallyDrop::drop(&mut self.0) };
             if panicking() { ignore_panic(drop) } else { drop() }
         }

@@ -1,7 +1,10 @@
-//! Where the bees of one region put what they return: a slot each, written without a lock.
+//! Collects what the bees of one region return: each bee writes its result into a slot of its own, without a lock, and
+//! the caller takes the results when the region is over. `Hive::spmd_map` and `Hive::broadcast` use it.
+//! (A broadcast, in which each worker runs one task, counts as a region here, and a worker's number less one as the
+//! number of its slot.)
 //!
-//! Each slot has cache lines of its own, and nobody but its bee touches it before the region is over: a line that two write to, or that the caller
-//! had written to before, would have to go back and forth.
+//! Each slot has cache lines of its own, and only its bee touches it before the region ends. A line that two bees
+//! write, or that the caller had written before, would have to travel back and forth between cores.
 
 #![allow(unsafe_code)]
 
@@ -11,9 +14,10 @@ use std::ptr;
 
 use crate::region::no_double_panic::NoDoublePanic;
 
-/// The results of the region that `run` runs, in order of the bees, for a team of up to `members`: one a bee; none if no region has run.
+/// Calls `run`, which runs a region of at most `bees` bees, and returns the results of that region in the order of the
+/// bees' numbers: as many as the region's team has had bees, or none if `run` has run no region.
 ///
-/// If `run` panics, they are dropped.
+/// If `run` panics, the results that have been written are dropped.
 pub(crate) fn collect_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
     if bees <= MAX_ON_STACK && size_of::<R>() <= MAX_BYTES_ON_STACK {
         collect_on_stack(bees, run)
@@ -22,15 +26,17 @@ pub(crate) fn collect_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, 
     }
 }
 
-/// Apart: where results are large, these would be on the stack that is not used.
+/// The case of few and small results, which lie on the caller's stack. A function of its own: inlined, it would take
+/// this stack space in the other case as well, where results are large.
 fn collect_on_stack<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
     run_into(&mut [const { MaybeUninit::uninit() }; MAX_ON_STACK][..bees], run)
 }
 
-/// So many results of so many bytes lie on the caller's stack.
+/// Up to this many results lie on the caller's stack, if each is no larger than `MAX_BYTES_ON_STACK`.
 const MAX_ON_STACK: usize = 8;
 const MAX_BYTES_ON_STACK: usize = 64;
 
+/// Calls `run` with a writer for `slots` and takes the results out of them.
 fn run_into<R>(slots: &mut [MaybeUninit<ResultSlot<R>>], run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
     let mut results = ResultSlots { slots };
     let writer = results.writer();
@@ -38,48 +44,56 @@ fn run_into<R>(slots: &mut [MaybeUninit<ResultSlot<R>>], run: impl FnOnce(Result
     results.take_results()
 }
 
-/// One result a bee.
+/// The slots, one for each bee. The first is always initialised; the others are only when their bee has called
+/// `write_with`. Dropping this drops the results that have not been taken.
 struct ResultSlots<'s, R> {
     slots: &'s mut [MaybeUninit<ResultSlot<R>>],
 }
 
-/// Not written before its bee's part begins, but for the first.
+/// One result. Except for the first slot, it is not written before its bee runs the region's body.
 #[repr(align(128))]
 struct ResultSlot<R> {
-    /// The team of the region that has put its result here. In the first: 0, if none has run.
+    /// The size of the team whose bee has written this slot. In the first slot: 0 as long as no region has run.
     bees: usize,
-    /// Whether there is a result.
+    /// Whether `result` holds a value.
     is_written: bool,
+    /// What the bee has returned.
     result: MaybeUninit<R>,
 }
 
-/// What the bees share of it. One word, so that it leaves room in the signal's line for what the region's body has captured.
+/// What the bees use to write their results. It is one word large, so that the start line's cache line has room for
+/// what the region's body has captured.
 pub(crate) struct ResultWriter<'r, R> {
+    /// Bee `n` writes to slot `n` from here.
     first_slot: *mut MaybeUninit<ResultSlot<R>>,
+    /// The writer borrows the slots from `run_into`.
     slots: PhantomData<&'r mut [ResultSlot<R>]>,
 }
 
-// SAFETY: a slot is touched by one bee only, as `write_with` asks for; and results may change threads.
+// SAFETY: each slot is used by one bee only, as `write_with` requires; and a result may move to the caller's thread,
+// because `R` is Send.
 unsafe impl<R: Send> Sync for ResultWriter<'_, R> {}
 
 impl<R> ResultSlot<R> {
-    /// Makes an empty slot, without one on the stack: results may be large.
+    /// Initialises a slot with no result. It writes the fields one by one, because a slot that is made on the stack and
+    /// moved would take a large result's space there.
     fn init_empty(slot: &mut MaybeUninit<Self>, bees: usize) -> &mut Self {
         let place = slot.as_mut_ptr();
-        // SAFETY: it is there to be written to.
+        // SAFETY: `place` is valid for writes; this makes a pointer to a field of it and reads nothing.
         let bees_field = unsafe { &raw mut (*place).bees };
         // SAFETY: as above.
         let is_written_field = unsafe { &raw mut (*place).is_written };
-        // SAFETY: as above.
+        // SAFETY: the field's own place, valid for writes.
         unsafe { bees_field.write(bees) };
         // SAFETY: as above.
         unsafe { is_written_field.write(false) };
-        // SAFETY: what else is in it needs no value.
+        // SAFETY: the other two fields are written, and `result` is a `MaybeUninit`, which needs no value.
         unsafe { slot.assume_init_mut() }
     }
 }
 
 impl<R> ResultSlots<'_, R> {
+    /// Initialises the first slot and returns a writer. The region must not have begun.
     fn writer(&mut self) -> ResultWriter<'_, R> {
         if let Some(first) = self.slots.first_mut() {
             ResultSlot::init_empty(first, 0);
@@ -87,25 +101,27 @@ impl<R> ResultSlots<'_, R> {
         ResultWriter { first_slot: self.slots.as_mut_ptr(), slots: PhantomData }
     }
 
-    /// The slots of the bees that have run.
+    /// The slots of the region's bees. Called when the region is over, or has not run.
     fn written_slots(&mut self) -> &mut [ResultSlot<R>] {
-        // SAFETY: `inbox` has written the first.
+        // SAFETY: `writer` has initialised the first slot.
         let bees = self.slots.first().map_or(0, |slot| unsafe { slot.assume_init_ref() }.bees);
-        // SAFETY: a region has ended in which as many bees ran `write_with`, which begins by writing the slot.
+        // SAFETY: a region of this many bees has ended, in which each bee has called `write_with`, which initialises
+        // its slot first of all. If no region has run, the count is 0.
         unsafe { self.slots[..bees].assume_init_mut() }
     }
 
-    /// The results, moved from where they were put to where they stay.
+    /// Moves the results into a vector.
     fn take_results(&mut self) -> Vec<R> {
         let written = self.written_slots();
         let mut taken = Vec::with_capacity(written.len());
         for slot in written {
             assert!(slot.is_written, "a region returns when all parts are done");
             let place = &mut taken.spare_capacity_mut()[0];
-            // SAFETY: one result from one place to another, in different allocations.
+            // SAFETY: copies one initialised result to reserved space of another allocation. The slot is marked as
+            // empty below, so the result is not dropped twice.
             unsafe { ptr::copy_nonoverlapping(&raw const slot.result, place, 1) };
             slot.is_written = false;
-            // SAFETY: that is the one more; there is room for all.
+            // SAFETY: the vector has room for all results, and the one added has just been initialised.
             unsafe { taken.set_len(taken.len() + 1) };
         }
         taken
@@ -114,26 +130,31 @@ impl<R> ResultSlots<'_, R> {
 
 impl<R> Drop for ResultSlots<'_, R> {
     fn drop(&mut self) {
-        // What has not been taken, because a bee panicked.
+        // These results have not been taken, because a bee has panicked.
         for slot in self.written_slots().iter_mut().filter(|slot| slot.is_written) {
             slot.is_written = false;
-            // SAFETY: it is there, and nobody else sees it.
+            // SAFETY: `is_written` was set, so there is a result; it has just been cleared, so nobody else takes or
+            // drops the result.
             drop(NoDoublePanic::new(unsafe { slot.result.assume_init_read() }));
         }
     }
 }
 
 impl<R> ResultWriter<'_, R> {
-    /// Keeps what `make` returns as the result of `member` in a team of `team`.
+    /// Calls `compute` and keeps what it returns as the result of bee `bee` of a team of `bees` bees. If `compute`
+    /// panics, that bee has no result.
     ///
     /// # Safety
-    /// All bees of one region's team call this, each once and first of all; or none does. The team is no larger than `collect` was told. The region ends
-    /// before `collect`'s `run` does.
+    /// - Either all bees of one region's team call this, each of them exactly once and before anything that can panic,
+    ///   or none of them does.
+    /// - The team is no larger than what `collect_results` was called with.
+    /// - The region ends before the `run` of `collect_results` returns.
     pub(crate) unsafe fn write_with(&self, bee: usize, bees: usize, compute: impl FnOnce() -> R) {
-        // SAFETY: the caller's promise: there is a slot of that number, and nobody else uses it.
+        // SAFETY: the caller promises that there is a slot of this number, that nobody else uses it, and that the slots
+        // outlive the region.
         let slot = unsafe { &mut *self.first_slot.wrapping_add(bee) };
         let slot = ResultSlot::init_empty(slot, bees);
-        // SAFETY: the slot's own place. (`MaybeUninit::write` would have copies on the stack.)
+        // SAFETY: writes to the slot's own field. (`MaybeUninit::write` would copy the result on the stack.)
         unsafe { ptr::write(slot.result.as_mut_ptr(), compute()) };
         slot.is_written = true;
     }
@@ -151,7 +172,7 @@ mod tests {
         for bees in [3, 2 * MAX_ON_STACK] {
             let results = collect_results(bees, |writer| {
                 for bee in (0..bees).rev() {
-                    // SAFETY: one thread, each bee once.
+                    // SAFETY: one thread writes here, and each bee's slot once.
                     unsafe { writer.write_with(bee, bees, || bee * 10) };
                 }
             });
@@ -161,14 +182,14 @@ mod tests {
 
     #[test]
     fn large_results_are_results_too() {
-        // SAFETY: one thread.
+        // SAFETY: one thread writes the only slot.
         let results = collect_results(1, |writer| unsafe { writer.write_with(0, 1, || [7_u64; 1000]) });
         assert_eq!(results, [[7; 1000]]);
     }
 
     #[test]
     fn a_team_smaller_than_the_slots_returns_one_result_a_bee() {
-        // SAFETY: one thread.
+        // SAFETY: one thread writes the only slot of a team of one.
         let results = collect_results(3, |writer| unsafe { writer.write_with(0, 1, || "alone") });
         assert_eq!(results, ["alone"]);
     }
@@ -183,7 +204,7 @@ mod tests {
         let [first, last] = [(); 2].map(Arc::new);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
             collect_results(2, |writer| {
-                // SAFETY: one thread, each bee once.
+                // SAFETY: one thread writes here, and each bee's slot once.
                 unsafe { writer.write_with(1, 2, || last.clone()) };
                 // SAFETY: as above.
                 unsafe { writer.write_with(0, 2, || panic!("no {first:?}")) };

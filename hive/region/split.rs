@@ -1,26 +1,29 @@
-//! Which part of a range is whose.
+//! Cuts a range into contiguous blocks of nearly equal length: which block belongs to which bee. `Bee::split` and the
+//! static schedules use it.
 
 use std::ops::Range;
 
-/// The `id`th of `count` contiguous blocks of `range`: in order, without gaps, their lengths differing by at most one, the longer
-/// ones first.
+/// Block number `index` of the `total` blocks of `range`. The blocks are contiguous, in order and without gaps; their
+/// lengths differ by at most one, and the longer ones come first.
 ///
 /// # Panics
-/// In debug builds, if `id` is not below `count`.
+/// In debug builds, if `index` is not below `total`.
 pub(crate) fn block(range: Range<usize>, index: usize, total: usize) -> Range<usize> {
     debug_assert!(index < total, "block {index} of {total}");
     blocks(range, index..index + 1, total)
 }
 
-/// The neighbouring blocks `indices` of `count`, together; of no blocks, where they would be.
+/// The adjacent blocks `indices` of `total`, as one range. If `indices` is empty, the result is an empty range at the
+/// position where those blocks would be.
 ///
 /// # Panics
-/// In debug builds, if `indices` ends above `count`.
+/// In debug builds, if `indices` ends above `total`.
 pub(crate) fn blocks(range: Range<usize>, indices: Range<usize>, total: usize) -> Range<usize> {
     debug_assert!(indices.end <= total, "blocks {indices:?} of {total}");
     let length = range.len();
+    // The first `longer_blocks` blocks have one element more than `least`.
     let (least, longer_blocks) = (length / total, length % total);
-    // No overflow: at most `duration`.
+    // This does not overflow: the sum is at most `range.end`.
     let start_of = |index: usize| range.start + index * least + index.min(longer_blocks);
     start_of(indices.start)..start_of(indices.end)
 }
@@ -51,11 +54,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn blocks_are_contiguous_and_nearly_equal(start in 0usize..1 << 40, length in 0usize..1 << 40, count in 1usize..65_536) {
+        fn blocks_are_contiguous_and_nearly_equal(
+            start in 0usize..1 << 40, length in 0usize..1 << 40, count in 1usize..65_536
+        ) {
             let range = start..start + length;
             let lengths = [length / count, length.div_ceil(count)];
             let mut end = start;
-            // The first and last few: all 65,535 would be slow.
+            // Only the first and the last few blocks: all 65,535 would be slow.
             for id in (0..count).filter(|id| *id < 20 || *id > count - 20) {
                 let part = block(range.clone(), id, count);
                 prop_assert!(lengths.contains(&part.len()));

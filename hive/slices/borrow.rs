@@ -1,21 +1,23 @@
-//! Who has a part of a slice at the moment: one bee to write to it, or several to read it. As `RefCell`'s, for several threads, and with the phases between barriers in mind.
+//! The borrow state of one part of a `Parts`: borrowed by one bee that writes to it, or by several that read it. Like
+//! the state of a `RefCell`, but for several threads, and aware of the phases between barriers. Called by
+//! `Parts::borrow` and by the drop of its guards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::region::bee::Bee;
 
-/// The state of one part.
+/// The borrow state of one part, in one word.
 ///
 /// ```text
 ///   63                                   14  13   12            0
 ///  ┌───────────────────────────────────────┬─────┬──────────────┐
-///  │                 phase                 │  W  │     out      │
+///  │                 phase                 │  W  │    count     │
 ///  └───────────────────────────────────────┴─────┴──────────────┘
 /// ```
 ///
-/// - `phase`: in which it was lent last; 0: none to speak of. See [`TaskPhase`].
-/// - `W`: it was lent to be written to.
-/// - `count`: how many have it.
+/// - `phase`: the phase in which the part was last borrowed; 0: none that needs to be compared. See [`Phase`].
+/// - `W`: whether the last borrow was for writing.
+/// - `count`: how many have the part borrowed now.
 #[derive(Clone, Copy)]
 struct BorrowWord(u64);
 
@@ -41,10 +43,12 @@ impl BorrowWord {
     }
 }
 
-/// The time between two barriers of a region, by its key, as far as there is room. A team of one has no phases.
+/// A phase of a region: the time from one barrier to the next. Identified by its key, of which as many bits are kept as
+/// there is room for. The phase of a team of one bee is 0, which is compared with no other.
 ///
-/// Bees in the same phase do not know of one another how far they are. So what one reads no other may write in the same phase, even if it happens to do so
-/// at another time; told by the phase, such a mistake is found each time, not now and then.
+/// Bees in the same phase do not know of each other how far they are. So what one of them reads, no other may write in
+/// the same phase, even if it happens to do so at another time. Because the phase is compared, such a mistake is found
+/// each time it is made, and not only when the two accesses happen to overlap.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Phase(u64);
 
@@ -56,32 +60,34 @@ impl Phase {
         Self(key & ((1 << Self::BITS) - 1))
     }
 
+    /// Whether both are the same phase of a region with several bees.
     fn is_same(self, other: Self) -> bool {
         self.0 != 0 && self == other
     }
 }
 
-/// Why a part cannot be had.
+/// Why a part cannot be borrowed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BorrowError {
-    /// Somebody is writing to it.
+    /// It is borrowed for writing.
     BeingWritten,
-    /// Somebody is reading it.
+    /// It is borrowed for reading.
     BeingRead,
-    /// It was written to in this phase.
+    /// It has been written to in this phase.
     WrittenThisPhase,
-    /// It was read in this phase.
+    /// It has been read in this phase.
     ReadThisPhase,
-    /// More readers than can be counted.
+    /// It has as many readers as can be counted.
     TooManyReaders,
 }
 
-/// Lends one part.
+/// The borrow state of one part. Changed by the bees that borrow the part and give it back.
 #[derive(Default)]
 pub(crate) struct BorrowState(AtomicU64);
 
 impl BorrowState {
-    /// Lends the part to one who writes.
+    /// Borrows the part for writing, in this phase. Allowed if nobody has it borrowed, and it has not been read in this
+    /// phase.
     pub(crate) fn try_write(&self, phase: Phase) -> Result<(), BorrowError> {
         self.try_borrow(|word| match word {
             _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten),
@@ -91,12 +97,14 @@ impl BorrowState {
         })
     }
 
-    /// Lends the part to one more who reads.
+    /// Borrows the part for reading, in this phase. Allowed if nobody has it borrowed for writing, and it has not been
+    /// written to in this phase.
     pub(crate) fn try_read(&self, phase: Phase) -> Result<(), BorrowError> {
         self.try_borrow(|word| match word {
             _ if word.count() == 0 && word.is_write() && word.phase().is_same(phase) => {
                 Err(BorrowError::WrittenThisPhase)
             }
+            // The first reader.
             _ if word.count() == 0 => Ok(BorrowWord::new(phase, false, 1)),
             _ if word.is_write() => Err(BorrowError::BeingWritten),
             _ if word.count() == BorrowWord::COUNT_MASK => Err(BorrowError::TooManyReaders),
@@ -104,12 +112,15 @@ impl BorrowState {
         })
     }
 
+    /// Replaces the state by what `next` returns for it, or fails with its error.
     fn try_borrow(&self, next: impl Fn(BorrowWord) -> Result<BorrowWord, BorrowError>) -> Result<(), BorrowError> {
-        // Relaxed: only says what to try.
+        // Relaxed: only an attempt. The exchange below fails if the state has changed since.
         let mut word = self.0.load(Ordering::Relaxed);
         loop {
             let new = next(BorrowWord(word))?;
-            // Acquire: pairs with the Release in `unwind_out_of_region`; what the last borrower did is done. Failure is Relaxed: tried again.
+            // Acquire on success: pairs with the Release in `release`; what all earlier borrowers did to the part has
+            // happened. That holds for each of several readers, since the changes after its release are
+            // read-modify-writes too and continue its release sequence. Relaxed on failure: it is tried again.
             match self.0.compare_exchange_weak(word, new.0, Ordering::Acquire, Ordering::Relaxed) {
                 Ok(_) => return Ok(()),
                 Err(other) => word = other,
@@ -117,9 +128,10 @@ impl BorrowState {
         }
     }
 
-    /// Takes it back from one who had it.
+    /// Gives the part back. The caller has borrowed it, for writing or for reading.
     pub(crate) fn release(&self) {
-        // Release: pairs with the Acquire in `try_borrow`.
+        // Release: pairs with the Acquire in `try_borrow`; what this borrower did to the part happens before the next
+        // borrow.
         let word = BorrowWord(self.0.fetch_sub(1, Ordering::Release));
         debug_assert!(word.count() > 0, "given back without having been lent");
     }

@@ -1,4 +1,8 @@
-//! Data that the bees of a team share out among themselves, in safe Rust.
+//! Ways for the bees of a team to write to shared data in safe Rust.
+//!
+//! `Hive::par_for_mut` and `Hive::par_rows_mut` pass each bee the elements that belong to its indices (`par_rows.rs`);
+//! `Parts` lends whole parts of a slice, checked at run time (`parts.rs`, `borrow.rs`); `PerBee` has a separate value
+//! for each bee (`per_bee.rs`).
 
 pub(crate) mod borrow;
 pub(crate) mod par_rows;

@@ -1,4 +1,6 @@
-//! A region and a loop over a slice that it writes to, in one call.
+//! A region and a loop over a slice that the bees write to, in one call: `Hive::par_for_mut` and `Hive::par_rows_mut`.
+//! Built on `Hive::par_for`. That no element is given out twice relies on the proof in `docs/loops.md` that a loop runs
+//! each index at most once.
 
 #![expect(unsafe_code, reason = "hands out parts of one slice, which a loop deals out once each")]
 
@@ -9,26 +11,31 @@ use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 use crate::slices::parts::count_rows;
 
-/// The slice, for all bees.
+/// A pointer to the start of the slice, for all bees of the region.
 struct SlicePtr<T>(*mut T);
 
-// SAFETY: bees get parts of the slice that do not overlap, each `&mut` on one thread.
+// SAFETY: all that a shared `SlicePtr` gives out are parts of the slice. By the contract of `range_mut` they do not
+// overlap, so each element is accessed by one thread at a time, which `T: Send` allows.
 unsafe impl<T: Send> Sync for SlicePtr<T> {}
 
 impl<T> SlicePtr<T> {
-    /// The elements of `range`.
+    /// The elements of `range`, to write to.
     ///
     /// # Safety
-    /// The range lies in the slice, whose borrow goes on, and nobody else gets any of its elements.
+    /// - `range` lies in the slice.
+    /// - The slice stays mutably borrowed for `'s`.
+    /// - Nobody else gets any of these elements during `'s`.
     #[inline(always)]
     unsafe fn range_mut<'s>(&self, range: Range<usize>) -> &'s mut [T] {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the range lies in the slice, that the slice lives for `'s`, and that nobody
+        // else has these elements.
         unsafe { std::slice::from_raw_parts_mut(self.0.wrapping_add(range.start), range.len()) }
     }
 }
 
 impl Hive {
-    /// Runs `body` for all elements of `data`, dealt out by `schedule` to all bees that are awake: `body` gets the indices of some, and those elements to write to.
+    /// Runs `body` for all elements of `data`, which `schedule` divides among all bees that are awake. `body` gets a
+    /// range of indices, the elements with these indices to write to, and the bee that it runs on.
     ///
     /// ```
     /// let x: Vec<f64> = (0..10_000).map(f64::from).collect();
@@ -52,7 +59,9 @@ impl Hive {
         self.par_rows_mut(data, 1, schedule, body);
     }
 
-    /// The same for rows of `width` elements, dealt out whole: `body` gets the numbers of some neighbouring rows, and all their elements. Chunks of the schedule are counted in rows.
+    /// Like [`par_for_mut`](Self::par_for_mut), for rows of `width` elements, which are not cut: `body` gets the
+    /// numbers of some neighbouring rows, all their elements, and the bee. Chunk lengths of the schedule are numbers of
+    /// rows.
     ///
     /// ```
     /// let width = 300;
@@ -66,7 +75,7 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`par_for`](Self::par_for); if `width` is 0, or the last row incomplete.
+    /// As [`par_for`](Self::par_for); and if `width` is 0, or the last row is incomplete.
     #[track_caller]
     pub fn par_rows_mut<T: Send, F>(&self, data: &mut [T], width: usize, schedule: Schedule, body: F)
     where
@@ -75,7 +84,9 @@ impl Hive {
         let rows = count_rows(data.len(), width);
         let slice = SlicePtr(data.as_mut_ptr());
         self.par_for(0..rows, schedule, move |rows, bee| {
-            // SAFETY: the rows are below their number, and the one region of this loop gets each once.
+            // SAFETY: the loop passes only rows below `rows`, so the range lies in the slice. The slice stays borrowed,
+            // since `par_for` returns only after all bees are done. And the loop runs each row at most once, so nobody
+            // else gets these elements.
             let part = unsafe { slice.range_mut(rows.start * width..rows.end * width) };
             body(rows, part, bee);
         });

@@ -1,4 +1,5 @@
-//! A slice in parts, one a bee.
+//! `Parts`: a mutable slice in parts, one for each bee, which bees may write to and read from each other. Each part has
+//! a borrow state (`borrow.rs`) that is checked when a bee asks for the part.
 
 #![expect(unsafe_code, reason = "hands out references into one slice, which the loans keep apart")]
 
@@ -11,11 +12,15 @@ use crate::region::bee::Bee;
 use crate::region::split;
 use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 
-/// A mutable slice in contiguous parts, which the bees of a team write to and read of each other, each part checked at run time: a part is with one
-/// bee that writes to it, or with any number that read it.
+/// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
+/// others. Borrows are checked at run time: at any time a part is borrowed by one bee that writes to it, or by any
+/// number of bees that read it.
 ///
-/// Between two barriers a part is either written to or read by others: a bee that reads what its neighbour writes to in the same phase panics, or the neighbour does, whoever
-/// happens to come first. Two bees that write to one part in the same phase panic only if both have it at once: one after the other may, and which of them comes last is chance. So a stencil in place, with the neighbours' edges, is safe Rust:
+/// In one phase, that is, between two barriers, a part may be either written to or read, whichever bees do it; only in
+/// a team of one bee there are no phases. If one bee reads what its neighbour writes to in the same phase, one of the
+/// two panics, whichever comes second. If two bees write to one part in the same phase, they panic only if both have it
+/// at the same time: one may write after the other, and which of them comes last is chance. So a stencil in place,
+/// which reads the neighbours' edges, is safe Rust:
 ///
 /// ```
 /// use hive::Parts;
@@ -46,7 +51,7 @@ use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 /// assert!(cells.is_sorted_by(|a, b| a >= b) && cells[len - 1] < cells[0]);
 /// ```
 ///
-/// A part is no longer there when the slice is not:
+/// The parts cannot outlive the slice:
 ///
 /// ```compile_fail,E0597
 /// let parts = {
@@ -56,7 +61,7 @@ use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 /// hive::spmd(2, |bee| parts.own_mut(bee)[0] = 1);
 /// ```
 ///
-/// and nobody else gets at the slice meanwhile:
+/// Nobody else can access the slice while there are parts of it:
 ///
 /// ```compile_fail,E0502
 /// let mut cells = vec![0; 8];
@@ -64,7 +69,7 @@ use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 /// hive::spmd(2, |bee| parts.own_mut(bee)[0] = cells[7]); // cannot borrow `cells`
 /// ```
 ///
-/// nor does what cannot change threads:
+/// And the elements must be of a type that other threads may access:
 ///
 /// ```compile_fail,E0277
 /// let mut cells = vec![std::rc::Rc::new(0); 8];
@@ -73,20 +78,23 @@ use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 /// ```
 pub struct Parts<'d, T> {
     data: *mut T,
-    /// Where each part begins, and the last ends.
+    /// The index at which each part begins, and the end of the last part.
     cuts: Box<[usize]>,
+    /// The borrow state of each part.
     borrows: BorrowStates,
+    /// A `Parts` stands for a mutable borrow of the slice.
     slice: PhantomData<&'d mut [T]>,
 }
 
-// SAFETY: a shared Parts gives references to elements to several threads, one that writes or several that read, as its loans say.
+// SAFETY: a shared `Parts` gives references to elements to several threads: a mutable one to one thread, which needs
+// `T: Send`, or shared ones to several, which needs `T: Sync`. The borrow states keep the two apart.
 unsafe impl<T: Send + Sync> Sync for Parts<'_, T> {}
 
-// SAFETY: it stands for a `&mut [T]`.
+// SAFETY: a `Parts` stands for a `&mut [T]`, which is `Send` if `T` is.
 unsafe impl<T: Send> Send for Parts<'_, T> {}
 
 impl<'d, T> Parts<'d, T> {
-    /// `data` in `parts` parts, whose lengths differ by at most one, as [`Bee::split`] has them.
+    /// Cuts `data` into `parts` parts, whose lengths differ by at most one, as [`Bee::split`] does.
     ///
     /// # Panics
     /// If `parts` is 0.
@@ -95,7 +103,8 @@ impl<'d, T> Parts<'d, T> {
         Self::rows(data, 1, parts)
     }
 
-    /// `data` in `parts` parts of whole rows of `width` elements, whose numbers of rows differ by at most one.
+    /// Cuts `data` into `parts` parts of whole rows of `width` elements. The numbers of rows in the parts differ by at
+    /// most one.
     ///
     /// ```
     /// let mut image = vec![0; 640 * 480];
@@ -113,10 +122,11 @@ impl<'d, T> Parts<'d, T> {
         Self::with_cuts(data, cuts.collect())
     }
 
-    /// `data` in parts that end at `is_end_of`: for work that is not spread evenly, such as the rows of a sparse matrix.
+    /// Cuts `data` into parts that end at the indices `ends`: for work that is not spread evenly, such as the rows of a
+    /// sparse matrix.
     ///
     /// # Panics
-    /// If there is no part, if an end lies before the one before it, or if the last is not the slice's.
+    /// If `ends` is empty, if an end lies before the one before it, or if the last end is not the slice's length.
     #[track_caller]
     pub fn cut_at(data: &'d mut [T], ends: &[usize]) -> Self {
         assert!(ends.is_sorted(), "parts cannot end at {ends:?}: one would end before it begins");
@@ -125,7 +135,7 @@ impl<'d, T> Parts<'d, T> {
         Self::with_cuts(data, std::iter::once(0).chain(ends.iter().copied()).collect())
     }
 
-    /// `data` in parts as `plan` has them: each bee's is what it owns.
+    /// Cuts `data` into parts as `plan` does: the part of each bee is what it owns.
     ///
     /// ```
     /// let plan = hive::global().plan(100);
@@ -134,19 +144,19 @@ impl<'d, T> Parts<'d, T> {
     /// ```
     ///
     /// # Panics
-    /// If the plan is not for as many indices as the slice has elements.
+    /// If the plan's number of indices is not the slice's length.
     #[track_caller]
     pub fn by_plan(data: &'d mut [T], plan: &Plan) -> Self {
         Self::cut_at(data, plan.ends())
     }
 
-    /// Cuts rise from 0 to the slice's length.
+    /// `cuts` must rise from 0 to the slice's length.
     fn with_cuts(data: &'d mut [T], cuts: Box<[usize]>) -> Self {
         let borrows = BorrowStates::new(cuts.len() - 1);
         Self { data: data.as_mut_ptr(), cuts, borrows, slice: PhantomData }
     }
 
-    /// How many there are.
+    /// The number of parts.
     pub fn count(&self) -> usize {
         self.cuts.len() - 1
     }
@@ -154,18 +164,19 @@ impl<'d, T> Parts<'d, T> {
     /// The indices of part `part`.
     ///
     /// # Panics
-    /// If there is none of that number.
+    /// If there is no part of that number.
     #[track_caller]
     pub fn range(&self, part: usize) -> Range<usize> {
         assert!(part < self.count(), "there is no part {part}: their numbers are below {}", self.count());
         self.cuts[part]..self.cuts[part + 1]
     }
 
-    /// The calling bee's own part, the one of its number, to write to.
+    /// Borrows the calling bee's own part, the one with the bee's number, for writing.
     ///
     /// # Panics
-    /// If the team has more bees than there are parts, if the part is with somebody else, or has been read in this phase. In a destructor [that must not panic](Bee::barrier), where
-    /// barriers do not meet and phases do not end, what cannot be had is empty instead.
+    /// If the team has more bees than there are parts, if another has the part borrowed, or if the part has been read
+    /// in this phase. In a destructor [that must not panic](Bee::barrier), where barriers do not wait and phases do not
+    /// end, a part that cannot be borrowed is empty instead.
     #[inline]
     #[track_caller]
     pub fn own_mut(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
@@ -174,7 +185,7 @@ impl<'d, T> Parts<'d, T> {
         self.part_mut(bee, id)
     }
 
-    /// Part number `part`, to write to: for loops over more parts than there are bees.
+    /// Borrows part number `part` for writing: for loops over more parts than there are bees.
     ///
     /// ```
     /// use hive::{Parts, Schedule};
@@ -191,30 +202,35 @@ impl<'d, T> Parts<'d, T> {
     /// ```
     ///
     /// # Panics
-    /// As [`own_mut`](Self::own_mut).
+    /// If there is no such part, and as [`own_mut`](Self::own_mut).
     #[inline]
     #[track_caller]
     pub fn part_mut(&self, bee: &Bee<'_>, part: usize) -> PartMut<'_, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_write);
-        // SAFETY: the range lies in the slice, which is borrowed for 'd; until the loan is given back nobody else has a part of it, and parts do not overlap.
+        // SAFETY: the range lies in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow back,
+        // nobody else has this part, and parts do not overlap. If the part could not be borrowed, the range is empty.
         let slice = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
         PartMut { slice, _guard: guard }
     }
 
-    /// Part number `part`, a neighbour's or the own, to read.
+    /// Borrows part number `part`, a neighbour's or the bee's own, for reading.
     ///
     /// # Panics
-    /// If there is no such part, if it is being written to, or has been written to in this phase. In a destructor as [`own_mut`](Self::own_mut).
+    /// If there is no such part, if it is borrowed for writing, or if it has been written to in this phase. In a
+    /// destructor, as [`own_mut`](Self::own_mut).
     #[inline]
     #[track_caller]
     pub fn part(&self, bee: &Bee<'_>, part: usize) -> PartRef<'_, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_read);
-        // SAFETY: as in `part_mut`, but that others may read it as well.
+        // SAFETY: as in `part_mut`, except that others may also have the part borrowed for reading; nobody has it for
+        // writing.
         let slice = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
         PartRef { slice, _guard: guard }
     }
 
-    /// Lends part number `part` as `acquire` says: its indices, until the loan is dropped. None of them where it cannot be had, and this is a destructor that must not panic.
+    /// Borrows part number `part` by `acquire`. Returns its indices, and a guard that gives the part back when it is
+    /// dropped. If the part cannot be borrowed, panics; in a destructor that must not panic, returns no indices
+    /// instead.
     #[inline]
     #[track_caller]
     fn borrow(
@@ -235,10 +251,10 @@ impl<'d, T> Parts<'d, T> {
     }
 }
 
-/// How many rows of `width` elements a slice of `deque_len` has.
+/// How many rows of `width` elements a slice of `len` elements has.
 ///
 /// # Panics
-/// If `width` is 0, or the last row incomplete.
+/// If `width` is 0, or the last row is incomplete.
 #[track_caller]
 pub(crate) fn count_rows(len: usize, width: usize) -> usize {
     assert!(width > 0, "a row of 0 elements");
@@ -246,6 +262,8 @@ pub(crate) fn count_rows(len: usize, width: usize) -> usize {
     len / width
 }
 
+/// Panics with the reason why the bee cannot borrow the part. In a destructor that must not panic, makes the region
+/// fail instead: see `RegionContext::panic_or_poison`.
 #[cold]
 #[track_caller]
 fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
@@ -269,15 +287,17 @@ impl<T> fmt::Debug for Parts<'_, T> {
     }
 }
 
-/// The loans of all parts; where there are few, each in cache lines of its own.
+/// The borrow states of all parts. If there are few, each has cache lines of its own.
 struct BorrowStates {
     states: Box<[BorrowState]>,
+    /// The distance between the states of two neighbouring parts.
     stride: usize,
 }
 
 impl BorrowStates {
-    /// 128 bytes: the line and the one fetched with it.
+    /// A distance of 128 bytes: a cache line and the one that the processor fetches with it.
     const PADDED_STRIDE: usize = 128 / size_of::<BorrowState>();
+    /// With more parts than this, the states lie side by side, to save memory.
     const MAX_PADDED: usize = 1024;
 
     fn new(parts: usize) -> Self {
@@ -285,13 +305,14 @@ impl BorrowStates {
         Self { states: (0..parts * stride).map(|_| BorrowState::default()).collect(), stride }
     }
 
+    /// The borrow state of part `part`.
     #[inline(always)]
     fn of(&self, part: usize) -> &BorrowState {
         &self.states[part * self.stride]
     }
 }
 
-/// Gives a part back when it is dropped, if there is one.
+/// Gives a part back when it is dropped. None: nothing was borrowed.
 struct BorrowGuard<'p>(Option<&'p BorrowState>);
 
 impl Drop for BorrowGuard<'_> {
@@ -303,13 +324,13 @@ impl Drop for BorrowGuard<'_> {
     }
 }
 
-/// A part to write to, until this is dropped. See [`Parts::own_mut`].
+/// A part borrowed for writing, until this is dropped. See [`Parts::own_mut`].
 pub struct PartMut<'p, T> {
     slice: &'p mut [T],
     _guard: BorrowGuard<'p>,
 }
 
-/// A part to read, until this is dropped. See [`Parts::part`].
+/// A part borrowed for reading, until this is dropped. See [`Parts::part`].
 pub struct PartRef<'p, T> {
     slice: &'p [T],
     _guard: BorrowGuard<'p>,

@@ -1,4 +1,5 @@
-//! A value for each bee.
+//! `PerBee`: a value for each bee of a team. Inside a region, each bee gets its own value to write to; outside, the
+//! owner of the `PerBee` has them all.
 
 #![expect(unsafe_code, reason = "hands out references to values, which a flag a value keeps apart")]
 
@@ -11,8 +12,8 @@ use crossbeam_utils::CachePadded;
 
 use crate::region::bee::Bee;
 
-/// A value for each bee of a team, in cache lines of its own: scratch space, counters, partial results. Each bee gets its own to write to; afterwards the
-/// caller has them all.
+/// A value for each bee of a team, each in cache lines of its own: scratch space, counters, partial results. In a
+/// region, each bee gets its own value to write to; afterwards the caller has all values.
 ///
 /// ```
 /// use hive::PerBee;
@@ -29,14 +30,14 @@ use crate::region::bee::Bee;
 /// assert_eq!(totals, [0, 2, 1, 4, 2, 0, 0, 0]);
 /// ```
 ///
-/// What cannot change threads cannot be in one that a region uses:
+/// A value whose type must not be sent to other threads cannot be used in a region:
 ///
 /// ```compile_fail,E0277
 /// let own = hive::PerBee::new(2, |_| std::rc::Rc::new(1));
 /// hive::spmd(2, |bee| drop(own.get(bee))); // `Rc<i32>` cannot be sent between threads safely
 /// ```
 ///
-/// and a bee's value does not outlive them:
+/// A value cannot be used after the `PerBee` is gone:
 ///
 /// ```compile_fail,E0505
 /// let own = hive::PerBee::new(1, |_| 1);
@@ -50,39 +51,43 @@ pub struct PerBee<T> {
     values: Box<[CachePadded<OwnValue<T>>]>,
 }
 
-/// One bee's.
+/// The value of one bee.
 struct OwnValue<T> {
+    /// Whether a `PerBeeMut` of this value exists. Set by `PerBee::get`, cleared when the `PerBeeMut` is dropped.
     is_borrowed: AtomicBool,
     value: UnsafeCell<T>,
 }
 
-// SAFETY: a shared one gives the value to one thread at a time, as `is_borrowed` says.
+// SAFETY: a shared `OwnValue` gives its value to one `PerBeeMut` at a time, since `PerBee::get` fails while
+// `is_borrowed` is set. So the value goes from one thread to another, which `T: Send` allows.
 unsafe impl<T: Send> Sync for OwnValue<T> {}
 
 impl<T> PerBee<T> {
-    /// Values for a team of up to `members`, each made by `init` of its bee's number, on the calling thread.
+    /// Makes values for a team of up to `bees` bees: for each bee, what `init` returns for its number. `init` runs on
+    /// the calling thread.
     pub fn new(bees: usize, mut init: impl FnMut(usize) -> T) -> Self {
         let make_value =
             |bee| CachePadded::new(OwnValue { is_borrowed: AtomicBool::new(false), value: UnsafeCell::new(init(bee)) });
         Self { values: (0..bees).map(make_value).collect() }
     }
 
-    /// The calling bee's own value, until what is returned is dropped.
+    /// Borrows the calling bee's own value, until the returned guard is dropped.
     ///
     /// # Panics
-    /// If there is none for a bee of this number, or if it is out already: asked for twice by one bee, or by bees of one number of several teams.
+    /// If there is no value for a bee of this number, or if the value is already borrowed: by the same bee, or by a bee
+    /// with the same number in another team.
     #[inline]
     #[track_caller]
     pub fn get(&self, bee: &Bee<'_>) -> PerBeeMut<'_, T> {
         let Some(own) = self.values.get(bee.id()) else {
             panic!("there are values for {} bees, and none for bee {}", self.values.len(), bee.id());
         };
-        // Acquire: pairs with the Release of the drop; what was done to the value last is done.
+        // Acquire: pairs with the Release in `PerBeeMut::drop`; what the last borrower did to the value has happened.
         assert!(!own.is_borrowed.swap(true, Ordering::Acquire), "the value of bee {} is out already", bee.id());
         PerBeeMut { own }
     }
 
-    /// All values, by the bees' numbers.
+    /// All values, in order of the bees' numbers.
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
         self.values.iter_mut().map(|own| own.value.get_mut())
     }
@@ -92,7 +97,7 @@ impl<T> IntoIterator for PerBee<T> {
     type Item = T;
     type IntoIter = std::vec::IntoIter<T>;
 
-    /// All values, by the bees' numbers.
+    /// All values, in order of the bees' numbers.
     fn into_iter(self) -> Self::IntoIter {
         let values: Vec<T> = self.values.into_iter().map(|own| own.into_inner().value.into_inner()).collect();
         values.into_iter()
@@ -105,12 +110,12 @@ impl<T: fmt::Debug> fmt::Debug for PerBee<T> {
     }
 }
 
-/// A bee's own value, to write to until this is dropped. See [`PerBee::query`].
+/// A bee's own value, to read and write until this is dropped. See [`PerBee::get`].
 pub struct PerBeeMut<'p, T> {
     own: &'p OwnValue<T>,
 }
 
-// SAFETY: shared, it gives shared references to the value only.
+// SAFETY: a shared `PerBeeMut` gives out only shared references to the value, which needs `T: Sync`.
 unsafe impl<T: Sync> Sync for PerBeeMut<'_, T> {}
 
 impl<T> Deref for PerBeeMut<'_, T> {
@@ -118,7 +123,8 @@ impl<T> Deref for PerBeeMut<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &T {
-        // SAFETY: while `is_borrowed`, only this has it, and gives it away no longer than it is borrowed.
+        // SAFETY: this is the only `PerBeeMut` of the value as long as `is_borrowed` is set, and it borrows itself out
+        // no longer than the reference lives, so there is no mutable reference at the same time.
         unsafe { &*self.own.value.get() }
     }
 }
@@ -126,7 +132,7 @@ impl<T> Deref for PerBeeMut<'_, T> {
 impl<T> DerefMut for PerBeeMut<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: as above.
+        // SAFETY: as in `deref`; and since `self` is borrowed mutably, there is no other reference at all.
         unsafe { &mut *self.own.value.get() }
     }
 }
@@ -134,7 +140,7 @@ impl<T> DerefMut for PerBeeMut<'_, T> {
 impl<T> Drop for PerBeeMut<'_, T> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `query`.
+        // Release: pairs with the Acquire in `PerBee::get`; what was done to the value happens before the next borrow.
         self.own.is_borrowed.store(false, Ordering::Release);
     }
 }

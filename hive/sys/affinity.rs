@@ -1,12 +1,16 @@
-//! The affinity mask of the calling thread, from and to the operating system.
+//! The affinity mask of the calling thread: [`query`] reads it from the operating system, [`apply`] sets it.
+//!
+//! There are three versions: Linux's own calls, hwloc on other systems, and `core_affinity` on other systems without
+//! hwloc. `topology/pinning.rs` is what the rest of the library uses to bind threads.
 
 use std::{fmt, io};
 
-/// A call for the affinity mask that failed.
+/// A failed call that reads or sets the affinity mask.
 #[derive(Debug)]
 pub(crate) struct CallError {
-    /// The function that was called.
+    /// The name of the function that was called.
     pub(crate) call: &'static str,
+    /// Why it failed.
     pub(crate) error: io::Error,
 }
 
@@ -34,7 +38,7 @@ pub(crate) use linux::query_error;
 pub(crate) use linux::{apply, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
-pub(crate) use elsewhere::{current_cpu, get, set};
+pub(crate) use elsewhere::{apply, current_cpu, query};
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
@@ -43,30 +47,31 @@ mod linux {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
 
-    /// The kernel's masks are arrays of this type.
+    /// The kernel's masks are arrays of words of this type.
     type MaskWord = libc::c_ulong;
 
     const MASK_WORD_BITS: usize = MaskWord::BITS as usize;
 
-    /// What the C library's fixed-size set holds: where the search for a large enough mask begins.
+    /// The number of words that the C library's fixed-size set has. The search for a mask that is large enough begins
+    /// with it.
     const INITIAL_WORDS: usize = 1024 / MASK_WORD_BITS;
 
-    /// Far above any kernel's number of CPUs: where the search ends.
+    /// The number of words at which that search ends, far above the number of CPUs of any kernel.
     const MAX_WORDS: usize = (1 << 20) / MASK_WORD_BITS;
 
-    /// The CPUs that the calling thread may run on. A sandbox may refuse the call for it; /proc tells then, if it is
-    /// there.
+    /// The CPUs that the calling thread may run on. If a sandbox refuses the system call, the mask is read from /proc,
+    /// if that is available.
     pub(crate) fn query() -> Result<CpuMask, CallError> {
         query_growing(INITIAL_WORDS).or_else(|refused| mask_from_proc().ok_or(refused))
     }
 
-    /// Why the call for the mask is refused, if it is. Libraries that ask for themselves may not expect it.
+    /// The error of the system call, if it is refused. Libraries that make the same call may not be prepared for that.
     #[cfg(feature = "hwloc")]
     pub(crate) fn query_error() -> Option<CallError> {
         query_growing(INITIAL_WORDS).err()
     }
 
-    /// The mask as /proc lists it, less the CPUs that are switched off.
+    /// The mask that /proc lists, without the CPUs that are switched off.
     fn mask_from_proc() -> Option<CpuMask> {
         let status = fs::read_to_string("/proc/thread-self/status").ok()?;
         let allowed: CpuMask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()?;
@@ -76,20 +81,20 @@ mod linux {
         (!usable.is_empty()).then_some(usable)
     }
 
-    /// The CPU that the calling thread is on; it may be on another by the time this returns.
+    /// The CPU that the calling thread is on. The thread may have moved to another by the time this returns.
     #[allow(unsafe_code)]
     pub(crate) fn current_cpu() -> Option<usize> {
-        // SAFETY: takes nothing and writes nothing.
+        // SAFETY: the call has no arguments and accesses no memory of the caller.
         let cpu = unsafe { libc::sched_getcpu() };
         usize::try_from(cpu).ok()
     }
 
-    /// Begins with a mask of so many words.
+    /// Reads the mask, first into `word_count` words and then into twice as many until it fits.
     fn query_growing(mut word_count: usize) -> Result<CpuMask, CallError> {
         loop {
             match query_words(word_count) {
                 Ok(words) => return Ok(from_words(&words)),
-                // The kernel has more CPUs than fit.
+                // The kernel has more CPUs than the words have bits.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) && word_count < MAX_WORDS => {
                     word_count = (word_count * 2).max(1);
                 }
@@ -101,6 +106,7 @@ mod linux {
         }
     }
 
+    /// Reads the mask into exactly this many words.
     #[allow(unsafe_code)]
     fn query_words(word_count: usize) -> io::Result<Vec<MaskWord>> {
         let mut words: Vec<MaskWord> = vec![0; word_count];
@@ -110,7 +116,7 @@ mod linux {
         if failed { Err(io::Error::last_os_error()) } else { Ok(words) }
     }
 
-    /// Lets the calling thread run on these CPUs only.
+    /// Restricts the calling thread to these CPUs.
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
         match single_cpu(mask) {
             Some(core) if core_affinity::set_for_current(core) => Ok(()),
@@ -121,12 +127,14 @@ mod linux {
 
     #[allow(unsafe_code)]
     fn apply_words(words: &[MaskWord]) -> Result<(), CallError> {
-        // SAFETY: the mask is as long as said, and aligned as the array of words that the kernel takes it for.
+        // SAFETY: the mask has the length that is passed, and is aligned as the array of words that the kernel takes it
+        // for.
         let failed = unsafe { libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast()) } != 0;
         if failed { Err(CallError::last_os_error("sched_setaffinity")) } else { Ok(()) }
     }
 
-    /// The single CPU that `core_affinity` is to bind: in a build without hwloc, if its fixed-size set can hold the number.
+    /// The CPU that `core_affinity` is to bind the thread to: in a build without hwloc, if the mask has a single CPU
+    /// and its number fits into `core_affinity`'s fixed-size set.
     fn single_cpu(mask: &CpuMask) -> Option<core_affinity::CoreId> {
         let id = mask.last()?;
         let is_without_hwloc = !cfg!(feature = "hwloc");
@@ -162,7 +170,7 @@ mod linux {
 
         #[test]
         fn a_mask_that_is_too_small_grows() {
-            // Whatever the number of CPUs, an empty one is.
+            // An empty mask is too small for any number of CPUs.
             assert_eq!(query_words(0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
             assert_eq!(query_growing(0).unwrap(), query().unwrap());
         }
@@ -192,9 +200,9 @@ mod elsewhere {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::process::ProcessCell;
-    use crate::topology::hwloc::ReadTopology;
+    use crate::topology::hwloc::HwlocTopology;
 
-    /// Not to be had portably.
+    /// There is no portable way to ask for this.
     pub(crate) fn current_cpu() -> Option<usize> {
         None
     }
@@ -207,7 +215,7 @@ mod elsewhere {
         Ok(bound.iter_set().map(usize::from).collect())
     }
 
-    /// Lets the calling thread run on these CPUs only.
+    /// Restricts the calling thread to these CPUs.
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
         let call = "hwloc_set_cpubind";
         let mut cpus = CpuSet::new();
@@ -216,10 +224,10 @@ mod elsewhere {
         bound.map_err(|error| CallError { call, error: io::Error::other(error) })
     }
 
-    /// Binding needs a topology; this one lives as long as the process.
+    /// The topology that hwloc needs for binding. It is read once and lives as long as the process.
     fn topology(call: &'static str) -> Result<&'static Topology, CallError> {
-        static TOPOLOGY: ProcessCell<Option<ReadTopology>> = ProcessCell::new();
-        let topology = TOPOLOGY.get_or_make(|| ReadTopology::new().ok()).as_deref();
+        static TOPOLOGY: ProcessCell<Option<HwlocTopology>> = ProcessCell::new();
+        let topology = TOPOLOGY.get_or_init(|| HwlocTopology::new().ok()).as_deref();
         topology.ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
     }
 }
@@ -231,7 +239,7 @@ mod elsewhere {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
 
-    /// Not to be had portably.
+    /// There is no portable way to ask for this.
     pub(crate) fn current_cpu() -> Option<usize> {
         None
     }
@@ -243,7 +251,7 @@ mod elsewhere {
         Ok(cores.into_iter().map(|core| core.id).collect())
     }
 
-    /// Lets the calling thread run on one CPU only; `core_affinity` knows nothing else.
+    /// Restricts the calling thread to one CPU; `core_affinity` can do nothing else.
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
         let call = "core_affinity::set_for_current";
         match mask.last() {

@@ -1,8 +1,11 @@
-//! A pair of sequentially consistent fences of which one is free: the light one only keeps the compiler from reordering, and the
-//! heavy one makes all cores that run threads of this process execute a fence, by Linux's `membarrier`.
+//! A pair of sequentially consistent fences, one of which is free. The light fence only keeps the compiler from
+//! reordering. The heavy fence makes all cores that run threads of this process execute a full fence, by Linux's
+//! `membarrier`.
 //!
-//! For a thread that does a thing all the time and another that seldom needs to know: of two threads that each write, fence and
-//! read what the other writes, at least one sees the other's write, if one fence is light and the other heavy.
+//! The pair is for two threads of which one does something all the time and the other seldom has to know about it. If
+//! each of the two writes, executes its fence, and then reads what the other writes, at least one of them sees the
+//! other's write, provided that one fence is light and the other heavy. The leader lock uses it: its owner executes the
+//! light fence, and a thread that ends the owner's bias executes the heavy one. See `docs/leader-lock.md`.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod fallback;
@@ -12,15 +15,16 @@ use std::sync::atomic::{Ordering, compiler_fence};
 #[cfg(target_os = "linux")]
 pub(crate) use fallback::KernelThread;
 
-/// The cheap side.
+/// The light fence, for the thread that executes it often.
 #[inline(always)]
 pub(crate) fn light() {
+    // SeqCst: pairs with `heavy`, which executes a fence on this thread's core.
     compiler_fence(Ordering::SeqCst);
 }
 
-/// The dear side, against the light fences of `other`: some 20 us, and an interrupt on each core that runs a thread
-/// of this process. Only where `register` has said yes. If the kernel refuses it all the same, it takes far
-/// longer, and `register` says no from then on.
+/// The heavy fence, against the light fences of the thread `other`. It takes some 20 us and interrupts each core that
+/// runs a thread of this process. Call it only if `register` has returned true. If the kernel refuses it nevertheless,
+/// the fallback takes far longer, and `register` returns false from then on.
 #[cfg(target_os = "linux")]
 pub(crate) fn heavy(other: KernelThread) {
     #[cfg(test)]
@@ -30,35 +34,38 @@ pub(crate) fn heavy(other: KernelThread) {
     }
 }
 
-/// Whether the pair can be had. The first call of a process registers it, which takes milliseconds where threads are running already.
+/// Registers the process for heavy fences, and returns whether the pair of fences can be used. The first call in a
+/// process takes milliseconds if threads are running already.
 #[cfg(target_os = "linux")]
 pub(crate) fn register() -> bool {
-    // Not remembered: a second registration costs a system call and no more.
+    // The result is not remembered: registering once more costs one system call.
     are_still_available() && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
 }
 
-/// Whether the pair, once had, can still be had as far as is known.
+/// Whether the fences can still be used, as far as is known, in a process where `register` has returned true.
 #[cfg(target_os = "linux")]
 pub(crate) fn are_still_available() -> bool {
     !fallback::has_been_refused()
 }
 
+/// The `membarrier` system call.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "libc has no wrapper")]
 fn membarrier(command: libc::c_int) -> std::io::Result<()> {
     const NO_FLAGS: libc::c_uint = 0;
     const UNUSED_CPU: libc::c_int = 0;
-    // SAFETY: the call touches no memory of the caller's.
+    // SAFETY: the call accesses no memory of the caller.
     let status = unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, UNUSED_CPU) };
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }
 }
 
+/// There is no heavy fence here, and `register` returns false, so this is never called.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn heavy(_: KernelThread) {
     unreachable!("there is no heavy fence on this system");
 }
 
-/// Nobody asks for it.
+/// A placeholder, because no heavy fence needs to know a thread here.
 #[cfg(not(target_os = "linux"))]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelThread;
@@ -84,10 +91,11 @@ pub(crate) fn register() -> bool {
 
 #[cfg(test)]
 thread_local! {
+    /// Counts the heavy fences of each thread, for tests.
     static HEAVY_FENCES: std::cell::Cell<u64> = const { std::cell::Cell::new(0) };
 }
 
-/// How many heavy fences the calling thread has made.
+/// How many heavy fences the calling thread has executed.
 #[cfg(test)]
 pub(crate) fn heavy_fences_of_this_thread() -> u64 {
     HEAVY_FENCES.get()
@@ -119,7 +127,7 @@ mod tests {
         assert_eq!((rounds_missed_by_both(300, visit), refused.get()), (0, false));
     }
 
-    /// What each side writes, and up to which round it has come.
+    /// What one side of the test writes: a value that the other side reads, and the round that it has come to.
     #[derive(Default)]
     struct Side {
         value: CachePadded<AtomicU64>,
@@ -127,27 +135,29 @@ mod tests {
     }
 
     impl Side {
-        /// Writes, makes its fence, and says whether it has missed what the other has written.
+        /// Writes the value, executes `fence`, and returns whether the other side's value of this round is not visible.
         fn missed(&self, other: &Self, round: u64, fence: impl FnOnce()) -> bool {
+            // Relaxed, both accesses: the fences that are under test order them.
             self.value.store(round, Ordering::Relaxed);
             fence();
             other.value.load(Ordering::Relaxed) < round
         }
 
+        /// Waits until this side has come to `round`.
         fn wait_for_round(&self, round: u64) {
             for polls in 1_u64.. {
-                // Acquire: pairs with the Release by which the other side comes to a round.
+                // Acquire: pairs with the Release stores to `round`, by which a side says that it has come to a round.
                 if self.round.load(Ordering::Acquire) >= round {
                     break;
                 }
-                // Not always: the two are to write as nearly at once as can be.
+                // A yield only now and then, because both sides should write as nearly at the same time as possible.
                 if polls.is_multiple_of(10_000) { yield_now() } else { spin_loop() }
             }
         }
     }
 
-    /// The rounds in which neither side has seen what the other has written. (With a plain fence for the heavy one
-    /// there are some, where two CPUs are free.)
+    /// The number of rounds in which neither side has seen what the other has written. (With an ordinary fence in place
+    /// of the heavy one there are some such rounds, if two CPUs are free.)
     fn rounds_missed_by_both(rounds: u64, heavy: impl Fn(KernelThread)) -> usize {
         let (light_side, heavy_side) = (Side::default(), Side::default());
         scope(|scope| {
@@ -158,7 +168,7 @@ mod tests {
                 let round = |round| {
                     heavy_side.wait_for_round(round);
                     let missed = light_side.missed(heavy_side, round, light);
-                    // Release: pairs with the Acquire in `wait_for_arrivals`.
+                    // Release: pairs with the Acquire in `wait_for_round`.
                     light_side.round.store(round, Ordering::Release);
                     missed
                 };
@@ -166,9 +176,9 @@ mod tests {
             });
             let thread = receiver.recv().unwrap();
             let round = |round| {
-                // Release: pairs with the Acquire in `wait_for_arrivals`.
+                // Release: pairs with the Acquire in `wait_for_round`.
                 heavy_side.round.store(round, Ordering::Release);
-                // The other sees it a while later.
+                // The other side sees that store a little later.
                 (0..round % 64).for_each(|_| spin_loop());
                 let missed = heavy_side.missed(light_side, round, || heavy(thread));
                 light_side.wait_for_round(round);

@@ -1,17 +1,19 @@
-//! A set of CPUs, by the numbers that the operating system gives them.
+//! `CpuMask`: a set of CPUs, by the operating system's numbers; and lists of CPUs as text, such as `0,2,4-7`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
-/// The highest CPU number that a list may name. Linux knows at most 8,192 CPUs today; a bound is needed so that a slip of the
-/// finger such as `0-4000000000` is an error and not gigabytes of set.
+/// The highest CPU number that a list may name. Linux supports at most 8,192 CPUs today. The bound makes a mistyped
+/// list such as `0-4000000000` an error instead of a set of gigabytes.
 pub(crate) const MAX_CPU: usize = 65_535;
 
-/// The most entries that a list may have once its ranges are written out; an order with repetitions needs no more.
+/// The most entries that a list may have once its ranges are written out. No sensible list needs more, even with
+/// repetitions.
 pub(crate) const MAX_LIST_LEN: usize = MAX_CPU + 1;
 
-/// A set of operating system CPU numbers, of any size: neither 1,024 CPUs nor gaps in the numbering are a limit.
+/// A set of CPUs, by the operating system's numbers. It has no fixed size: more than 1,024 CPUs, or gaps in the
+/// numbering, are no problem.
 #[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct CpuMask(BTreeSet<usize>);
 
@@ -29,6 +31,7 @@ impl CpuMask {
         self.0.iter().copied()
     }
 
+    /// The CPU with the highest number.
     pub(crate) fn last(&self) -> Option<usize> {
         self.0.last().copied()
     }
@@ -60,7 +63,7 @@ impl FromIterator<usize> for CpuMask {
     }
 }
 
-/// As Linux writes it: `0-3,8`; the empty set is the empty string.
+/// The list as Linux writes it, such as `0-3,8`. The empty set is the empty string.
 impl fmt::Display for CpuMask {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_cpu_list(f, self.iter())
@@ -81,7 +84,7 @@ impl FromStr for CpuMask {
     }
 }
 
-/// Writes CPUs in the order given, each run of consecutive numbers as a range.
+/// Writes CPUs in the order given, with each run of consecutive numbers as a range.
 pub(crate) fn write_cpu_list(f: &mut fmt::Formatter<'_>, cpus: impl Iterator<Item = usize>) -> fmt::Result {
     let mut cpus = cpus.peekable();
     let mut separator = "";
@@ -99,7 +102,8 @@ pub(crate) fn write_cpu_list(f: &mut fmt::Formatter<'_>, cpus: impl Iterator<Ite
     Ok(())
 }
 
-/// The CPUs of a list such as `0,2,4-7`, in the order written and with repetitions; the empty text is the empty list.
+/// Reads a list such as `0,2,4-7`. The CPUs are in the order written, with repetitions. The empty text is the empty
+/// list.
 pub(crate) fn parse_cpu_list(text: &str) -> Result<Vec<usize>, ParseCpuListError> {
     let mut cpus = Vec::new();
     if text.trim().is_empty() {
@@ -115,7 +119,7 @@ pub(crate) fn parse_cpu_list(text: &str) -> Result<Vec<usize>, ParseCpuListError
     Ok(cpus)
 }
 
-/// One number or one range, as its first and last CPU.
+/// Reads one number or one range, and returns its first and last CPU.
 fn parse_range(entry: &str) -> Result<(usize, usize), String> {
     let Some((first, last)) = entry.split_once('-') else {
         let cpu = parse_cpu(entry)?;
@@ -128,6 +132,7 @@ fn parse_range(entry: &str) -> Result<(usize, usize), String> {
     Ok((first, last))
 }
 
+/// Reads one number.
 fn parse_cpu(text: &str) -> Result<usize, String> {
     let text = text.trim();
     if text.is_empty() {
@@ -136,17 +141,19 @@ fn parse_cpu(text: &str) -> Result<usize, String> {
     if !text.bytes().all(|byte| byte.is_ascii_digit()) {
         return Err(format!("{text:?} is not a number"));
     }
-    // All digits: a failure to parse can only mean that the number is too large.
+    // The text has only digits, so parsing can fail only if the number is too large.
     match text.parse() {
         Ok(cpu) if cpu <= MAX_CPU => Ok(cpu),
         _ => Err(format!("{text} is above the highest CPU number, {MAX_CPU}")),
     }
 }
 
-/// A text that is not a list of CPUs.
+/// The error for a text that is not a list of CPUs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ParseCpuListError {
+    /// The whole text.
     text: String,
+    /// What is wrong with it.
     problem: String,
 }
 

@@ -1,4 +1,8 @@
-//! Sees that the process has forked: a child has the memory of a hive, and none of its threads. See `docs/fork.md`.
+//! Detects that the process has forked. A forked child has the memory of its parent's hives but none of their threads.
+//!
+//! Handlers that are registered with `pthread_atfork` run in every `fork`: they wait until no thread is changing hive's
+//! process-wide state, and count up the child's generation. A hive remembers the generation that it was built in and
+//! thereby knows that it is used in a child. See `docs/fork.md`.
 
 #[cfg(unix)]
 pub(crate) mod wiped_page;
@@ -6,27 +10,30 @@ pub(crate) mod wiped_page;
 use std::process::abort;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use crate::sys::stderr::write_stderr;
+use crate::sys::stderr::write_message;
 
 #[cfg(unix)]
 pub(crate) use atfork::without_forks;
 
-/// Forks between this process and the first that used hive, or a few more.
+/// The number of forks between this process and its first ancestor that used hive. It may be higher, because some forks
+/// are counted twice.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// A number that differs between a process and its forked children.
 #[inline(always)]
 pub(crate) fn generation() -> u32 {
-    // Relaxed: written only by a forked child's only thread.
+    // Relaxed: it is written only in a forked child, by the child's only thread.
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Ends a forked child that has come back from where it was forked, or waits for its parent's threads.
+/// Ends a forked child that has returned to where it was forked, or that is about to wait for its parent's threads.
 #[cold]
 pub(crate) fn abort_forked_child() -> ! {
-    write_stderr(
-        "hive: this process is a forked child, and was forked inside a region or a task. It has come to where others are waited for, or to the end of what one of the hive's threads \
-         was doing; these threads are its parent's. Such a child must leave by exec or _exit; hives of its own it may use before that. It is aborted\n",
+    write_message(
+        "hive: this process is a forked child, and was forked inside a region or a task. \
+         It has come to where others are waited for, or to the end of what one of the hive's threads \
+         was doing; these threads are its parent's. Such a child must leave by exec or _exit; \
+         hives of its own it may use before that. It is aborted\n",
     );
     abort()
 }
@@ -43,21 +50,24 @@ mod atfork {
     use crate::sys::fork::{GENERATION, wiped_page};
     use crate::sys::wait;
 
-    /// Held by whoever does what no thread may fork in the middle of, and by whoever forks.
+    /// Held by a thread that does something during which no thread may fork, and by a thread that forks.
     static FORK_LOCK: Mutex<()> = Mutex::new(());
 
     thread_local! {
-        /// The lock, while this thread forks. Without a destructor, so that it is there for as long as the thread is.
+        /// The guard of `FORK_LOCK`, while this thread forks. `ManuallyDrop`, so that the thread-local needs no
+        /// destructor and can be used until the thread is gone.
         static GUARD_DURING_FORK: Cell<Option<ManuallyDrop<MutexGuard<'static, ()>>>> = const { Cell::new(None) };
     }
 
-    /// Runs `work` while no thread forks, so that no child has it half done for ever. (By `fork`, that is; a raw
-    /// `clone` system call runs no handlers. That this is a child of such a call is seen here.)
+    /// Runs `work` while no thread forks, so that no child inherits it half done. This covers `fork`, not a raw `clone`
+    /// system call, which runs no handlers. That this process was made by such a call is detected here, too.
     ///
-    /// Whoever forks waits for it: it is short, waits for nothing itself, and reads no file. It must not call this again.
+    /// A thread that forks waits for `work`. So `work` must be short, wait for nothing itself, read no file, and not
+    /// call this function again.
     pub(crate) fn without_forks<R>(work: impl FnOnce() -> R) -> R {
         register_handlers();
         let _lock = lock_forks();
+        // The mark has gone although no handler has renewed it: this is a child made by a raw `clone`.
         if wiped_page::renew_mark() {
             adjust_to_fork();
         }
@@ -68,53 +78,60 @@ mod atfork {
         FORK_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// From now on, forks are seen.
+    /// Registers the handlers, once in a process and its children. From then on forks are detected.
     fn register_handlers() {
-        // Not a `Once`, which a child would find half done. Two threads at once may both add the handlers, which does no harm.
+        // Not a `Once`: a child could find that half done. Two threads may both register the handlers, which does no
+        // harm.
         static REGISTERED: AtomicBool = AtomicBool::new(false);
-        // Acquire: pairs with the Release below; who goes on finds the handlers added.
+        // Acquire: pairs with the Release store below. A thread that sees true also sees the handlers registered.
         if REGISTERED.load(Ordering::Acquire) {
             return;
         }
         #[expect(unsafe_code, reason = "pthread_atfork takes C functions")]
-        // SAFETY: the handlers run on the thread that forks, do not unwind, and allocate nothing.
+        // SAFETY: the handlers are C functions without arguments. They run on the thread that forks, do not unwind, and
+        // allocate nothing.
         let status =
             unsafe { libc::pthread_atfork(Some(lock_before_fork), Some(unlock_in_parent), Some(unlock_in_child)) };
         assert_eq!(status, 0, "pthread_atfork: {}", io::Error::from_raw_os_error(status));
-        // Release: pairs with the Acquire above.
+        // Release: pairs with the Acquire load above.
         REGISTERED.store(true, Ordering::Release);
     }
 
+    /// Before a fork, on the thread that forks: waits until no other thread is inside `without_forks`.
     extern "C" fn lock_before_fork() {
-        // There already, if the handlers were added twice.
+        // The guard is there already if the handlers were registered twice.
         let guard = GUARD_DURING_FORK.take();
         GUARD_DURING_FORK.set(guard.or_else(|| Some(ManuallyDrop::new(lock_forks()))));
     }
 
+    /// After a fork, in the parent.
     extern "C" fn unlock_in_parent() {
         unlock();
     }
 
+    /// After a fork, in the child, on its only thread.
     extern "C" fn unlock_in_child() {
         wiped_page::renew_mark();
         adjust_to_fork();
         unlock();
     }
 
-    /// What is to be done once in each child, before anything else.
+    /// What has to be done once in each child before anything else: all that refers to threads of the parent is
+    /// forgotten.
     fn adjust_to_fork() {
-        // Relaxed: the child has one thread.
+        // Relaxed: the child has only one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
         wait::forget_workers();
         nesting::forget_other_bees();
     }
 
+    /// Gives the lock back, if this thread has it.
     fn unlock() {
         drop(GUARD_DURING_FORK.take().map(ManuallyDrop::into_inner));
     }
 }
 
-/// There is no fork here.
+/// These systems have no fork.
 #[cfg(not(unix))]
 pub(crate) fn without_forks<R>(work: impl FnOnce() -> R) -> R {
     work()

@@ -1,5 +1,8 @@
-//! What the library needs of the operating system and the processor, each with a fallback where a system lacks it:
-//! waiting, semaphores, fences, threads' identities, masks and limits, forks, standard error.
+//! What the library needs from the operating system and the processor: waiting, semaphores, fences, thread ids, CPU
+//! masks, limits on threads, forks, standard error. Each part has a fallback for systems that lack it.
+//!
+//! The other folders use these parts; they do not call the operating system for these purposes themselves. The
+//! protocols reach them through `sync.rs` only, which the models replace.
 
 pub(crate) mod abort;
 pub(crate) mod affinity;

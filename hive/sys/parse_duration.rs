@@ -1,14 +1,15 @@
-//! A time as people write it: `200us`, `1ms`, `1m 30s`.
+//! Reads a duration as people write it: `200us`, `1ms`, `1m 30s`. `HIVE_SPIN` is read by this.
 
 use std::time::Duration;
 
-/// The time that `read_text` says.
+/// The duration that `text` describes: the sum of all its numbers with their units.
 ///
-/// `humantime` reads each number with its unit, and they are added up here: given all of them, it panics where the sum
-/// is just above what a `Duration` holds (<https://github.com/chronotope/humantime/issues/66>).
+/// `humantime` reads each number with its unit, and the results are added up here. If it were given the whole text, it
+/// would panic where the sum is just above the largest `Duration`
+/// (<https://github.com/chronotope/humantime/issues/66>).
 ///
 /// # Errors
-/// In words.
+/// If `text` is not a duration. The error is a message for people.
 pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     numbers_with_units(text).try_fold(Duration::ZERO, |sum, text_of_one| {
         let time = humantime::parse_duration(text_of_one).map_err(|error| error.to_string())?;
@@ -16,11 +17,13 @@ pub(crate) fn parse_duration(text: &str) -> Result<Duration, String> {
     })
 }
 
-/// Each number with its unit: one ends where a digit follows a letter. The empty text is one part.
+/// Splits a text into parts that each have one number and its unit. A part ends where a digit follows a letter. The
+/// empty text is one part.
 fn numbers_with_units(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = Some(text);
     std::iter::from_fn(move || {
         let whole = rest?;
+        // The last character before the present one that is not a space.
         let mut last = ' ';
         let end = whole.char_indices().find(|&(_, letter)| {
             let begins = letter.is_ascii_digit() && last.is_alphabetic();
@@ -63,11 +66,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn never_panics(text in "([0-9 .]{0,3}|18446744073709551615|307445734561825860|999999999|1000000000|[a-zµé -]|ns|us|s|m){0,12}") {
+        fn never_panics(text in "([0-9 .]{0,3}|18446744073709551615|307445734561825860|999999999|\
+                                 1000000000|[a-zµé -]|ns|us|s|m){0,12}") {
             let _ = parse_duration(&text);
         }
 
-        /// Without an overflow the parts are what `humantime` makes of the whole.
+        /// If the sum does not overflow, the result is what `humantime` makes of the whole text.
         #[test]
         fn is_as_of_the_whole(text in "([0-9]{1,4}(\\.[0-9])? ?(ns|us|ms|s|m|h|days)[ ]?){1,5}") {
             let whole = humantime::parse_duration(&text).map_err(|error| error.to_string());

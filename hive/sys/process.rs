@@ -1,7 +1,9 @@
-//! What all hives of a process share: values that are locked for a moment, and such as are made once.
+//! State that all hives of a process share: values that are locked for a moment, and values that are made once.
 //!
-//! A forked child has these as they were, and none of the threads that might have been changing them. So nothing else in hive is kept for the whole process but numbers that change by one atomic
-//! operation: no other lock, and no cell that a thread may be found filling. A test looks through the source for such.
+//! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
+//! keeps no process-wide state except these two types and numbers that are changed by one atomic operation: there is no
+//! other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
+//! for such statics. See `docs/fork.md`.
 
 use std::sync::{Mutex, OnceLock, PoisonError};
 
@@ -9,13 +11,14 @@ use crossbeam_deque::Worker;
 
 use crate::sys::fork;
 
-/// Has the libraries that hive uses fill their own cells of that kind, which others may fill for the first time while a thread forks: to be called before they are used.
+/// Makes the libraries that hive uses fill their own lazily filled cells, while no thread forks. Call it before any of
+/// them is used.
 pub(crate) fn initialize_libraries() {
-    // crossbeam's collector of what is no longer needed of deques.
+    // crossbeam's epoch collector, which frees the memory of deques.
     let _ = fork::without_forks(|| Worker::<()>::new_lifo().stealer().steal());
 }
 
-/// A value that one thread at a time sees, and that is whole in a forked child.
+/// A value that one thread at a time can use, and that no forked child finds locked or half changed.
 pub(crate) struct ProcessLock<T>(Mutex<T>);
 
 impl<T> ProcessLock<T> {
@@ -23,13 +26,14 @@ impl<T> ProcessLock<T> {
         Self(Mutex::new(value))
     }
 
-    /// Calls `run` with the value. Whoever forks waits for it: it is short, waits for nothing, reads no file, and calls neither this of another value nor [`fork::without_forks`].
+    /// Calls `use_it` with the value. A thread that forks waits for it. So it must be short, wait for nothing, read no
+    /// file, and call neither `with` of another value nor [`fork::without_forks`].
     pub(crate) fn with<R>(&self, use_it: impl FnOnce(&mut T) -> R) -> R {
         fork::without_forks(|| use_it(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)))
     }
 }
 
-/// A value that is made once. A forked child has it, or makes it itself.
+/// A value that is made once. A forked child either has the value or makes it itself.
 pub(crate) struct ProcessCell<T>(OnceLock<T>);
 
 impl<T> ProcessCell<T> {
@@ -43,12 +47,15 @@ impl<T> ProcessCell<T> {
         self.0.get()
     }
 
-    /// The value; if there is none yet, `make` makes it. Several threads may be making it at once, of which the first to be done is heard.
+    /// The value. If there is none yet, `init` makes it. Several threads may call `init` at the same time; the first
+    /// result is kept, and the others are dropped.
     pub(crate) fn get_or_init(&self, init: impl FnOnce() -> T) -> &T {
+        // The usual case: one load, and no lock.
         if let Some(value) = self.get() {
             return value;
         }
-        // Outside of the lock, as long as it may take; as is the end of one that comes too late.
+        // Outside of the lock, because `init` may take long. A value that comes too late is dropped outside of it as
+        // well.
         let mut value = Some(init());
         fork::without_forks(|| {
             self.0.get_or_init(|| value.take().unwrap_or_else(|| unreachable!("a cell is filled once")))
@@ -67,7 +74,7 @@ mod tests {
     fn a_cell_is_filled_once_by_whoever_is_done_first() {
         let cell = ProcessCell::new();
         assert_eq!(cell.get(), None);
-        // Another has come before while this one was being made.
+        // The inner call has set the value while the outer one was making its own.
         assert_eq!(cell.get_or_init(|| *cell.get_or_init(|| 1) + 1), &1);
         assert_eq!(cell.get_or_init(|| unreachable!()), &1);
     }
@@ -79,15 +86,15 @@ mod tests {
         assert_eq!(lock.with(|value| std::mem::replace(value, 2)), 1);
     }
 
-    /// Those that are neither atomic numbers nor from here, and why they may be.
+    /// The statics that are of neither type, nor atomic numbers, and why each of them is harmless.
     const EXCEPTIONS: [(&str, &str); 4] = [
         ("observe/trace/log.rs: FIRST_USE", "`trace/traced_hives.rs` fills it while no thread forks"),
-        ("pool/fork.rs: FORK_LOCK", "forks wait for it"),
         ("pool/wait_graph.rs: OWN_NODE", "each thread has its own"),
         ("region/nesting.rs: ENDING_FRAME", "each thread has its own"),
+        ("sys/fork.rs: FORK_LOCK", "forks wait for it"),
     ];
 
-    /// A static value that another thread may be found changing at a fork is locked, or filled, by one of the types above.
+    /// Every static that another thread may be changing during a fork is of one of the two types above.
     #[test]
     fn no_other_static_is_locked_or_filled_lazily() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hive");
@@ -115,7 +122,7 @@ mod tests {
         }
     }
 
-    /// The static values that are of none of the harmless types. Those of `Cell` and `RefCell` are a thread's.
+    /// The statics whose types are not known to be harmless. Those of `Cell` and `RefCell` are thread-local.
     fn harmful_statics(text: &str) -> impl Iterator<Item = &str> {
         const HARMLESS: [&str; 6] = ["ProcessLock<", "ProcessCell<", "Atomic", "atomic::Atomic", "Cell<", "RefCell<"];
         text.lines().filter_map(|line| {

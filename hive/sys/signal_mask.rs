@@ -1,9 +1,14 @@
-//! Bees handle no signals but a profiler's: they are for the program's own threads. (POSIX signals, not hive's start signal.)
+//! Makes threads that handle no signals, except those of faults and profilers: signals are for the program's own
+//! threads. (These are POSIX signals. The start of a region is no signal in this sense.)
+//!
+//! Every thread that hive makes is spawned inside [`with_signals_blocked`], because a thread inherits the signal mask
+//! of the thread that spawns it.
 
 use std::io;
 
-/// What goes on being handled on bees, if it is handled on the thread that makes them: faults, because blocking them would only rob the process of its report; and the timers of CPU time
-/// (ITIMER_PROF and ITIMER_VIRTUAL), by which a profiler interrupts whoever is running.
+/// The signals that stay unblocked on hive's threads, if they are unblocked on the thread that spawns them. Faults: if
+/// these were blocked, the process would end without its report. The timers of CPU time (ITIMER_PROF and
+/// ITIMER_VIRTUAL): a profiler uses them to interrupt any thread that is running.
 #[cfg(unix)]
 const UNBLOCKED_SIGNALS: [libc::c_int; 9] = [
     libc::SIGSEGV,
@@ -17,41 +22,44 @@ const UNBLOCKED_SIGNALS: [libc::c_int; 9] = [
     libc::SIGVTALRM,
 ];
 
-/// Runs `spawn` with all signals blocked but those left alone, so that a thread made by it starts that way, and
-/// restores the mask. Where the system refuses that, as a sandbox may, it runs all the same, and the second result says
-/// so: the thread then has the caller's mask.
+/// Runs `spawn` with all other signals blocked, so that a thread spawned by it starts with them blocked, and then
+/// restores the mask. If the system refuses to change the mask, as a sandbox may, `spawn` runs all the same and its
+/// thread has the caller's mask; the second result is then the error.
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "signal masks are C's")]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
     use std::mem::MaybeUninit;
 
+    /// Restores the calling thread's mask when it is dropped.
     struct RestoreMask(libc::sigset_t);
     impl Drop for RestoreMask {
         fn drop(&mut self) {
-            // SAFETY: the mask is the one that the thread had.
+            // SAFETY: the mask was returned by the system as the thread's own, and the null pointer says that the old
+            // one is not wanted.
             unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const self.0, std::ptr::null_mut()) };
         }
     }
 
     let mut blocked = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: `sigfillset` initialises the set.
+    // SAFETY: the pointer is valid, and `sigfillset` initialises the set.
     unsafe { libc::sigfillset(blocked.as_mut_ptr()) };
     for signal in UNBLOCKED_SIGNALS {
-        // SAFETY: the set is initialised, and the number is a signal's.
+        // SAFETY: the set is initialised, and the number is that of a signal.
         unsafe { libc::sigdelset(blocked.as_mut_ptr(), signal) };
     }
     let mut before = MaybeUninit::<libc::sigset_t>::uninit();
-    // SAFETY: both sets are valid for this call, which initialises the second.
+    // SAFETY: the first set is initialised, and both pointers are valid during the call, which initialises the second
+    // set.
     let status = unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, blocked.as_ptr(), before.as_mut_ptr()) };
     if status != 0 {
         return (spawn(), Err(io::Error::from_raw_os_error(status)));
     }
-    // SAFETY: the call above initialised it.
+    // SAFETY: the call above has succeeded and thereby initialised it.
     let _restore = RestoreMask(unsafe { before.assume_init() });
     (spawn(), Ok(()))
 }
 
-/// There are no signals here.
+/// These systems have no signals.
 #[cfg(not(unix))]
 pub(crate) fn with_signals_blocked<R>(spawn: impl FnOnce() -> R) -> (R, io::Result<()>) {
     (spawn(), Ok(()))

@@ -1,43 +1,46 @@
-//! All that hive says on standard error. It may be that nobody listens: a closed pipe, a full disk. That must not end a
-//! thread of hive's, so nothing here panics, and what cannot be said is left out.
+//! Everything that hive writes to standard error.
 //!
-//! `eprintln` and its like panic there, so they are not used in the library; a test looks through the source for them.
+//! Standard error may be a closed pipe or on a full disk. That must not end one of hive's threads, so nothing here
+//! panics, and text that cannot be written is lost. `eprintln` and similar macros panic in that case, so the library
+//! does not use them; a test below looks through the source for them.
 
 use std::collections::BTreeSet;
 
 use crate::sys::process::ProcessLock;
 
-/// Says a warning once in a process, although each of its hives may give it.
+/// Writes a warning, once in a process, even if several of its hives give it.
 pub(crate) fn warn_once(warning: &str) {
     static GIVEN_WARNINGS: ProcessLock<BTreeSet<String>> = ProcessLock::new(BTreeSet::new());
     if GIVEN_WARNINGS.with(|given| given.insert(warning.to_owned())) {
-        write_stderr(&format!("hive: {warning}\n"));
+        write_message(&format!("hive: {warning}\n"));
     }
 }
 
-/// Says a text, whole if the system takes it whole.
+/// Writes a text, all of it if the system accepts all of it.
 ///
-/// It does not allocate, and goes past the standard library's lock, which in a forked child a thread of the parent's
-/// may have for ever.
+/// It does not allocate, and does not take the standard library's lock: in a forked child that may be held for ever, by
+/// a thread of the parent.
 #[cfg(unix)]
-pub(crate) fn write_stderr(text: &str) {
+pub(crate) fn write_message(text: &str) {
     let mut remaining = text.as_bytes();
     while !remaining.is_empty() {
         #[expect(unsafe_code, reason = "the standard library's handle has a lock")]
-        // SAFETY: the bytes are there, and so many.
+        // SAFETY: the pointer and the length are those of a slice.
         let written = unsafe { libc::write(libc::STDERR_FILENO, remaining.as_ptr().cast(), remaining.len()) };
         match usize::try_from(written) {
+            // Nothing is accepted any more.
             Ok(0) => return,
             Ok(written) => remaining = remaining.get(written..).unwrap_or_default(),
+            // A signal has interrupted the call: try again.
             Err(_) if std::io::Error::last_os_error().kind() == std::io::ErrorKind::Interrupted => {}
             Err(_) => return,
         }
     }
 }
 
-/// Says a text, whole if the system takes it whole.
+/// Writes a text, all of it if the system accepts all of it.
 #[cfg(not(unix))]
-pub(crate) fn write_stderr(text: &str) {
+pub(crate) fn write_message(text: &str) {
     use std::io::{Write, stderr};
     let _ = stderr().write_all(text.as_bytes());
 }
@@ -47,8 +50,8 @@ mod tests {
     use std::fs;
     use std::path::Path;
 
-    /// What writes to standard error or output, and panics where that is closed, or takes a lock. In two parts, so that
-    /// this list is not found.
+    /// Macros and functions that write to standard error or output, and that panic if it is closed or take a lock. Each
+    /// is split into two parts, so that the search does not find this list.
     const FORBIDDEN_CALLS: [[&str; 2]; 6] =
         [["eprint", "!"], ["eprintln", "!"], [" print", "!"], ["println", "!"], ["dbg", "!"], ["std", "err("]];
 
@@ -57,7 +60,7 @@ mod tests {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hive");
         let mut found = Vec::new();
         collect_calls(&source, &mut found);
-        assert!(found.is_empty(), "these may panic where nobody listens; use `write_stderr`: {found:#?}");
+        assert!(found.is_empty(), "these may panic where nobody listens; use `write_message`: {found:#?}");
     }
 
     fn collect_calls(directory: &Path, found: &mut Vec<String>) {
@@ -77,9 +80,9 @@ mod tests {
         }
     }
 
-    /// Files that are built for tests alone.
+    /// Files that are compiled for tests only.
     fn is_test_file(path: &Path) -> bool {
-        ["tests.rs", "described.rs"].iter().any(|name| path.ends_with(name))
+        ["tests.rs", "described_machines.rs"].iter().any(|name| path.ends_with(name))
     }
 
     fn forbidden_lines(text: &str) -> impl Iterator<Item = &str> {
@@ -89,7 +92,8 @@ mod tests {
 
     #[test]
     fn each_forbidden_call_is_found_and_comments_are_not() {
-        let text = "/// eprintln!(\"for users\");\neprintln!(\"ours\");\nlet _ = writeln!(io::stderr(), \"ours\");\nlet x = 3;";
+        let text = "/// eprintln!(\"for users\");\neprintln!(\"ours\");\n\
+                    let _ = writeln!(io::stderr(), \"ours\");\nlet x = 3;";
         assert_eq!(forbidden_lines(text).count(), 2);
     }
 }

@@ -1,17 +1,20 @@
-//! A number for each thread, cheaper to ask for than the standard library's.
+//! A number for each thread, which is cheaper to ask for than the standard library's `ThreadId`.
+//!
+//! The leader lock compares it with the number of its owner each time a region starts.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Differs between any two threads of a process, living or dead; not 0 and not the largest number.
+/// A thread's number. No two threads of a process have the same one, even if one of them has ended. It is neither 0 nor
+/// the largest number, which mean other things where such numbers are stored.
 pub(crate) type ThreadId = u64;
 
 thread_local! {
-    /// 0: not given yet.
+    /// The number of this thread; 0 if it has none yet.
     static THREAD_ID: Cell<ThreadId> = const { Cell::new(0) };
 }
 
-/// The calling thread's.
+/// The number of the calling thread.
 #[inline(always)]
 pub(crate) fn current_thread_id() -> ThreadId {
     match THREAD_ID.get() {
@@ -20,10 +23,11 @@ pub(crate) fn current_thread_id() -> ThreadId {
     }
 }
 
+/// Gives the calling thread a number.
 #[cold]
 fn assign_id() -> ThreadId {
     static LAST_ASSIGNED: AtomicU64 = AtomicU64::new(0);
-    // Relaxed: only the numbers themselves must differ.
+    // Relaxed: the numbers only have to differ.
     let id = LAST_ASSIGNED.fetch_add(1, Ordering::Relaxed) + 1;
     THREAD_ID.set(id);
     id

@@ -1,8 +1,10 @@
-//! Whether the system has room for the threads that a hive is to have: looked at before they are made.
+//! Checks, before threads are made, whether the system has room for them.
 //!
-//! That a thread cannot be made is an error, which is told. But one that has been made needs more: the standard library
-//! maps a stack for its signal handlers from inside of it, and where that fails it ends the process. So hive counts the
-//! room beforehand. What it cannot find out, it takes for no limit.
+//! If a thread cannot be made, that is an error that the caller can report. But a thread that has been made needs more:
+//! the standard library maps a stack for signal handlers from inside the new thread, and ends the process if that
+//! fails. So hive counts the room beforehand. Where a limit cannot be found out, there is taken to be none.
+//!
+//! `Shared`, the watchdog and the calibrations make a [`ThreadReservation`] before they make threads.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
@@ -12,33 +14,35 @@ use std::fmt;
 use crate::sys::fork;
 use crate::sys::process::ProcessLock;
 
-/// A limit of the system's on threads, or on what threads need.
+/// A limit of the system on threads, or on something that each thread needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct ThreadLimit {
-    /// What it is a limit on, and where it is set.
+pub(crate) struct ThreadLimit {
+    /// What is limited, and where the limit is set.
     name: String,
-    /// What there may be.
+    /// The limit.
     max: u64,
-    /// What there is already, and what is to be left over for others.
+    /// What is in use already, and what is to be left for the rest of the program.
     used: u64,
     reserved: u64,
-    /// What a thread takes of it.
+    /// What one thread takes.
     per_thread: u64,
-    /// Who may raise it, and how.
+    /// How the limit can be raised, and by whom.
     remedy: String,
 }
 
 impl ThreadLimit {
-    /// How many more threads there is room for.
+    /// The number of further threads that there is room for.
     fn threads_left(&self) -> u64 {
         self.max.saturating_sub(self.used.saturating_add(self.reserved)) / self.per_thread
     }
 }
 
-/// There is no room for so many threads.
+/// There is no room for the threads that are needed.
 #[derive(Debug)]
 pub(crate) struct LimitExceeded {
+    /// The number of threads that are needed.
     needed: u64,
+    /// The limit with the least room.
     limit: ThreadLimit,
 }
 
@@ -60,16 +64,21 @@ impl fmt::Display for LimitExceeded {
     }
 }
 
-/// Threads that are about to be made, in all hives of the process.
+/// The threads that hives of this process are about to make. They are counted here because the system does not count
+/// them yet.
 static PENDING: ProcessLock<PendingThreads> = ProcessLock::new(PendingThreads { generation: 0, threads: 0 });
 
+/// The value of `PENDING`.
 struct PendingThreads {
-    /// A forked child makes none of those that its parent was about to make.
+    /// The generation (see `fork.rs`) of the process that the count is of. A forked child makes none of the threads
+    /// that its parent was about to make.
     generation: u32,
+    /// The number of threads in all reservations.
     threads: u64,
 }
 
 impl PendingThreads {
+    /// Calls `use_it` with the count, which begins again at 0 in a forked child.
     fn with_current<R>(use_it: impl FnOnce(&mut Self) -> R) -> R {
         PENDING.with(|pending| {
             let generation = fork::generation();
@@ -81,20 +90,26 @@ impl PendingThreads {
     }
 }
 
-/// Room for threads that one hive is about to make. It is dropped when they live, and count by themselves.
+/// Room for threads that one hive is about to make. Drop it when the threads are running, because from then on the
+/// system counts them itself.
 #[must_use = "the room is given back when this is dropped"]
 #[derive(Debug)]
 pub(crate) struct ThreadReservation {
+    /// The generation of the process that made the reservation.
     generation: u32,
+    /// The number of threads.
     threads: u64,
 }
 
 impl ThreadReservation {
-    /// Room for so many threads, with stacks of so many bytes; None: of the standard library's size.
+    /// Reserves room for `threads` threads, with stacks of `stack` bytes. None: stacks of the standard library's
+    /// default size.
     ///
     /// # Errors
-    /// If there is less, beside the threads that other hives are about to make.
+    /// If there is less room, with the threads deducted that other hives are about to make.
     pub(crate) fn reserve(threads: u64, stack: Option<usize>) -> Result<Self, LimitExceeded> {
+        // The threads are counted before the limits are read, so that two hives that do this at the same time see each
+        // other's threads. On an error the reservation is dropped, which takes them off again.
         let (pending_elsewhere, reservation) = PendingThreads::with_current(|pending| {
             let pending_elsewhere = pending.threads;
             pending.threads += threads;
@@ -114,9 +129,10 @@ impl Drop for ThreadReservation {
     }
 }
 
-/// Whether so many threads fit within each of `limits`, beside those that others are about to make. If not, the limit
-/// with the least room is told.
+/// Whether `needed` threads fit within each of `limits`, besides the threads that others are about to make. If not, the
+/// error has the limit with the least room.
 fn check_limits(needed: u64, pending_elsewhere: u64, limits: Vec<ThreadLimit>) -> Result<(), LimitExceeded> {
+    // Threads that are about to be made use as much of each limit as these threads would.
     let with_pending = |limit: ThreadLimit| ThreadLimit {
         used: limit.used.saturating_add(pending_elsewhere.saturating_mul(limit.per_thread)),
         ..limit
@@ -132,7 +148,7 @@ fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
     linux::limits(stack)
 }
 
-/// Nothing is known.
+/// No limits are known on these systems.
 #[cfg(not(target_os = "linux"))]
 fn limits(_stack: Option<usize>) -> Vec<ThreadLimit> {
     Vec::new()

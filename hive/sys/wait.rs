@@ -1,4 +1,8 @@
-//! How long a waiting thread polls before it sleeps: measured in time, because a PAUSE takes from 10 to 140 cycles.
+//! How long a waiting thread polls before it sleeps, and what it does between two polls.
+//!
+//! Each hive has a [`WaitPolicy`]. Every wait in the protocols takes a [`Spinner`] from it and asks that after each
+//! unsuccessful poll whether to poll again. The length of a wait is measured in time, not in PAUSE instructions,
+//! because a PAUSE takes from 10 to 140 cycles.
 
 use std::cell::Cell;
 use std::hint::spin_loop;
@@ -11,83 +15,93 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
 use crate::topology::pinning;
 
-/// Polls without PAUSE and without a look at the clock: a microsecond or two, in which a hot region begins and ends. A PAUSE would add up to its own
-/// length to each hand-over.
+/// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
+/// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
+/// hand-over would take longer by up to the length of one.
 const HOT_POLLS: u32 = 256;
 
-/// Polls between two looks at the clock, which takes 20 ns or more.
+/// Polls from one reading of the clock to the next. Reading it takes 20 ns or more.
 const POLLS_PER_CLOCK_READ: u32 = 16;
 
-/// Hot polls from one look for tasks to the next.
+/// In the first phase of a wait, polls from one look for tasks to the next.
 const POLLS_PER_TASK_CHECK: u32 = 8;
 
-/// Polls with a `sched_yield` between them, before sleeping: a thread that was only waiting for this core gets it.
+/// How often a waiting thread yields its core between polls before it sleeps. A thread that was waiting for this core
+/// gets it.
 const MAX_YIELDS: u32 = 16;
 
-/// Bees of all hives that are on a core, or want to be: the threads that are `Presence::OnCore`. Changed when a bee goes to sleep and when it comes back only.
+/// The number of workers of all hives that are on a core or want to be: the threads whose presence is `OnCore`. It
+/// changes only when a worker starts, ends, goes to sleep, or wakes up.
 static AWAKE_WORKERS: AtomicUsize = AtomicUsize::new(0);
 
 /// Whether a thread is counted in `AWAKE_WORKERS`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Presence {
-    /// It is no bee. A queen is not counted, wherever she waits.
+    /// The thread is not a worker. A queen is never counted, wherever she waits.
     NotWorker,
-    /// It is.
+    /// The thread is a worker and is counted.
     OnCore,
-    /// It is a bee, and has counted itself off while it sleeps.
+    /// The thread is a worker that sleeps and has removed itself from the count.
     OffCore,
 }
 
 thread_local! {
-    /// Of the calling thread.
+    /// The presence of the calling thread.
     static PRESENCE: Cell<Presence> = const { Cell::new(Presence::NotWorker) };
 }
 
-/// Forgets the bees of the parent process. The calling thread, a forked child's only one, may have been one of them.
+/// In a forked child: forgets the workers of the parent. The calling thread, which is the child's only one, may have
+/// been one of them.
 #[cfg(unix)]
 pub(crate) fn forget_workers() {
     PRESENCE.set(Presence::NotWorker);
-    // Relaxed: a forked child has one thread.
+    // Relaxed: a forked child has only one thread.
     AWAKE_WORKERS.store(0, Ordering::Relaxed);
 }
 
-/// Ends one poll before the next begins: some 7 ns. Without it a processor that runs ahead has dozens of loads of the polled line under way when that
-/// changes, and has to throw them away, with all that it took to come after: a hand-over between neighbours takes half as long again.
+/// Ends one poll before the next one begins, which takes some 7 ns. Without it, a processor that executes ahead has
+/// dozens of loads of the polled line under way when the line changes. It then has to discard them, with all the work
+/// that depends on them, and a hand-over between neighbouring cores takes half as long again.
 #[inline(always)]
 #[cfg(target_arch = "x86_64")]
 #[expect(unsafe_code, reason = "std has no safe name for this instruction")]
 pub(crate) fn serialize_poll() {
-    // SAFETY: every x86-64 has it.
+    // SAFETY: every x86-64 processor has this instruction.
     unsafe { std::arch::x86_64::_mm_lfence() }
 }
 
-/// The same elsewhere, by what the processor has for it: an ISB on ARM, which throws away what it has run ahead with.
+/// The same for other processors, by the instruction that each has for it. On ARM that is an ISB, which discards what
+/// the processor has executed ahead.
 #[inline(always)]
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn serialize_poll() {
     spin_loop();
 }
 
-/// What a hive's bees do while they wait.
+/// How the bees of one hive wait, and whether they should go on polling at present.
 #[derive(Debug)]
 pub(crate) struct WaitPolicy {
-    /// The process whose threads wait for each other: see `fork.rs`.
+    /// The generation (see `fork.rs`) of the process whose threads wait for each other by this policy.
     generation: u32,
+    /// How long a wait polls. `Duration::MAX` means for ever.
     spin: Duration,
-    /// How often sleepers look for something to do by themselves.
+    /// How often a sleeping bee looks for something to do by itself; None if it does not.
     poll_interval: Option<Duration>,
+    /// The number of CPUs that this process may use.
     cpus: usize,
-    /// The CPUs that bees are bound to, one each.
+    /// The CPUs that workers are bound to, where a worker is bound to a single one.
     worker_cpus: CpuMask,
-    /// Hot sections that are on: nobody sleeps.
+    /// The number of `keep_spinning` sections that are open. While there are any, a waiting bee polls and does not go
+    /// to sleep, unless there are fewer CPUs than threads that want one.
     spin_sections: AtomicU32,
-    /// How often all have been told not to wait any longer. Who waits compares it with what it was as the wait began.
+    /// How often `stop_spinning` has been called. A waiting thread compares it with its value at the beginning of the
+    /// wait.
     spin_epoch: AtomicU32,
 }
 
 impl WaitPolicy {
-    /// Bees poll for `spin` and sleep afterwards, and look for something to do every `poll_interval` then; on `cpus` CPUs, as far as this process may use them.
-    /// Bees are bound to `worker_cpus`.
+    /// A policy by which bees poll for `spin` and then sleep, and look for something to do every `poll_interval` while
+    /// they sleep. The process may use `cpus` CPUs, and workers are bound to `worker_cpus`.
     pub(crate) fn new(spin: Duration, poll_interval: Option<Duration>, cpus: usize, worker_cpus: CpuMask) -> Self {
         let (generation, zero) = (fork::generation(), || AtomicU32::new(0));
         Self { generation, spin, poll_interval, cpus, worker_cpus, spin_sections: zero(), spin_epoch: zero() }
@@ -99,7 +113,8 @@ impl WaitPolicy {
         self.generation != fork::generation()
     }
 
-    /// Call where a thread has something of others' to do, or waits for them: in a forked child, where nobody is whom it could wait for, this is the end.
+    /// Aborts the process if it is a forked child. Call it where a thread is about to wait for other bees or to do
+    /// their work: a child has no other bees that it could wait for.
     #[inline(always)]
     pub(crate) fn abort_if_forked(&self) {
         if self.is_forked() {
@@ -107,111 +122,122 @@ impl WaitPolicy {
         }
     }
 
+    /// How often a sleeping bee looks for something to do by itself.
     pub(crate) fn poll_interval(&self) -> Option<Duration> {
         self.poll_interval
     }
 
-    /// Moves the queen off a CPU that a bee is bound to. She is not bound, and the kernel may have put her there while the bee slept; it
-    /// takes many milliseconds to notice that the bee, which can run nowhere else, waits for that very CPU.
+    /// Moves the calling thread, usually the queen, off a CPU that a worker is bound to. The queen need not be bound,
+    /// and the kernel may have moved her there while the worker slept. The worker can run on no other CPU, and the
+    /// kernel takes many milliseconds to notice that it waits for this one.
     #[cold]
     pub(crate) fn migrate_off_worker_cpus(&self) {
         pinning::migrate_off(&self.worker_cpus);
     }
 
-    /// The patience of one wait.
+    /// The spinner for one wait.
     #[inline(always)]
     pub(crate) fn spinner(&self) -> Spinner<'_> {
         self.spinner_with_time(self.spin)
     }
 
-    /// The patience of one wait for somebody who was asleep and has been called. A core that has been idle for long may take longer to wake than
-    /// anybody polls otherwise, and would take as long again to wake who waits for it.
+    /// The spinner for a wait for bees that were asleep and have been woken. A core that has been idle for long may
+    /// take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take as long
+    /// again to wake that one.
     #[inline(always)]
     pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
         self.spinner_with_time(self.spin.saturating_mul(8))
     }
 
-    /// The patience of one wait after a task: another may be there already, so it begins with a look for one.
+    /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
+    /// look for one.
     #[inline(always)]
     pub(crate) fn spinner_after_task(&self) -> Spinner<'_> {
         let spinner = self.spinner();
         Spinner { polls: spinner.polls.max(POLLS_PER_TASK_CHECK - 1), ..spinner }
     }
 
-    /// How often the waits of that time have been ended. Who begins to wait later asks first, by this, so that it does not miss an
-    /// end that is called for before it has begun.
+    /// The number of times that waits have been told to stop polling. A thread that will begin to wait later asks for
+    /// it beforehand, and passes it to `spinner_since`, so that it does not miss a `stop_spinning` that comes before
+    /// the wait begins.
     #[inline(always)]
     pub(crate) fn spin_epoch(&self) -> u32 {
-        // Relaxed: compared with itself only. Who calls for an end after it has heard of something that this thread
-        // has done after this look, by a Release and an Acquire, is not seen yet by this look.
+        // Relaxed: the number is only compared with itself. Suppose that this thread does something after this load and
+        // publishes it by a Release, and that another thread sees it by an Acquire and then calls `stop_spinning`. This
+        // load cannot see that call, so the comparison later will notice it.
         self.spin_epoch.load(Ordering::Relaxed)
     }
 
-    /// The patience of one wait, which is over if such waits have been ended since `spin_epoch` was asked.
+    /// The spinner for one wait. The wait ends early if waits have been told to stop polling since `spin_epoch` was
+    /// asked for.
     #[inline(always)]
     pub(crate) fn spinner_since(&self, spin_epoch: u32) -> Spinner<'_> {
         Spinner { spin_epoch, ..self.spinner() }
     }
 
+    /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, it skips the first phase.
     #[inline(always)]
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
+        // A spinner that begins with HOT_POLLS polls counted is past its first phase.
         let polls = if self.is_oversubscribed() { HOT_POLLS } else { 0 };
         Spinner { policy: self, spin, polls, yields: 0, spin_epoch: self.spin_epoch(), deadline: None }
     }
 
-    /// Has whoever waits go on polling until the guard is dropped.
+    /// Makes all waiting bees of the hive go on polling until the guard is dropped, as long as there are CPUs enough.
     pub(crate) fn keep_spinning(&self) -> impl Drop + use<'_> {
         struct SpinSection<'p>(&'p AtomicU32);
         impl Drop for SpinSection<'_> {
             fn drop(&mut self) {
-                // Relaxed: as below.
+                // Relaxed: see below.
                 self.0.fetch_sub(1, Ordering::Relaxed);
             }
         }
-        // Relaxed: a waiter sees it sooner or later, and the region that wakes the team comes after.
+        // Relaxed: a waiting thread sees it sooner or later; the region that wakes all bees comes after it.
         self.spin_sections.fetch_add(1, Ordering::Relaxed);
         SpinSection(&self.spin_sections)
     }
 
-    /// Ends the polling of all who wait now.
+    /// Makes all bees that wait now stop polling.
     pub(crate) fn stop_spinning(&self) {
-        // Relaxed: a waiter sees it sooner or later.
+        // Relaxed: a waiting thread sees it sooner or later.
         self.spin_epoch.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Lets others have the core for a moment.
+    /// Lets another thread have the core for a moment.
     pub(crate) fn yield_core(&self) {
         yield_now();
     }
 
-    /// Marks the calling thread, if it is a bee, as gone from its core while `sleep` runs.
+    /// Runs `sleep`. If the calling thread is a worker, it is not counted as awake meanwhile.
     pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         let _off_core = PresenceChange::apply(Presence::OnCore, Presence::OffCore);
         sleep()
     }
 
-    /// Counts the calling thread, which becomes a bee, among those awake for as long as the guard lives.
+    /// Counts the calling thread, which is about to be a worker, as awake until the guard is dropped.
     pub(crate) fn count_on_core(&self) -> impl Drop + use<> {
         PresenceChange::apply(Presence::NotWorker, Presence::OnCore)
     }
 
-    /// Whether more threads want a core than there are: the bees awake and the queen. Then a spinning waiter keeps off
-    /// the core the very thread that it waits for.
+    /// Whether more threads want a core than there are cores: the workers that are awake, and the queen. A thread that
+    /// polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     fn is_oversubscribed(&self) -> bool {
-        // Relaxed: a hint; nothing is read on the strength of it.
+        // Relaxed: a hint. No other access depends on the value.
         AWAKE_WORKERS.load(Ordering::Relaxed) >= self.cpus
     }
 }
 
-/// A change of the calling thread's presence, undone on drop. Stays on that thread.
+/// A change of the calling thread's presence, which is undone when this is dropped. It must stay on that thread, so it
+/// is not `Send`.
 struct PresenceChange {
-    /// None: the thread was something else, and still is.
+    /// The presence before the change and after it. None: the thread had another presence, and nothing was changed.
     applied: Option<(Presence, Presence)>,
     _on_its_thread: PhantomData<*const ()>,
 }
 
 impl PresenceChange {
+    /// Changes the presence to `to` if it is `from`.
     fn apply(from: Presence, to: Presence) -> Self {
         let is_applied = PRESENCE.get() == from;
         if is_applied {
@@ -223,17 +249,17 @@ impl PresenceChange {
 
 impl Drop for PresenceChange {
     fn drop(&mut self) {
-        // A forked child may have forgotten that the thread was a bee.
+        // In a forked child, `forget_workers` may have changed the presence meanwhile. Then there is nothing to undo.
         if let Some((from, _)) = self.applied.filter(|&(_, to)| PRESENCE.get() == to) {
             set_presence(from);
         }
     }
 }
 
-/// Makes the calling thread's presence another one, and keeps the count.
+/// Sets the calling thread's presence, and adjusts the count.
 fn set_presence(presence: Presence) {
     let before = PRESENCE.replace(presence);
-    // Relaxed, both: a hint, see `is_oversubscribed`.
+    // Relaxed, both: the count is a hint, see `is_oversubscribed`.
     if presence == Presence::OnCore {
         AWAKE_WORKERS.fetch_add(1, Ordering::Relaxed);
     } else if before == Presence::OnCore {
@@ -242,20 +268,26 @@ fn set_presence(presence: Presence) {
     }
 }
 
-/// The patience of one wait: polls hot, then with pauses until the policy's spin time is over, then yields, then is over.
+/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses; polls with
+/// PAUSE instructions until the policy's spin time is over; `MAX_YIELDS` polls with a yield of the core between them.
+/// After that it is time to sleep.
 pub(crate) struct Spinner<'p> {
     policy: &'p WaitPolicy,
+    /// How long the second phase lasts.
     spin: Duration,
+    /// The polls so far. In the second phase the number goes round, from `HOT_POLLS` up to the next multiple of
+    /// `POLLS_PER_CLOCK_READ`.
     polls: u32,
+    /// The yields so far, in the third phase.
     yields: u32,
-    /// Of the policy, as the wait began.
+    /// The policy's number of calls of `stop_spinning` when the wait began.
     spin_epoch: u32,
-    /// None: the clock has not been looked at yet, or spinning never ends.
+    /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
     deadline: Option<Instant>,
 }
 
 impl Spinner<'_> {
-    /// Call after a poll that found nothing. Says whether to poll again; if not, it is time to sleep.
+    /// Call this after a poll that has found nothing. Returns whether to poll again; if not, it is time to sleep.
     #[inline(always)]
     pub(crate) fn spin_once(&mut self) -> bool {
         if self.is_hot() {
@@ -266,20 +298,24 @@ impl Spinner<'_> {
         self.spin_once_slowly()
     }
 
+    /// The second and the third phase.
     #[cold]
     fn spin_once_slowly(&mut self) -> bool {
+        // Polling would be useless or is not wanted: go on to the third phase at once.
         if self.policy.is_oversubscribed() || self.is_told_to_stop() {
             return self.yield_once();
         }
         self.polls += 1;
+        // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
+        // POLLS_PER_CLOCK_READ-th.
         if !self.polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
             spin_loop();
             return true;
         }
-        // Wraps back to the start of this phase, so that an endless spin does not overflow.
+        // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
         self.polls = HOT_POLLS;
         self.policy.abort_if_forked();
-        // Relaxed: a hint, looked at again soon.
+        // Relaxed: a hint, which is read again soon.
         if self.spin == Duration::MAX || self.policy.spin_sections.load(Ordering::Relaxed) > 0 {
             self.deadline = None;
             return true;
@@ -287,6 +323,7 @@ impl Spinner<'_> {
         let now = Instant::now();
         match self.deadline {
             Some(deadline) if now >= deadline => {
+                // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
                 if self.yields == 0 {
                     self.policy.migrate_off_worker_cpus();
                 }
@@ -294,31 +331,33 @@ impl Spinner<'_> {
             }
             Some(_) => true,
             None => {
-                // A spin time beyond the clock's range is endless.
+                // A spin time beyond the range of the clock is endless.
                 self.deadline = now.checked_add(self.spin);
                 true
             }
         }
     }
 
-    /// Whether the wait has only just begun.
+    /// Whether the wait is in its first phase, that is, has only just begun.
     #[inline(always)]
     pub(crate) fn is_hot(&self) -> bool {
         self.polls < HOT_POLLS
     }
 
-    /// Whether to look for tasks as well as at what is polled: while the wait is hot only now and then, because that is many cache lines.
+    /// Whether to look for tasks as well as at what is polled. In the first phase that is done only now and then,
+    /// because a look for tasks reads many cache lines.
     #[inline(always)]
     pub(crate) fn should_check_tasks(&self) -> bool {
         !self.is_hot() || self.polls % POLLS_PER_TASK_CHECK == POLLS_PER_TASK_CHECK - 1
     }
 
-    /// Whether all have been told not to wait any longer since this wait began.
+    /// Whether waits have been told to stop polling since this one began.
     fn is_told_to_stop(&self) -> bool {
-        // Relaxed: as in `stop_spinning`.
+        // Relaxed: see `stop_spinning`.
         self.policy.spin_epoch.load(Ordering::Relaxed) != self.spin_epoch
     }
 
+    /// One step of the third phase: yields the core. Returns whether to poll again.
     fn yield_once(&mut self) -> bool {
         self.policy.abort_if_forked();
         self.yields += 1;
@@ -354,7 +393,7 @@ mod tests {
         assert!((0..=MAX_YIELDS).any(|_| !spinner.spin_once()));
     }
 
-    /// On a thread of its own: what the other tests' threads are is nothing to it.
+    /// On a thread of its own, so that the presence of the test's thread does not matter.
     #[test]
     fn only_a_worker_is_counted_off_and_on() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());

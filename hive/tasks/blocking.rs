@@ -1,4 +1,6 @@
-//! A thread that does nothing else while a hive runs something for it.
+//! Runs tasks on a hive for a thread that waits, blocked, until they are done. For threads that are not bees of the
+//! hive and cannot become its queen: `enter.rs` uses it for `join`, `scope` and `install`, and `handle.rs` for
+//! `broadcast`.
 
 #![allow(unsafe_code)]
 
@@ -13,12 +15,16 @@ use crate::sync::{Condvar, Mutex};
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::heap_job::HeapJob;
 
-/// Has `work` run as a task that `queue_task` queues, and returns when it is done.
+/// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
+///
+/// # Panics
+/// If `work` does, with that panic.
 pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + Send) -> R {
     let mut result = None;
     let completion = Completion::new(1);
     let abort_guard = abort_guard();
-    // SAFETY: what the job borrows lives until it has run, because this thread waits for that below.
+    // SAFETY: what the task borrows lives on this thread's stack until the task has ended: this thread waits for that
+    // below, and the guard aborts the process if anything unwinds before.
     queue(unsafe { completion.task(|| result = Some(work())) });
     completion.wait();
     abort_guard.disarm();
@@ -26,13 +32,17 @@ pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
     result.unwrap_or_else(|| unreachable!("it has ended without a panic"))
 }
 
-/// Has `work` run once for each of some bees, as a task that `queue_task` queues for it, and returns when all are done.
+/// Runs `work` once for each bee of `bees`, as a task that `queue` queues for that bee, and returns when all have
+/// ended.
+///
+/// # Panics
+/// If `work` does for some bee, with the first such panic, after all have ended.
 pub(crate) fn run_each(bees: RangeInclusive<u32>, queue: impl Fn(u32, Task), work: impl Fn(u32) + Sync) {
     let completion = Completion::new(bees.clone().count());
     let work = &work;
     let abort_guard = abort_guard();
     for bee in bees {
-        // SAFETY: as above.
+        // SAFETY: as in `run`.
         queue(bee, unsafe { completion.task(move || work(bee)) });
     }
     completion.wait();
@@ -40,19 +50,23 @@ pub(crate) fn run_each(bees: RangeInclusive<u32>, queue: impl Fn(u32, Task), wor
     completion.rethrow_first();
 }
 
-/// While tasks borrow from the thread that waits for them.
+/// The guard for the time in which tasks borrow from the stack of the waiting thread.
 fn abort_guard() -> AbortOnUnwind {
     AbortOnUnwind::new("in a thread that waits for its tasks")
 }
 
-/// Where the thread waits for its tasks. Shared with them, so that none is the one who may touch it last.
+/// What the thread waits on. It is shared with the tasks by reference counting, so that it does not matter who touches
+/// it last.
 #[derive(Clone)]
 struct Completion(Arc<CompletionState>);
 
+/// What a waiting thread and its tasks share.
 struct CompletionState {
-    /// Those that have not ended.
+    /// The number of tasks that have not ended. Each task decreases it when nothing of its work is left.
     remaining: Mutex<usize>,
+    /// Notified when `remaining` becomes zero.
     done: Condvar,
+    /// The first panic of a task.
     panic: FirstPanic,
 }
 
@@ -65,24 +79,25 @@ impl Completion {
         }))
     }
 
-    /// One of the tasks.
+    /// Makes one of the tasks that the thread waits for.
     ///
     /// # Safety
     /// What `work` borrows lives until `wait` has returned.
     unsafe fn task(&self, work: impl FnOnce() + Send) -> Task {
         let [run, end] = [self.clone(), self.clone()];
-        // SAFETY: the caller's promise; nothing of `work` is left when the task is counted off.
+        // SAFETY: by the caller's promise the borrows live until `wait` returns, and `wait` returns only after the task
+        // has been counted as ended, when nothing of `work` is left. The second closure borrows nothing.
         unsafe { HeapJob::task(move || run.run(work), move || end.end_one()) }
     }
 
-    /// Runs a task's work.
+    /// Runs a task's work, and records its panic if it has one.
     fn run(self, work: impl FnOnce()) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
             self.0.panic.record(panic);
         }
     }
 
-    /// Counts a task off.
+    /// Counts a task as ended.
     fn end_one(self) {
         let mut remaining = self.0.remaining.lock().unwrap_or_else(PoisonError::into_inner);
         *remaining -= 1;
@@ -91,13 +106,13 @@ impl Completion {
         }
     }
 
-    /// Waits until all have ended.
+    /// Waits until all tasks have ended.
     fn wait(&self) {
         let remaining = self.0.remaining.lock().unwrap_or_else(PoisonError::into_inner);
         drop(self.0.done.wait_while(remaining, |remaining| *remaining > 0).unwrap_or_else(PoisonError::into_inner));
     }
 
-    /// Ends, all tasks having ended.
+    /// Continues the first panic of the tasks, if there was one. All tasks have ended.
     ///
     /// # Panics
     /// With the first panic.

@@ -1,4 +1,5 @@
-//! Which hives the calling thread runs tasks of, and as which bees.
+//! What the calling thread is: which hives it runs tasks of, and as which bees. `yield_now` and `current` of the public
+//! interface are here. What they look at is the thread's list of frames, in `region/nesting.rs`.
 
 use std::ptr;
 
@@ -7,15 +8,18 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::tasks::{caller_queue, enter};
 
-/// Runs `work` as the bee whose `context` it is.
+/// Runs `work` on the calling thread as the bee that `context` belongs to, so that `join`, `scope` and the like inside
+/// of it find that bee.
 pub(crate) fn with_context<R>(context: &TaskContext<'_>, work: impl FnOnce() -> R) -> R {
     nesting::within_tasks(context, work)
 }
 
-/// The hive and the bee that the calling thread is: as a bee, in the queen's place of a hive that runs tasks, or in a region. None elsewhere. Of a thread that is inside of
-/// several, what it is inside of last.
+/// Which hive the calling thread belongs to, and which bee of it the thread is: as a worker, as the queen while the
+/// hive runs tasks, or as a bee of a region. `None` on any other thread. If the thread is inside several hives, this is
+/// about the innermost.
 ///
-/// The first number differs between any two hives that live at the same time; the second is the bee's, 0 the queen's.
+/// The first number identifies the hive: it differs between any two hives that live at the same time. The second is the
+/// bee's id, 0 for the queen.
 ///
 /// ```
 /// assert_eq!(hive::current(), None);
@@ -25,10 +29,12 @@ pub fn current() -> Option<(usize, usize)> {
     nesting::with_innermost(|team: &Team, id| (ptr::from_ref(team).addr(), id as usize))
 }
 
-/// Runs one task, if the calling thread is a bee of a hive that runs tasks and there is one; else gives up the core for a moment. For a task that waits for something by polling.
+/// Runs one task, if the calling thread is a bee of a hive that runs tasks and there is a task to run. Otherwise yields
+/// the core for a moment. For tasks that wait for something by polling.
 ///
-/// A thread that is inside of several hives runs a task of any of them, those of the innermost first. The queen of a region does so, too. Before all that come the tasks of a
-/// [scope](crate::pool::handle::Hive::scope) that nobody else may run.
+/// A thread that is inside several hives runs a task of any of them, those of the innermost first. The queen of a
+/// region runs tasks of her hive as well. Before all of these come the tasks of a
+/// [scope](crate::pool::handle::Hive::scope) that only the calling thread may run.
 ///
 /// ```
 /// while !hive::install(|| true) {

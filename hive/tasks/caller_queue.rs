@@ -1,9 +1,10 @@
-//! The tasks of a scope that no bee of its hive may run, because others may be waiting for the calling thread and the
-//! hive is busy; or because this is a forked child. The thread that has called the scope runs them itself.
+//! The tasks of a scope that only the thread that called the scope may run: because the hive is busy and others may be
+//! waiting for that thread, or because this is a forked child. `scope.rs` uses it where `enter.rs` has found no bee to
+//! run the scope on.
 //!
-//! Not where they are spawned: who spawns a task may hold a lock that the task takes, and a chain of tasks that each
-//! spawn the next would be as deep on the stack as it is long. They lie here until the scope's body has ended, or until
-//! the thread calls `yield_now` because it waits for one of them.
+//! The tasks do not run at the place where they are spawned. A thread that spawns a task may hold a lock that the task
+//! takes, and a chain of tasks that each spawn the next would be as deep on the stack as it is long. So they are queued
+//! here until the scope's body has ended, or until the thread calls `yield_now` because it waits for one of them.
 
 #![allow(unsafe_code)]
 
@@ -16,20 +17,21 @@ use crate::sync::Mutex;
 use crate::sys::fork;
 
 thread_local! {
-    /// Of the innermost scope of this kind that the thread is inside of.
+    /// The queue of the innermost scope of this kind that the thread is inside; null if there is none.
     static INNERMOST: Cell<*const CallerQueue> = const { Cell::new(ptr::null()) };
 }
 
-/// Where the tasks of one scope lie.
+/// The queued tasks of one scope. It lies on the stack of the thread that called the scope.
 pub(crate) struct CallerQueue {
-    /// A mutex, because a body may spawn from threads of its own.
+    /// In a mutex, because the scope's body may spawn from threads of its own.
     tasks: Mutex<Vec<Task>>,
+    /// The queue of the next scope further out on this thread; null if there is none.
     outer: *const CallerQueue,
-    /// A forked child does not run what its parent has spawned.
+    /// The fork generation in which the scope began: a forked child does not run the tasks that its parent has spawned.
     generation: u32,
 }
 
-/// Calls `run` with a place for the tasks of a scope, which must run all of them.
+/// Calls `run` with a queue for the tasks of a scope. `run` must run all tasks that are put into it.
 pub(crate) fn with<R>(run: impl FnOnce(&CallerQueue) -> R) -> R {
     struct RestoreInnermost(*const CallerQueue);
     impl Drop for RestoreInnermost {
@@ -43,12 +45,13 @@ pub(crate) fn with<R>(run: impl FnOnce(&CallerQueue) -> R) -> R {
     run(&queue)
 }
 
-/// Runs a task of a scope of this kind that the calling thread is inside of, the innermost first. Says whether there was
-/// one.
+/// Runs one task of a scope of this kind that the calling thread is inside, the innermost scope first. Returns whether
+/// there was one.
 pub(crate) fn run_one() -> bool {
     let mut next = INNERMOST.get();
     while !next.is_null() {
-        // SAFETY: `with` takes a place off the list before its stack goes, and the list is read by its own thread only.
+        // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself
+        // reads its list.
         let queue = unsafe { &*next };
         if let Some(task) = queue.pop() {
             task.run();
@@ -60,11 +63,13 @@ pub(crate) fn run_one() -> bool {
 }
 
 impl CallerQueue {
+    /// Queues a task.
     pub(crate) fn push(&self, task: Task) {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(task);
     }
 
-    /// The task that was spawned last, as a bee takes its own: so a tree of tasks is never wider than its branches.
+    /// Takes the task that was spawned last. Bees take their own tasks in the same order: so, of a tree of tasks, only
+    /// the siblings along one path are queued at a time.
     fn pop(&self) -> Option<Task> {
         if self.generation != fork::generation() {
             return None;
@@ -72,9 +77,11 @@ impl CallerQueue {
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Runs tasks until all have `have_ended`.
+    /// Runs tasks until `have_ended` says that all tasks of the scope have ended.
     pub(crate) fn run_until(&self, have_ended: impl Fn() -> bool) {
         while !have_ended() {
+            // No task is left to run, and not all have ended: so some were spawned before a fork, and this is the
+            // child.
             let Some(task) = self.pop() else { fork::abort_forked_child() };
             task.run();
         }

@@ -1,4 +1,6 @@
-//! How a thread comes to be a bee that runs tasks: a bee is one; anybody else takes the queen's place if it is free, or has it done by a bee.
+//! How a thread comes to run tasks as a bee of a hive. A worker of the hive is one already. Any other thread becomes
+//! the queen, if no other thread is; otherwise a worker runs its work, while the thread waits. `handle.rs` calls this
+//! for `join`, `scope` and `install`.
 
 use std::sync::Arc;
 
@@ -11,41 +13,53 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::blocking;
 use crate::tasks::caller;
 
-/// Runs `work` as a bee of the hive: on the calling thread if that can be one now; else on a bee, while the thread waits.
+/// Runs `work` as a bee of the hive: on the calling thread, if that is a bee or can become the queen now; otherwise on
+/// a worker, while the calling thread waits.
 ///
-/// `work` gets None if neither may be: inside a region or a task of another hive, which may be waiting for this one, and in a forked child. It then does all of it
-/// on the spot.
+/// `work` gets `None` if neither is allowed: inside a region or a task of another hive, which may be waiting for this
+/// thread, while this hive is busy; and in a forked child. `work` then has to do everything on the calling thread
+/// itself.
 pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option<&TaskContext<'_>>) -> R + Send) -> R {
     let team = &shared.team;
     nesting::with_task_context(team, |context| {
         if let Some(context) = context {
-            // It may be far out, with other hives further in. Inside `work` this hive is the innermost.
+            // The thread is a bee of this hive, but may have entered other hives since. Inside `work`, this hive is the
+            // innermost one.
             return caller::with_context(context, || work(Some(context)));
         }
         if shared.is_forked() {
             return work(None);
         }
-        // Bee 0 of a region has the turn already.
+        // The queen of a region holds the leader lock already.
         if nesting::with_outermost_region(team, |region| region.bees() > 1 && region.id() == 0) == Some(true) {
             return run_as_queen(team, |context| work(Some(context)));
         }
+        // If no other thread is the queen, the calling thread becomes it.
         if let Some(leadership) = team.try_acquire_leadership() {
             return run_with_context(&TaskContext::for_queen(team, leadership), |context| {
                 let _waiting = shared.wait_node.mark_waiting();
                 work(Some(context))
             });
         }
+        // The hive is busy. If this thread is inside anything, other threads may be waiting for it, so it must not
+        // wait.
         if nesting::is_inside_any() {
             return work(None);
         }
+        // This thread is inside nothing, so it may wait until a worker has run `work`.
         let work = NoDoublePanic::new(work);
         shared.ensure_worker();
         blocking::run(|task| team.inject(task), || nesting::with_innermost_tasks(team, work.into_inner()))
     })
 }
 
-/// Calls `run` with the turn of `team`, for a thread that is inside a region or runs tasks: its own, if it is in the queen's place and nobody may be waiting for what it is doing;
-/// else the turn if nobody has it. It does not wait, because the one who has the turn may be waiting for this thread.
+/// Calls `run` with the leader lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
+/// region.
+///
+/// If the thread runs tasks of `team`, that is the lock that it holds as the queen; `run` gets `None` if the thread is
+/// a worker, has lent the lock to a region already, or is in the middle of a task or a join that other threads may be
+/// waiting for. If the thread does not run tasks of `team`, the lock is taken if it is free, and `run` gets `None`
+/// otherwise. This never waits for the lock, because the thread that holds it may be waiting for the calling thread.
 pub(crate) fn with_leadership<R>(team: &Team, run: impl FnOnce(Option<&mut Leadership<'_>>) -> R) -> R {
     nesting::with_task_context(team, |context| match context {
         Some(context) => context.lend_leadership(run),
@@ -53,18 +67,20 @@ pub(crate) fn with_leadership<R>(team: &Team, run: impl FnOnce(Option<&mut Leade
     })
 }
 
-/// Runs `work` as bee 0 of `team`. The calling thread is the queen of its region, and has no hand yet.
+/// Runs `work` as bee 0 of `team`. The calling thread is the queen of a running region of that team, and has no task
+/// context yet.
 pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
     run_with_context(&TaskContext::new(team, 0), work)
 }
 
-/// Runs `work` as the bee whose hand it is: 0. The calling thread has the turn.
+/// Runs `work` as the bee that `context` belongs to, which is bee 0. The calling thread holds the leader lock.
 fn run_with_context<R>(context: &TaskContext<'_>, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
-    /// Leaves what she has not run to the bees, however she goes.
+    /// Hands the tasks that are still in the queen's deque to the workers when she leaves, by returning or by
+    /// unwinding.
     struct ReleaseOnDrop<'h, 'c>(&'h TaskContext<'c>);
     impl Drop for ReleaseOnDrop<'_, '_> {
         fn drop(&mut self) {
-            // A forked child leaves them to nobody.
+            // A forked child has no workers to hand them to.
             if !self.0.team().policy().is_forked() {
                 self.0.inject_remaining();
             }

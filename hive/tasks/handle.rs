@@ -1,4 +1,9 @@
-//! What a program calls to run tasks on a hive.
+//! The methods of [`Hive`] that run tasks: `join`, `scope`, `install`, `spawn`, `spawn_on` and `broadcast`. This is the
+//! public side; it decides how a call gets to a bee (`enter.rs`, `blocking.rs`) and in which form (`join.rs`,
+//! `scope.rs`, `heap_job.rs`).
+//!
+//! A guide with the equivalents of OpenMP's tasks is `docs/from-openmp-tasks.md`; the protocol underneath is described
+//! in `docs/sleep.md`.
 
 use std::sync::Arc;
 
@@ -13,19 +18,24 @@ use crate::tasks::send_ptr::SendPtr;
 use crate::tasks::{blocking, enter, join};
 
 impl Hive {
-    /// Runs two closures, perhaps at the same time, and returns what both return.
+    /// Runs two closures, possibly at the same time, and returns the results of both.
     ///
-    /// `a` runs on the calling thread, if that is a bee or can take the queen's place; `b` does, too, unless another bee takes it first. Whether `b` is offered is decided when
-    /// the join begins, and again as later joins inside of `a` begin: it is if somebody is idle then, and by a thread from outside in any case. Recursion is what this is made for: a join that nobody
-    /// helps with costs a few nanoseconds, and there is always a next one.
+    /// `a` runs on the calling thread, if that is a bee of the hive or can become its queen. So does `b`, afterwards,
+    /// unless another bee takes it first. Whether `b` is offered to other bees is decided when the join begins, and
+    /// again whenever a later join begins inside `a`: it is offered if a bee is idle at that time. A thread from
+    /// outside the hive offers it in any case. Joins are made for recursion: a join that no other bee helps with costs
+    /// a few nanoseconds, and there is always a next one.
     ///
-    /// That both run at the same time is not promised: everybody else may be busy when the join begins, and who becomes idle while a long `a` without joins runs does not find `b`. A bee counts as busy
-    /// for some microseconds after it has ended something. Two closures that are long, or that wait for something, are better tasks of a [`scope`](Self::scope) or of [`spawn`](Self::spawn),
-    /// which are in a queue from the beginning, for whoever becomes idle later.
+    /// It is not promised that both closures run at the same time. All other bees may be busy when the join begins, and
+    /// a bee that becomes idle while a long `a` without joins runs does not find `b`. A bee counts as busy for some
+    /// microseconds after it has ended something. Two closures that run for long, or that wait for something, are
+    /// better made tasks of a [`scope`](Self::scope) or of [`spawn`](Self::spawn): these are in a queue from the
+    /// beginning, for any bee that becomes idle later.
     ///
-    /// A thread from outside whose place is taken, because a region or another thread's tasks are on, waits while a bee
-    /// runs both, hired if there is none; inside a region or a task of another hive it runs one after the other
-    /// instead, so that no two hives wait for each other.
+    /// A thread from outside cannot become the queen while another thread is, because a region or that thread's tasks
+    /// are running. It then waits while a worker runs both closures; a worker is hired if there is none. Inside a
+    /// region or a task of another hive it does not wait, but runs the closures one after the other, so that no two
+    /// hives wait for each other.
     ///
     /// ```
     /// fn sum(data: &[u64]) -> u64 {
@@ -43,8 +53,9 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If one of the closures does, with that panic, after the other has ended. If both do, with that of `a`. And if a
-    /// bee is to run them, there is none, and the system makes no thread for one: neither has run then.
+    /// If one of the closures panics, with that panic, after the other has ended. If both panic, with the panic of `a`.
+    /// Also if a worker is needed to run them, there is none, and the system makes no thread for one; then neither
+    /// closure has run.
     #[inline]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -59,6 +70,7 @@ impl Hive {
         })
     }
 
+    /// `join` on a thread that does not run tasks of this hive, or is inside something else further in.
     #[cold]
     fn join_from_elsewhere<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
@@ -73,12 +85,13 @@ impl Hive {
         })
     }
 
-    /// Runs `body`, which may spawn tasks that borrow from outside, and returns when it and all tasks have ended.
+    /// Runs `body`, which may spawn tasks that borrow from outside the scope, and returns when `body` and all tasks
+    /// have ended.
     ///
-    /// The calling thread runs `body` and then tasks, if it is a bee or can take the queen's place; else a bee does,
-    /// hired if there is none, while it waits. Inside a region or a task of another hive, where this one is busy, the
-    /// calling thread runs `body` and then all of the tasks by itself; in `body` it may wait for one of them by
-    /// [`yield_now`](crate::tasks::caller::yield_now) only.
+    /// The calling thread runs `body` and then tasks, if it is a bee of the hive or can become its queen. Otherwise a
+    /// worker runs `body` while the calling thread waits; a worker is hired if there is none. Inside a region or a task
+    /// of another hive, while this hive is busy, the calling thread runs `body` and then all of the tasks by itself. In
+    /// that case `body` may wait for one of its tasks only by calling [`yield_now`](crate::tasks::caller::yield_now).
     ///
     /// ```
     /// let mut halves = [1, 2];
@@ -91,24 +104,27 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `body` or a task does, with that panic, after all have ended. That of `body` goes before, then the first. And
-    /// if a bee is to run `body`, there is none, and the system makes no thread for one.
+    /// If `body` or a task panics, with that panic, after all have ended. If several do, with the panic of `body`, or
+    /// else with the first one. Also if a worker is needed to run `body`, there is none, and the system makes no thread
+    /// for one.
     pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
         enter::run_as_bee(&self.shared, |context| scope(context, body))
     }
 
-    /// Runs `work` as a bee of the hive, so that [`join`](Self::join) and [`scope`](Self::scope) inside start at
-    /// once, and returns what it returns: on the calling thread, if that is a bee or can take the queen's place; else
-    /// on a bee, hired if there is none, while it waits. In the queen's place a region that `work` starts is a real
-    /// one, too.
+    /// Runs `work` as a bee of the hive, and returns its result. Every [`join`](Self::join) and [`scope`](Self::scope)
+    /// inside `work` then starts at once.
+    ///
+    /// `work` runs on the calling thread, if that is a bee of the hive or can become its queen. Otherwise it runs on a
+    /// worker while the calling thread waits; a worker is hired if there is none. If the calling thread has become the
+    /// queen, a region that `work` starts gets a full team as well.
     ///
     /// ```
     /// assert_eq!(hive::install(|| hive::join(|| 1, || 2)), (1, 2));
     /// ```
     ///
     /// # Panics
-    /// If `work` does, with that panic. And if a bee is to run it, there is none, and the system makes no thread for
-    /// one.
+    /// If `work` panics, with that panic. Also if a worker is needed to run it, there is none, and the system makes no
+    /// thread for one.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         if is_large(&work) {
             self.run_installed(Box::new(work) as Box<dyn FnOnce() -> R + Send + '_>)
@@ -121,10 +137,12 @@ impl Hive {
         enter::run_as_bee(&self.shared, |_| work())
     }
 
-    /// Queues a task that some bee runs at some time. Nobody waits for it, but dropping the hive does.
+    /// Queues a task, which some bee runs at some time. Nothing waits for the task, except that dropping the hive does.
     ///
-    /// Spawned by a bee, it goes to that bee's own queue, where others may steal it. In a hive that is the queen alone one bee is called for it, hired if need be,
-    /// and parks again; also where the hive [may have no other bee](crate::pool::config::Builder::max_bees).
+    /// A task spawned by a bee goes to that bee's own queue, where other bees may steal it. In a hive that consists of
+    /// the queen alone, one worker is woken for the task, after it has been hired if need be, and parks again
+    /// afterwards. That is so even in a hive that [may have no more than one
+    /// bee](crate::pool::config::Builder::max_bees).
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -133,8 +151,9 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If the hive has no bee and the system makes no thread for one, or in a forked child; nothing is queued then, and
-    /// the next `spawn` tries again. A panic of the task goes to the [`panic_handler`](crate::pool::config::Builder::panic_handler).
+    /// If the hive has no worker and the system makes no thread for one, or in a forked child. Then nothing is queued;
+    /// outside a forked child, the next `spawn` tries again. A panic of the task itself goes to the
+    /// [`panic_handler`](crate::pool::config::Builder::panic_handler).
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         if is_large(&task) {
             self.queue_task(Box::new(task) as Box<dyn FnOnce() + Send>)
@@ -143,6 +162,7 @@ impl Hive {
         }
     }
 
+    /// Queues a task: in the deque of the calling bee, or for any bee to take if the calling thread is none.
     fn queue_task(&self, task: impl FnOnce() + Send + 'static) {
         let task = NoDoublePanic::new(task);
         self.shared.ensure_worker();
@@ -150,12 +170,14 @@ impl Hive {
         let task = self.detached(task.into_inner());
         nesting::with_task_context(team, |context| match context {
             Some(context) if context.id() > 0 || team.bees() > 1 => context.push(task),
-            // A queen alone may be about to wait for something else, so a bee is called.
+            // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a
+            // worker is woken for it.
             _ => team.inject(task),
         });
     }
 
-    /// Queues a task that only bee `bee` runs, between its other tasks. One that is parked is called for it and parks again.
+    /// Queues a task that only worker `bee` runs, between its other tasks. A parked worker is woken for it and parks
+    /// again afterwards.
     ///
     /// ```
     /// let hive = hive::Hive::new(2)?;
@@ -166,8 +188,9 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If there is no such bee: 0 is the queen, who is not always there, and those from [`bees`](Self::bees) on may not have been hired yet. As
-    /// [`spawn`](Self::spawn) otherwise.
+    /// If there is no such worker: bee 0 is the queen, who is not always there, and workers with ids from
+    /// [`bees`](Self::bees) on may not have been hired yet. Also in a forked child. A panic of the task itself goes to
+    /// the [`panic_handler`](crate::pool::config::Builder::panic_handler).
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
         if is_large(&task) {
             self.queue_task_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>)
@@ -176,6 +199,7 @@ impl Hive {
         }
     }
 
+    /// Queues a task for worker `bee`.
     fn queue_task_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
         let (team, task) = (&self.shared.team, NoDoublePanic::new(task));
         self.shared.assert_not_forked();
@@ -184,11 +208,12 @@ impl Hive {
         team.inject_to(bee as u32, task);
     }
 
-    /// Runs `work` once on each bee of the hive, between its other tasks, and returns what it returned, in order of the bees. `work` gets the bee's
-    /// number, from 1.
+    /// Runs `work` once on each worker of the hive, between its other tasks, and returns the results in the order of
+    /// the workers' ids. `work` gets the worker's id, which starts at 1. The queen does not run it, so there is one
+    /// result less than the hive has [`bees`](Self::bees).
     ///
-    /// A bee that sleeps is woken for it; surplus ones are left alone. The calling thread waits; inside [`install`](Self::install), in the queen's place, it runs other
-    /// tasks meanwhile.
+    /// A worker that sleeps is woken for it; surplus workers are left alone. The calling thread waits. Inside
+    /// [`install`](Self::install), if it has become the queen, it runs other tasks in the meantime.
     ///
     /// ```
     /// let hive = hive::Hive::new(3)?;
@@ -197,8 +222,10 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// If `work` does on some bee, with the first such panic, after all have ended. If it is called on a bee or by a bee of a region, of whatever hive, or in a task or a
-    /// join of another hive: the bee that it waits for may be waiting for its caller. There, [`spawn_on`](Self::spawn_on) each bee.
+    /// If `work` panics on some worker, with the first such panic, after all have ended. Also if the calling thread is
+    /// a worker of any hive, or is inside a region, or inside a task or a join of another hive: the worker that it
+    /// would wait for may be waiting for it. There, use [`spawn_on`](Self::spawn_on) for each worker. Also in a forked
+    /// child.
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn broadcast<R: Send>(&self, work: impl Fn(usize) -> R + Sync) -> Vec<R> {
         let work = NoDoublePanic::new(work);
@@ -206,13 +233,15 @@ impl Hive {
         let team = &self.shared.team;
         assert!(
             !nesting::is_worker() && !nesting::is_waited_for_elsewhere(team),
-            "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; spawn_on each bee instead"
+            "broadcast is called on a bee or inside a region, where it may wait for a bee that waits for its caller; \
+             spawn_on each bee instead"
         );
         let workers = self.bees() - 1;
         results::collect_results(workers, |outputs| {
             let put = |bee: u32| {
                 let bee = bee as usize;
-                // SAFETY: each bee runs this once, and the calling thread waits for all of them below.
+                // SAFETY: each worker runs this once, for its own index, and the calling thread waits below until all
+                // have.
                 unsafe { outputs.write_with(bee - 1, workers, || work(bee)) };
             };
             let (worker_ids, put) = (1..=workers as u32, &put);
@@ -225,16 +254,18 @@ impl Hive {
         })
     }
 
-    /// A task that nobody waits for.
+    /// A task that nothing waits for. Its panic goes to the hive's panic handler.
     #[expect(unsafe_code, reason = "erases the task's type")]
     fn detached(&self, task: impl FnOnce() + Send + 'static) -> Task {
         let shared = SendPtr(Arc::as_ptr(&self.shared));
         let work = move || {
-            // SAFETY: the pool outlives what is queued in its team: its end runs all of it.
+            // SAFETY: the pool's shared state outlives every task that is queued in its team: all of them are run
+            // before it goes.
             let shared = unsafe { shared.get() };
             shared.config.hooks.catch_panic(task);
         };
-        // SAFETY: the task borrows nothing that ends.
+        // SAFETY: the closure is `'static` and keeps its panics to itself; the pointer that it holds is valid as said
+        // above.
         unsafe { HeapJob::task(work, || ()) }
     }
 }

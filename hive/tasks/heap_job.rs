@@ -1,40 +1,47 @@
-//! A task that nobody waits for where it was made: it owns itself.
+//! A task on the heap, for work that does not end inside the call that made it: the tasks of `spawn` and of scopes, and
+//! those of threads that wait (`blocking.rs`). The task owns its closure and frees itself when it has run.
 
 #![allow(unsafe_code)]
 
 use crate::protocol::tasks::task::{Run, Task};
 
-/// What a closure captures is moved through a dozen frames on its way into a job and out of it, each of which may keep a copy. One that is larger than this is boxed at the beginning of its
-/// way, and called where it lies.
+/// In bytes: a closure larger than this is boxed before it is queued, and called where it lies.
+///
+/// What a closure has captured is moved through about a dozen stack frames on its way into a job and out of it, and
+/// each frame may keep a copy.
 const BOX_THRESHOLD: usize = 1 << 10;
 
-/// Whether to box this closure first.
+/// Whether this closure should be boxed first.
 #[inline(always)]
 pub(crate) const fn is_large<F>(_: &F) -> bool {
     size_of::<F>() > BOX_THRESHOLD
 }
 
+/// The closures of a task on the heap.
 pub(crate) struct HeapJob<F, E> {
+    /// What the task does.
     work: F,
+    /// What runs after `work` has gone: it tells whoever waits for the task that it has ended.
     end: E,
 }
 
 impl<F: FnOnce() + Send, E: FnOnce() + Send> HeapJob<F, E> {
-    /// A task that runs `work`, which keeps its panics to itself, and then `end`, by which somebody may hear that it is done. When `end` runs nothing is left of `work`: what it
-    /// has borrowed may go at once.
+    /// A task that runs `work`, which must not panic, and then `end`, which may tell another thread that the task has
+    /// ended. When `end` runs, nothing of `work` is left, so what `work` has borrowed may go away at once.
     ///
     /// # Safety
-    /// What `work` borrows lives until it has run, and what `end` borrows as long as that needs it.
+    /// What `work` borrows lives until `work` has run, and what `end` borrows lives as long as `end` needs it.
     pub(crate) unsafe fn task(work: F, end: E) -> Task {
         let job = Box::into_raw(Box::new(Self { work, end }));
-        // SAFETY: the box lives until `run` takes it back; the rest is the caller's promise.
+        // SAFETY: the box lives until `run` takes it back, and `F` and `E` are `Send`. That what they borrow lives long
+        // enough is the caller's promise.
         unsafe { Task::new::<Self>(job) }
     }
 }
 
 impl<F: FnOnce() + Send, E: FnOnce() + Send> Run for HeapJob<F, E> {
     unsafe fn run(this: *const Self) {
-        // SAFETY: the pointer came from a box, and a task is run once.
+        // SAFETY: `task` made the pointer from a box, and a task is run once, so this is the only owner.
         let Self { work, end } = *unsafe { Box::from_raw(this.cast_mut()) };
         work();
         end();

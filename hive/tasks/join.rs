@@ -1,8 +1,12 @@
-//! Two closures, perhaps at once.
+//! `join`: two closures, possibly at the same time. `handle.rs` calls it on a thread that is a bee.
 //!
-//! The second one is kept where only this bee sees it. Each join that begins looks whether somebody has nothing to do, and then shares as many of those kept as there
-//! are such bees: the oldest first, which are the largest in a recursion. As long as enough are kept, further joins just call their closures: a join that nobody helps
-//! with costs little more than the calls. The idea of not sharing what nobody asks for is that of lazy task creation; chili has it with a heartbeat in place of the counts.
+//! The second closure is kept in the bee's join buffer, where only this bee sees it. Each join that begins looks
+//! whether bees are idle. If so, it moves as many tasks from the buffer to the deque as there are idle bees, the oldest
+//! first, because these are the largest in a recursion. While the buffer is full, further joins just call their
+//! closures in order. So a join that nobody helps with costs little more than the two calls.
+//!
+//! The idea of not sharing what nobody asks for is that of lazy task creation. The crate chili has it too, with a
+//! heartbeat in place of the count of idle bees.
 
 #![allow(unsafe_code)]
 
@@ -14,7 +18,8 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::stack_job::StackJob;
 
-/// Runs both, at least one of them on the calling thread.
+/// Runs both closures, at least one of them on the calling thread, and returns their results. If both panic, the panic
+/// of `a` continues.
 #[inline]
 pub(crate) fn join<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
@@ -22,7 +27,8 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    // Not in one function: deep in a recursion, all that the other way needs would be in each frame.
+    // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
+    // buffered way needs, even where the closures just run in order.
     if context.make_room() {
         join_buffered(context, a, b, |context| context.share_joins())
     } else {
@@ -30,8 +36,9 @@ where
     }
 }
 
-/// The same for a thread that has only just become a bee. Bees that have just ended something count among the idle a moment later, when nothing may be left but to
-/// wait for the first closure: so the second is there for them at once.
+/// As `join`, for a thread that has only just become a bee. The second closure is shared at once, even if no bee is
+/// counted as idle. Bees that have just ended something are counted a moment later, when the calling thread may have
+/// nothing left to share.
 pub(crate) fn join_from_outside<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
@@ -45,7 +52,8 @@ where
     }
 }
 
-/// Keeps the second, or shares it, while the first runs.
+/// Runs `a` on the calling thread while `b` is kept in the join buffer, or is shared with other bees, and then runs `b`
+/// as well if nobody has begun it.
 #[inline(never)]
 fn join_buffered<A, B, RA, RB>(
     context: &TaskContext<'_>,
@@ -58,17 +66,22 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
+    // `b` lies on this stack. The task refers to it.
     let job = StackJob::new(context, b);
-    // SAFETY: the job stays here, in no closure either, until it is taken back or its latch is set, both below, also when `a` panics.
+    // SAFETY: the job stays where it is, and is moved into no closure, until its task has been taken back or its latch
+    // is set. One of the two happens below, also if `a` panics.
     let task = unsafe { job.task() };
     let number = context.buffer_join(task);
-    // From here on others may have it.
+    // From here on other bees may run the task, so nothing may unwind this frame.
     let abort_guard = AbortOnUnwind::new("in a join");
     share(context);
+    // Other bees may now be waiting for what this bee does.
     context.begin_task();
     let a = catch_unwind(AssertUnwindSafe(a));
+    // Most often `b` is still in the join buffer. If it has been shared, look for it among the tasks, run others
+    // meanwhile, or wait until the bee that has taken it sets the latch.
     let b = if context.reclaim_join(number) || context.reclaim_or_wait(&task, job.latch()) {
-        // The first has taken its time, and so may the second.
+        // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
         context.share_joins();
         catch_unwind(AssertUnwindSafe(job.into_work()))
     } else {
@@ -83,10 +96,10 @@ where
     }
 }
 
-/// Runs one after the other; the second even if the first panics.
+/// Runs the two closures one after the other. The second is run even if the first panics.
 #[inline(always)]
 pub(crate) fn join_in_order<A: FnOnce() -> RA, B: FnOnce() -> RB, RA, RB>(a: A, b: B) -> (RA, RB) {
-    /// Runs the second closure when the first unwinds.
+    /// Holds the second closure, and runs it on drop if the first has panicked. Its own panic is then swallowed.
     struct Second<B: FnOnce() -> RB, RB>(Option<B>);
     impl<B: FnOnce() -> RB, RB> Drop for Second<B, RB> {
         #[inline(always)]

@@ -1,4 +1,8 @@
-//! Tasks: what runs between regions, on the same bees, by work stealing.
+//! Tasks: work that bees run between regions, by work stealing. This folder is what the public interface needs for
+//! them; the queues, the stealing and the sleeping are in `protocol/tasks/`.
+//!
+//! `handle.rs` has the public methods, `enter.rs` finds a bee for a calling thread, and `join.rs` and `scope.rs` are
+//! the two ways to wait for tasks.
 
 pub(crate) mod blocking;
 pub(crate) mod caller;

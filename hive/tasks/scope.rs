@@ -1,4 +1,8 @@
-//! Tasks that borrow from outside of the scope that waits for them.
+//! Scopes: tasks that borrow from outside the scope, which waits until all of them have ended. `Hive::scope` and
+//! `Hive::broadcast` (`handle.rs`) call [`scope`].
+//!
+//! A scope counts its tasks. The thread that runs the scope's body then runs tasks itself until none is left, or sleeps
+//! until the task that ends last sets the scope's latch.
 
 #![allow(unsafe_code)]
 
@@ -21,51 +25,64 @@ use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::heap_job::{HeapJob, is_large};
 use crate::tasks::send_ptr::SendPtr;
 
-/// Spawns tasks that may borrow what lives longer than the scope: see [`Hive::scope`](crate::pool::handle::Hive::scope).
+/// Spawns tasks that may borrow what lives longer than the scope: see
+/// [`Hive::scope`](crate::pool::handle::Hive::scope).
 pub struct Scope<'scope> {
+    /// Where the tasks are queued.
     destination: Destination,
-    /// The bee that waits.
+    /// The bee that runs the body and then waits. Only with `Destination::Team`.
     owner: u32,
-    /// The tasks that have not ended; and `BODY_PENDING`, until the scope's own body has.
+    /// The number of tasks that have not ended, plus `BODY_PENDING` until the scope's own body has ended. The tasks in
+    /// `spawned` are not included before that. Any thread that spawns or ends a task changes it.
     pending: AtomicUsize,
-    /// Those that the body's thread has spawned so far, which are not in `open` before the body has ended. Only that thread touches it.
+    /// How many tasks the thread of the body has spawned before the body has ended. That thread counts them here,
+    /// without an atomic operation, and adds them to `pending` when the body ends. No other thread touches this.
     spawned: Cell<usize>,
+    /// Set by the task that ends last. With `Destination::Caller` it is not used.
     latch: Latch,
+    /// The first panic of a task.
     panic: FirstPanic,
-    /// Invariant: the scope must not be taken for one with another lifetime.
+    /// Makes `'scope` invariant: a scope must not be taken for one with another lifetime, longer or shorter.
     borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-/// Where a scope's tasks go. Either outlives the scope.
+/// Where the tasks of a scope are queued. What the pointers refer to outlives the scope.
 #[derive(Clone, Copy)]
 enum Destination {
-    /// To the bees of this hive.
+    /// In the queues of this hive. Any of its bees may run them.
     Team(*const Team),
-    /// To the calling thread alone.
+    /// In the queue of the thread that called the scope. No other thread runs them.
     Caller(*const CallerQueue),
 }
 
-// SAFETY: all that tasks use of it, on whichever thread, is made for that, but for `spawned`, which is the owner's.
+// SAFETY: everything that tasks use of a scope, on any thread, is atomic or locked, except `spawned`, which only the
+// owner's thread uses. The pointers in `destination` are to types that threads share.
 unsafe impl Sync for Scope<'_> {}
 
-/// More than there can be tasks.
+/// What the body counts for in `pending`: more than there can ever be tasks.
 const BODY_PENDING: usize = 1 << (usize::BITS - 2);
 
-/// Runs `body`, then tasks, until all that `body` and they have spawned have ended.
+/// Runs `body`, and then tasks until all that `body` and its tasks have spawned have ended. With a `context`, the
+/// calling thread is that bee. Without one it runs all tasks by itself.
+///
+/// # Panics
+/// If `body` or a task panics: with the panic of `body` if there is one, or else with the first of a task.
 pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     match context {
         Some(context) => {
             run_scope(Destination::Team(context.team()), context.id(), body, |scope| context.wait_until(&scope.latch))
         }
         None => caller_queue::with(|queue| {
-            // Acquire: pairs with the AcqRel in `end`, as the latch does elsewhere.
+            // Acquire: pairs with the AcqRel in `Scope::end`; what the tasks did is visible when the scope returns.
+            // With a team, the latch does the same.
             let has_ended = |scope: &Scope<'_>| scope.pending.load(Ordering::Acquire) == 0;
             run_scope(Destination::Caller(queue), 0, body, |scope| queue.run_until(|| has_ended(scope)))
         }),
     }
 }
 
-/// Runs `body` as that of a scope of bee `owner`, whose tasks go to `place`, and what `wait` runs until all have ended.
+/// Runs `body` as the body of a scope whose tasks go to `destination`, and then `wait`, which must return only when all
+/// tasks have ended. `owner` is the calling bee.
 #[inline(always)]
 fn run_scope<'scope, R>(
     destination: Destination,
@@ -84,22 +101,24 @@ fn run_scope<'scope, R>(
     };
     let abort_guard = AbortOnUnwind::new("in a scope");
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    // SAFETY: the body has ended, and what it has spawned is counted from here on.
+    // SAFETY: `BODY_PENDING` was counted for the body, which has ended. The tasks in `spawned` are subtracted from it,
+    // which adds them to `pending`: from here on each is counted there until it ends.
     unsafe { Scope::end(&raw const scope, BODY_PENDING - scope.spawned.take()) };
     wait(&scope);
     abort_guard.disarm();
     match (result, scope.panic.into_inner()) {
         (Ok(result), None) => result,
-        // The body's own goes before: it was what the caller wrote first.
+        // The panic of the body goes first: the body is what the caller wrote first.
         (Err(panic), other) => drop_and_rethrow(panic, other),
         (result, Some(panic)) => drop_and_rethrow(panic, result),
     }
 }
 
 impl<'scope> Scope<'scope> {
-    /// Spawns a task, which some bee of the hive runs at some time before the scope ends. It may spawn more.
+    /// Spawns a task, which some bee of the hive runs before the scope ends. The task may spawn more tasks in the
+    /// scope.
     ///
-    /// If it panics, the scope ends with that panic when all tasks have ended; of several the first counts.
+    /// If a task panics, the scope ends with that panic after all tasks have ended. If several do, with the first one.
     pub fn spawn(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         if is_large(&task) {
             self.queue_task(Box::new(task) as Box<dyn FnOnce(&Self) + Send + 'scope>)
@@ -108,6 +127,7 @@ impl<'scope> Scope<'scope> {
         }
     }
 
+    /// Counts a task, and then queues it where the scope's tasks go.
     fn queue_task(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         let team = match self.destination() {
             Ok(team) => team,
@@ -126,7 +146,7 @@ impl<'scope> Scope<'scope> {
         });
     }
 
-    /// Spawns a task that only bee `bee`, which has been hired, runs.
+    /// Spawns a task that only bee `bee` runs. The bee must have been hired.
     pub(crate) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
         self.count_task(None);
         let task = self.prepare(task);
@@ -136,64 +156,76 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// Counts a task that is about to be spawned by the bee whose hand it is. The body's thread does so without an atomic operation.
+    /// Counts a task that the calling thread is about to spawn. `context` is the thread's own, if it is a bee of the
+    /// scope's hive. While the body runs, its thread counts without an atomic operation.
     #[inline(always)]
     fn count_task(&self, context: Option<&TaskContext<'_>>) {
-        // Relaxed: only the body's thread reads that it has ended, and that thread has made it so.
+        // Relaxed: the load only has to tell the owner's thread whether the body has ended, and that thread itself has
+        // subtracted `BODY_PENDING` at that point.
         if context.is_some_and(|hand| hand.id() == self.owner)
             && self.pending.load(Ordering::Relaxed) >= BODY_PENDING / 2
         {
             self.spawned.set(self.spawned.get() + 1);
         } else {
-            // Relaxed: the one who spawns is counted itself, so the count is not zero.
+            // Relaxed: the task or body that spawns is itself counted in `pending`, so the count cannot become zero
+            // before this addition. What the new task may read is handed over by the queue.
             self.pending.fetch_add(1, Ordering::Relaxed);
         }
     }
 
+    /// The hive, or else the calling thread's queue, that the tasks go to.
     fn destination(&self) -> Result<&Team, &CallerQueue> {
         match self.destination {
-            // SAFETY: the team outlives the scope.
+            // SAFETY: the team outlives the scope, whose body one of its bees runs.
             Destination::Team(team) => Ok(unsafe { &*team }),
-            // SAFETY: as does the spot.
+            // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
             Destination::Caller(queue) => Err(unsafe { &*queue }),
         }
     }
 
+    /// Makes a task that runs `task` in this scope and then counts it as ended. The caller has counted it.
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
         let [scope, ended] = [SendPtr(std::ptr::from_ref(self)); 2];
-        // SAFETY: the scope waits for this task, which is counted until it has ended.
+        // SAFETY: the scope lives until this task has ended, because the task is counted and the scope waits for it.
         let work = move || unsafe { scope.get() }.run(task);
-        // SAFETY: as above.
+        // SAFETY: as above; the task is counted once, and ends once.
         let end = move || unsafe { Self::end(ended.raw(), 1) };
-        // SAFETY: what the task borrows outlives the scope, which waits for it.
+        // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for the task. `run` catches
+        // the task's panic.
         unsafe { HeapJob::task(work, end) }
     }
 
+    /// Runs a task, and records its panic if it has one.
     fn run(&self, task: impl FnOnce(&Self)) {
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(self))) {
             self.panic.record(panic);
         }
     }
 
-    /// So many of what is counted in a scope have ended.
+    /// Subtracts `count` from `pending`, for tasks or the body that have ended, and sets the latch if that was the last
+    /// of them.
     ///
-    /// Takes its address: as soon as they are counted off, others may end the scope, while this still runs.
+    /// This takes a pointer and not a reference: as soon as the count has been subtracted, the waiting thread may end
+    /// the scope, while this function still runs.
     ///
     /// # Safety
-    /// They are counted, each once.
+    /// They are counted in `pending`, and each is ended once.
     unsafe fn end(scope: *const Self, count: usize) {
-        // SAFETY: the scope waits for what is counted.
+        // SAFETY: the scope waits for everything that is counted, so it lives until the subtraction below. Everything
+        // needed after that is copied first.
         let scope = unsafe { &*scope };
         let (destination, owner, latch) = (scope.destination, scope.owner, &raw const scope.latch);
-        // AcqRel: who ends last has seen what all others did, and hands it on by the latch.
+        // AcqRel: pairs with itself in all other tasks, and with the Acquire in `scope`. The task that ends last has
+        // seen what all others did, and hands that on by setting the latch.
         let is_last = scope.pending.fetch_sub(count, Ordering::AcqRel) == count;
-        // On the spot the thread that waits is the calling one, and looks at the count.
+        // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
         if let Destination::Team(team) = destination
             && is_last
         {
-            // SAFETY: the team outlives its bees, of which the calling thread is one.
+            // SAFETY: the team outlives its bees, and the calling thread is one of them.
             let team = unsafe { &*team };
-            // SAFETY: this is the last, so the scope waits for the latch; it is not touched from here on.
+            // SAFETY: this was the last that the scope waited for. The scope now waits for the latch, so it lives until
+            // the latch is set, and it is not touched after that.
             unsafe { team.set_latch(latch, owner) };
         }
     }

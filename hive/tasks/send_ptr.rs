@@ -1,7 +1,9 @@
-//! A shared borrow whose end the compiler cannot see.
+//! A pointer to something that is borrowed for a time that the compiler cannot see, so that a task can carry it to
+//! another thread. `scope.rs` and `handle.rs` use it, and see to it that the borrowed value lives long enough.
 
 #![allow(unsafe_code)]
 
+/// A pointer made from a shared reference.
 pub(crate) struct SendPtr<T>(pub(crate) *const T);
 
 impl<T> Clone for SendPtr<T> {
@@ -12,7 +14,7 @@ impl<T> Clone for SendPtr<T> {
 
 impl<T> Copy for SendPtr<T> {}
 
-// SAFETY: made of a shared borrow of what is Sync.
+// SAFETY: it stands for a shared reference to a `T`, and `T` is `Sync`.
 unsafe impl<T: Sync> Send for SendPtr<T> {}
 
 impl<T> SendPtr<T> {
@@ -20,10 +22,12 @@ impl<T> SendPtr<T> {
         self.0
     }
 
+    /// The value that it was borrowed from. The lifetime `'p` is the caller's choice.
+    ///
     /// # Safety
-    /// What it points to lives.
+    /// The value lives for `'p`, and nothing borrows it mutably in that time.
     pub(crate) unsafe fn get<'p>(self) -> &'p T {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller promises that the value lives and is not borrowed mutably.
         unsafe { &*self.0 }
     }
 }

@@ -57,18 +57,18 @@ impl PlaceMap {
         if self.is_default { self.places.unshared_place_of(bee) } else { self.places.place_of(bee) }
     }
 
-    /// Who of a hive's `members` is near to whom. Bees beyond the CPUs that there are count as strangers: they share places with earlier ones.
+    /// Who of a hive's `bees` is near to whom. Bees beyond the CPUs that there are count as strangers: they share places with earlier ones.
     pub(crate) fn neighbours(&self, bees: u32) -> Neighbours {
         let first = (0..bees as usize).map_while(|bee| self.places.unshared_place_of(bee));
         Neighbours::new(&first.map(address_of).collect::<Vec<_>>())
     }
 
-    /// Where the first of a hive's `members` are to be bound; those after them are bound nowhere.
+    /// Where the first of a hive's `bees` are to be bound; those after them are bound nowhere.
     pub(crate) fn addresses(&self, bees: u32) -> Vec<Location> {
         (0..bees as usize).map_while(|bee| self.planned_place(bee)).map(address_of).collect()
     }
 
-    /// The CPUs that bees of a hive of `members` have for their own.
+    /// The CPUs that bees of a hive of `bees` have for their own.
     pub(crate) fn worker_cpus(&self, bees: usize) -> CpuMask {
         let all = self.places.exclusive_cpus(bees);
         self.place_of(0).map_or_else(CpuMask::new, |queen| all.difference(&queen.mask()))

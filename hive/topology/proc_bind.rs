@@ -87,7 +87,7 @@ pub(crate) struct PlaceOrder {
 }
 
 impl PlaceOrder {
-    /// For `members` on so many places, at least one. `own`: hive's order.
+    /// For `bees` on so many places, at least one. `own`: hive's order.
     pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: impl FnOnce() -> Vec<usize>) -> Self {
         let in_list_order = || (0..places).collect();
         match bind {
@@ -197,19 +197,19 @@ mod tests {
     proptest! {
         /// What OpenMP asks of both policies, whatever the numbers.
         #[test]
-        fn policies_are_those_of_openmp(members in 1..200_usize, places in 1..100_usize) {
+        fn policies_are_those_of_openmp(bees in 1..200_usize, places in 1..100_usize) {
             for bind in [ProcBind::Close, ProcBind::Spread] {
-                let found = first_places(bind, members, places);
+                let found = first_places(bind, bees, places);
                 prop_assert_eq!(found[0], 0);
                 prop_assert!(found.is_sorted());
                 let on = |place| found.iter().filter(|&&of| of == place).count();
-                let least = members / places;
-                prop_assert!((0..places).all(|place| (least..=members.div_ceil(places)).contains(&on(place))));
+                let least = bees / places;
+                prop_assert!((0..places).all(|place| (least..=bees.div_ceil(places)).contains(&on(place))));
             }
-            if members <= places {
-                let ends = first_places(ProcBind::Spread, members, places).into_iter().chain([places]).collect::<Vec<_>>();
+            if bees <= places {
+                let ends = first_places(ProcBind::Spread, bees, places).into_iter().chain([places]).collect::<Vec<_>>();
                 let parts = ends.windows(2).map(|ends| ends[1] - ends[0]);
-                prop_assert!(parts.into_iter().all(|len| (places / members..=places.div_ceil(members)).contains(&len)));
+                prop_assert!(parts.into_iter().all(|len| (places / bees..=places.div_ceil(bees)).contains(&len)));
             }
         }
     }

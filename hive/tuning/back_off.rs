@@ -1,41 +1,56 @@
-//! How long a bee lets the signal's cache line be after its arrival, before it polls it for the next start.
+//! How long a worker leaves the start line's cache line alone after it has arrived at the end of a region, before it
+//! polls the line for the next start.
 //!
-//! A poll takes the line away from whoever holds it. One that comes between the queen's reading of the arrival and her next
-//! start makes her fetch the line back first: about half a round trip, twice. One that comes late is late. The right moment
-//! depends on the machine, on where in it the line lies, and on the program, so it is found by trial.
-//! Where regions do not follow each other closely a hold changes nothing, because it is over before the next start.
+//! Every poll takes the cache line away from the core that holds it. A poll between the queen's reading of the arrival
+//! and her next start makes her fetch the line back before she can write the start: that costs about half a round trip,
+//! twice. Polling too late delays the worker's start. The best delay depends on the machine, on where in it the line
+//! lies, and on the program, so each worker finds its own by trial.
+//!
+//! `Worker::run` (`protocol/worker/main_loop.rs`) calls [`BackOff::delay`] after each of its arrivals. Where regions do
+//! not follow each other closely the delay changes nothing, because it is over before the next start.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// The holds to choose from, in nanoseconds. Half a round trip is 60 between neighbours and some hundreds between sockets.
+/// The delays to choose from, in nanoseconds. Half a round trip takes 60 ns between neighbouring cores and some
+/// hundreds between sockets.
 const DELAYS_NS: [u32; 20] = [0, 16, 32, 48, 56, 64, 72, 80, 88, 96, 112, 128, 144, 168, 192, 224, 256, 320, 384, 448];
 
-/// The place in `DELAYS_NS` to start from.
+/// The index in `DELAYS_NS` of the delay that a new worker starts with.
 const INITIAL_DELAY: usize = 7;
 
-/// Times that a search goes through all holds.
+/// How many times a search goes through all delays.
 const PASSES: u32 = 4;
 
-/// Laps of one hold in one pass, timed together: reading the clock in each would make their lengths uneven.
+/// How many samples of one delay are taken in one pass. They are timed together, because reading the clock at every
+/// sample would make their lengths uneven.
 const SAMPLES: u32 = 12;
 
-/// Laps before the first search, and, at most, between two. A search is 960 laps, each up to twice as long as needed.
+/// Samples before the first search, and the most samples between two searches. A search takes 960 samples, each of them
+/// up to twice as long as one with the best delay.
 const FIRST_PAUSE: u32 = 128;
 const LONGEST_PAUSE: u32 = 1 << 17;
 
-/// Laps that take longer are not about cache lines, and a search among them is given up.
+/// Samples that take longer than this on average are not dominated by cache lines: a search that meets them is
+/// abandoned.
 const LONGEST_SAMPLE: Duration = Duration::from_micros(2);
 
-/// A bee's hold, and what it learns about it. A lap goes from one arrival of the bee to its next.
+/// The delay of one worker, and the search for a better one. A *sample* is the time from one arrival of the worker to
+/// its next.
+///
+/// The worker alternates between two phases. It pauses, with the chosen delay, for a number of samples that grows from
+/// search to search; then it searches, trying every delay in turn.
 pub(crate) struct BackOff {
-    /// Turns of `idle`.
+    /// The delay in use, as a number of iterations of `run_iterations`.
     iterations: u32,
-    /// Laps before something else is done about it.
+    /// Samples until the phase changes: until a search begins or, during a search, until the next delay is tried.
     samples_left: u32,
+    /// The index of the delay that the last search has chosen.
     chosen: usize,
+    /// How many samples the present or last pause has. A search that finishes makes the next pause eight times as long.
     next_pause: u32,
+    /// The search under way; None during a pause.
     search: Option<DelaySearch>,
 }
 
@@ -50,7 +65,7 @@ impl BackOff {
         }
     }
 
-    /// Lets the line be. Call right after an arrival.
+    /// Waits for the chosen delay without touching the start line. Call it right after an arrival.
     #[inline(always)]
     pub(crate) fn delay(&mut self) {
         self.samples_left -= 1;
@@ -60,6 +75,8 @@ impl BackOff {
         run_iterations(self.iterations);
     }
 
+    /// Takes the next step when `samples_left` has come to 0: begins a search, tries the next delay, or ends the
+    /// search.
     #[cold]
     fn advance_search(&mut self, now: Instant) {
         match self.search.take() {
@@ -74,33 +91,40 @@ impl BackOff {
         }
     }
 
+    /// Uses the delay that the search is at for its next samples.
     fn try_next_delay(&mut self, search: DelaySearch) {
         (self.iterations, self.samples_left) = (iterations_of(search.delay), SAMPLES);
         self.search = Some(search);
     }
 
+    /// Uses `delay` for the next `pause` samples, without a search.
     fn pause_search(&mut self, delay: usize, pause: u32) {
         (self.iterations, self.samples_left) = (iterations_of(delay), pause);
         (self.chosen, self.next_pause) = (delay, pause);
     }
 }
 
-/// What the laps of each hold took, in nanoseconds, in the pass in which they took the least: what disturbs them only makes them longer.
+/// For each delay, the time of its samples in nanoseconds, in the pass where that was shortest. Disturbances only make
+/// samples longer, so the shortest time is the one least disturbed.
 type LeastTimes = [u32; DELAYS_NS.len()];
 
-/// A search that goes on: every hold is tried in turn, a few times over.
+/// A search under way: it tries every delay in turn, `PASSES` times.
 struct DelaySearch {
+    /// How many passes through all delays are complete.
     pass: u32,
-    /// The hold on trial, and since when.
+    /// The index of the delay on trial, and when its samples began.
     delay: usize,
     since: Instant,
     least_times: LeastTimes,
 }
 
-/// What comes after the laps of one hold.
+/// What follows the samples of one delay.
 enum SearchStep {
+    /// The search goes on with its next delay.
     NextDelay,
+    /// The search is complete, with these times.
     Found(LeastTimes),
+    /// The samples took too long to say anything about cache lines.
     Abandoned,
 }
 
@@ -109,13 +133,14 @@ impl DelaySearch {
         Self { pass: 0, delay: 0, since: now, least_times: [u32::MAX; DELAYS_NS.len()] }
     }
 
-    /// Takes the time of the laps of the hold on trial, which end now.
+    /// Records the time of the samples of the delay on trial, which end at `now`, and goes on to the next delay.
     fn record(&mut self, now: Instant) -> SearchStep {
         let elapsed = now - self.since;
         if elapsed > SAMPLES * LONGEST_SAMPLE {
             return SearchStep::Abandoned;
         }
-        // No more than LONGEST_LAP for each lap: far from what the type holds.
+        // The cast loses nothing: the samples took no more than `SAMPLES * LONGEST_SAMPLE`, far below `u32::MAX`
+        // nanoseconds.
         self.least_times[self.delay] = self.least_times[self.delay].min(elapsed.as_nanos() as u32);
         self.since = now;
         self.delay += 1;
@@ -127,13 +152,15 @@ impl DelaySearch {
     }
 }
 
-/// The best hold; `chosen` again unless another is better by more than noise.
+/// The index of the best delay. That stays `chosen` unless another delay is better by more than noise, a thirty-second
+/// part.
 fn choose_delay(least_times: &LeastTimes, chosen: usize) -> usize {
     let best = (0..least_times.len()).min_by_key(|&delay| least_times[delay]).unwrap_or(chosen);
     if least_times[best] < least_times[chosen] - least_times[chosen] / 32 { best } else { chosen }
 }
 
-/// Lets time pass without touching memory that is shared, in finer grains than a PAUSE has, which takes up to 60 ns.
+/// Lets time pass without touching shared memory, in finer steps than a PAUSE instruction would give, which takes up to
+/// 60 ns.
 #[inline(always)]
 fn run_iterations(iterations: u32) {
     for iteration in 0..iterations {
@@ -141,20 +168,23 @@ fn run_iterations(iterations: u32) {
     }
 }
 
-/// Lets the line be for as long as a bee does that has learnt nothing yet.
+/// Waits as long as a worker does that has not searched yet. The calibration of the start line uses this, so that its
+/// workers poll as real ones do.
 pub(crate) fn delay_initially() {
     run_iterations(iterations_of(INITIAL_DELAY));
 }
 
-/// The turns of `idle` that a hold takes.
+/// How many iterations of `run_iterations` the delay with this index takes.
 fn iterations_of(delay: usize) -> u32 {
     DELAYS_NS[delay] * iterations_per_64_ns() / 64
 }
 
+/// The speed of `run_iterations`, measured at the first call in the process.
 fn iterations_per_64_ns() -> u32 {
-    // Not a OnceLock: one that another thread was filling when this process was forked would never be full.
+    // Not a `OnceLock`: a child that is forked while another thread fills it would find it half filled for ever. Here
+    // two threads may measure at the same time, which does no harm.
     static MEASURED: AtomicU32 = AtomicU32::new(0);
-    // Relaxed, here and below: only the number itself is shared.
+    // Relaxed, here and below: no other memory is published with the number.
     match MEASURED.load(Ordering::Relaxed) {
         0 => {
             let iterations = measure_iterations();
@@ -172,7 +202,7 @@ fn measure_iterations() -> u32 {
         run_iterations(SAMPLE);
         start.elapsed()
     };
-    // The least of a few: this thread may have lost its core in one.
+    // The shortest of a few samples counts, because this thread may lose its core during one of them.
     let least = (0..5).map(|_| sample()).min().unwrap_or_default().as_nanos().max(1);
     (64 * u128::from(SAMPLE) / least).clamp(1, 1_000) as u32
 }
@@ -181,7 +211,7 @@ fn measure_iterations() -> u32 {
 mod tests {
     use super::*;
 
-    /// Lets `laps` go by that take `cost(hold in nanoseconds)` each.
+    /// Lets `samples` samples pass, each of which takes `cost(delay in nanoseconds)`.
     fn run(back_off: &mut BackOff, clock: &mut Instant, samples: u32, cost: impl Fn(u32) -> u64) {
         for _ in 0..samples {
             let on_trial = back_off.search.as_ref().map_or(back_off.chosen, |search| search.delay);
@@ -195,7 +225,7 @@ mod tests {
 
     const SAMPLES_OF_SEARCH: u32 = DELAYS_NS.len() as u32 * PASSES * SAMPLES;
 
-    /// The hold that is found in the first search.
+    /// The delay, in nanoseconds, that the first search finds.
     fn delay_found(cost: impl Fn(u32) -> u64) -> u32 {
         let mut back_off = BackOff::new();
         run(&mut back_off, &mut Instant::now(), FIRST_PAUSE + SAMPLES_OF_SEARCH, cost);
@@ -205,7 +235,8 @@ mod tests {
 
     #[test]
     fn the_best_delay_is_found_beyond_plateaus() {
-        // As measured: too short is much too slow, with a flat part in between; too long is late.
+        // As measured: a delay that is too short makes a region much slower, with a plateau in between; one that is too
+        // long makes the start late.
         let sample = |best: u32| {
             move |delay: u32| if delay < best { 240 - u64::from(delay.min(32)) } else { 60 + u64::from(delay) }
         };

@@ -1,4 +1,9 @@
-//! Which shape a hive's barriers have: the one asked for, or for `auto` the one that has measured best on this machine. See `docs/shape.md`.
+//! Which shape a hive's barriers have: the one that was asked for or, for `auto`, the one that measures best on this
+//! machine.
+//!
+//! `Shared::new` asks for it once, when a hive is built. For `auto` the times come from the process's cache or a file
+//! (`cached_times.rs`) or are measured now (`trial.rs`); where nothing can be measured, the shape is predicted from the
+//! places. See `docs/shape.md`, "Which shape".
 
 use std::collections::HashMap;
 use std::fmt;
@@ -16,34 +21,40 @@ use crate::tuning::cache::CacheDir;
 use crate::tuning::cached_times::CachedTimes;
 use crate::tuning::trial;
 
-/// Where nothing can be measured: bees from which on it pays to meet in groups, as `docs/scaling.md` predicts for clusters of eight.
+/// Where nothing can be measured: the smallest number of bees for which it pays to meet in groups. The model in
+/// `docs/scaling.md` predicts it, for clusters of eight.
 const MIN_BEES_FOR_GROUPS: usize = 10;
 
-/// The shape of a hive, and why it has that one.
+/// The shape of a hive's barriers, and why it was chosen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct BarrierChoice {
+    /// The chosen shape.
     pub(crate) shape: BarrierShape,
+    /// Why it was chosen, for the report.
     reason: ChoiceReason,
-    /// What is not as it should be.
+    /// A problem with the cache of measured times that the user should know of.
     pub(crate) warning: Option<String>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum ChoiceReason {
+    /// The program or the environment has named the shape.
     Requested,
-    /// The bees are all in one group, whatever the shape.
+    /// All bees are in one group, whatever the shape.
     SingleGroup,
-    /// Nothing could be measured, because of what the words say.
+    /// Nothing could be measured, for the reason that the text gives. The shape is predicted.
     Predicted(&'static str),
+    /// The shape with the best of these times, which have been measured just now.
     Measured(ShapeTimes),
+    /// The shape with the best of these times, which this process or an earlier one has measured.
     Cached(ShapeTimes),
 }
 
-/// The least times of a region with a barrier in it that were measured.
+/// For each shape that was measured, the least time of a region with a barrier in it.
 pub(crate) type ShapeTimes = Vec<(BarrierShape, Duration)>;
 
 impl BarrierChoice {
-    /// For a hive that begins with `config`.
+    /// Chooses the shape for a hive that is built with `config`.
     pub(crate) fn for_config(config: &Config, machine_info: &MachineInfo, place_map: &PlaceMap) -> Self {
         match config.barrier_shape {
             BarrierShape::Auto => Self::choose(
@@ -61,7 +72,9 @@ impl BarrierChoice {
         Self { shape, reason, warning: None }
     }
 
-    /// `cache` says where files are to be, and `measure` gives the times of some shapes, for bees at these places with these addresses; neither is asked without need.
+    /// Chooses the shape for `auto`. `cache` returns the directory of the cache files, and `measure` the times of some
+    /// shapes for bees at these places with these locations. They are parameters for the sake of the tests; each is
+    /// called only if it is needed.
     fn choose(
         bees: usize,
         machine_info: &MachineInfo,
@@ -70,10 +83,13 @@ impl BarrierChoice {
         measure: impl FnOnce(&[BarrierShape], &[&Place], &[Location]) -> Option<ShapeTimes>,
     ) -> Self {
         let addresses = place_map.addresses(bees as u32);
+        // Shapes that make the same groups of these bees need no comparison.
         let shapes = distinct_shapes(&addresses, bees);
         if shapes.len() == 1 {
             return Self::new(BarrierShape::Flat, ChoiceReason::SingleGroup);
         }
+        // Times would mean nothing if a bee is not bound, if the places are those of another machine (one that hwloc
+        // was told to make up), or if bees have to wait for each other to leave a CPU.
         let predicted = |why| Self::new(predict_shape(&shapes, bees), ChoiceReason::Predicted(why));
         let places: Option<Vec<&Place>> = (0..bees).map(|bee| place_map.place_of(bee)).collect();
         let Some(places) = places else { return predicted("not all bees are bound") };
@@ -120,7 +136,8 @@ impl fmt::Display for BarrierChoice {
     }
 }
 
-/// Shapes that put these bees in different groups.
+/// The shapes that put these bees into different groups; of several shapes that make the same groups, only the first
+/// one.
 fn distinct_shapes(addresses: &[Location], bees: usize) -> Vec<BarrierShape> {
     let mut found: Vec<(BarrierShape, Shape)> = Vec::new();
     for shape in [BarrierShape::Flat, BarrierShape::Cluster, BarrierShape::Node] {
@@ -132,7 +149,7 @@ fn distinct_shapes(addresses: &[Location], bees: usize) -> Vec<BarrierShape> {
     found.into_iter().map(|(shape, _)| shape).collect()
 }
 
-/// Whether bees at these places need not wait for each other to leave a CPU.
+/// Whether each of the bees at these places can have a CPU to itself, so that none waits for another to leave a CPU.
 fn have_own_cpus(places: &[&Place]) -> bool {
     let mut bees_on: HashMap<&[usize], usize> = HashMap::new();
     places.iter().for_each(|place| *bees_on.entry(place.cpus()).or_default() += 1);
@@ -140,19 +157,21 @@ fn have_own_cpus(places: &[&Place]) -> bool {
     all.len() >= places.len() && bees_on.iter().all(|(cpus, &bees)| bees <= cpus.len())
 }
 
-/// Without a measurement. The narrowest groups come second.
+/// The shape to use without a measurement: from `MIN_BEES_FOR_GROUPS` bees on, the one with the narrowest groups, which
+/// is the second in `shapes`.
 fn predict_shape(shapes: &[BarrierShape], bees: usize) -> BarrierShape {
     if bees < MIN_BEES_FOR_GROUPS { BarrierShape::Flat } else { shapes[1] }
 }
 
-/// Flat, if no other is clearly better: it is as good for small teams.
+/// The shape with the best time. It stays flat unless another shape takes a twentieth less, because flat is as good for
+/// small teams.
 fn best_shape(times: &ShapeTimes) -> BarrierShape {
     let handicapped = |shape, time: Duration| if shape == BarrierShape::Flat { time * 19 / 20 } else { time };
     let best = times.iter().min_by_key(|&&(shape, time)| handicapped(shape, time));
     best.map_or(BarrierShape::Flat, |&(shape, _)| shape)
 }
 
-/// A number for the machine and the places on it.
+/// A hash that stands for the machine and the bees' places on it. Cached times belong to one such key.
 fn machine_key(machine_info: &MachineInfo, places: &[&Place]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
@@ -163,7 +182,8 @@ fn machine_key(machine_info: &MachineInfo, places: &[&Place]) -> u64 {
     hasher.finish()
 }
 
-/// What the system calls the processor; nothing, where it is not Linux on x86 or alike.
+/// What the operating system calls the processor. None where `/proc/cpuinfo` does not say, which is so outside of Linux
+/// and on some architectures.
 fn processor_name() -> Option<String> {
     let all = std::fs::read_to_string("/proc/cpuinfo").ok()?;
     all.lines().find(|line| line.starts_with("model name")).map(str::to_owned)
@@ -197,8 +217,8 @@ mod tests {
         assert_eq!(distinct_shapes(&nodes, 16), [Flat, Cluster], "clusters are nodes");
     }
 
-    /// What becomes of `auto` in a hive of so many bees on a machine of two clusters of two CPUs, with numbers that none here has, nor any
-    /// other test, whose hives would leave these CPUs alone.
+    /// The report's text for `auto`, in a hive of `bees` bees on a machine of two clusters with two CPUs each. The CPUs
+    /// have numbers that no machine and no other test uses: hives of other tests would otherwise claim them.
     fn choice_text(bees: usize, list: &[usize], cache: Option<CacheDir>, measured: Option<ShapeTimes>) -> String {
         choice_for(bees, list, cache, measured).to_string()
     }
@@ -234,7 +254,7 @@ mod tests {
             choice_text(3, &[0, 1]),
             "flat (auto: the bees share a last-level cache, or their caches are not known)"
         );
-        // In an order that no other test remembers the times of.
+        // The bees' places are in an order that no other test uses, so this process has no times for them.
         assert_eq!(
             choice_text(4, &[3, 2, 1, 0]),
             "flat (auto: from the places, as the CPUs were too busy to measure on)"
@@ -273,7 +293,7 @@ mod tests {
                 vec![(BarrierShape::Flat, Duration::from_nanos(1)), (BarrierShape::Cluster, Duration::from_nanos(2))];
             choice_for(list.len(), list, Some(CacheDir::at(directory.path().join("file"))), Some(times)).warning
         };
-        // In orders that no other test remembers the times of.
+        // The orders are ones that no other test uses, so this process has no times for them.
         assert_eq!(warning_for(&[1, 0, 2, 3]), None);
         fs::remove_dir_all(directory.path().join("file")).unwrap();
         fs::write(directory.path().join("file"), "").unwrap();

@@ -1,8 +1,9 @@
-//! A directory of small files that earlier processes of the same user have written for later ones.
+//! A directory of small files that one process writes for later processes of the same user. `cached_times.rs` keeps the
+//! measured times of barrier shapes there.
 //!
-//! Their names can be guessed, and the directory may be one that others can write to, as `/tmp` is. So a directory or a
-//! file that is somebody else's is refused, nothing is opened that a process could be kept waiting at, and no more is
-//! read than a file of hive's has.
+//! The files' names can be guessed, and the directory may be one that others can write to, as `/tmp` is. So a file or a
+//! directory that belongs to another user is refused, nothing is opened that the process could be made to wait for, and
+//! no more is read than one of hive's own files can have. `docs/shape.md` ("Which shape") has the rules.
 
 use std::ffi::OsStr;
 use std::fs::{DirBuilder, Metadata, OpenOptions};
@@ -10,20 +11,20 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The most that a file may have, in bytes: hive's own have some dozens.
+/// The most bytes that a file may have. hive's own files have some dozens.
 const MAX_BYTES: u64 = 4 << 10;
 
-/// Where files are.
+/// The directory of the files. It need not exist yet.
 #[derive(Debug)]
 pub(crate) struct CacheDir {
     directory: PathBuf,
-    /// Whether the user has named it: then it is told if it cannot be used.
+    /// Whether the user has named the directory. If so, the user is told when it cannot be used.
     is_user_chosen: bool,
 }
 
 impl CacheDir {
-    /// The one that `HIVE_CACHE` names, by default `hive` in the user's directory for such. None: no files are wanted,
-    /// or nobody knows the user's directory.
+    /// The directory that `HIVE_CACHE` names; by default `hive` in the user's cache directory. None: no files are
+    /// wanted, or the user's directory is not known.
     pub(crate) fn from_environment() -> Option<Self> {
         Self::from_variable(env::var_os("HIVE_CACHE").as_deref(), || {
             let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
@@ -31,7 +32,8 @@ impl CacheDir {
         })
     }
 
-    /// An empty name is no directory, and above all not the current one.
+    /// As `from_environment`, for a given value of the variable. An empty value means "no directory"; in particular it
+    /// does not mean the current one.
     fn from_variable(variable: Option<&OsStr>, user_cache_dir: impl FnOnce() -> Option<PathBuf>) -> Option<Self> {
         match variable {
             Some(name) if name.is_empty() || name == "off" => None,
@@ -40,12 +42,13 @@ impl CacheDir {
         }
     }
 
-    /// This directory.
+    /// This directory, as if the user had named it.
     pub(crate) fn at(directory: impl Into<PathBuf>) -> Self {
         Self { directory: directory.into(), is_user_chosen: true }
     }
 
-    /// The text of a file, if there is one. Or why it is not used, for people.
+    /// The text of a file; None if there is no such file. The error is that the file is there and is not used, and says
+    /// why.
     pub(crate) fn read(&self, name: &str) -> Result<Option<String>, CacheUnused> {
         let path = self.directory.join(name);
         let read = || {
@@ -59,12 +62,13 @@ impl CacheDir {
         }
     }
 
-    /// Puts a file there, whole or not at all, also where other processes do at the same time. Or says why it is not
-    /// there.
+    /// Writes a file, whole or not at all, even if other processes write it at the same time. The error says why it was
+    /// not written.
     pub(crate) fn write(&self, name: &str, text: &str) -> Result<(), CacheUnused> {
         let path = self.directory.join(name);
         let write = || {
             create_private(&self.directory)?;
+            // Checked after it was created: the directory may have been there before, as somebody else's.
             check_directory(&self.directory)?;
             let mut unfinished = tempfile::Builder::new().prefix(name).tempfile_in(&self.directory)?;
             unfinished.write_all(text.as_bytes())?;
@@ -74,8 +78,9 @@ impl CacheDir {
         write().map_err(|error| self.unused_because(&path, &error))
     }
 
-    /// What is not as it should be is told; that there is no room, or no permission, only if the user has named the
-    /// directory: a program may well run where the usual one cannot be written to.
+    /// Decides what the user is told of a failure. A file or directory that was rejected is always reported. A lack of
+    /// room or of permission is reported only if the user has named the directory, because a program may well run where
+    /// the default one cannot be written to.
     fn unused_because(&self, path: &Path, error: &CacheError) -> CacheUnused {
         let message = match error {
             CacheError::Rejected(why) => Some(why.clone()),
@@ -85,13 +90,15 @@ impl CacheDir {
     }
 }
 
-/// A file that is not used, and why, if that is worth telling.
+/// A file is not used. The text says why, if the user should be told.
 #[derive(Debug)]
 pub(crate) struct CacheUnused(pub(crate) Option<String>);
 
+/// Why a file cannot be used.
 enum CacheError {
-    /// It is not what it should be, as the words say.
+    /// The file or the directory is not what it should be; the text says how.
     Rejected(String),
+    /// The operating system has refused a call.
     Io(io::Error),
 }
 
@@ -101,7 +108,7 @@ impl From<io::Error> for CacheError {
     }
 }
 
-/// Made for the user alone, where it has to be made.
+/// Creates the directory and those above it, if they are missing, with access for the user alone.
 fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
     builder.recursive(true);
@@ -110,7 +117,8 @@ fn create_private(directory: &Path) -> io::Result<()> {
     builder.create(directory)
 }
 
-/// Whether a directory itself, whatever those above it are like, lets nobody but the user and the superuser put other files in the place of those in it.
+/// Refuses a directory in which users other than this one and the superuser could replace files. Only the directory
+/// itself is checked, not those above it.
 fn check_directory(directory: &Path) -> Result<(), CacheError> {
     let metadata = fs::metadata(directory)?;
     if !metadata.is_dir() {
@@ -124,8 +132,8 @@ fn check_directory(directory: &Path) -> Result<(), CacheError> {
     })
 }
 
-/// The text of a regular file of the user's own, or the superuser's, that is not larger than hive's are. The
-/// file itself must not be a symbolic link (seen on Unix only), and nobody is waited for who might write to a named pipe.
+/// The text of a regular file that belongs to the user or the superuser and is not larger than one of hive's. The file
+/// itself must not be a symbolic link (checked on Unix only), and opening it never waits, even if it is a named pipe.
 fn read_own_file(path: &Path) -> Result<String, CacheError> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -134,6 +142,7 @@ fn read_own_file(path: &Path) -> Result<String, CacheError> {
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY);
     let file = options
         .open(path)
+        // O_NOFOLLOW fails on a symbolic link with an error that differs between systems, so the link is looked for.
         .map_err(|error| if is_link(path) { rejected("it is a symbolic link") } else { error.into() })?;
     let metadata = file.metadata()?;
     if !metadata.is_file() {
@@ -143,7 +152,7 @@ fn read_own_file(path: &Path) -> Result<String, CacheError> {
         return Err(CacheError::Rejected(format!("it {problem}")));
     }
     let mut bytes = Vec::new();
-    // As much as there is by now, whatever was said before.
+    // The limit applies to what is read, not to a length asked for before: the file may grow meanwhile.
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > MAX_BYTES {
         return Err(CacheError::Rejected(format!("it is larger than {MAX_BYTES} bytes, and so none of hive's")));
@@ -159,16 +168,18 @@ fn is_link(path: &Path) -> bool {
     fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink())
 }
 
+/// What is wrong with the owner: it is neither this user nor the superuser.
 #[cfg(unix)]
 fn owner_problem(metadata: &Metadata) -> Option<String> {
     let owner = std::os::unix::fs::MetadataExt::uid(metadata);
     #[expect(unsafe_code, reason = "a C call")]
-    // SAFETY: it only returns a number.
+    // SAFETY: the call takes no arguments and only returns a number.
     let current_user = unsafe { libc::geteuid() };
     (owner != current_user && owner != 0).then(|| format!("belongs to user {owner}, and this is user {current_user}"))
 }
 
-/// In a directory that is sticky others can only put files of their own, which are refused by themselves.
+/// What is wrong with a directory's permissions: others can write to it and replace files. In a sticky directory, such
+/// as `/tmp`, others can only add files of their own, which are refused one by one.
 #[cfg(unix)]
 fn writable_problem(metadata: &Metadata) -> Option<String> {
     const OTHERS_WRITE: u32 = 0o022;
@@ -178,7 +189,7 @@ fn writable_problem(metadata: &Metadata) -> Option<String> {
     is_writable_by_others.then(|| format!("can be written to by others (its mode is {:o})", mode & 0o7777))
 }
 
-/// Nothing is known of owners here.
+/// Nothing is known of owners and permissions on these systems.
 #[cfg(not(unix))]
 fn owner_problem(_: &Metadata) -> Option<String> {
     None
@@ -247,7 +258,7 @@ mod tests {
 
         const NAME: &str = "shape-0";
 
-        /// A directory of the user's own with something in it that is to be refused.
+        /// A directory of the user's own, with something in it that is to be refused.
         fn dir_with(put: impl FnOnce(&Path)) -> (TempDir, CacheDir) {
             let directory = tempdir().unwrap();
             put(&directory.path().join(NAME));
@@ -255,7 +266,7 @@ mod tests {
             (directory, cache)
         }
 
-        /// Why a file is not read; it is not waited for.
+        /// Why the file is refused. Fails if reading has to wait.
         fn refusal_of(cache: CacheDir) -> String {
             let (sender, receiver) = channel();
             thread::spawn(move || sender.send(cache.read(NAME)));
@@ -265,7 +276,8 @@ mod tests {
             words.expect("it is told")
         }
 
-        /// What is refused under the file's own name is replaced by the file.
+        /// Asserts that what `put` makes is refused, and that writing under the same name replaces it with a regular
+        /// file.
         #[track_caller]
         fn assert_refused_and_replaced(reason: &str, put: impl FnOnce(&Path)) {
             let (directory, cache) = dir_with(put);
@@ -279,7 +291,7 @@ mod tests {
         #[expect(unsafe_code, reason = "a C call")]
         fn make_fifo(path: &Path) {
             let name = CString::new(path.as_os_str().as_bytes()).unwrap();
-            // SAFETY: the name is a C string.
+            // SAFETY: the name is a C string and lives until the call has returned.
             assert_eq!(unsafe { libc::mkfifo(name.as_ptr(), 0o600) }, 0);
         }
 
@@ -299,7 +311,7 @@ mod tests {
 
         #[test]
         fn no_more_is_read_than_a_file_of_hive_s_has() {
-            // A hole, which takes no room.
+            // A file that is one hole, which takes no room on the disk.
             assert_refused_and_replaced("larger than", |path| {
                 fs::File::create(path).unwrap().set_len(64 << 20).unwrap()
             });

@@ -1,4 +1,8 @@
-//! What has been measured is kept for the process, and in a file for later ones: `shape-HASH` in a [`CacheDir`].
+//! Keeps the measured times of barrier shapes: in memory for the process and, for later processes, in a file
+//! `shape-HASH` in a [`CacheDir`].
+//!
+//! `barrier_choice.rs` asks here before it measures, and stores here what it has measured. See `docs/shape.md`, "Which
+//! shape".
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,33 +12,39 @@ use crate::sys::process::ProcessLock;
 use crate::tuning::barrier_choice::ShapeTimes;
 use crate::tuning::cache::{CacheDir, CacheUnused};
 
-/// By machine and places.
+/// The times that this process has measured or read. The key is a hash of the machine and of the bees' places.
 static PROCESS_CACHE: ProcessLock<BTreeMap<u64, ShapeTimes>> = ProcessLock::new(BTreeMap::new());
 
-/// The place for the measurements on one machine with the same bees' places.
+/// The times of one machine with the bees at certain places.
 pub(crate) struct CachedTimes {
+    /// The hash of the machine and the places.
     key: u64,
+    /// Where the file is; None if no files are wanted.
     cache: Option<CacheDir>,
-    /// Why the file was not used, the first time.
+    /// Why the file was not used, if the user should be told: the first such problem.
     pub(crate) problem: Option<String>,
 }
 
 impl CachedTimes {
-    /// With a file in `cache`, if there is one.
+    /// The times for `key`, with a file in `cache` if that is given.
     pub(crate) fn for_key(key: u64, cache: Option<CacheDir>) -> Self {
         Self { key, cache, problem: None }
     }
 
-    /// The times of all of `shapes`, if they are known, and of no others.
+    /// The times of `shapes`, in this order, and of no others. None unless the times of all of them are known, in this
+    /// process or in the file.
     pub(crate) fn times(&mut self, shapes: &[BarrierShape]) -> Option<ShapeTimes> {
         let cached = PROCESS_CACHE.with(|known| known.get(&self.key).cloned());
         let cached = match cached {
             Some(times) => times,
+            // The lock is not held while the file is read. If another thread has stored times meanwhile, those are
+            // used.
             None => {
                 let times = self.read()?;
                 PROCESS_CACHE.with(|cached| cached.entry(self.key).or_insert(times).clone())
             }
         };
+        // None if any of the shapes has no time.
         shapes.iter().map(|shape| cached.iter().find(|(known, _)| known == shape).copied()).collect()
     }
 
@@ -42,31 +52,35 @@ impl CachedTimes {
         format!("shape-{:016x}", self.key)
     }
 
+    /// Reads the times from the file.
     fn read(&mut self) -> Option<ShapeTimes> {
         let text = self.cache.as_ref()?.read(&self.file_name());
         parse(&self.warn_if_unused(text)??)
     }
 
+    /// Stores times in the process and in the file.
     pub(crate) fn store(&mut self, times: &ShapeTimes) {
         PROCESS_CACHE.with(|cached| cached.insert(self.key, times.clone()));
         if let Some(cache) = &self.cache {
-            // Without it the next process measures again.
+            // If the file cannot be written, the next process has to measure again, and nothing else is lost.
             let written = cache.write(&self.file_name(), &format(times));
             self.warn_if_unused(written);
         }
     }
 
+    /// Notes why a file is not used, and returns None then.
     fn warn_if_unused<T>(&mut self, result: Result<T, CacheUnused>) -> Option<T> {
         result.map_err(|CacheUnused(problem)| self.problem = self.problem.take().or(problem)).ok()
     }
 }
 
-/// A shape and its nanoseconds a line.
+/// The text of a file: on each line a shape and its time in nanoseconds.
 fn format(times: &ShapeTimes) -> String {
     times.iter().map(|(shape, time)| format!("{shape} {}\n", time.as_nanos())).collect()
 }
 
-/// Each shape once, or it is none of hive's files.
+/// Reads the text of a file. None if any line is not as `format` writes it or a shape is there twice: then hive has not
+/// written the file.
 fn parse(text: &str) -> Option<ShapeTimes> {
     let mut times = ShapeTimes::new();
     for line in text.lines() {
@@ -105,7 +119,7 @@ mod tests {
         assert_eq!(cached_for(1).times(&[BarrierShape::Flat]), None);
         cached_for(1).store(&times());
         std::fs::rename(path.join(cached_for(1).file_name()), path.join(cached_for(2).file_name())).unwrap();
-        // Under another key this process does not know it, and reads it.
+        // This process has no times under the other key, so it reads the file.
         assert_eq!(cached_for(2).times(&[BarrierShape::Flat, BarrierShape::Cluster]), Some(times()));
         assert_eq!(cached_for(2).times(&[BarrierShape::Cluster]), Some(times()[1..].to_vec()), "what was asked for");
         assert_eq!(cached_for(2).times(&[BarrierShape::Node]), None, "not measured");

@@ -1,5 +1,9 @@
-//! Chooses the cache line of a hive's signal: two threads rehearse regions on each of several lines, on the CPUs of the first two bees.
-//! See `protocol/region/line_choice.rs`.
+//! Chooses the cache line that a hive's start line lies in.
+//!
+//! A round trip between two cores may take half as long again over one cache line as over another. So, when a hive is
+//! built, two threads on the CPUs of the first two bees run empty regions on each of several lines, and the fastest
+//! line is used. The two sides of such a region are `CalibratingQueen` and `CalibratingWorker` in
+//! `protocol/region/line_choice.rs`; this file has the threads, the places and the clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -12,20 +16,22 @@ use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
 use crate::tuning::back_off;
 
-/// Lines to choose from. About every other one is a fifth dearer than the best.
+/// The number of lines to choose from. About every other line is a fifth slower than the best one.
 const LINES: usize = 16;
 
-/// Regions on a line in one go, before its time counts and then.
+/// The regions that run on a line before its time counts, and the regions that are timed after them.
 const WARM_UP: u32 = 8;
 const TIMED: u32 = 32;
 
-/// Times that all lines have their turn. The least time of each counts.
+/// How many times all lines are tried, one after the other. The least time of each line counts.
 const PASSES: u32 = 3;
 
-/// A rehearsal that takes longer is given up: the CPUs have other things to do. Undisturbed it takes some 300 us between neighbouring cores.
+/// A calibration that takes longer than this is given up, because the CPUs have other things to do. Undisturbed, it
+/// takes some 300 us between neighbouring cores.
 const TIME_LIMIT: Duration = Duration::from_millis(3);
 
-/// The stage of a hive of `bees` bees: in the best line for the first two, if each is bound to a CPU of its own.
+/// The start line of a hive of `bees` bees. If each of the first two bees is bound to a CPU of its own, it lies in the
+/// line that is fastest for these two; otherwise in any line.
 pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
     let place_of = |bee| place_map.place_of(bee).filter(|place| !place.is_foreign());
     match (place_of(0), place_of(1)) {
@@ -36,14 +42,19 @@ pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
     }
 }
 
+/// A start line that was not chosen among several.
 fn uncalibrated() -> LineChoice {
     LineChoice::new(1)
 }
 
+/// Measures all lines with two threads: the calling one as the queen and a new one as the worker. None: no thread could
+/// be made or bound, or it took too long.
 fn calibrate(queen: &Place, worker: &Place) -> Option<LineChoice> {
     let _reservation = ThreadReservation::reserve(1, None).ok()?;
     let choice = LineChoice::new(LINES);
     let deadline = Instant::now() + TIME_LIMIT;
+    // The worker runs on a thread of its own, with the signals blocked as on the hive's threads. If either side gives
+    // up, the other one does so at the deadline.
     let line = thread::scope(|scope| {
         let spawn_follower = || thread::Builder::new().spawn_scoped(scope, || run_follower(&choice, worker, deadline));
         signal_mask::with_signals_blocked(spawn_follower).0.ok()?;
@@ -52,7 +63,8 @@ fn calibrate(queen: &Place, worker: &Place) -> Option<LineChoice> {
     Some(choice.choose(line))
 }
 
-/// The number of the best line. None: it took too long, or this thread could not be bound.
+/// The queen's side of the calibration. Returns the number of the best line. None: it took too long, or this thread
+/// could not be bound.
 fn run_leader(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<usize> {
     let _bound = pinning::bind(place).ok()?;
     let mut spinner = DeadlineSpinner { deadline, polls: 0 };
@@ -72,7 +84,7 @@ fn run_leader(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<u
     (0..lines.len()).min_by_key(|&line| lines[line].1)
 }
 
-/// The other side of `lead`.
+/// The worker's side: takes part in the same regions on the same lines in the same order as `run_leader`.
 fn run_follower(choice: &LineChoice, place: &Place, deadline: Instant) -> Option<()> {
     let _bound = pinning::bind(place).ok()?;
     let mut spinner = DeadlineSpinner { deadline, polls: 0 };
@@ -81,6 +93,7 @@ fn run_follower(choice: &LineChoice, place: &Place, deadline: Instant) -> Option
         for follower in &mut followers {
             for _ in 0..WARM_UP + TIMED {
                 follower.run_region(|| spinner.spin_once())?;
+                // A real worker leaves the line alone after each arrival, too.
                 back_off::delay_initially();
             }
         }
@@ -88,16 +101,18 @@ fn run_follower(choice: &LineChoice, place: &Place, deadline: Instant) -> Option
     Some(())
 }
 
-/// How long one side looks for the other.
+/// Limits how long one side polls for the other.
 struct DeadlineSpinner {
     deadline: Instant,
+    /// Polls since the clock was last read.
     polls: u32,
 }
 
 impl DeadlineSpinner {
-    /// Looks between two at the clock, at which the core is offered to whom it may be needed for.
+    /// Polls between two readings of the clock. At each reading the core is also offered to other threads that need it.
     const POLLS_PER_CLOCK_READ: u32 = 2_000;
 
+    /// Call after each poll that has found nothing. False: the deadline is over.
     fn spin_once(&mut self) -> bool {
         self.polls += 1;
         if self.polls < Self::POLLS_PER_CLOCK_READ {
@@ -118,7 +133,7 @@ mod tests {
     use crate::topology::place_assignment::PlaceAssignment;
     use crate::topology::shrink::Shrink;
 
-    /// Places on two CPUs, where there are two.
+    /// Places on two CPUs. None where the process may use only one.
     fn two_places() -> Option<[Place; 2]> {
         let (machine, _) = topology::read_machine(Some(&pinning::current_mask().unwrap()));
         let cpus: Vec<_> = machine.cpus().iter().map(|cpu| cpu.os_index).take(2).collect();
@@ -131,7 +146,7 @@ mod tests {
     fn the_mask_is_as_before_and_the_chosen_line_is_new() {
         let Some([queen, worker]) = two_places() else { return };
         let before = pinning::current_mask().unwrap();
-        // None where other tests keep the CPUs busy.
+        // The result is None where other tests keep the CPUs busy; there is nothing to check then.
         if let Some(choice) = calibrate(&queen, &worker) {
             assert_eq!((choice.lines().len(), choice.load().epoch()), (LINES, 0));
         }

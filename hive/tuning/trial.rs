@@ -1,4 +1,8 @@
-//! Measures shapes: threads at the bees' places are the bees of one team after the other, whose queen runs regions with a barrier in them.
+//! Measures barrier shapes, for `barrier_choice.rs`: how long a region with a barrier takes in each shape.
+//!
+//! For each shape there is a team. Threads that are bound at the bees' places are the workers of one team after the
+//! other, and the calling thread is the queen of each: it runs regions that contain one barrier and nothing else. See
+//! `docs/shape.md`, "Which shape".
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -20,19 +24,20 @@ use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 use crate::tuning::barrier_choice::ShapeTimes;
 
-/// What a measurement may take where a hive waits for it, and how long its bees poll.
+/// The time that a measurement may take, since the building of a hive waits for it; also how long its bees poll before
+/// they sleep.
 const TIME_LIMIT: Duration = Duration::from_millis(20);
 
-/// Regions that are timed as one. The least time of a batch counts, as in a rehearsal.
+/// Regions that are timed together as one batch. The least time of a batch counts, because disturbances only add time.
 const REGIONS_PER_BATCH: u32 = 8;
 
-/// With fewer batches of a shape nothing is said.
+/// If a shape had fewer batches than this within the time limit, its times are not used.
 const MIN_BATCHES: usize = 3;
 
-/// More are not needed.
+/// After this many batches of a shape, more would add nothing.
 const MAX_BATCHES: usize = 100;
 
-/// The same as `times`, within 20 ms.
+/// As `measure`, within 20 ms.
 pub(crate) fn measure_briefly(
     shapes: &[BarrierShape],
     places: &[&Place],
@@ -41,22 +46,26 @@ pub(crate) fn measure_briefly(
     measure(shapes, places, addresses, TIME_LIMIT)
 }
 
-/// The least time of a region with a barrier in each of `shapes`, for bees at `places`, which have these addresses. None: `limit`, which is for all of them together, was too short,
-/// or not all could be bound.
+/// The least time of a region with a barrier in each of `shapes`, for bees at `places`, whose locations are
+/// `addresses`. None: `limit`, which is for all shapes together, was too short; or not all threads could be made, or
+/// the calling thread could not be bound.
 fn measure(shapes: &[BarrierShape], places: &[&Place], addresses: &[Location], limit: Duration) -> Option<ShapeTimes> {
     let _reservation = ThreadReservation::reserve(places.len() as u64, None).ok()?;
     let start = Instant::now();
     let cpus: CpuMask = places.iter().flat_map(|place| place.cpus()).copied().collect();
     let teams: Vec<Team> = shapes.iter().map(|&shape| new_team(shape, addresses, cpus.len())).collect();
     thread::scope(|scope| {
-        // Bees without a queen end here.
+        // Ends the workers however this scope is left. If it is left early, they would otherwise wait for a queen for
+        // ever.
         let _terminate = TerminateTeams(&teams);
         for (worker, place) in (0..).zip(places).skip(1) {
             let teams = &teams;
             let run = || thread::Builder::new().spawn_scoped(scope, move || run_worker(teams, worker, place));
             signal_mask::with_signals_blocked(run).0.ok()?;
         }
+        // The calling thread is the queen of all teams, at the place of bee 0.
         let _bound = pinning::bind(places[0]).ok()?;
+        // Each shape has an equal share of the time: the deadline of the n-th shape is n shares after the start.
         let with_ordinals = shapes.iter().zip(&teams).zip(1..);
         with_ordinals
             .map(|((&shape, team), ordinal)| {
@@ -66,17 +75,20 @@ fn measure(shapes: &[BarrierShape], places: &[&Place], addresses: &[Location], l
     })
 }
 
+/// A team of bees at these locations whose barriers have this shape.
 fn new_team(shape: BarrierShape, addresses: &[Location], cpus: usize) -> Team {
     let bees = addresses.len() as u32;
     let policy = WaitPolicy::new(TIME_LIMIT, None, cpus, CpuMask::new());
     let shape = Shape::new(shape, addresses, bees);
     let team = Team::new(bees, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(addresses), shape);
-    // Their threads come afterwards, and find themselves called.
+    // The workers' slots are made ready before their threads exist. The threads are spawned once for all teams, and
+    // find in each team that they belong to it.
     team.grow_to(bees, |_, _| Ok::<(), std::convert::Infallible>(())).unwrap_or_else(|never| match never {});
     team
 }
 
-/// The life of a bee in all teams. One that cannot be bound lives as well: the others wait for it.
+/// What a worker's thread does: it is the worker of one team after the other, until each has been terminated. A thread
+/// that cannot be bound takes part too, because the others wait for it.
 fn run_worker(teams: &[Team], worker: u32, place: &Place) {
     let _bound = pinning::bind(place);
     teams.iter().for_each(|team| run_worker_in(team, worker));
@@ -87,7 +99,8 @@ fn run_worker_in(team: &Team, worker: u32) {
     Worker::new(&TaskContext::new(team, worker), 0).run();
 }
 
-/// The queen's side.
+/// The queen's side in one team: the least time of a region, or None if `deadline` came too soon. The team is
+/// terminated at the end.
 fn least_time(team: &Team, deadline: Instant) -> Option<Duration> {
     let mut leadership = team.acquire_leadership();
     let mut batch = || {
@@ -95,15 +108,15 @@ fn least_time(team: &Team, deadline: Instant) -> Option<Duration> {
         (0..REGIONS_PER_BATCH).for_each(|_| team.run_region(&mut leadership, team.bees(), &mut BarrierOnly));
         start.elapsed() / REGIONS_PER_BATCH
     };
-    // In the first all come from elsewhere.
+    // The first batch does not count: in it the workers arrive from the previous team, or from being spawned.
     batch();
     let times: Vec<_> = (0..MAX_BATCHES).take_while(|_| Instant::now() < deadline).map(|_| batch()).collect();
-    // The bees go on to the next.
+    // This sends the workers on to the next team.
     team.terminate_all();
     times.iter().min().copied().filter(|_| times.len() >= MIN_BATCHES)
 }
 
-/// A region's part.
+/// The body of each region that is timed: one barrier.
 struct BarrierOnly;
 
 impl RegionBody for BarrierOnly {
@@ -112,7 +125,7 @@ impl RegionBody for BarrierOnly {
     }
 }
 
-/// The end of all teams.
+/// Terminates all teams when it is dropped.
 struct TerminateTeams<'c>(&'c [Team]);
 
 impl Drop for TerminateTeams<'_> {
@@ -129,7 +142,7 @@ mod tests {
     use crate::topology::place_assignment::PlaceAssignment;
     use crate::topology::shrink::Shrink;
 
-    /// Four bees on what CPUs there are, as if on two nodes of two clusters.
+    /// Four bees on the CPUs that there are, with locations as if on two nodes of two clusters each.
     #[test]
     fn each_shape_is_measured_and_the_mask_is_as_before() {
         let before = pinning::current_mask().unwrap();
@@ -138,7 +151,7 @@ mod tests {
         let places: Vec<&Place> = (0..4).map(|bee| places.place_of(bee).unwrap()).collect();
         let addresses: Vec<Location> = (0..4).map(|bee| [None, Some(bee), Some(bee / 2)]).collect();
         let shapes = [BarrierShape::Flat, BarrierShape::Node];
-        // Time enough also where they have to leave a CPU to one another.
+        // The limit leaves time enough even where the bees share a CPU.
         let times = measure(&shapes, &places, &addresses, Duration::from_secs(60)).unwrap();
         assert_eq!(times.iter().map(|&(shape, _)| shape).collect::<Vec<_>>(), shapes);
         assert!(times.iter().all(|&(_, time)| time > Duration::ZERO));

@@ -180,7 +180,7 @@ pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, 
             barrier();
         }
     });
-    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} members: {runs:?}");
+    assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} bees: {runs:?}");
 }
 
 /// Numbers without a pattern, the same in each run (xorshift).

@@ -20,18 +20,18 @@ impl<'r> Step<'r> {
         match self.view().task_runner(self.on, self.hive().bees()) {
             TaskRunner::Never(why) => Err(self.not_called(why)),
             TaskRunner::NewQueen => Ok((TaskRunner::NewQueen, self.enter(&[Frame::QueenPosition(self.on)]))),
-            member => Ok((member, self.enter(&[]))),
+            bee => Ok((bee, self.enter(&[]))),
         }
     }
 
-    /// Begins the body of an `install`, a `join` or a `scope` that `caller` has called as `member`; as whom it runs is known now.
+    /// Begins the body of an `install`, a `join` or a `scope` that `caller` has called as `bee`; as whom it runs is known now.
     fn begin_body(&self, runner: TaskRunner, caller: i32) -> (TaskRunner, Entered<'r>) {
         let here = sys::tid();
         let runner = match runner {
             TaskRunner::NewQueenOrAnyBee if here != caller => TaskRunner::AnyBee,
             // It has no name of its own here: the others may see it as idle.
             TaskRunner::NewQueenOrAnyBee => return (TaskRunner::Queen, self.enter(&[Frame::QueenPosition(self.on)])),
-            member => member,
+            bee => bee,
         };
         if runner == TaskRunner::AnyBee {
             self.check(here != caller, || "the body runs on the caller, whose place is taken".to_owned());
@@ -97,7 +97,7 @@ pub(crate) fn enter_task(run: &Run, hive: HiveId) -> Entered<'_> {
 
 pub(crate) fn install(step: &Step<'_>) -> usize {
     let (runner, _place) = match step.task_runner() {
-        Ok(member) => member,
+        Ok(bee) => bee,
         Err(reached) => return reached,
     };
     let (caller, parts) = (sys::tid(), PartsRun::default());
@@ -116,7 +116,7 @@ pub(crate) fn install(step: &Step<'_>) -> usize {
 /// Both halves count; one of them does the rest.
 pub(crate) fn join(step: &Step<'_>, rest_in_first: bool) -> usize {
     let (runner, _place) = match step.task_runner() {
-        Ok(member) => member,
+        Ok(bee) => bee,
         Err(reached) => return reached,
     };
     let (caller, parts) = (sys::tid(), PartsRun::default());
@@ -161,7 +161,7 @@ fn wait_of(step: &Step<'_>, runner: TaskRunner) -> Wait {
 /// The body and two tasks count; the body or the first of the tasks does the rest.
 pub(crate) fn scope(step: &Step<'_>, rest_in_body: bool) -> usize {
     let (runner, _place) = match step.task_runner() {
-        Ok(member) => member,
+        Ok(bee) => bee,
         Err(reached) => return reached,
     };
     let (counted, reached) = (AtomicUsize::new(0), AtomicUsize::new(0));

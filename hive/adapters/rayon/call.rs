@@ -1,4 +1,7 @@
-//! What the bees do while the queen runs a closure that uses rayon.
+//! One call of `Hive::rayon`: what the bees of its region do while the queen runs a closure that uses rayon.
+//!
+//! Each bee other than the queen runs rayon's jobs ([`RayonCall::run_jobs`]) until the queen's closure has ended. A bee
+//! that finds no job for a while sleeps for short times in between.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -9,22 +12,25 @@ use rayon_core::Yield;
 
 use crate::sys::wait::WaitPolicy;
 
-/// The first nap of a bee that has polled in vain; each further one is twice as long, up to the longest.
+/// How long a bee sleeps first after it has polled without finding a job. Each further sleep is twice as long, up to
+/// the longest.
 const FIRST_SLEEP: Duration = Duration::from_micros(50);
 const LONGEST_SLEEP: Duration = Duration::from_millis(1);
 
-/// One call of the closure.
+/// The state that the bees of one call share.
 pub(crate) struct RayonCall<'p> {
-    /// On a line that nobody writes to before the end.
+    /// What the bees read while they poll. It has a cache line of its own, which is written only when the call ends.
     poll_state: CachePadded<PollState<'p>>,
-    /// The bees that nap, whom its end wakes.
+    /// The number of bees that sleep; the end of the call wakes them.
     sleepers: CachePadded<Mutex<usize>>,
+    /// Signalled when the call has ended. Its mutex is `sleepers`.
     ended: Condvar,
 }
 
-/// What the bees read between any two looks for jobs.
+/// What a bee reads between two attempts to find a job.
 struct PollState<'p> {
     policy: &'p WaitPolicy,
+    /// Whether the closure has ended. The queen sets it, once.
     is_over: AtomicBool,
 }
 
@@ -37,11 +43,12 @@ impl<'p> RayonCall<'p> {
         }
     }
 
-    /// Runs rayon's jobs until the call is over.
+    /// Runs rayon's jobs until the call has ended.
     pub(crate) fn run_jobs(&self) {
         let mut spinner = self.poll_state.policy.spinner();
         let mut sleep_time = FIRST_SLEEP;
         while !self.is_over() {
+            // A job that was run makes the bee poll from the beginning: more may follow soon.
             if rayon_core::yield_now() == Some(Yield::Executed) {
                 spinner = self.poll_state.policy.spinner();
                 sleep_time = FIRST_SLEEP;
@@ -52,7 +59,7 @@ impl<'p> RayonCall<'p> {
         }
     }
 
-    /// What ends the call when it is dropped, by a panic too.
+    /// Returns a guard that ends the call when it is dropped, by a panic of the closure as well.
     pub(crate) fn end_on_drop(&self) -> impl Drop {
         struct EndGuard<'c, 'p>(&'c RayonCall<'p>);
         impl Drop for EndGuard<'_, '_> {
@@ -63,8 +70,10 @@ impl<'p> RayonCall<'p> {
         EndGuard(self)
     }
 
+    /// Ends the call and wakes the bees that sleep.
     fn end(&self) {
-        // Relaxed: who naps sees it by the lock below, and nothing is read on the strength of it otherwise: the region's end hands on everything.
+        // Relaxed: a bee that goes to sleep sees the store by way of the lock below. A bee that polls reads nothing
+        // else because of it; what the queen has written is published by the end of the region.
         self.poll_state.is_over.store(true, Ordering::Relaxed);
         if *self.lock_sleepers() > 0 {
             self.ended.notify_all();
@@ -79,7 +88,8 @@ impl<'p> RayonCall<'p> {
     /// Sleeps for `duration`, or until the call is over.
     fn sleep(&self, duration: Duration) {
         let mut sleepers = self.lock_sleepers();
-        // Under the lock: who ends the call takes it afterwards, and sees either that nobody naps or whom to wake.
+        // Looks again under the lock. The queen takes the lock after she has set `is_over`; so either this bee sees
+        // that the call has ended, or the queen sees that the bee sleeps and wakes it.
         if self.is_over() {
             return;
         }

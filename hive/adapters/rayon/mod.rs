@@ -1,4 +1,5 @@
-//! rayon as a guest: its workers are the hive's own bees, so that parallel iterators and regions share one set of threads.
+//! rayon as a guest: its worker threads are the bees of a hive, so that parallel iterators and regions share one set of
+//! threads.
 //!
 //! ```
 //! use rayon::prelude::*;
@@ -14,24 +15,32 @@
 //! # Ok::<(), hive::BuildError>(())
 //! ```
 //!
-//! From a region to a parallel iterator and back costs the start of a region: no pool is woken, and no CPU has two threads that want it.
+//! Going from a region to a parallel iterator and back costs the start of a region. No second pool has to be woken, and
+//! no CPU has two threads that compete for it.
 //!
-//! # Who is a worker
-//! A hive that is built with [`host_rayon`](crate::pool::config::Builder::host_rayon) has a rayon pool with a worker for each bee that it starts with: bee 1 is worker 1, and
-//! so on; worker 0 is the thread that builds the hive, and stays so for as long as it lives, because rayon has no way back. That thread can therefore
-//! build one such hive only. Bees that are hired later, beyond the pool's size, are no workers.
+//! # Which thread is which rayon worker
+//! A hive that is built with [`host_rayon`](crate::pool::config::Builder::host_rayon) has a rayon pool with one rayon
+//! worker for each bee that the hive starts with: bee 1 is rayon's worker 1, and so on. rayon's worker 0 is the thread
+//! that builds the hive. It remains worker 0 as long as it lives, because rayon cannot undo that; so a thread can build
+//! only one such hive. Bees that the hive starts later, beyond the pool's size, are not rayon workers.
 //!
-//! rayon's workers never sleep by rayon's means, except where a worker waits for a job that another has taken: a bee is in the hive's own loop, or in a region.
-//! Resizing, places, pinning and waiting are the hive's.
+//! rayon's workers do not sleep in rayon's own way, except where one waits for a job that another has taken. At all
+//! other times they are in the hive's main loop or in a region, and their number, places, pinning and waiting are the
+//! hive's affair.
 //!
 //! # Where rayon's calls go
-//! - In the closure given to [`Hive::rayon`]: to all bees of its region.
-//! - In a region's body, in a hive's task, and on the builder's thread outside of all that: to the pool as well, but nobody else looks for jobs. `join`,
-//!   `scope` and parallel iterators run on the calling thread then; another that waits in rayon too may help. What must not be done there is waiting for others: `broadcast`
-//!   would not end, nor would a wait for something that was given to `spawn`.
-//! - On any other thread: to rayon's global pool, which is another set of threads.
+//! - In the closure that is given to [`Hive::rayon`]: to all bees of its region.
+//! - In the body of a region, in a task of the hive, and on the builder's thread outside of these: to the pool as well,
+//!   but no other bee looks for jobs. `join`, `scope` and parallel iterators then run on the calling thread; another
+//!   thread that waits inside rayon may help. Do not wait for other threads there: `broadcast` would not end, nor would
+//!   a wait for something that was given to `spawn`.
+//! - On any other thread: to rayon's global pool, which has threads of its own.
 //!
-//! What is given to `rayon::spawn` runs when a worker looks: in some later [`Hive::rayon`], or when the hive is dropped, which waits for it.
+//! What is given to `rayon::spawn` runs when a rayon worker looks for jobs: in a later [`Hive::rayon`], or when the
+//! hive is dropped, which waits for it.
+//!
+//! How the bees' threads become rayon's workers is described in `docs/adapters.md`; `worker.rs` does it, and `call.rs`
+//! has what the bees do in `Hive::rayon`.
 
 pub(crate) mod call;
 pub(crate) mod worker;
@@ -44,16 +53,18 @@ use crate::adapters::rayon::call::RayonCall;
 use crate::pool::error::{BuildError, BuildProblem};
 use crate::pool::handle::Hive;
 
-/// A hive's rayon pool. Each bee that is a worker has a share in it as long as it lives, as has the hive's handle; with the last the pool ends.
+/// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
+/// as the bee's thread runs. The pool ends when the last share is dropped.
 pub(crate) struct RayonPool {
     pool: Arc<ThreadPool>,
 }
 
 impl Hive {
-    /// Runs `work` with rayon on `n` bees of this hive, the calling thread among them, and returns what it returns.
+    /// Runs `work` with rayon on `n` bees of this hive, including the calling thread, and returns its result.
     ///
-    /// It is a [region](Self::spmd): the caller runs `work`, and the bees run rayon's jobs until it has returned. `rayon::current_num_threads()` is the size of the pool,
-    /// also where `n` is less. If the hive has fewer than `n` bees it grows first; bees beyond the pool's size could not help, and take no part.
+    /// The call is a [region](Self::spmd): the caller runs `work`, and the other bees run rayon's jobs until `work` has
+    /// returned. `rayon::current_num_threads()` is the size of the pool, even if `n` is smaller. If the hive has fewer
+    /// than `n` bees it grows first. Bees beyond the pool's size cannot help and take no part.
     ///
     /// ```
     /// use rayon::prelude::*;
@@ -65,39 +76,49 @@ impl Hive {
     /// ```
     ///
     /// # Waiting
-    /// A bee that finds no job polls for the [`spin`](crate::pool::config::Builder::spin) time, as at a barrier, yields its core a few times, and then naps for longer and longer, up to
-    /// a millisecond, between its looks. So a long sequential part of `work` leaves the other cores nearly alone; the first jobs after it may be that long without help.
-    /// Between naps nobody tells a bee of a job; the end of `work` does wake it. In a [`keep_spinning`](Self::hot) section nobody naps.
+    /// A bee that finds no job polls for the [`spin`](crate::pool::config::Builder::spin) time, as at a barrier, yields
+    /// its core a few times, and then sleeps between its attempts, for longer and longer times up to a millisecond. So
+    /// a long sequential part of `work` leaves the other cores nearly idle, and the first jobs after it may be without
+    /// help for up to a millisecond. A new job does not wake a sleeping bee; the end of `work` does. In a
+    /// [`keep_spinning`](Self::keep_spinning) section no bee sleeps.
     ///
-    /// Bees that poll take their part of an iterator at once, as rayon divides it, also where it is over so soon that dividing it does not pay: then give `n` as 1, or the iterator
-    /// a `with_min_len`.
+    /// Bees that poll take their part of an iterator at once, as rayon divides it, even if the iterator is so short
+    /// that dividing it does not pay. In that case pass 1 for `n`, or give the iterator a `with_min_len`.
     ///
     /// # Other threads
-    /// Only the thread that built the hive is a worker. From another one `work` is handed to a bee, while the caller waits: at least two bees then, and one worker fewer. Where
-    /// that cannot be, in a pool of one or where the region is nested, `work` runs on the calling thread, and rayon's calls in it go where they go from that thread.
+    /// Only the thread that built the hive is a rayon worker without being a bee's thread. If another thread calls,
+    /// `work` is handed to a bee, and the caller waits: the region then has at least two bees, one of which, the
+    /// caller, runs no jobs. Where that is not possible (in a pool of one, or in a nested region) `work` runs on the
+    /// calling thread, and rayon's calls in it go where they go from that thread.
     ///
-    /// `rayon::broadcast` waits for every worker there is: it ends in a call by the builder's thread with as many bees as the pool has, and in no other.
+    /// `rayon::broadcast` waits for every worker of the pool. It ends only in a call by the builder's thread with as
+    /// many bees as the pool has.
     ///
     /// # Nesting
-    /// Inside a region or a task on a bee, this only runs `work`: see [where rayon's calls go](crate::adapters::rayon#where-rayons-calls-go). Regions inside `work` are teams of one.
+    /// Inside a region or a task on a bee, this only runs `work`: see
+    /// [where rayon's calls go](crate::adapters::rayon#where-rayons-calls-go). Regions inside `work` are teams of one.
     ///
     /// # Panics
-    /// If `work` does, with that panic, after the bees have left. If the hive was not built with [`host_rayon`](crate::pool::config::Builder::host_rayon), if `n` is 0, if the system makes no
-    /// more threads, or in a forked child.
+    /// With the panic of `work`, if it panics, after the bees have left. Also if the hive was not built with
+    /// [`host_rayon`](crate::pool::config::Builder::host_rayon), if `n` is 0, if the operating system makes no more
+    /// threads, or in a forked child.
     #[track_caller]
     pub fn rayon<R: Send>(&self, n: usize, work: impl FnOnce() -> R + Send) -> R {
         let Some(RayonPool { pool }) = &self.rayon_pool else {
             panic!("this hive has no rayon on its threads; build it with Hive::builder().host_rayon(true)")
         };
         let is_rayon_worker = pool.current_thread_index().is_some();
-        // One who is no worker needs a bee who is.
+        // A caller that is not a rayon worker needs at least one bee that is one.
         let bees = if is_rayon_worker || n == 0 { n } else { n.max(2) };
+        // The body of a region is called by all bees, through a shared reference; the locks hand `work` to the queen
+        // and its result back. No thread ever waits for them.
         let (work, result, call) =
             (Mutex::new(Some(work)), Mutex::new(None), RayonCall::new(self.shared.team.policy()));
         self.spmd(bees.min(pool.current_num_threads()), |bee| {
             if !bee.is_queen() {
                 return call.run_jobs();
             }
+            // Declared before the closure runs, so that the bees are released even if it panics.
             let _over = call.end_on_drop();
             let work = work.lock().unwrap_or_else(PoisonError::into_inner).take();
             let work = work.unwrap_or_else(|| unreachable!("a region has one queen"));
@@ -108,7 +129,8 @@ impl Hive {
         result.unwrap_or_else(|| unreachable!("the queen's part has ended without a panic"))
     }
 
-    /// Has the bees, none of which has been hired yet, and the calling thread be rayon's workers.
+    /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
+    /// workers. No bee's thread exists yet.
     pub(crate) fn start_rayon_pool(&mut self) -> Result<(), BuildError> {
         let (pool, threads) =
             worker::build_pool(&self.shared.config).map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
@@ -120,11 +142,12 @@ impl Hive {
         Ok(())
     }
 
-    /// Gives up the handle's share in the pool; on a bee, which will not come to the end of its life before the hive has ended, the bee's as well.
+    /// Gives up the handle's share in the pool. On a bee, that bee's share is given up as well: the bee's thread drops
+    /// the hive and would otherwise keep the pool alive while the hive waits for its end.
     pub(crate) fn release_rayon_pool(&mut self) {
         let Some(RayonPool { pool }) = self.rayon_pool.take() else { return };
         if !self.shared.is_forked() {
-            // Where there is no bee, the builder's thread is the only one who can run what it has spawned.
+            // The builder's thread, worker 0, runs the jobs that are left: in a pool of one, no other thread can.
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}
             worker::release_pool(&pool);
         }

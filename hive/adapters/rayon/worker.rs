@@ -1,5 +1,9 @@
-//! How a bee's thread is a worker: rayon's main loop calls the pool's start handler when the thread is a worker in every respect, and that handler is
-//! the bee's whole life. When it returns the worker goes on to rayon's own loop, where it runs what is left until the pool ends.
+//! How a bee's thread becomes a rayon worker.
+//!
+//! rayon's main function for a worker thread calls the pool's start handler once the thread is a worker in every
+//! respect. Here that handler is the bee's whole main function (`Shared::run_worker`). When that returns, because the
+//! hive ends, the thread goes on to rayon's own loop, where it runs the jobs that are left until the pool ends.
+//! `docs/adapters.md` ("rayon as a guest") has the steps.
 
 use std::cell::Cell;
 use std::panic::resume_unwind;
@@ -11,13 +15,14 @@ use crate::pool::config::Config;
 use crate::pool::thread_host::{ThreadHost, WorkerMain};
 
 thread_local! {
-    /// What the worker that begins on this thread is to live.
+    /// The main function of the bee whose thread this is. `thread_host` sets it; the start handler takes it.
     static WORKER_MAIN: Cell<Option<WorkerMain>> = const { Cell::new(None) };
-    /// The share in the pool of the bee that lives on this thread.
+    /// The share in the pool that belongs to the bee on this thread.
     static HELD_POOL: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
 }
 
-/// A pool of as many workers as the hive starts with bees, and its threads yet to be run; the calling thread is worker 0.
+/// Builds a pool with as many workers as the hive starts with bees. Returns it with its threads, which have not been
+/// run yet. The calling thread is worker 0.
 pub(crate) fn build_pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
     let mut threads = Vec::new();
     let hooks = config.hooks.clone();
@@ -25,7 +30,8 @@ pub(crate) fn build_pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuild
         .num_threads(config.bees as usize)
         .use_current_thread()
         .start_handler(run_bee)
-        // A panic that nobody waits for is the hive's panic handler's; without one the process ends, as by rayon.
+        // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process
+        // ends, as it does with rayon alone.
         .panic_handler(move |panic| hooks.catch_panic(|| resume_unwind(panic)))
         .spawn_handler(|thread| {
             threads.push(thread);
@@ -35,7 +41,8 @@ pub(crate) fn build_pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuild
     Ok((pool, threads))
 }
 
-/// Runs `thread` as a worker whose bee has a share in `build_pool`.
+/// A function that runs a bee's main function on the calling thread, as the rayon worker `thread`, with a share in
+/// `pool`.
 pub(crate) fn thread_host(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> ThreadHost {
     Box::new(move |worker_main| {
         WORKER_MAIN.set(Some(worker_main));
@@ -44,9 +51,10 @@ pub(crate) fn thread_host(thread: ThreadBuilder, pool: Arc<ThreadPool>) -> Threa
     })
 }
 
-/// What a worker does first.
+/// The pool's start handler: runs the bee's main function on the worker's thread.
 fn run_bee(index: usize) {
-    /// With the last share the pool ends, and only then does any worker: also if a life ends as it should not.
+    /// Gives up this bee's share in the pool when it is dropped, also if the main function unwinds. rayon ends the
+    /// worker threads only when the last share is gone.
     struct ReleasePool;
     impl Drop for ReleasePool {
         fn drop(&mut self) {
@@ -63,9 +71,9 @@ fn run_bee(index: usize) {
     worker_main();
 }
 
-/// Gives up the calling thread's share in `build_pool`, if it has one.
+/// Gives up the calling thread's share in `pool`, if it has one.
 pub(crate) fn release_pool(pool: &Arc<ThreadPool>) {
-    // A thread that is ending has none any more.
+    // The thread may be ending, and its thread-local values gone. Then it has no share any more.
     let _ = HELD_POOL.try_with(|cell| {
         let held = cell.take();
         if !held.as_ref().is_some_and(|held| Arc::ptr_eq(held, pool)) {

@@ -1,4 +1,8 @@
-//! The file: Chrome's trace event format, which is JSON, of a slice for all that lasts and an instant for what does not.
+//! Writes a timeline in Chrome's trace event format, which is JSON: a slice for everything that lasts, an instant for
+//! everything that does not.
+//!
+//! `Tracer::write` calls [`write_json`] with the bees' logs. The begin and end events in a log are paired here, so that
+//! the slices of each bee nest properly. `docs/tracing.md` describes the file.
 
 use std::io::Write;
 use std::{fmt, io, process};
@@ -6,14 +10,16 @@ use std::{fmt, io, process};
 use crate::observe::trace::event::Event;
 use crate::observe::trace::log::{Log, MAX_ENTRIES, nanos_since_start};
 
-/// What the file says of the hive.
+/// What the file says about the hive.
 pub(crate) struct TraceHeader<'a> {
-    /// What its threads are called.
+    /// The beginning of the names of the hive's threads.
     pub(crate) name: &'a str,
+    /// How the library was built.
     pub(crate) build: &'a str,
 }
 
-/// Writes the bees' logs, in their order, and the hive's sizes, as they are now.
+/// Writes the bees' logs, in the order of the bees, and the sizes that the hive has had, as they are at the moment of
+/// the call.
 pub(crate) fn write_json(
     out: &mut impl Write,
     header: &TraceHeader<'_>,
@@ -34,7 +40,7 @@ pub(crate) fn write_json(
         "{{\"ph\":\"M\",\"pid\":{pid},\"name\":\"process_name\",\"args\":{{\"name\":{}}}}}",
         JsonString(&name)
     )?;
-    // What has not ended ends here.
+    // Slices that are still open when the file is written end at this moment.
     let end = nanos_since_start();
     let mut timeline = Timeline { out, pid, bee: 0, open_slices: Vec::new() };
     sizes.iter().try_for_each(|(time, size)| timeline.write_event(*time, *size))?;
@@ -44,22 +50,27 @@ pub(crate) fn write_json(
     writeln!(out, "\n]}}")
 }
 
-/// The timeline of one bee, as it is written.
+/// The timeline of one bee, while it is written.
 struct Timeline<'o, W> {
+    /// The file.
     out: &'o mut W,
+    /// The number of the process, which the format wants in each event.
     pid: u32,
+    /// The number of the bee, which stands where the format has a thread's number.
     bee: usize,
-    /// What has begun and not ended, outermost first.
+    /// The begin events whose end has not been written yet, outermost first.
     open_slices: Vec<Event>,
 }
 
 impl<W: Write> Timeline<'_, W> {
+    /// Writes the whole log of the bee; slices that have not ended yet end at `end`.
     fn write_log(mut self, log: &Log, end: u64) -> io::Result<()> {
         let name = if self.bee == 0 { "queen".to_owned() } else { format!("bee {}", self.bee) };
         let Self { pid, bee, .. } = self;
         write!(self.out, ",\n{{\"ph\":\"M\",\"pid\":{pid},\"tid\":{bee},")?;
         write!(self.out, "\"name\":\"thread_name\",\"args\":{{\"name\":\"{name}\"}}}}")?;
-        // Before the entries: those that are dropped while this goes on are beyond what it reads.
+        // Asked before the entries are read. If the log gets full only after that, the entries that are read may end
+        // before the last one that it had room for, and a note that it is full would stand in the wrong place.
         let is_full = log.dropped() > 0;
         let mut last = 0;
         for (time, event) in log.entries() {
@@ -69,7 +80,8 @@ impl<W: Write> Timeline<'_, W> {
         if is_full {
             self.write_line('i', last, ",\"s\":\"t\",\"name\":\"the log is full\"")?;
         }
-        // Whoever was parked while asleep writes that down when it is up again.
+        // A bee that is parked while it sleeps writes that into its log only when it wakes up. Until then, the moment
+        // that was marked for it tells that it is parked, and since when.
         if self.open_slices.last() == Some(&Event::Sleep)
             && let Some(marked) = log.marked_time_since(last).filter(|_| !is_full)
         {
@@ -77,6 +89,7 @@ impl<W: Write> Timeline<'_, W> {
             self.write_event(marked, Event::Park)?;
             last = marked;
         }
+        // Of a full log nothing is known after its last entry.
         let end = if is_full { last } else { end.max(last) };
         while self.open_slices.pop().is_some() {
             self.write_line('E', end, "")?;
@@ -84,6 +97,8 @@ impl<W: Write> Timeline<'_, W> {
         Ok(())
     }
 
+    /// Writes one entry of the log: as the end of a slice, as an instant, as a value of the curve of sizes, or as the
+    /// begin of a slice.
     fn write_event(&mut self, time: u64, event: Event) -> io::Result<()> {
         match event {
             Event::RegionEnd
@@ -105,7 +120,8 @@ impl<W: Write> Timeline<'_, W> {
         }
     }
 
-    /// Ends what `write_event` is the end of, and with it what has begun since.
+    /// Ends the slice that `event` is the end of, and all slices that have begun inside it. Writes nothing if there is
+    /// no such slice: its begin may have come before the log was opened.
     fn write_end(&mut self, time: u64, event: Event) -> io::Result<()> {
         let Some(depth) = self.open_slices.iter().rposition(|begin| event.is_end_of(*begin)) else { return Ok(()) };
         while self.open_slices.len() > depth {
@@ -115,7 +131,8 @@ impl<W: Write> Timeline<'_, W> {
         Ok(())
     }
 
-    /// One event of the file, and what else is said of it. Times are in microseconds there.
+    /// Writes one event of the file, with further fields in `details`. `time` is in nanoseconds; the file has
+    /// microseconds with three decimals.
     fn write_line(&mut self, kind: char, time: u64, details: impl fmt::Display) -> io::Result<()> {
         let Self { pid, bee, .. } = *self;
         let (micros, nanos) = (time / 1_000, time % 1_000);
@@ -123,7 +140,7 @@ impl<W: Write> Timeline<'_, W> {
     }
 }
 
-/// An event's name and what else is known of it, as they follow the rest. An end needs no name.
+/// The fields of an event after its time: its name, unless it is an end, and its arguments.
 struct EventFields(Event);
 
 impl fmt::Display for EventFields {
@@ -161,7 +178,7 @@ impl fmt::Display for EventFields {
     }
 }
 
-/// A text as JSON has it.
+/// A text as a JSON string.
 struct JsonString<'t>(&'t str);
 
 impl fmt::Display for JsonString<'_> {
@@ -184,7 +201,7 @@ mod tests {
 
     use super::*;
 
-    /// The file of these logs, parsed; its events as kind, name and arguments.
+    /// The file for these logs, parsed, and its events as kind, name and arguments. Metadata and sizes are left out.
     fn written(name: &str, logs: &[&Log]) -> (Value, Vec<(String, String, Value)>) {
         let mut out = Vec::new();
         write_json(&mut out, &TraceHeader { name, build: "build" }, &[(5, Event::TeamSize(2))], logs).unwrap();

@@ -1,58 +1,63 @@
-//! What a bee writes down in a hive that is traced.
+//! `Event`: one entry of a bee's log, in a hive that is traced.
+//!
+//! The protocols write events through `Team::log`, `Team::set_activity` and the slots' logs; `chrome_json.rs` turns
+//! them into the slices and instants of the file. An event is packed into one word, so that an entry of the log is two
+//! words.
 
 use crate::observe::activity::Activity;
 
-/// What begins, ends or happens at one moment of a bee's.
+/// What begins, ends or happens on a bee at one moment. "It" is the bee whose log the event is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Its part of this region begins, whose team is so large.
+    /// It begins the body of a region: `number` is the low 32 bits of the region's epoch, `bees` the size of the team.
     RegionBegin { number: u32, bees: u32 },
     /// It has left the region.
     RegionEnd,
-    /// It waits at this barrier of its region, from 1.
+    /// It arrives at this barrier of its region and waits. The first barrier is number 1.
     BarrierBegin(u32),
-    /// It has come past the barrier.
+    /// It has passed the barrier.
     BarrierEnd,
-    /// It waits for what another bee of its region brings about.
+    /// It waits, in the middle of its region, for something that another bee of the region does and that is not a
+    /// barrier.
     WaitBegin,
-    /// That has come, or never will.
+    /// That wait has ended: the other bee has done it, or never will.
     WaitEnd,
-    /// The queen waits at the end of a region.
+    /// It is the queen and waits at the end of a region for the other bees.
     QueenWait,
-    /// The queen calls bees that are in bed to her region.
+    /// It wakes bees that are asleep, for its region.
     WakeBegin,
-    /// They are called.
+    /// It has woken them.
     WakeEnd,
-    /// A thread takes the queen's place for the sake of tasks.
+    /// A thread takes the queen's slot in order to run tasks.
     QueenSlotBegin,
-    /// It has left the queen's place.
+    /// The thread has left the queen's slot.
     QueenSlotEnd,
     /// It runs a task.
     TaskBegin,
     /// The task has ended.
     TaskEnd,
-    /// It has nothing to do, and searches for a task.
+    /// It has nothing to do and searches for a task.
     SearchBegin,
-    /// It has something to do.
+    /// It has something to do, and ends its search.
     SearchEnd,
-    /// It has taken a task from this bee's queue; how far away that is: `Distance` as a number.
+    /// It has stolen a task from the queue of bee `from`; `distance` is the `Distance` between the two, as a number.
     Steal { from: u32, distance: u32 },
-    /// It was woken for the sake of tasks, by this bee or in its name.
+    /// It was woken because of tasks, by bee `by` or on that bee's behalf.
     Woken { by: u32 },
-    /// It sleeps because there was nothing to do.
+    /// It goes to sleep because there was nothing to do.
     Sleep,
-    /// It is parked.
+    /// It parks, or was parked while it slept.
     Park,
-    /// It sleeps in the middle of a region: at a barrier, or the queen at the end.
+    /// It blocks in the middle of a region: at a barrier or, as the queen, at the region's end.
     Block,
-    /// The hive is so large. No bee's, but the hive's own.
+    /// The hive has this many bees from now on. This event is in the hive's list of sizes, not in a bee's log.
     TeamSize(u32),
-    /// It is up again, because somebody has woken it or by itself.
+    /// It is awake again. `is_woken`: another thread has woken it; otherwise it woke up by itself.
     Resume { is_woken: bool },
 }
 
 impl Event {
-    /// What the beginning of an activity is, in the region that is on.
+    /// The event that marks the beginning of an activity, in the region `region` with `bees` bees.
     pub(crate) fn from_activity(activity: Activity, region: u32, bees: u32) -> Self {
         match activity {
             Activity::Idle => Self::TaskEnd,
@@ -65,7 +70,7 @@ impl Event {
         }
     }
 
-    /// Whether this is the end of what `begin_region` began.
+    /// Whether this event is the end of what `begin` began.
     pub(crate) fn is_end_of(self, begin: Self) -> bool {
         matches!(
             (self, begin),
@@ -80,6 +85,8 @@ impl Event {
         )
     }
 
+    /// The packed word: the kind in bits 0 to 7, a number of up to 24 bits in bits 8 to 31, and a number of up to 32
+    /// bits in bits 32 to 63.
     pub(crate) fn to_bits(self) -> u64 {
         let (kind, small, large) = match self {
             Self::RegionBegin { number, bees } => (0, bees, number),
@@ -108,6 +115,7 @@ impl Event {
         u64::from(large) << 32 | u64::from(small) << 8 | kind
     }
 
+    /// The event that `to_bits` packed into this word.
     pub(crate) fn from_bits(bits: u64) -> Self {
         let (small, large) = (bits as u32 >> 8, (bits >> 32) as u32);
         match bits & 0xff {

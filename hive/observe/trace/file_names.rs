@@ -1,12 +1,17 @@
-//! Names of files, each of which is given once in a process.
+//! Chooses names for trace files, so that each name is used once in a process.
+//!
+//! `traced_hives.rs` keeps the one [`FileNames`] of the process and asks it whenever a traced hive is built.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The names that have been given. They stay so: a second hive must not write over what the first has left.
+/// The names that hives have been given. A name stays taken when its hive has ended: a second hive must not overwrite
+/// the file of the first.
 pub(crate) struct FileNames {
+    /// All names that have been given.
     claimed: BTreeSet<PathBuf>,
-    /// For each name that was wanted: the least number that has not been tried for it. Those below it are given.
+    /// For each name that a hive has asked for: the lowest number that has not been tried with it. The lower ones are
+    /// all taken.
     next_number: BTreeMap<PathBuf, usize>,
 }
 
@@ -15,18 +20,19 @@ impl FileNames {
         Self { claimed: BTreeSet::new(), next_number: BTreeMap::new() }
     }
 
-    /// The wanted name, or, where that has been given, one with a number in it.
+    /// The name asked for or, if that is taken, one with a number in it.
     pub(crate) fn claim(&mut self, wanted: &Path) -> PathBuf {
         self.claim_with(wanted, numbered)
     }
 
-    /// `numbered` makes the names. It is asked for each number once, however often the same name is wanted.
+    /// As `claim`; `numbered` makes the names. It is called once for each number, however often the same name is asked
+    /// for.
     fn claim_with(&mut self, wanted: &Path, mut numbered: impl FnMut(&Path, usize) -> PathBuf) -> PathBuf {
         let number = self.next_number.entry(wanted.to_owned()).or_insert(1);
         loop {
             let name = numbered(wanted, *number);
             *number += 1;
-            // Another name may have been wanted that is as this one with its number.
+            // The name may be taken even so: another hive may have asked for exactly this name, number included.
             if self.claimed.insert(name.clone()) {
                 return name;
             }
@@ -34,7 +40,8 @@ impl FileNames {
     }
 }
 
-/// The name that the hive of this number gets, from 1, of those that want the same.
+/// The name for the hive with this number among those that ask for the same name. The first hive, number 1, gets the
+/// name itself.
 fn numbered(wanted: &Path, number: usize) -> PathBuf {
     if number == 1 {
         return wanted.to_owned();

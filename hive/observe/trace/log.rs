@@ -1,4 +1,8 @@
-//! What one bee has done, and when: a list that only that bee adds to, and that anybody may read meanwhile.
+//! The log of one bee: what it has done, and when. Only the bee itself adds to it; any thread may read it at the same
+//! time.
+//!
+//! Each bee's slot has a [`Log`], which is opened if the hive is traced. The protocols write to it; `chrome_json.rs`
+//! reads it when the file is written.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -6,40 +10,49 @@ use std::time::Instant;
 
 use crate::observe::trace::event::Event;
 
-/// Entries that come into being together.
+/// The entries that are allocated together: 64 KiB.
 const ENTRIES_PER_PAGE: usize = 4_096;
 
-/// The most entries a bee: of 16 bytes each, and of some 70 in a file. What comes later is counted and not kept: what is known of how a program began
-/// is whole, and nothing that has been written changes while it is read.
+/// The most entries that the log of one bee can have. An entry takes 16 bytes in memory and some 70 in the file. Later
+/// entries are counted but not kept: so the record of the program's beginning is complete, and nothing that has been
+/// written changes while it is read.
 pub(crate) const MAX_ENTRIES: usize = 1 << 20;
 
-/// A bee's log. Closed, and then it takes no entries, unless it has been opened.
+/// A bee's log. It is closed until `open` is called; a closed log takes no entries.
 #[derive(Default)]
 pub(crate) struct Log {
+    /// The memory of the entries, page by page. The outer cell is filled when the log is opened, each inner cell when
+    /// the first entry of its page is written. Pages never move, so readers need no lock.
     pages: OnceLock<Box<[OnceLock<Page>]>>,
-    /// Entries in the pages.
+    /// The number of entries in the pages. The bee raises it after it has written an entry; readers read only the
+    /// entries below it.
     len: AtomicUsize,
-    /// Those for which there was no room.
+    /// The number of entries for which there was no room.
     dropped: AtomicUsize,
-    /// A moment that another bee has marked. 0: none yet.
+    /// The moment at which another thread has parked this bee in its sleep, in nanoseconds as in the entries. 0: never.
     marked_time: AtomicU64,
 }
 
+/// The entries of one page; a page is always allocated whole.
 type Page = Box<[Entry]>;
 
+/// One event and its moment. An entry is written once, before `len` counts it.
 #[derive(Default)]
 struct Entry {
+    /// Nanoseconds, as `nanos_since_start` counts them.
     time: AtomicU64,
+    /// The event, packed by `Event::to_bits`.
     event: AtomicU64,
 }
 
 impl Log {
-    /// Opens it for up to `most` entries.
+    /// Opens the log for up to `max_entries` entries, rounded up to whole pages.
     pub(crate) fn open(&self, max_entries: usize) {
         self.pages.get_or_init(|| (0..max_entries.div_ceil(ENTRIES_PER_PAGE)).map(|_| OnceLock::new()).collect());
     }
 
-    /// Adds an entry. Called by the bee whose log it is; were there two at once, an entry would be lost.
+    /// Adds an entry with the present time, if the log is open. Only the bee whose log it is may call this: of two
+    /// threads that add at the same time, one would lose its entry.
     #[inline]
     pub(crate) fn write(&self, event: Event) {
         if let Some(pages) = self.pages.get() {
@@ -47,52 +60,56 @@ impl Log {
         }
     }
 
-    /// As `write`, as if at the moment that another bee has marked since the last entry; if none has, as of now.
+    /// As `write`, but with the moment that another thread has marked since the last entry, if there is one.
     pub(crate) fn write_at_mark(&self, event: Event) {
         let Some(pages) = self.pages.get() else { return };
         let last = self.entries().next_back().map_or(0, |(time, _)| time);
         self.append(pages, self.marked_time_since(last).unwrap_or_else(nanos_since_start), event);
     }
 
-    /// Marks this moment, as another bee, for the owner to write down what it was.
+    /// Marks this moment. The thread that parks a sleeping bee calls this; the bee logs what happened at that moment
+    /// when it wakes up.
     pub(crate) fn mark_time(&self) {
         if self.pages.get().is_some() {
-            // Relaxed: for a reader's eyes. Who comes too early takes another moment for this.
+            // Relaxed: the time is only shown to people. The bee, if it wakes up so soon that it does not see the mark,
+            // logs the time of its waking instead.
             self.marked_time.store(nanos_since_start(), Ordering::Relaxed);
         }
     }
 
-    /// The moment that has been marked last, if that was not before `time`.
+    /// The moment that was marked last, if it is not before `time`.
     pub(crate) fn marked_time_since(&self, time: u64) -> Option<u64> {
-        // Relaxed: as above.
+        // Relaxed: see `mark_time`.
         Some(self.marked_time.load(Ordering::Relaxed)).filter(|mark| *mark >= time)
     }
 
+    /// Writes an entry into the next free place, or counts it as dropped.
     fn append(&self, pages: &[OnceLock<Page>], time: u64, event: Event) {
-        // Relaxed: only this bee writes it; the queen's place is handed on with the turn.
+        // Relaxed: only the owner writes the length. Slot 0 has one thread as its owner after the other, and each
+        // passes on what it wrote when it releases the leader lock.
         let number = self.len.load(Ordering::Relaxed);
         let Some(page) = pages.get(number / ENTRIES_PER_PAGE) else {
-            // Relaxed, both: as above, and for a reader's eyes.
+            // Relaxed, both: only the owner writes the count, and it is only shown to people.
             return self.dropped.store(self.dropped.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
         };
         let page = page.get_or_init(|| (0..ENTRIES_PER_PAGE).map(|_| Entry::default()).collect());
         let entry = &page[number % ENTRIES_PER_PAGE];
-        // Relaxed, both: published by the length.
+        // Relaxed, both: the store to `len` below publishes the entry.
         entry.time.store(time, Ordering::Relaxed);
         entry.event.store(event.to_bits(), Ordering::Relaxed);
-        // Release: pairs with the Acquire in `deque_len`; publishes the entry.
+        // Release: pairs with the Acquire in `len()`; publishes the entry.
         self.len.store(number + 1, Ordering::Release);
     }
 
-    /// Entries so far.
+    /// The number of entries so far. A thread that has called this may read all of them.
     pub(crate) fn len(&self) -> usize {
-        // Acquire: pairs with the Release in `add`.
+        // Acquire: pairs with the Release in `append`, so that the entries below the length are seen whole.
         self.len.load(Ordering::Acquire)
     }
 
-    /// Entries for which there was no room.
+    /// The number of entries for which there was no room.
     pub(crate) fn dropped(&self) -> usize {
-        // Relaxed: for a reader's eyes.
+        // Relaxed: the number is only shown to people.
         self.dropped.load(Ordering::Relaxed)
     }
 
@@ -104,16 +121,18 @@ impl Log {
                 .get()
                 .unwrap_or_else(|| unreachable!("entry {number} has been written"));
             let entry = &page[number % ENTRIES_PER_PAGE];
-            // Relaxed, both: published by the length, and never written again.
+            // Relaxed, both: the Acquire in `len()` has made the entry visible, and it is never written again.
             (entry.time.load(Ordering::Relaxed), Event::from_bits(entry.event.load(Ordering::Relaxed)))
         })
     }
 }
 
-/// Nanoseconds since the first log of the process was asked, by the system's monotonic clock: the same on all CPUs, steady, and safe to ask. (The
-/// processor's own counter would take half as long, and would have to be compared with this one on each machine.)
+/// Nanoseconds since this was first called in the process, by the operating system's monotonic clock. That clock is the
+/// same on all CPUs and never goes back. (The processor's own counter would take half the time to read, but would have
+/// to be checked against this clock on each machine.)
 pub(crate) fn nanos_since_start() -> u64 {
-    // In hives it has been filled by `files.rs`, while no thread forked.
+    // For hives, `claim_file_name` (in `traced_hives.rs`) has filled this under the lock that forks wait for, so no
+    // forked child finds it half filled.
     static FIRST_USE: OnceLock<Instant> = OnceLock::new();
     FIRST_USE.get_or_init(Instant::now).elapsed().as_nanos() as u64
 }

@@ -1,4 +1,10 @@
-//! A timeline of what each bee does: logs that the bees keep, and the file that they end up in. See `docs/tracing.md`.
+//! Timelines of what each bee does: the logs that the bees keep, and the file that they are written to. See
+//! `docs/tracing.md`.
+//!
+//! A hive that is built with [`Builder::trace`](crate::pool::config::Builder::trace) or `HIVE_TRACE` has a [`Tracer`].
+//! The bees add events (`event.rs`) to their logs (`log.rs`) as they run. The file is written when the hive is dropped,
+//! when the process ends (`traced_hives.rs`) and whenever the program asks for it; `chrome_json.rs` has its format,
+//! `file_names.rs` and `output_file.rs` its name and how it is opened.
 
 pub(crate) mod chrome_json;
 pub(crate) mod event;
@@ -15,38 +21,42 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::observe::build_info::build_info;
 use crate::observe::trace::chrome_json::TraceHeader;
 use crate::pool::shared::Shared;
-use crate::sys::stderr::write_stderr;
+use crate::sys::stderr::write_message;
 
-/// What writes one hive's timeline.
+/// The file of one hive's timeline.
 pub(crate) struct Tracer {
+    /// The file's absolute name, which no other hive of the process writes to.
     path: PathBuf,
-    /// Held while the file is written.
+    /// Held while the file is written, so that two threads do not write it at the same time.
     write_lock: Mutex<()>,
 }
 
 impl Tracer {
-    /// For a file of this name, or, where another hive of the process has that, of one with a number in it.
+    /// Creates the file with this name or, if another hive of the process has taken that name, with a number in the
+    /// name.
     ///
     /// # Errors
-    /// In words, if the file cannot be made.
+    /// If the file cannot be made. The error is a warning for the report.
     pub(crate) fn open(wanted: &Path) -> Result<Self, String> {
         let path = traced_hives::claim_file_name(wanted);
         match output_file::open_for_writing(&path) {
+            // The file is closed again: each writing opens it anew and replaces its contents.
             Ok(_) => Ok(Self { path, write_lock: Mutex::new(()) }),
             Err(error) => Err(format!("nothing is traced: the file {} cannot be written: {error}", path.display())),
         }
     }
 
-    /// Has the hive's timeline written when the process ends, if the hive lives until then.
+    /// Arranges that the hive's timeline is written when the process ends, if the hive still exists then.
     pub(crate) fn write_at_exit(shared: &Arc<Shared>) {
         traced_hives::write_at_exit(Arc::downgrade(shared));
     }
 
+    /// The name of the file.
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Writes what has been logged so far, in place of what was written before. Bees may go on meanwhile.
+    /// Writes everything that has been logged so far, replacing what was written before. The bees may go on meanwhile.
     pub(crate) fn write(&self, shared: &Shared) -> io::Result<()> {
         let _lock = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let mut out = BufWriter::new(output_file::open_for_writing(&self.path)?);
@@ -68,16 +78,17 @@ impl Shared {
         Ok(tracer.path().to_owned())
     }
 
-    /// Writes the trace for the last time, if there is one. There is nobody to return an error to.
+    /// Writes the trace when the hive or the process ends, if the hive is traced. An error goes to standard error,
+    /// because no caller is left to return it to.
     pub(crate) fn write_final_trace(&self) {
         if let Some(tracer) = self.tracer().filter(|_| !self.is_forked())
             && let Err(error) = tracer.write(self)
         {
             let (name, file) = (&self.config.thread_name, tracer.path().display());
-            write_stderr(&format!("{name}: the trace {file} cannot be written: {error}\n"));
+            write_message(&format!("{name}: the trace {file} cannot be written: {error}\n"));
         }
     }
 }
 
-const NOT_TRACED_MESSAGE: &str = "this hive is not traced: ask for that with Hive::builder().trace(FILE) or HIVE_TRACE=FILE; its report says \
-                          whether the file could be made";
+const NOT_TRACED_MESSAGE: &str = "this hive is not traced: ask for that with Hive::builder().trace(FILE) or \
+                                  HIVE_TRACE=FILE; its report says whether the file could be made";

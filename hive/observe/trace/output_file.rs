@@ -1,21 +1,28 @@
-//! The file that a timeline is written to: opened so that nobody waits for who might read it.
+//! Opens the file that a timeline is written to, so that neither opening nor writing waits for a reader.
+//!
+//! `Tracer` opens the file once when a hive is built, to see whether that is possible, and again each time it writes.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens the file of this name, which is empty then; makes one if there is none.
+/// Opens the file with this name, and makes it empty. Creates it if it does not exist.
+///
+/// The rules are those of `docs/tracing.md`, "When it is written".
 ///
 /// # Errors
-/// If that fails, or if it is neither a file nor a device such as `/dev/null`. A named pipe is neither: whoever opens
-/// it waits until somebody reads it, and so would a hive when it is built, and the process when it ends.
+/// If it cannot be opened, or if it is neither a regular file nor a character device such as `/dev/null`. A named pipe
+/// is neither of these: opening it waits until somebody reads it, which would make the building of a hive and the end
+/// of the process wait.
 pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
-    // Not truncated before it is known what it is.
+    // Not truncated yet: first the kind of file must be known.
     options.write(true).create(true).truncate(false);
     #[cfg(unix)]
+    // O_NONBLOCK: opening does not wait for a pipe's reader. O_NOCTTY: a terminal does not become this process's own.
     std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, libc::O_NONBLOCK | libc::O_NOCTTY);
-    // A pipe that nobody reads is not even opened.
+    // A pipe without a reader cannot even be opened this way. The error then says that it is a pipe, not what the
+    // system call has said.
     let opened = options
         .open(path)
         .map_err(|error| std::fs::metadata(path).ok().and_then(|metadata| unsuitable(&metadata)).unwrap_or(error));
@@ -27,11 +34,12 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
     if metadata.is_file() {
         file.set_len(0)?;
     }
-    // What it is has been seen; a terminal is to be waited for.
+    // O_NONBLOCK was needed for opening only. A write to a terminal may have to wait for it.
     set_blocking(&file)?;
     Ok(file)
 }
 
+/// Why a file of this kind cannot hold a timeline; None if it can.
 fn unsuitable(metadata: &Metadata) -> Option<io::Error> {
     (!metadata.is_file() && !is_device(metadata)).then(|| {
         let is = if metadata.is_dir() { "a directory" } else { kind_name(metadata) };
@@ -44,6 +52,7 @@ fn is_device(metadata: &Metadata) -> bool {
     std::os::unix::fs::FileTypeExt::is_char_device(&metadata.file_type())
 }
 
+/// What the file is, if it is neither regular nor a character device nor a directory.
 #[cfg(unix)]
 fn kind_name(metadata: &Metadata) -> &'static str {
     use std::os::unix::fs::FileTypeExt;
@@ -55,15 +64,17 @@ fn kind_name(metadata: &Metadata) -> &'static str {
     }
 }
 
+/// Removes O_NONBLOCK from an open file.
 #[cfg(unix)]
 fn set_blocking(file: &File) -> io::Result<()> {
     use std::os::fd::AsRawFd;
     #[expect(unsafe_code, reason = "a C call")]
-    // SAFETY: it takes numbers, and the file is open.
+    // SAFETY: the call takes numbers only, and the file descriptor is open as long as `file` lives.
     let failed = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETFL, 0) } != 0;
     if failed { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
+/// Kinds of files are not told apart on these systems: anything that can be opened is accepted.
 #[cfg(not(unix))]
 fn is_device(_: &Metadata) -> bool {
     true

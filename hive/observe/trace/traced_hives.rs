@@ -1,4 +1,6 @@
-//! Which files the traced hives of the process write, and that those do which are there when it ends.
+//! The traced hives of the process: the file names that they have taken, and the hives to write when the process ends.
+//!
+//! `Tracer` calls both functions here when a traced hive is built.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf, absolute};
@@ -8,31 +10,35 @@ use crate::observe::trace::file_names::FileNames;
 use crate::observe::trace::log::nanos_since_start;
 use crate::pool::shared::Shared;
 use crate::sys::process::ProcessLock;
-use crate::sys::stderr::write_stderr;
+use crate::sys::stderr::write_message;
 
+/// Shared by all hives of the process. A `ProcessLock`, so that a forked child does not find it locked.
 static TRACED_HIVES: ProcessLock<TracedHives> =
     ProcessLock::new(TracedHives { file_names: FileNames::new(), live: LiveHives::new(), has_exit_handler: false });
 
-/// What is kept of traced hives.
+/// What the process knows of its traced hives.
 struct TracedHives {
+    /// The file names that have been given out.
     file_names: FileNames,
+    /// The hives whose timeline is to be written when the process ends.
     live: LiveHives<Shared>,
-    /// Whether the end of the process has a handler that has those write.
+    /// Whether the exit handler that writes them has been registered.
     has_exit_handler: bool,
 }
 
-/// The name of a file for one hive. It stays the same when the process changes its directory.
+/// Takes a file name for one hive. The name is absolute, so it stays the same if the process changes its current
+/// directory.
 pub(crate) fn claim_file_name(wanted: &Path) -> PathBuf {
     let wanted = absolute(wanted).unwrap_or_else(|_| wanted.to_owned());
     TRACED_HIVES.with(|TracedHives { file_names: names, .. }| {
-        // The clock begins here, and not while another thread forks.
+        // Starts the clock of all logs. Its `OnceLock` is filled here because no thread forks while this lock is held.
         nanos_since_start();
         names.claim(&wanted)
     })
 }
 
-/// Those that may still be there. Who has gone is left out when there is no room for another, so that all of them are
-/// looked at once in a while only.
+/// The hives that may still exist. Those that are gone are removed only when there is no room for another, so that the
+/// list is not searched every time.
 struct LiveHives<T>(Vec<Weak<T>>);
 
 impl<T> LiveHives<T> {
@@ -40,21 +46,23 @@ impl<T> LiveHives<T> {
         Self(Vec::new())
     }
 
+    /// Adds a hive.
     fn push(&mut self, one: Weak<T>) {
         if self.0.len() == self.0.capacity() {
             self.0.retain(|one| one.strong_count() > 0);
-            // As many again.
+            // Room for as many again as are left, so that the next search is far off.
             self.0.reserve(self.0.len() + 1);
         }
         self.0.push(one);
     }
 }
 
-/// Has a hive's timeline written when the process ends, if the hive is still there.
+/// Arranges that a hive's timeline is written when the process ends, if the hive still exists then.
 pub(crate) fn write_at_exit(shared: Weak<Shared>) {
     extern "C" fn write_all() {
-        // Unwinding must not leave a C function; the message of the panic has been printed.
+        // Unwinding must not leave a C function. If there is a panic, its message has been printed.
         let _ = catch_unwind(|| {
+            // The list is taken out, so that the lock is not held while files are written.
             let live = TRACED_HIVES.with(|files| std::mem::replace(&mut files.live, LiveHives::new()));
             live.0.iter().filter_map(Weak::upgrade).for_each(|shared| shared.write_final_trace());
         });
@@ -63,12 +71,13 @@ pub(crate) fn write_at_exit(shared: Weak<Shared>) {
     let status = TRACED_HIVES.with(|files| {
         files.live.push(shared);
         #[expect(unsafe_code, reason = "atexit takes a C function")]
-        // SAFETY: the function does not unwind, and needs nothing that ends before it is called.
+        // SAFETY: the function does not unwind, and what it uses, a static, is never dropped.
         let register = || unsafe { libc::atexit(write_all) };
+        // One handler writes the timelines of all hives, so it is registered only once.
         if std::mem::replace(&mut files.has_exit_handler, true) { 0 } else { register() }
     });
     if status != 0 {
-        write_stderr("hive: no room for another exit handler; only hives that are dropped write their traces\n");
+        write_message("hive: no room for another exit handler; only hives that are dropped write their traces\n");
     }
 }
 

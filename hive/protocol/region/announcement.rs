@@ -1,21 +1,27 @@
-//! Whether a thread that others may be waiting for can start a region of several bees.
+//! Decides whether a thread that other threads may be waiting for can start a region of several bees.
+//! `Shared::nested_spmd` (`pool/shared.rs`) asks before such a region; workers ask before they look for tasks.
 //!
-//! A region waits until each bee of its team has ended the task that it is in the middle of. That task may itself be waiting, in
-//! another hive, for the very thread that starts the region: then both would wait for ever. So such a thread gets a team only if
-//! none of the bees is in the middle of a task, and none begins one before it has come to the region.
+//! A region waits until each worker of its team has ended the task that it is in the middle of. That task may itself be
+//! waiting, in another hive, for the very thread that starts the region. Then both would wait forever. So such a thread
+//! gets a team only if none of the team's workers is in the middle of a task, and none begins one before it has come to
+//! the region. Otherwise the region is a team of one.
 //!
-//! The thread, which has the turn, announces the region, *fence*, looks whether a bee is in a task. A bee says that it looks for
-//! tasks, *fence*, looks whether a region has been announced. One of the two fences comes first, and whoever comes second sees
-//! what the other has said. The proof is in `docs/start.md`.
+//! The thread, which holds the leader lock, announces the region, executes a *fence*, and looks whether a worker is in
+//! a task. A worker that wants a task marks that it is looking for one, executes a *fence*, and looks whether a region
+//! has been announced. One of the two fences comes first, and the thread whose fence comes second sees what the other
+//! has written. The proof is in `docs/start.md`.
 //!
-//! Only bees of the team mind an announcement. Others may never hear of the region: it may have no part for anybody in the group in which they listen.
+//! Only workers of the announced team heed an announcement. Another worker may never hear of the region, because no
+//! start word is published in a group in which the team has no bee; it would hold back from tasks forever, and the
+//! region may be waiting for one of those tasks.
 
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::worker::slot::Slot;
 use crate::protocol::{Leadership, Team};
 use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
 
-/// The start word of the last region that was announced; one that calls nobody: none, or it was given up.
+/// The start word of the region that has been announced. `StartWord::NONE`: no region is announced at the moment.
+/// Written by the thread that holds the leader lock; read by workers that want to look for tasks.
 pub(crate) struct AnnouncedRegion(AtomicU64);
 
 impl AnnouncedRegion {
@@ -23,32 +29,35 @@ impl AnnouncedRegion {
         Self(AtomicU64::new(StartWord::NONE.bits()))
     }
 
+    /// Announces the region of this start word; `StartWord::NONE` withdraws the announcement.
     fn set(&self, word: StartWord) {
-        // Relaxed: the fence in `Team::try_announce_region` orders an announcement; a bee that sees late that one was taken back begins to look for tasks late.
+        // Relaxed: the fence in `Team::try_announce_region` orders an announcement with the looks at the workers'
+        // phases. A withdrawal needs no order: a worker that sees it late begins to look for tasks late.
         self.0.store(word.bits(), Ordering::Relaxed);
     }
 
-    /// Whether a region has been announced that bee `id`, which has seen those up to `last_epoch`, has a part in and has not come to.
+    /// Whether a region has been announced in which worker `id` has a part and to which it has not come yet.
+    /// `last_epoch` is the epoch of the last region that the worker has seen.
     fn is_pending_for(&self, id: u32, last_epoch: u64) -> bool {
-        // Relaxed: the fence in `Team::try_mark_looking` orders it.
+        // Relaxed: the fence in `Team::try_mark_looking` orders this load after the store of the worker's phase.
         let word = StartWord::from_bits(self.0.load(Ordering::Relaxed));
         id < word.bees() && word.epoch() > last_epoch
     }
 }
 
-/// What a bee that is in no region does about tasks.
+/// What a worker that is in no region does about tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum TaskPhase {
-    /// Nothing: before it looks for a task it looks for announcements.
+    /// Nothing. Before it looks for a task it must look for announcements.
     Idle = 0,
-    /// It looks for a task. It will soon be in one, or idle.
+    /// It looks for a task. Soon it will be in one, or be idle again.
     Looking = 1,
-    /// It is in the middle of one.
+    /// It is in the middle of a task.
     InTask = 2,
 }
 
-/// The phase of one bee. Only the bee itself changes it.
+/// The phase of one bee. Only the bee's own thread changes it; a thread that announces a region reads it.
 pub(crate) struct TaskPhaseWord(AtomicU32);
 
 impl TaskPhaseWord {
@@ -56,13 +65,15 @@ impl TaskPhaseWord {
         Self(AtomicU32::new(TaskPhase::Idle as u32))
     }
 
+    /// Sets the phase of the calling bee.
     pub(crate) fn set(&self, phase: TaskPhase) {
-        // Relaxed: what has to be ordered is ordered by the fence in `Team::try_mark_looking`.
+        // Relaxed: the one change that has to be ordered, to `Looking`, is ordered by the fence in
+        // `Team::try_mark_looking`.
         self.0.store(phase as u32, Ordering::Relaxed);
     }
 
     fn get(&self) -> TaskPhase {
-        // Relaxed: the fence in `Team::try_announce_region` orders it.
+        // Relaxed: the fence in `Team::try_announce_region` orders this load after the announcement.
         match self.0.load(Ordering::Relaxed) {
             0 => TaskPhase::Idle,
             1 => TaskPhase::Looking,
@@ -73,20 +84,25 @@ impl TaskPhaseWord {
 }
 
 impl Slot {
-    /// Whether the bee is in the middle of a task, as far as can be seen from outside.
+    /// Whether the bee is in the middle of a task, as far as another thread can tell.
     pub(crate) fn is_in_task(&self) -> bool {
         self.phase.get() == TaskPhase::InTask
     }
 }
 
 impl Team {
-    /// Announces a region of `team` bees to the bees, for a thread that others may be waiting for. Says whether it may be
-    /// started: no bee of the team is in a task, and none begins one before that region.
+    /// Announces a region of `bees` bees to its workers, for a thread that others may be waiting for. Returns whether
+    /// the region may be started: no worker of the team is in a task, and none begins one before it has come to that
+    /// region. If it returns `false`, nothing is announced any more.
     ///
-    /// The caller, who has the turn, calls `withdraw_announcement` before it gives that on: when the region has ended, or will not be.
+    /// The caller holds the leader lock. After `true` it calls `withdraw_announcement` before it releases the lock:
+    /// either after the region, or when it starts none.
     pub(crate) fn try_announce_region(&self, _leadership: &Leadership<'_>, bees: u32) -> bool {
+        // The word that the region's start will have: no other region can start before it, because the caller holds the
+        // lock.
         self.announced_region.set(self.root_line().load().next(bees));
-        // Pairs with the fence in `try_mark_looking`: either a bee sees the announcement, or what it does is seen below.
+        // SeqCst: pairs with the fence in `try_mark_looking`. Either that worker sees the announcement, or this thread
+        // sees its phase below.
         fence(Ordering::SeqCst);
         let mut workers = self.all_slots().take(bees as usize).skip(1);
         let are_idle = workers.all(|slot| self.wait_for_idle(slot));
@@ -96,7 +112,8 @@ impl Team {
         are_idle
     }
 
-    /// Whether the owner of `target` is in no task. Waits while it looks for one, which takes no longer than its own steps.
+    /// Whether the worker of `slot` is in no task. Waits while the worker looks for one; that takes only as long as the
+    /// worker's own steps, because a search waits for nobody.
     fn wait_for_idle(&self, slot: &Slot) -> bool {
         let mut spinner = self.policy().spinner();
         loop {
@@ -109,16 +126,17 @@ impl Team {
         }
     }
 
-    /// Takes an announcement back.
+    /// Withdraws the announcement, if there is one.
     pub(crate) fn withdraw_announcement(&self) {
         self.announced_region.set(StartWord::NONE);
     }
 
-    /// The idle owner of `target`, which has seen the regions up to `last_epoch`, begins to look for tasks. Says no if it may not: it has
-    /// to come to a region first.
+    /// Called by the worker of `slot`, which is idle and has seen the regions up to `last_epoch`, before it looks for
+    /// tasks. Returns whether it may look. If not, it stays idle, and has to come to the announced region first.
     pub(crate) fn try_mark_looking(&self, slot: &Slot, last_epoch: u64) -> bool {
         slot.phase.set(TaskPhase::Looking);
-        // Pairs with the fence in `try_announce_region`: that thread sees that this bee is not idle, or its region is seen below.
+        // SeqCst: pairs with the fence in `try_announce_region`. Either the thread there sees that this worker is not
+        // idle, or this worker sees the announcement below.
         fence(Ordering::SeqCst);
         let may_look = !self.announced_region.is_pending_for(slot.id, last_epoch);
         if !may_look {

@@ -1,9 +1,15 @@
-//! Where the bees of a group meet: at the barriers inside a region, and at its end. One atomic word counts both. A team is one group, or several
-//! whose heads are groups again: see `lead.rs`.
+//! The barrier of one group of bees. One atomic word counts the arrivals at the barriers inside a region and the exits
+//! at the region's end. The protocol, step by step and with its proof, is in `docs/barrier.md`.
 //!
-//! Each arrival is one addition. Nothing is reset between barriers or regions, so an arrival is also the release: the last
-//! to arrive brings the count to the goal that the others wait for. And because one word holds both counts, whoever
-//! waits at a barrier sees a bee that has left without coming to it, and panics instead of waiting for ever.
+//! A team is one group, or several whose leaders form wider groups: `tree.rs` composes several groups and calls the
+//! functions here, at each `RegionContext::barrier` and at the end of each region. The *leader* of a group is its
+//! lowest bee (in a team of one group, the queen). The leader does not exit: it waits until the other bees of its group
+//! have.
+//!
+//! Each arrival is one addition. Nothing is reset between barriers or regions: every bee computes the count at which
+//! its barrier is complete, so the arrival that reaches this count also releases the bees that wait for it. Because one
+//! word holds both counts, a bee that waits at a barrier sees when another bee has exited without arriving there. The
+//! waiting bee then reports a mismatch, which becomes a panic, instead of waiting for ever.
 
 use std::fmt;
 
@@ -16,15 +22,20 @@ use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
 /// ```text
 ///   63                           19   18   17  16             0
 ///  ┌──────────────────────────────┬────┬────┬────────────────┐
-///  │           arrivals           │ H  │ D  │      left      │
+///  │           arrivals           │ L  │ B  │     exits      │
 ///  └──────────────────────────────┴────┴────┴────────────────┘
 /// ```
 ///
-/// - `arrivals`: bees that have come to a barrier, counted on from region to region, modulo 2^45: see `Arrivals`.
-/// - `H`: the head has come to the end of its own part and sleeps; who makes `left` complete posts its semaphore.
-/// - `D`: bees may doze at a barrier; who lets them go, or leaves, wakes them.
-/// - `left`: bees that have come to the end of their region, counted on from region to region. It begins anew where a region ends with
-///   `Word::EXITS_BEFORE_RESET` or more, so that no region's bees bring it into the flags: a team has fewer bees than that.
+/// - `arrivals`: how many times a bee has arrived at a barrier. The count continues from region to region, modulo 2^45:
+///   see [`Arrivals`].
+/// - `L`, `LEADER_BLOCKED`: the leader's body has returned, and the leader is blocked on its semaphore until the other
+///   bees have exited. The leader sets and clears this flag. The bee whose exit completes `exits` posts the leader's
+///   semaphore.
+/// - `B`, `BLOCKED`: some bees may be blocked on their semaphores at a barrier. A bee sets this flag before it blocks.
+///   The bee that completes the barrier, exits or poisons the region clears the flag and wakes them.
+/// - `exits`: how many times a bee other than the leader has exited from a region. The count continues from region to
+///   region. The leader resets it after a region that ends with `EXITS_BEFORE_RESET` exits or more. A team has fewer
+///   bees than that, so the exits of one region cannot carry the count into the flags.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct BarrierWord(u64);
 
@@ -36,10 +47,11 @@ impl BarrierWord {
 
     const EXITS_BEFORE_RESET: u64 = 1 << 16;
 
-    /// What `left` is at the end of no region.
+    /// A count of exits with which no region ends.
     const IMPOSSIBLE_EXITS: u64 = Self::BLOCKED - 1;
 
-    /// What a barrier's word is at first: both counts are about to begin anew, so that each program and each model sees it happen.
+    /// The first value of a barrier's word. `arrivals` is about to wrap and `exits` is about to be reset, so that every
+    /// program and every model goes through both.
     const FIRST: Self = Self(Arrivals::FIRST.0 | (Self::EXITS_BEFORE_RESET - 2));
 
     #[inline(always)]
@@ -52,7 +64,7 @@ impl BarrierWord {
         self.0 & (Self::BLOCKED - 1)
     }
 
-    /// Whether any of these flags is up.
+    /// Whether any of `flags` is set.
     fn has_any(self, flags: u64) -> bool {
         self.0 & flags != 0
     }
@@ -69,13 +81,16 @@ impl fmt::Debug for BarrierWord {
     }
 }
 
-/// A count of arrivals, modulo 2^45, where it stands in the word: it wraps off the top, and never reaches the flags however long a region is.
+/// A count of arrivals, modulo 2^45, kept in the bits where the word has it. It therefore wraps off the top of the word
+/// and never reaches the flags, however many barriers a region has.
 ///
-/// Of two such counts that are compared one is at most a team's size behind the other, so the sign of their difference tells which.
+/// Two counts that are compared are never further apart than the number of bees in a team. So the sign of their
+/// difference says which is ahead, also where one of them has wrapped.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Arrivals(u64);
 
 impl Arrivals {
+    /// Three arrivals before the count wraps.
     const FIRST: Self = Self(0u64.wrapping_sub(3 * BarrierWord::ARRIVAL));
 
     #[inline(always)]
@@ -83,7 +98,7 @@ impl Arrivals {
         Self(self.0.wrapping_add(more.wrapping_mul(BarrierWord::ARRIVAL)))
     }
 
-    /// How many more this is than `earlier`.
+    /// The number of arrivals from `earlier` to this count.
     #[inline(always)]
     fn since(self, earlier: Self) -> u64 {
         self.0.wrapping_sub(earlier.0) / BarrierWord::ARRIVAL
@@ -105,47 +120,55 @@ impl fmt::Debug for Arrivals {
     }
 }
 
-/// What a barrier's word is as a region begins: the counts, and no flag.
+/// The counts of a barrier's word at the beginning of a region, without flags. The group's leader keeps it from region
+/// to region (see `GroupBases`) and publishes it to the other bees in the region's `StartOrder`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct BaseCount(BarrierWord);
 
 impl BaseCount {
-    /// Of a barrier that nobody has used.
+    /// The base count of a barrier that has not been used yet.
     pub(crate) const fn first() -> Self {
         Self(BarrierWord::FIRST)
     }
 }
 
-/// What a bee needs to know to make sense of the word: how many of the team meet there, where the counts began and how many barriers it has passed.
+/// What a bee needs in order to interpret the word. Each bee of the group computes the same view at the same barrier.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct View {
+    /// How many bees of the region's team are in the group, the leader included.
     pub(crate) bees: u32,
-    /// Whether the group's head gathers the others before it comes itself: there are other groups in the team.
+    /// Whether the leader waits for the other bees' arrivals before it arrives itself. True for each group whose leader
+    /// represents it in a wider group of the team.
     pub(crate) is_collected: bool,
+    /// The counts at the beginning of the region.
     pub(crate) base: BaseCount,
+    /// How many barriers of the region the bee has passed.
     pub(crate) barriers_passed: u64,
 }
 
 impl View {
-    /// The arrivals at which the barriers passed so far were complete.
+    /// The count of arrivals that completed the last barrier the bee has passed.
     fn arrivals_at_last_barrier(&self) -> Arrivals {
         self.base.0.arrivals().plus(self.barriers_passed.wrapping_mul(u64::from(self.bees)))
     }
 
-    /// The arrivals that complete the next barrier.
+    /// The count of arrivals that completes the next barrier.
     fn goal(&self) -> Arrivals {
         self.arrivals_at_last_barrier().plus(u64::from(self.bees))
     }
 
-    /// The word when all but the head have come to the region's end and nothing is amiss.
+    /// The counts of the word after all bees but the leader have exited, each after as many barriers as the leader.
     #[inline(always)]
     fn clean_end(&self) -> BarrierWord {
         let others = u64::from(self.bees - 1);
         BarrierWord(self.arrivals_at_last_barrier().0 | (self.base.0.exits() + others * BarrierWord::EXIT))
     }
 
-    /// What a bee that waits for `arrivals` makes of the word; None: wait on. `is_poisoned`: whether the region is, asked after the word was read. It goes
-    /// before the count: whom it has let go may come again, in a destructor or because it caught what ended the barrier, and is counted again.
+    /// What `word` means to a bee that waits until the count of arrivals has reached `arrivals`. `None`: keep waiting.
+    /// `is_poisoned` says whether the region is poisoned, and must be read after the word.
+    ///
+    /// The poison is checked before the count, because a bee that the poison has released may arrive once more, in a
+    /// destructor or because the program caught the unwinding, and is then counted twice.
     #[inline(always)]
     fn barrier_outcome(
         &self,
@@ -158,21 +181,25 @@ impl View {
         } else if word.arrivals().has_reached(arrivals) {
             Some(Ok(()))
         } else if word.exits() != self.base.0.exits() || word.has_any(BarrierWord::LEADER_BLOCKED) {
-            // Somebody's body has returned, and the barrier is not complete: it will never be.
+            // The body of some bee has returned although the barrier is not complete. That bee will not arrive any
+            // more, so the barrier will never be complete.
             Some(Err(BarrierError::Mismatch))
         } else {
             None
         }
     }
 
-    /// What the head, past its own part, makes of the word; None: wait on. `is_poisoned`: as above.
+    /// What `word` means to the leader, whose body has returned. `None`: keep waiting. `is_poisoned` says whether the
+    /// region is poisoned, and must be read after the word.
     #[inline(always)]
     fn end_outcome(&self, word: BarrierWord, is_poisoned: bool) -> Option<RegionEnd> {
         let clean = self.clean_end();
         if word.exits() == clean.exits() {
-            // D may still be up: who has yet to take it down is late, and the next region can bear it.
+            // BLOCKED may still be set, because a late waker has not cleared it yet. The next region tolerates that.
             Some(if is_poisoned { RegionEnd::Poisoned } else { RegionEnd::Clean })
         } else if !clean.arrivals().has_reached(word.arrivals()) && !is_poisoned {
+            // There are more arrivals than the leader's barriers account for: a bee waits at a barrier at which the
+            // leader will not arrive.
             Some(RegionEnd::Mismatch)
         } else {
             None
@@ -180,34 +207,35 @@ impl View {
     }
 }
 
-/// Why a barrier let a bee go without having met the others.
+/// Why a wait at a barrier ended although the barrier was not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum BarrierError {
-    /// Another bee panicked.
+    /// Another bee has poisoned the region, because it panicked or found a mismatch.
     Poisoned,
-    /// Another bee's body returned without coming to this barrier.
+    /// The body of another bee has returned without arriving at this barrier.
     Mismatch,
 }
 
-/// A bee's arrival at the end of a region in which somebody slept.
+/// A bee's exit from a region in which other bees may be blocked. The bee that gets it from [`Barrier::exit`] must pass
+/// it to [`Barrier::wake_on_exit`].
 #[must_use = "somebody may be asleep"]
 pub(crate) struct ExitNotice {
-    /// The word that it found.
+    /// The word just before the exit.
     before: BarrierWord,
 }
 
-/// How a head's wait at the end of a region went.
+/// The result of a leader's wait at the end of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum RegionEnd {
-    /// All bees have left.
+    /// All other bees have exited.
     Clean,
-    /// All bees have left, and a bee panicked.
+    /// All other bees have exited, and the region is poisoned.
     Poisoned,
-    /// A bee waits at a barrier that the head's body did not come to. The region is not over.
+    /// A bee waits at a barrier at which the leader's body did not arrive. The region has not ended.
     Mismatch,
 }
 
-/// A meeting point. Which cache line it lies in is its owner's choice: see `StartLine::near_barrier`.
+/// The barrier of a group. Its owner decides which cache line it is in: see `StartLine::near_barrier` and `Group`.
 pub(crate) struct Barrier {
     word: AtomicU64,
 }
@@ -217,7 +245,12 @@ impl Barrier {
         Self { word: AtomicU64::new(BarrierWord::FIRST.0) }
     }
 
-    /// Comes to the next barrier and waits there for the whole group. `slots` are all bees', `own` the caller's; `is_poisoned` says whether the region is.
+    /// Arrives at the next barrier and waits there for the whole group. `own_slot` is the calling bee's slot. `slots`
+    /// are the slots of all bees of the group: if this arrival completes the barrier, those that are blocked are woken.
+    /// `is_poisoned` says whether the region is poisoned.
+    ///
+    /// # Errors
+    /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait<'s>(
         &self,
@@ -228,16 +261,22 @@ impl Barrier {
         is_poisoned: impl Fn() -> bool,
     ) -> Result<(), BarrierError> {
         let before = self.arrive(view, slots);
+        // In a poisoned region the count means nothing, as in `View::barrier_outcome`.
         if is_poisoned() {
             return Err(BarrierError::Poisoned);
         }
+        // The last bee to arrive need not read the word again.
         if before.arrivals().plus(1) == view.goal() {
             return Ok(());
         }
         self.wait_for_arrivals(view.goal(), view, own_slot, policy, is_poisoned)
     }
 
-    /// The head's: waits until all others have come to the next barrier. They wait for the head, until it arrives there.
+    /// Waits, as the leader, until all other bees of the group have arrived at the next barrier. Those bees go on
+    /// waiting until the leader arrives, by [`arrive`](Self::arrive).
+    ///
+    /// # Errors
+    /// As for [`wait`](Self::wait).
     #[inline]
     pub(crate) fn collect(
         &self,
@@ -249,13 +288,14 @@ impl Barrier {
         self.wait_for_arrivals(view.goal().minus_one(), view, own_slot, policy, is_poisoned)
     }
 
-    /// Arrives at the next barrier. The last to do so lets the others go.
+    /// Arrives at the next barrier, without waiting there. The last arrival releases the other bees, and wakes those
+    /// that are blocked. Returns the word just before the arrival.
     #[inline]
     pub(crate) fn arrive<'s>(&self, view: &View, slots: impl Iterator<Item = &'s Slot>) -> BarrierWord {
-        // AcqRel: pairs with itself, and with the Acquire in `wait_for_arrivals`; everything before any bee's arrival
-        // happens before everything after the barrier, on every bee.
+        // AcqRel: pairs with itself and with the Acquire in `wait_for_arrivals`. Whatever any bee did before it arrived
+        // happens before whatever any bee does after the barrier.
         let before = BarrierWord(self.word.fetch_add(BarrierWord::ARRIVAL, Ordering::AcqRel));
-        // The last but one lets the head go that gathers the others.
+        // In a collected group the last arrival but one releases the leader, which waits for the others in `collect`.
         let missing = view.goal().since(before.arrivals().plus(1));
         if missing <= u64::from(view.is_collected) && before.has_any(BarrierWord::BLOCKED) {
             self.wake_blocked(slots);
@@ -263,6 +303,8 @@ impl Barrier {
         before
     }
 
+    /// Polls until the count of arrivals has reached `arrivals` or the wait fails, and blocks when the spin time is
+    /// over.
     #[inline]
     fn wait_for_arrivals(
         &self,
@@ -274,48 +316,63 @@ impl Barrier {
     ) -> Result<(), BarrierError> {
         let mut spinner = policy.spinner();
         loop {
-            // Acquire: pairs with the AcqRel of each arrival and the Release in `leave`.
+            // Acquire: pairs with the AcqRel in `arrive`, so that this bee sees what the others did before the barrier.
+            // It also pairs with the Release in `exit` and in `block_until_end`: if a bee exited because the region is
+            // poisoned, the poison is seen below, and the exit is not taken for a mismatch.
             let word = BarrierWord(self.word.load(Ordering::Acquire));
+            // The poison is read after the word: see `View::barrier_outcome`.
             if let Some(outcome) = view.barrier_outcome(word, arrivals, is_poisoned()) {
                 return outcome;
             }
             if !spinner.spin_once() {
                 self.block(arrivals, view, own_slot, &is_poisoned);
+                // The bee may have been woken without a reason that concerns it, so it polls again.
                 spinner = policy.spinner();
             }
         }
     }
 
-    /// Sleeps until somebody changes the word in a way that may concern a bee at a barrier, or poisons the region.
+    /// Blocks the calling bee until another bee changes the word in a way that may end this wait, or poisons the
+    /// region. Returns at once if that has happened already.
     #[cold]
     fn block(&self, arrivals: Arrivals, view: &View, own_slot: &Slot, is_poisoned: impl Fn() -> bool) {
-        // Relaxed: published by the Release below. A swap, because loom may have a plain store come before a swap by somebody who is late, which it cannot, as
-        // that found the value of an earlier one.
+        // First, note in the bee's own slot that it is owed a post.
+        // Relaxed: the Release below publishes it. A swap, not a store: loom could otherwise order the store before a
+        // late waker's swap. On hardware that cannot happen, because that swap has read an earlier value.
         own_slot.blocked_at_barrier.swap(true, Ordering::Relaxed);
-        // Release: pairs with the Acquire in `wake_blocked`, so that whoever sees D sees `blocked_at_barrier`. Failure is Relaxed: the
-        // caller looks again, with Acquire.
+        // Second, set BLOCKED in the word, unless the wait is over. The counts are in the same word, so the bee that
+        // ends the wait either sees the flag or has changed the counts before, which is seen here.
+        // Release: pairs with the Acquire in `wake_blocked`, so that a waker that sees BLOCKED also sees
+        // `blocked_at_barrier`. Failure is Relaxed: the caller reads the word again, with Acquire.
         let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
             view.barrier_outcome(BarrierWord(word), arrivals, false).is_none().then_some(word | BarrierWord::BLOCKED)
         });
-        // Either this finds the region poisoned, or whoever poisons it finds D. Pairs with the fence in `wake_all`.
+        // Third, check the poison, which is in a word of its own.
+        // SeqCst: pairs with the fence in `wake_all`. Either this bee finds the region poisoned below, or the bee that
+        // poisons it finds BLOCKED set.
         fence(Ordering::SeqCst);
-        // Relaxed: who turns `blocked_at_barrier` off decides only who owes the post, and the semaphore orders the rest.
+        // If the wait is over, take the note back and return. If a waker has taken it first, that waker posts the
+        // semaphore, and this bee must take the post below, so that the post does not end a later wait.
+        // Relaxed: the flag decides only who posts the semaphore, and the semaphore orders everything else.
         if (announced.is_err() || is_poisoned()) && own_slot.blocked_at_barrier.swap(false, Ordering::Relaxed) {
             return;
         }
         own_slot.block_at_barrier();
     }
 
-    /// Wakes whoever dozes at a barrier. Somebody may be woken for nothing, and dozes again.
+    /// Wakes the bees of the group that are blocked at a barrier. A bee may be woken although its barrier is not
+    /// complete; it then blocks again.
     ///
-    /// This may be late: the caller's arrival may have ended the barrier, and even the region, so that those found dozing belong to
-    /// another. Nothing is lost even so: D is taken down before the look at the bees, so whoever set it before is woken.
+    /// The call may come late: the caller's arrival may have completed the barrier and even allowed the region to end,
+    /// so that the bees found blocked belong to a later region. No wake-up is lost even then. BLOCKED is cleared before
+    /// the slots are read, so each bee that set BLOCKED before is found and woken.
     #[cold]
     fn wake_blocked<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
-        // Acquire: pairs with the Release in `doze`.
+        // Acquire: pairs with the Release in `block`. A bee that has set BLOCKED is seen with `blocked_at_barrier` set.
         self.word.fetch_and(!BarrierWord::BLOCKED, Ordering::Acquire);
         for slot in slots {
-            // Relaxed: as in `doze`.
+            // Relaxed, both: as in `block`, the swap decides only who posts, and the semaphore orders everything else.
+            // The load spares a write to the slots of bees that are not blocked.
             if slot.blocked_at_barrier.load(Ordering::Relaxed) && slot.blocked_at_barrier.swap(false, Ordering::Relaxed)
             {
                 slot.semaphore.post();
@@ -323,10 +380,11 @@ impl Barrier {
         }
     }
 
-    /// Wakes whoever dozes at a barrier of a region that the caller has just poisoned.
+    /// Wakes the bees that are blocked at a barrier of a region that the caller has just poisoned.
     #[cold]
     pub(crate) fn wake_all<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
-        // Pairs with the fence in `doze`.
+        // SeqCst: pairs with the fence in `block`. Either the flag is seen below, or the bee that sets it sees the
+        // poison.
         fence(Ordering::SeqCst);
         // Relaxed: the fences order it.
         if BarrierWord(self.word.load(Ordering::Relaxed)).has_any(BarrierWord::BLOCKED) {
@@ -334,16 +392,20 @@ impl Barrier {
         }
     }
 
-    /// A bee's arrival at the end of its region. Says whether somebody sleeps whom it may have to wake: see `wake_on_exit`.
-    /// Afterwards the bee touches nothing that belongs to the region's caller.
+    /// Counts the exit of a bee, other than the leader, from its region. After this call the bee touches nothing that
+    /// the region's caller owns. If the bee may have to wake others, the call returns a notice for `wake_on_exit`.
     #[inline(always)]
     pub(crate) fn exit(&self) -> Option<ExitNotice> {
-        // Release: pairs with the Acquire in `wait_for_end`; what this bee did happens before the region's return.
+        // Release: pairs with the Acquire in `wait_for_end` and `has_ended`, so that what this bee did happens before
+        // the region returns. It also pairs with the Acquire in `wait_for_arrivals` and `exited`, so that a bee that
+        // sees this exit also sees the poison that was set before it.
         let before = BarrierWord(self.word.fetch_add(BarrierWord::EXIT, Ordering::Release));
         before.has_any(BarrierWord::LEADER_BLOCKED | BarrierWord::BLOCKED).then_some(ExitNotice { before })
     }
 
-    /// Wakes the head, if this bee was the last to leave, and whoever dozes at a barrier that will not be completed.
+    /// After an exit: wakes the leader, if it is blocked and this exit was the last, and the bees that are blocked at a
+    /// barrier, which will not be completed any more. `leader` is the leader's slot, `slots` are those of all bees of
+    /// the group.
     #[cold]
     pub(crate) fn wake_on_exit<'s>(
         &self,
@@ -361,21 +423,26 @@ impl Barrier {
         }
     }
 
-    /// How many of the group have come to the end of their parts: of the others so many at least, and the head if it sleeps there.
+    /// How many bees of the group have come to the end of their bodies. The bees other than the leader are counted once
+    /// they have exited, so the number may be too low for a moment. The leader is counted while it is blocked at the
+    /// end.
     pub(crate) fn exited(&self, view: &View) -> u32 {
-        // Acquire: pairs with the Release in `leave` and in `block_until_end`; what those did is seen afterwards.
+        // Acquire: pairs with the Release in `exit` and in `block_until_end`. The caller sees what the bees that are
+        // counted here did in the region.
         let word = BarrierWord(self.word.load(Ordering::Acquire));
         let exits = word.exits().saturating_sub(view.base.0.exits());
         exits as u32 + u32::from(word.has_any(BarrierWord::LEADER_BLOCKED))
     }
 
-    /// Whether all bees of the queen's team have left. For a region that nobody panics in.
+    /// Whether all other bees have exited. For the calibration of the start line, in whose regions no bee panics.
     pub(crate) fn has_ended(&self, view: &View) -> bool {
-        // Acquire: as in `wait_for_end`.
+        // Acquire: pairs with the Release in `exit`, as in `wait_for_end`.
         view.end_outcome(BarrierWord(self.word.load(Ordering::Acquire)), false) == Some(RegionEnd::Clean)
     }
 
-    /// The head's wait for the others, after its own part. `some_asleep`: some were asleep when they were started.
+    /// Waits, as the leader, whose body has returned, until the other bees have exited or a mismatch is found.
+    /// `some_asleep`: some of them were asleep when the region was started. The leader then polls longer before it
+    /// blocks.
     #[inline]
     pub(crate) fn wait_for_end(
         &self,
@@ -387,8 +454,9 @@ impl Barrier {
     ) -> RegionEnd {
         let mut spinner = if some_asleep { policy.spinner_for_sleepers() } else { policy.spinner() };
         loop {
-            // Acquire: pairs with the Release in `leave`.
+            // Acquire: pairs with the Release in `exit`, so that what the bees did is seen after the region.
             let word = BarrierWord(self.word.load(Ordering::Acquire));
+            // The poison is read after the word, so the poison of a bee whose exit is counted is seen.
             if let Some(end) = view.end_outcome(word, is_poisoned()) {
                 return end;
             }
@@ -399,27 +467,31 @@ impl Barrier {
         }
     }
 
+    /// Blocks the leader until the last of the other bees has exited. Returns at once if the wait is over already.
     #[cold]
     fn block_until_end(&self, view: &View, own_slot: &Slot, is_poisoned: bool) {
-        // Release: pairs with the Acquire in `wait_for_arrivals`; who finds the head gone finds the poison that it left because of. Failure is Relaxed: the head looks
-        // again, with Acquire.
+        // Release: pairs with the Acquire in `wait_for_arrivals` and in `exited`. If the leader's body ended because of
+        // the poison, a bee that sees LEADER_BLOCKED also sees the poison, and does not report a mismatch. Failure is
+        // Relaxed: the caller reads the word again, with Acquire.
         let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
             view.end_outcome(BarrierWord(word), is_poisoned).is_none().then_some(word | BarrierWord::LEADER_BLOCKED)
         });
         if announced.is_ok() {
             own_slot.block_at_barrier();
-            // Relaxed: no bee of the region is left to read it.
+            // Relaxed: the post came from the last bee to exit, so no bee of the region is left that could read the
+            // flag.
             self.word.fetch_and(!BarrierWord::LEADER_BLOCKED, Ordering::Relaxed);
         }
     }
 
-    /// The base of the next region, after one in which the head held this account and which ended so.
+    /// Finishes a region that has ended with `end`, and returns the base count of the next one. `view` is the leader's
+    /// view at the end of the region.
     ///
-    /// Call when all have left.
+    /// The leader calls this when all other bees of the group have exited.
     #[inline(always)]
     pub(crate) fn finish_region(&self, view: &View, end: RegionEnd) -> BaseCount {
         let clean = view.clean_end();
-        // A poisoned region leaves an odd number of arrivals; and `left` must not grow into the flags.
+        // After a poisoned region the number of arrivals is arbitrary. And `exits` must not grow into the flags.
         if end == RegionEnd::Clean && clean.exits() < BarrierWord::EXITS_BEFORE_RESET {
             BaseCount(clean)
         } else {
@@ -430,12 +502,14 @@ impl Barrier {
     #[cold]
     fn reset(&self) -> BaseCount {
         let word = BarrierWord(Arrivals::FIRST.0);
-        // A swap, because somebody who has left may still be about to take D down. Relaxed: no bee is left; the next region's start word publishes it.
+        // Relaxed: no bee of the region is left, and the start word of the next region publishes the new value. A swap,
+        // not a store, because a bee that has exited may still be about to clear BLOCKED in `wake_blocked`.
         self.word.swap(word.0, Ordering::Relaxed);
         BaseCount(word)
     }
 
-    /// In a forked child: the region does not end any more, whoever has come to its end already.
+    /// Keeps the region from ever ending: in a forked child, which does not have the other bees. It works however many
+    /// bees had exited at the time of the fork.
     pub(crate) fn prevent_end(&self) {
         // Relaxed, both: the child has one thread.
         let word = self.word.load(Ordering::Relaxed);
@@ -443,7 +517,7 @@ impl Barrier {
     }
 }
 
-// No region's bees bring `left` from below `EXITS_BEFORE_RESET` into the flags, nor to what it never is.
+// The exits of one region carry a count below `EXITS_BEFORE_RESET` neither into the flags nor to `IMPOSSIBLE_EXITS`.
 const _: () = assert!(BarrierWord::EXITS_BEFORE_RESET - 1 + (MAX_BEES as u64 - 1) < BarrierWord::IMPOSSIBLE_EXITS);
 
 #[cfg(test)]
@@ -455,7 +529,7 @@ mod tests {
     use crate::protocol::worker::slot::SlotState;
     use crate::sys::cpu_mask::CpuMask;
 
-    /// Counted from where a barrier's counts begin.
+    /// A word with `exits`, `flags`, and `arrivals` more arrivals than a new barrier begins with.
     fn word(exits: u64, flags: u64, arrivals: u64) -> BarrierWord {
         BarrierWord(Arrivals::FIRST.plus(arrivals).0 | flags | exits)
     }
@@ -471,7 +545,7 @@ mod tests {
     #[test]
     fn a_barrier_is_complete_at_its_goal_and_stays_so() {
         let view = view(3, 1);
-        // The third arrival wraps the count.
+        // The third arrival wraps the count, so the goal, which is the seventh, is beyond the wrap.
         assert_eq!(view.goal(), arrivals(7));
         assert_eq!((arrivals(3), arrivals(7).since(arrivals(2))), (Arrivals(0), 5));
         assert_eq!(view.barrier_outcome(word(7, 0, 2), arrivals(7), false), None);
@@ -523,7 +597,7 @@ mod tests {
     #[test]
     fn a_poisoned_region_leaves_no_trace_in_the_next() {
         let barrier = Barrier::new();
-        // Somebody has come to a barrier, and left it because of a panic.
+        // A bee has arrived at a barrier and has exited because of a panic, without passing that barrier.
         let view = View { bees: 2, is_collected: false, base: BaseCount::first(), barriers_passed: 0 };
         barrier.arrive(&view, std::iter::empty());
         let _ = barrier.exit();
@@ -542,7 +616,7 @@ mod tests {
         assert_eq!(barrier.word.load(Ordering::Relaxed), word(0, 0, 0).0);
     }
 
-    /// After 2^45 arrivals, some days of barriers in one region, the count comes to where it began.
+    /// After 2^45 arrivals, which take some days of barriers in one region, the count returns to where it began.
     #[test]
     fn however_many_arrivals_there_are_in_a_region_its_barriers_hold() {
         for spin in [Duration::ZERO, Duration::from_millis(5)] {
@@ -553,14 +627,14 @@ mod tests {
     fn wait_across_the_wrap(policy: &WaitPolicy) {
         const BEES: u32 = 3;
         let slots = [0, 1, 2].map(|id| Slot::new(id, SlotState::Awake));
-        // The count has wrapped twice, and is fifteen arrivals before it does so again.
+        // The count has wrapped three times, and is fifteen arrivals before it does so again.
         let barriers_passed = (3 << 45) / u64::from(BEES) - 4;
         let before = View { bees: BEES, is_collected: false, base: BaseCount::first(), barriers_passed };
         let barrier = Barrier { word: AtomicU64::new(before.arrivals_at_last_barrier().0 | before.base.0.exits()) };
         let arrived = std::sync::atomic::AtomicU64::new(0);
         let wait_often = |own_slot| {
             for round in 1..=100 {
-                // Relaxed: the barrier orders it.
+                // Relaxed: the barrier orders it before the load below.
                 arrived.fetch_add(1, Ordering::Relaxed);
                 barrier
                     .wait(

@@ -1,17 +1,21 @@
-//! A region's part with its type erased, so that it fits into the signal's cache line and into no allocation.
+//! The body of a region, and a way to run one whose type is not known: the start order holds a plain function pointer,
+//! so that it fits into the start line and needs no allocation.
+//!
+//! The queen makes a `BodyFn` for the type of her closure (`queen.rs`); the workers run it on the closure in the start
+//! line's `ClosureCell` (`worker/main_loop.rs`).
 
 #![allow(unsafe_code)]
 
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::region_context::RegionContext;
 
-/// What each bee of a region runs.
+/// What every bee of a region runs.
 pub(crate) trait RegionBody: Sync {
-    /// Runs as `member`.
+    /// Runs the body on the calling bee, which `region` describes.
     fn run(&self, region: &RegionContext<'_>);
 }
 
-/// A part that lies elsewhere.
+/// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
 impl<P: RegionBody> RegionBody for &P {
     #[inline(always)]
     fn run(&self, region: &RegionContext<'_>) {
@@ -19,35 +23,35 @@ impl<P: RegionBody> RegionBody for &P {
     }
 }
 
-/// The function that knows the type of the part in the berth.
+/// A function that runs the body in a closure cell. It knows the type of that body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyFn(unsafe fn(&ClosureCell, &RegionContext<'_>));
 
 impl BodyFn {
-    /// The job of no region, for the time before the first.
+    /// The function of a start line on which no region has started yet. It is never run.
     pub(crate) fn unset() -> Self {
         Self(|_, _| unreachable!("no region has started yet"))
     }
 
-    /// To run a `P`, on whichever thread.
+    /// The function for bodies of type `P`. It may be run on any thread.
     #[inline(always)]
     pub(crate) fn of<P: RegionBody>() -> Self {
         /// # Safety
         /// As `BodyFn::run`.
         unsafe fn run<P: RegionBody>(cell: &ClosureCell, region: &RegionContext<'_>) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises that there is a `P` in `cell`, and that it stays there.
             unsafe { cell.with(|body: &P| body.run(region)) }
         }
         Self(run::<P>)
     }
 
-    /// Runs the part in `berth` as `member`.
+    /// Runs the body in `cell` on the calling bee, which `region` describes.
     ///
     /// # Safety
-    /// It is of the type that this job was made for, and stays there until this returns.
+    /// The body in `cell` has the type that this function was made for, and stays there until this returns.
     #[inline(always)]
     pub(crate) unsafe fn run(self, cell: &ClosureCell, region: &RegionContext<'_>) {
-        // SAFETY: the caller's promise.
+        // SAFETY: the caller's promise is the one that the function asks for.
         unsafe { (self.0)(cell, region) }
     }
 }

@@ -1,5 +1,9 @@
-//! Where a region's part lies while its bees run it: in the signal's cache line, so that the bees get it with their start. One that does not fit stays
-//! on the queen's stack, from where they fetch it; that takes as long again.
+//! The closure cell: the place in the start line where a region's body, the caller's closure, is while the bees run it.
+//! So the workers get the closure together with the start word, by one transfer of the line.
+//!
+//! A closure that does not fit stays on the queen's stack, and the cell holds its address. Then the workers have to
+//! fetch the closure from there by a second transfer. `queen.rs` stores the closure before it publishes the region,
+//! `BodyFn` runs it, and the queen moves it back when all bees have exited. See `docs/start.md`.
 
 #![allow(unsafe_code)]
 
@@ -8,14 +12,16 @@ use std::ptr;
 
 use crate::sync::UnsafeCell;
 
-/// What the line has left, in words: a part of this size or less, or the address of a larger one.
+/// The size of the cell in words of 8 bytes: what the start line has left beside the word, the barrier and the order.
 const WORDS: usize = 4;
 
 type Words = [MaybeUninit<u64>; WORDS];
 
-/// In bytes.
+/// The size of the cell in bytes.
 pub(crate) const SIZE: usize = size_of::<Words>();
 
+/// Holds nothing, or a body (a value of some type `P` that fits), or the address of one. Which it is, and the type, is
+/// known only to the functions that access it: `P` must be the same in all of them.
 pub(crate) struct ClosureCell(UnsafeCell<Words>);
 
 impl ClosureCell {
@@ -23,71 +29,79 @@ impl ClosureCell {
         Self(UnsafeCell::new([MaybeUninit::uninit(); WORDS]))
     }
 
-    /// Lays `part` down here until the guard is dropped.
+    /// Stores `body` in the cell until the guard is dropped: the body itself if it fits, and its address otherwise.
     ///
     /// # Safety
-    /// Nothing else lies here. Whoever uses the part has done so when the guard is dropped, which it must be.
+    /// - The cell holds nothing else that is still used, and nothing else is stored in it before the guard is dropped.
+    /// - The guard is dropped, not leaked, because only its drop moves the body back.
+    /// - When the guard is dropped, no thread uses the body in the cell any more.
     #[inline(always)]
     pub(crate) unsafe fn store<'b, P>(&'b self, body: &'b mut P) -> StoredClosure<'b, P> {
         self.0.with_mut(|words| {
             if fits::<P>() {
-                // SAFETY: it fits, and nothing else lies here. What has been moved is not looked at in its old place until it is moved back.
+                // SAFETY: the body fits, and the cell is free, by the caller's promise. The guard holds the mutable
+                // borrow of `body`, so the original is not accessed until the guard's drop moves the body back.
                 unsafe { ptr::copy_nonoverlapping(body, words.cast(), 1) };
             } else {
-                // SAFETY: an address fits, and nothing else lies here.
+                // SAFETY: an address fits, and the cell is free, by the caller's promise.
                 unsafe { words.cast::<*const P>().write(body) };
             }
         });
         StoredClosure { cell: self, original: body }
     }
 
-    /// Lays down a reference to the part at `part`, for a job that takes one.
+    /// Stores the address of a body, for regions of several groups, in which each group's cell points to the queen's
+    /// closure. The bees run it with the `BodyFn` for a reference to the body.
     ///
     /// # Safety
-    /// Nothing else lies here.
+    /// The cell holds nothing else that is still used.
     #[inline(always)]
     pub(crate) unsafe fn store_pointer(&self, body: *const ()) {
-        // SAFETY: an address fits.
+        // SAFETY: an address fits, and the cell is free, by the caller's promise.
         self.0.with_mut(|words| unsafe { words.cast::<*const ()>().write(body) });
     }
 
-    /// What `store_pointer` has laid down.
+    /// The address that `store_pointer` has stored.
     ///
     /// # Safety
-    /// It has, and nothing has been laid down here since.
+    /// `store_pointer` has been called, and nothing has been stored in the cell since.
     #[inline(always)]
     pub(crate) unsafe fn load_pointer(&self) -> *const () {
-        // SAFETY: the caller's promise.
+        // SAFETY: by the caller's promise, the cell holds an address.
         self.0.with(|words| unsafe { words.cast::<*const ()>().read() })
     }
 
-    /// Calls `run` with the part that lies here.
+    /// Calls `run` with the body that is in the cell, or whose address is.
     ///
     /// # Safety
-    /// There is one, it is a `P`, and stays until this returns.
+    /// The cell holds a body of type `P`, or the address of one if it does not fit, and the body stays there until this
+    /// call returns. (After `store_pointer`, `P` is a reference.)
     #[inline(always)]
     pub(crate) unsafe fn with<P, R>(&self, run: impl FnOnce(&P) -> R) -> R {
         self.0.with(|words| {
             let body = if fits::<P>() {
                 words.cast()
             } else {
-                // SAFETY: the caller's promise: the address of one lies here.
+                // SAFETY: by the caller's promise, the cell holds the address of a body of this type.
                 unsafe { words.cast::<*const P>().read() }
             };
-            // SAFETY: the caller's promise: it is there, and stays so.
+            // SAFETY: by the caller's promise, the body is there until this call returns.
             run(unsafe { &*body })
         })
     }
 }
 
+/// Whether a `P` can be in the cell.
 const fn fits<P>() -> bool {
     size_of::<P>() <= SIZE && align_of::<P>() <= align_of::<Words>()
 }
 
-/// A part that lies in a berth, or its address.
+/// The guard of a body that is in a closure cell, or whose address is. Its drop moves the body back to its original
+/// place.
 #[must_use = "dropped at once, it is there no more"]
 pub(crate) struct StoredClosure<'b, P> {
     cell: &'b ClosureCell,
+    /// The place that the body came from. While the body is in the cell, the bytes here must not be used.
     original: &'b mut P,
 }
 
@@ -95,7 +109,8 @@ impl<P> Drop for StoredClosure<'_, P> {
     #[inline(always)]
     fn drop(&mut self) {
         if fits::<P>() {
-            // SAFETY: it lies there, and nobody uses it any more. It goes home as it is now: with cells or locks in it, it may have changed.
+            // The body is copied back, because it may have changed in the cell: it may contain cells or locks.
+            // SAFETY: the cell holds the body, and no thread uses it any more, as the caller of `store` has promised.
             self.cell.0.with_mut(|words| unsafe { ptr::copy_nonoverlapping(words.cast(), self.original, 1) });
         }
     }
@@ -111,10 +126,10 @@ mod tests {
     fn what_fits_is_moved_in_and_back() {
         let cell = ClosureCell::new();
         let mut body = Cell::new(17);
-        // SAFETY: nothing else lies there.
+        // SAFETY: the cell is new, and the guard is dropped below, after the only use.
         let stored = unsafe { cell.store(&mut body) };
         let original = ptr::from_ref(&*stored.original);
-        // SAFETY: the part is there still.
+        // SAFETY: the guard still lives, so the body is in the cell.
         let moved = unsafe { cell.with(|body: &Cell<u32>| body.replace(18) == 17 && !ptr::eq(body, original)) };
         drop(stored);
         assert!(moved);
@@ -129,9 +144,9 @@ mod tests {
         assert!(!fits::<[u64; WORDS + 1]>() && !fits::<Wide>());
         let (cell, mut body) = (ClosureCell::new(), [1_u64; WORDS + 1]);
         let original = ptr::from_ref(&body);
-        // SAFETY: as above.
+        // SAFETY: the cell is new, and the guard is dropped below, after the only use.
         let stored = unsafe { cell.store(&mut body) };
-        // SAFETY: as above.
+        // SAFETY: the guard still lives, so the cell holds the body's address.
         assert!(unsafe { cell.with(|body: &[u64; WORDS + 1]| ptr::eq(body, original)) });
         drop(stored);
     }

@@ -1,9 +1,13 @@
-//! Bees that wait for one another by a word of the caller's, each for a turn that another would have to pass on: this finds out whether
-//! none of them will ever go on, because all the others have left the region or wait as well.
+//! Detects a deadlock among the bees of one region that wait for each other's turns.
 //!
-//! Only who has waited for long asks. It says that it *stands*; who stands does nothing for the others until it says that it goes.
-//! When all who have not left the region stand, each makes sure once more that its own turn has not come, and *confirms* that.
-//! When all have confirmed and nobody has come or gone meanwhile, nobody ever will.
+//! In an ordered loop (`hive/region/collective/ordered.rs`) each bee waits, by polling a word, for a turn that another
+//! bee has to pass on. If all other bees have left the region or wait as well, nobody will ever pass it on. This
+//! detector finds that, and the loop then panics instead of hanging.
+//!
+//! Only a bee that has waited for long takes part. It declares that it is *stalled*: it does nothing for the other bees
+//! until it takes that back. When all bees that have not left the region are stalled, each checks once more that its
+//! own turn has not come, and *confirms* that. When all of them have confirmed, and none has become stalled or stopped
+//! being so in the meantime, nobody will ever go on. The proof is in `docs/collectives.md`, "Turns that never come".
 
 use std::cell::Cell;
 
@@ -13,17 +17,20 @@ use crate::protocol::Team;
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicBool, AtomicU64, Ordering};
 
-/// How many bees of the region stand.
+/// The shared word: how many bees of the region are stalled, and how many of those have confirmed it.
 ///
 /// ```text
 ///   63                      32 31            16 15             0
 ///  ┌──────────────────────────┬────────────────┬────────────────┐
-///  │         changes          │   confirmed    │    standing    │
+///  │         changes          │   confirmed    │    stalled     │
 ///  └──────────────────────────┴────────────────┴────────────────┘
 /// ```
 ///
-/// With each that comes or goes the changes rise, and nothing is confirmed any more. That they come round harms nobody: who takes
-/// its confirmation for one of these does not confirm again, and then nobody complains.
+/// - `stalled`: the bees that are stalled.
+/// - `confirmed`: those of them that have confirmed, since the last change, that their turn has not come.
+/// - `changes`: how often a bee has become stalled or stopped being so, modulo 2^32. Each change sets `confirmed` back
+///   to 0. If the count wraps around, a bee may mistake its confirmation of long ago for one of now. It then does not
+///   confirm again, and the deadlock is not reported; nothing else happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct StallWord(u64);
 
@@ -43,21 +50,24 @@ impl StallWord {
         (self.0 >> 32) as u32
     }
 
-    /// With so many standing instead, of whom none has confirmed.
+    /// The word after a change to `stalled` stalled bees, none of which has confirmed.
     fn with_stalled(self, stalled: u32) -> Self {
         let changes = self.0 & !(Self::CHANGE - 1);
         Self(changes.wrapping_add(Self::CHANGE) | u64::from(stalled))
     }
 
+    /// The word after one more bee has confirmed.
     fn with_confirmation(self) -> Self {
         Self(self.0 + Self::CONFIRMED)
     }
 }
 
-/// Who stands in the region that is on. All have gone before it ends.
+/// The stalled bees of the running region. None is left when the region ends, because each takes its declaration back.
 pub(crate) struct DeadlockDetector {
+    /// A `StallWord`, changed by the bees that are stalled.
     word: CachePadded<AtomicU64>,
-    /// Whether others than the team's bees may be about to do something for them: those of a region around this one, or beside it.
+    /// Whether somebody outside the team may still do something for its bees: bees of a region around this one, or of
+    /// one beside it. Written by the queen, before and after the region.
     has_outside_help: AtomicBool,
 }
 
@@ -66,19 +76,20 @@ impl DeadlockDetector {
         Self { word: CachePadded::new(AtomicU64::new(0)), has_outside_help: AtomicBool::new(false) }
     }
 
-    /// One comes, or goes.
+    /// Counts a bee that becomes stalled or stops being so: replaces the number of stalled bees by `new_count` of it.
     fn update(&self, new_count: impl Fn(u32) -> u32) {
-        // Release: pairs with the Acquire in `confirm_deadlock`; whatever a bee has done before it stands has happened before
-        // others see that it does. All changes are swaps, so the last one stands for those before. Failure is Relaxed: this
-        // tries again.
+        // Release: pairs with the Acquire in `confirm_deadlock`; all that a bee has done before it is stalled happens
+        // before what others do after they have seen it stalled. All changes of the word are read-modify-writes, so a
+        // bee that reads a later one has synchronized with the earlier ones too. Failure is Relaxed: the loop tries
+        // again.
         let next = |word| Some(StallWord(word).with_stalled(new_count(StallWord(word).stalled())).0);
         let _ = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, next);
     }
 }
 
 impl Team {
-    /// The region that the caller, whose turn it is, begins next is inside of another or beside it, whose bees may do something
-    /// for this one's. Until the guard is dropped.
+    /// Marks the regions that the caller, who holds the leader lock, begins until the guard is dropped: each is inside
+    /// another region or beside one, and the bees of that region may do something for this one's.
     pub(crate) fn mark_outside_help(&self) -> impl Drop {
         struct OutsideHelpGuard<'c>(&'c AtomicBool);
         impl Drop for OutsideHelpGuard<'_> {
@@ -86,28 +97,32 @@ impl Team {
                 self.0.store(false, Ordering::Relaxed);
             }
         }
-        // Relaxed, both: the region's start and end order it with all that its bees do.
+        // Relaxed, here and in the guard's drop: the start and the end of the region order these stores with everything
+        // that its bees do.
         self.deadlock_detector.has_outside_help.store(true, Ordering::Relaxed);
         OutsideHelpGuard(&self.deadlock_detector.has_outside_help)
     }
 }
 
-/// A bee that stands, until this is dropped.
+/// A stalled bee. It stops being stalled when this is dropped.
 pub(crate) struct StallGuard<'m> {
     region: &'m RegionContext<'m>,
-    /// The changes before the last confirmation.
+    /// The value of `changes` at which this bee last confirmed.
     last_confirmed: Cell<Option<u32>>,
 }
 
 impl RegionContext<'_> {
-    /// Whether others than its team's bees may do something for them: its region is inside another or beside it. Its team is of more than one.
+    /// Whether somebody outside the team may do something for its bees, because the region is inside another or beside
+    /// one. The team has more than one bee.
     pub(crate) fn has_outside_help(&self) -> bool {
-        // Relaxed: see `mark_outside_help`.
+        // Relaxed: the start of the region orders this load after the store in `mark_outside_help`.
         self.team().deadlock_detector.has_outside_help.load(Ordering::Relaxed)
     }
 
-    /// Stands: does nothing for others of its team until the guard is dropped. None where it cannot be told who has left, because
-    /// the team meets in several groups, or where others may do something for it.
+    /// Declares that this bee is stalled: it does nothing for other bees of its team until the guard is dropped.
+    ///
+    /// Returns `None` where a deadlock cannot be told for certain: in a team of several groups, because a bee sees only
+    /// who has left its own group, and where somebody outside the team may help.
     #[cold]
     pub(crate) fn declare_stall(&self) -> Option<StallGuard<'_>> {
         let detector = &self.team().deadlock_detector;
@@ -120,24 +135,28 @@ impl RegionContext<'_> {
 }
 
 impl StallGuard<'_> {
-    /// Whether none of those who stand will ever go on. One of them is told, the last to confirm. `can_proceed`: whether the caller may.
+    /// Whether none of the stalled bees will ever go on. Only one of them gets `true`: the last to confirm.
+    /// `can_proceed` says whether the caller's own turn has come.
     #[cold]
     pub(crate) fn confirm_deadlock(&self, can_proceed: impl FnOnce() -> bool) -> bool {
         let region = self.region;
         let shared_word = &region.team().deadlock_detector.word;
-        // Acquire: pairs with the Release in `change`, and the look at who has left with the Release in `Barrier::leave`. All that was done by
-        // those who stand or have left is seen below.
+        // Acquire: pairs with the Release in `update`. The look at the exits below, in `Barrier::exited`, pairs with
+        // the Release in `Barrier::exit` and `Barrier::block_until_end`. So everything that was done by the bees that
+        // are stalled or have left is visible to `can_proceed`.
         let word = StallWord(shared_word.load(Ordering::Acquire));
+        // If nothing has changed since this bee confirmed, it must not be counted a second time.
         if self.last_confirmed.get() == Some(word.changes()) {
             return false;
         }
         let exited = region.own_group().barrier.exited(&region.view());
-        // In this order: `can_proceed` asks about what is so when all stand.
+        // In this order: `can_proceed` must see the state in which all bees are stalled or have left.
         if word.stalled() + exited < region.bees() || can_proceed() {
             return false;
         }
         let confirmed = word.with_confirmation();
-        // Relaxed: hands nothing over. It fails if somebody has come or gone since, or has confirmed.
+        // Relaxed: it hands nothing over. It fails if a bee has become stalled, stopped being so, or confirmed since
+        // the word was read; the caller then asks again later.
         if shared_word.compare_exchange(word.0, confirmed.0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
             return false;
         }

@@ -1,8 +1,12 @@
-//! What a bee shows the others of its team at a barrier: it lays values out on a page of its own before, and they read them after.
+//! The exchange slots of one bee: where the bee puts the values that it shows to the others of its team at a barrier.
+//! It writes them before the barrier; the others read them after it. `exchange.rs` is the only user.
 //!
-//! A bee has two pages, for barriers of even and of odd number. It writes to one again two barriers later, and by then whoever read it has come to the
-//! barrier between: so one barrier an exchange is enough. Each page says for which region and barrier it was laid out and what
-//! is on it, so that a bee that came to that barrier for something else is found, and nothing is read that is not there.
+//! A bee has two slots, one for barriers of even number and one for odd. It writes to the same slot again two barriers
+//! later, and by then every reader has come to the barrier in between. So one barrier is enough for an exchange.
+//!
+//! Each slot says for which region and barrier it was written, and what it holds. So a bee that came to the barrier for
+//! something else is found out, and nothing is read that is not there. There are no atomic operations here: the
+//! barriers order all accesses. The proof is in `docs/collectives.md`.
 
 #![allow(unsafe_code)]
 
@@ -11,15 +15,16 @@ use std::mem::MaybeUninit;
 
 use crate::sync::UnsafeCell;
 
-/// The largest alignment of what can be shown: a cache line's, and that of the widest vectors.
+/// The largest alignment, in bytes, of values that can be shown: that of a cache line and of the widest vector
+/// registers.
 pub(crate) const MAX_ALIGNMENT: usize = 64;
 
-/// Room in the unit that no value needs an alignment beyond.
+/// Memory for values, in units of the largest alignment.
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
 struct Block([MaybeUninit<u8>; MAX_ALIGNMENT]);
 
-/// What a program calls to have values shown to other bees.
+/// The operations of the public interface that show values to other bees.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Operation {
@@ -31,12 +36,12 @@ pub(crate) enum Operation {
     Single,
     ReduceOver,
     ParScan,
-    /// Over several hives; what their bees do within each.
+    /// The operation on several hives. This is what the bees of each hive do among themselves for it.
     AllReduceOfHives,
 }
 
 impl Operation {
-    /// What the program has called.
+    /// The name of the operation, as the program calls it.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::AllReduce => "all_reduce",
@@ -52,26 +57,26 @@ impl Operation {
     }
 }
 
-/// What a bee comes to a barrier for. The others have to come for the same.
+/// What a bee comes to a barrier for. All bees of the team must come for the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Purpose {
     value_type: TypeId,
     operation: Operation,
-    /// The bee whose values are for all. `NOBODY`: each has its own to show.
+    /// The bee whose values all others read. `NO_ROOT`: each bee has values of its own to show.
     root: u32,
 }
 
-/// No bee's number.
+/// An id that no bee has.
 const NO_ROOT: u32 = u32::MAX;
 
 impl Purpose {
-    /// Values of type `T` from all.
+    /// An exchange to which each bee brings values of type `T`.
     #[inline(always)]
     pub(crate) fn from_all<T: 'static>(operation: Operation) -> Self {
         Self { value_type: TypeId::of::<T>(), operation, root: NO_ROOT }
     }
 
-    /// Those of this bee.
+    /// An exchange to which bee `root` alone brings values of type `T`.
     #[inline(always)]
     pub(crate) fn from_root<T: 'static>(operation: Operation, root: u32) -> Self {
         Self { value_type: TypeId::of::<T>(), operation, root }
@@ -81,38 +86,43 @@ impl Purpose {
         self.operation
     }
 
-    /// Whose values they are, if one bee's are for all.
+    /// The bee whose values all read, in an exchange from one bee.
     pub(crate) fn root(self) -> Option<u32> {
         (self.root != NO_ROOT).then_some(self.root)
     }
 }
 
-/// What is on a page.
+/// What a slot was written for, and how much is in it.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Header {
-    /// 0, no team's region: nothing yet.
+    /// The region. 0 until the first exchange: teams of one have that, and exchange nothing.
     epoch: u64,
-    /// The barriers that its bee had passed.
+    /// How many barriers of the region the bee had passed.
     barriers_passed: u64,
     purpose: Purpose,
+    /// The number of values.
     count: usize,
 }
 
-/// One page. With few values its reader fetches two neighbouring cache lines, as one.
+/// One slot. As long as the values fit into it, a reader fetches two neighbouring cache lines, which arrive as one.
 #[repr(C, align(128))]
 struct ExchangeSlot {
     header: Header,
+    /// The values, if they need no more than 64 bytes together.
     inline_values: Block,
 }
 
-/// A bee's pages.
+/// The two slots of one bee.
 pub(crate) struct ExchangeSlots {
+    /// For barriers of even and of odd number, by `barriers_passed % 2`.
     slots: [UnsafeCell<ExchangeSlot>; 2],
-    /// For what does not fit on a page. Grown by their bee only.
+    /// The values that do not fit into their slot, for even and odd barriers. Only the bee that owns the slots makes
+    /// these grow; they never shrink.
     overflow: [UnsafeCell<Vec<Block>>; 2],
 }
 
-// SAFETY: a page is written by its bee only and read by others only as the barriers between allow: see `write` and `read`. What lies on it is Send.
+// SAFETY: only the owning bee writes a slot, and the others read it only where the barriers exclude a write: see
+// `write`, `count` and `read`. The values in it are `Send`.
 unsafe impl Sync for ExchangeSlots {}
 
 impl ExchangeSlots {
@@ -124,10 +134,12 @@ impl ExchangeSlots {
         Self { slots: [blank(), blank()], overflow: [UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())] }
     }
 
-    /// Lays out `values` for the barrier after the `barriers_passed` passed so far in `region`.
+    /// Writes `values` to the slot for the next barrier of the region with this epoch, after the `barriers_passed`
+    /// passed so far.
     ///
     /// # Safety
-    /// The caller is the pages' bee, in that region, has passed all barriers that it has come to, and not come to that one.
+    /// The caller is the bee that owns the slots, is in that region, has passed every barrier that it has come to, and
+    /// has not come to the next one yet.
     pub(crate) unsafe fn write<T: Copy + Send + 'static>(
         &self,
         epoch: u64,
@@ -139,38 +151,45 @@ impl ExchangeSlots {
         let header = Header { epoch, barriers_passed, purpose, count: values.len() };
         let fits = size_of_val(values) <= MAX_ALIGNMENT;
         if !fits {
+            // The overflow for barriers of this parity is made large enough, and keeps that size.
             let blocks = size_of_val(values).div_ceil(MAX_ALIGNMENT);
             self.overflow[parity].with_mut(|overflow| {
-                // SAFETY: its readers of two rounds ago have come to the barrier of the last round, and the caller has passed that.
+                // SAFETY: the readers of two barriers ago have come to the barrier after that, and the caller has
+                // passed that one.
                 let overflow = unsafe { &mut *overflow };
                 overflow.resize(blocks.max(overflow.len()), Block([MaybeUninit::uninit(); MAX_ALIGNMENT]));
-                // SAFETY: as much room as the values take, aligned for them.
+                // SAFETY: the memory is as large as the values and aligned for them.
                 unsafe { copy(values, overflow.as_mut_ptr()) };
             });
         }
         self.slots[parity].with_mut(|slot| {
-            // SAFETY: as for the appendix.
+            // SAFETY: as for the overflow.
             let slot = unsafe { &mut *slot };
             slot.header = header;
             if fits {
-                // SAFETY: they fit.
+                // SAFETY: the values fit, and the memory is aligned for them.
                 unsafe { copy(values, &raw mut slot.inline_values) };
             }
         });
     }
 
-    /// How many values were laid out for the barrier after the `barriers_passed` passed in `region`. If that was for another purpose, this is the error;
-    /// None: for nothing of this kind.
+    /// The number of values that the owner wrote for the barrier after the `barriers_passed` first ones of the region
+    /// with this epoch.
+    ///
+    /// # Errors
+    /// If the owner came to that barrier for another purpose: with that purpose, or `None` if it did not come for an
+    /// exchange.
     ///
     /// # Safety
-    /// The caller is of the same team, in that region, and has passed that barrier and come to none after it.
+    /// The caller is of the same team, is in that region, and has passed that barrier and come to none after it.
     pub(crate) unsafe fn count(
         &self,
         epoch: u64,
         barriers_passed: u64,
         purpose: Purpose,
     ) -> Result<usize, Option<Purpose>> {
-        // SAFETY: the page's bee writes to it next when the caller has come to its next barrier.
+        // The header says what the owner wrote last into the slot for barriers of this parity.
+        // SAFETY: the owner writes to this slot again only after the caller has come to its next barrier.
         let header = self.slots[(barriers_passed % 2) as usize].with(|slot| unsafe { (*slot).header });
         if (header.epoch, header.barriers_passed) != (epoch, barriers_passed) {
             return Err(None);
@@ -178,18 +197,18 @@ impl ExchangeSlots {
         if header.purpose == purpose { Ok(header.count) } else { Err(Some(header.purpose)) }
     }
 
-    /// The value number `index` of those.
+    /// Value number `index` of the `count` that were written.
     ///
     /// # Safety
-    /// As for `count`, which has said that there are more than `index`.
+    /// As for `count`, which has returned `count`; `T` is the type in its purpose, and `index` is below `count`.
     pub(crate) unsafe fn read<T: Copy + 'static>(&self, barriers_passed: u64, count: usize, index: usize) -> T {
         let parity = (barriers_passed % 2) as usize;
         let value = |blocks: *const Block| {
-            // SAFETY: `write` has written so many values from there on.
+            // SAFETY: `write` has put `count` values of type `T` there, and `index` is below `count`.
             unsafe { blocks.cast::<T>().wrapping_add(index).read() }
         };
         if count * size_of::<T>() <= MAX_ALIGNMENT {
-            // SAFETY: as in `count`.
+            // SAFETY: as in `count`: the owner does not write to the slot now.
             self.slots[parity].with(|slot| value(unsafe { &raw const (*slot).inline_values }))
         } else {
             // SAFETY: as in `count`.
@@ -201,9 +220,13 @@ impl ExchangeSlots {
 /// Copies `values` to `blocks`.
 ///
 /// # Safety
-/// There is room for them.
+/// The memory at `blocks` is as large as `values`, and nobody else uses it.
 unsafe fn copy<T: Copy>(values: &[T], blocks: *mut Block) {
-    const { assert!(align_of::<T>() <= MAX_ALIGNMENT, "values aligned to more than 64 bytes cannot be shown to other bees") };
-    // SAFETY: the caller's promise; the type's alignment is no larger than the room's, and the two do not overlap.
+    const {
+        // Checked when this is compiled for a given `T`.
+        assert!(align_of::<T>() <= MAX_ALIGNMENT, "values aligned to more than 64 bytes cannot be shown to other bees")
+    };
+    // SAFETY: the caller promises that there is enough memory. The blocks are aligned at least as strictly as `T`, and
+    // the two places do not overlap.
     unsafe { blocks.cast::<T>().copy_from_nonoverlapping(values.as_ptr(), values.len()) };
 }

@@ -1,4 +1,8 @@
-//! Where a group starts and meets.
+//! What the bees of a group share: the start line through which the leader starts them, and the barriers at which they
+//! meet.
+//!
+//! A team has one `Group` for each group of its `Shape` (see `shape.rs`). The group's leader keeps the base counts of
+//! its barriers, `GroupBases`, in its `Tree`. See `docs/shape.md`.
 
 use crossbeam_utils::CachePadded;
 
@@ -6,13 +10,15 @@ use crate::protocol::region::barrier::{Barrier, BaseCount};
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::start_line::StartLine;
 
-/// The largest part of a team that meets in the signal's own line. See `StartLine::near_barrier`.
+/// The largest number of bees that use the barrier in the start line: see `StartLine::near_barrier`. More bees use the
+/// far barrier.
 pub(crate) const MAX_NEAR_BEES: u32 = 4;
 
-/// A group's lines.
+/// A group's start line and barriers.
 pub(crate) struct Group {
+    /// The start line, which contains the near barrier, and the lines among which it was chosen.
     line_choice: LineChoice,
-    /// Where those meet that are too many for the barrier in the signal's line.
+    /// The barrier for more than `MAX_NEAR_BEES` bees, in a line of its own.
     far_barrier: CachePadded<Barrier>,
 }
 
@@ -26,18 +32,21 @@ impl Group {
         &self.line_choice
     }
 
+    /// Both barriers, at either of which a bee may be blocked.
     pub(crate) fn barriers(&self) -> impl Iterator<Item = &Barrier> {
         [&self.line_choice.near_barrier, &*self.far_barrier].into_iter()
     }
 
-    /// Where so many of the group meet. `start_line` is its own.
+    /// The barrier for a region with `bees` bees in this group. `start_line` must be the group's own: the caller has it
+    /// at hand already.
     #[inline(always)]
     pub(crate) fn barrier<'g>(&'g self, start_line: &'g StartLine, bees: u32) -> &'g Barrier {
         if bees <= MAX_NEAR_BEES { &start_line.near_barrier } else { &self.far_barrier }
     }
 }
 
-/// Where the counts of a group's barriers stand. Its group's head has it.
+/// The base counts of a group's barriers: the counts with which the next region begins. Only the group's leader has
+/// them, and publishes the one that a region needs in its `StartOrder`.
 #[derive(Clone)]
 pub(crate) struct GroupBases {
     near: BaseCount,
@@ -49,6 +58,8 @@ impl GroupBases {
         Self { near: BaseCount::first(), far: BaseCount::first() }
     }
 
+    /// The base count of the barrier for a region with `bees` bees in this group: the choice is that of
+    /// [`Group::barrier`].
     #[inline(always)]
     pub(crate) fn base_mut(&mut self, bees: u32) -> &mut BaseCount {
         if bees <= MAX_NEAR_BEES { &mut self.near } else { &mut self.far }

@@ -1,9 +1,15 @@
-//! Whose turn it is to be queen: a lock that costs a thread which takes it again and again no more than stores, one swap when
-//! threads take turns, and that is handed over in order of arrival when they queue, so that a busy queen starves nobody.
+//! The leader lock: a thread must hold it to be the queen of the hive. `Team::acquire_leadership` acquires it before
+//! each region, and the region's queen holds it until all bees have exited. The protocol and its proof are in
+//! `docs/leader-lock.md`.
 //!
-//! The first thread that takes the turn many times in a row becomes its *owner*, and the turn is *reserved* to it (a biased lock,
-//! as Java's were): it takes the turn by a plain store, a light fence and a look whether it is reserved still. Anybody else who
-//! wants the turn ends the reservation first, and pays for the fence on both sides with a heavy one; the owner may earn it again.
+//! It is a biased lock, as Java's were. The first thread that acquires it many times in a row becomes its *owner*, and
+//! the lock is *reserved* for it: the owner then acquires it by a plain store, a light fence and a check that the
+//! reservation still stands. Any other thread that wants the lock ends the reservation first, by a heavy fence, which
+//! bears the cost that the light one saves. The owner may earn a new reservation. Without a reservation each
+//! acquisition takes a swap.
+//!
+//! Threads that wait for long queue up, and the lock is handed over in the order of their arrival. So a thread that
+//! starts one region after another cannot starve the others.
 
 use std::collections::VecDeque;
 use std::marker::PhantomData;
@@ -16,52 +22,63 @@ use crate::sync::{
     WaitPolicy, acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence, wait_briefly,
 };
 
-/// Nobody has taken the turn by a swap.
+/// The `state` while no thread holds the lock by a swap. The owner may hold it without one.
 const FREE: u32 = 0;
-/// Somebody has.
+/// The `state` while a thread holds the lock by a swap, or has swapped only to find that the owner holds it.
 const HELD: u32 = 1;
 
-/// No thread's token.
+/// The id of no thread.
 const NO_THREAD: ThreadId = ThreadId::MAX;
 
-/// The turn, and what only its holder may touch. Kept in cache lines of its own: the queen writes here in every region, and the bees
-/// have nothing to look for here.
+/// The lock, and the value that only its holder may access. It has cache lines of its own, because the queen writes
+/// here in every region and the workers read nothing here.
 #[repr(align(128))]
 pub(crate) struct LeaderLock<T> {
+    /// `FREE` or `HELD`. A thread that swaps it from `FREE` to `HELD` holds the lock, unless it finds the owner active.
+    /// It stores `FREE` to release the lock, or leaves `HELD` and hands the lock over to the first thread in the queue.
     state: AtomicU32,
-    /// Whether the owner has the turn, or is about to see that it is not reserved any more. Only the owner writes it: were there a second
-    /// owner one day, the first might still be about to take back what it wrote before.
+    /// Whether the owner holds the lock without a swap, or is about to find that the reservation has ended. Only the
+    /// owner writes it. This is why the lock has one owner for life: after a change of owners, the first could still be
+    /// about to clear the flag that it set before, and would clear the second owner's.
     is_owner_active: AtomicBool,
-    /// Whether the owner may take the turn without a swap. Changed by who has swapped `state` to HELD.
+    /// Whether the owner may acquire the lock without a swap. Written only by a thread that has swapped `state` to
+    /// `HELD`.
     is_reserved: AtomicBool,
-    /// Whether the queue may not be empty. Changes under the queue's lock.
+    /// Whether the queue has waiters. Written only under the queue's lock, so a thread that reads it without that lock
+    /// may get an earlier value.
     may_have_waiters: AtomicBool,
-    /// Set once, by itself when it has swapped `state` to HELD.
+    /// The owner's id, or `NO_THREAD`. Written once, by the owner itself while it holds the lock by a swap.
     owner: AtomicU64,
-    /// Of who holds the turn.
+    /// The value that the lock protects. Accessed only by the holder, through its guard.
     value: UnsafeCell<T>,
-    /// Of who has swapped `state` to HELD, be it only to find that the owner reigns.
+    /// Accessed only by a thread that has swapped `state` to `HELD`, even if it then finds the owner active.
     run_length: UnsafeCell<RunLength>,
+    /// The threads that wait asleep.
     queue: Mutex<WaitQueue>,
 }
 
-/// The takes by swap of one thread in a row.
+/// How many times in a row one thread has acquired the lock by a swap, and what that earns it.
 struct RunLength {
+    /// The thread whose acquisition was counted last.
     thread: ThreadId,
+    /// How many acquisitions of that thread have been counted since it lost the lock to another thread or to the end of
+    /// a reservation.
     takes: u32,
-    /// Takes for which the turn is reserved to it. More each time that a reservation has ended, whether or not who
-    /// ended it got the turn, so that those who alternate for good pay for few.
+    /// The lock is reserved for the thread when `takes` exceeds this. Each end of a reservation multiplies it by four,
+    /// whether or not the thread that ended the reservation then got the lock. So threads that alternate for good pay
+    /// for few heavy fences.
     takes_needed: u32,
-    /// Whom the turn was reserved to, for the heavy fence that ends it.
+    /// The kernel's name of the thread that the lock was reserved for, which the heavy fence needs to end a
+    /// reservation.
     reserved_to: KernelThread,
 }
 
-/// No more takes are ever needed: they take a tenth of a second or longer, of which the end of a reservation is next to
-/// nothing.
+/// The upper limit of `takes_needed`. So many regions take a tenth of a second or longer, beside which the cost of
+/// ending a reservation is negligible.
 const MAX_TAKES_NEEDED: u32 = 1 << 20;
 
 impl RunLength {
-    /// Counts a take by `thread`. Whether it has earned a reservation.
+    /// Counts an acquisition by `thread`. Returns whether the thread has earned a reservation.
     fn count_take(&mut self, thread: ThreadId) -> bool {
         if self.thread != thread {
             *self = Self { thread, takes: 0, ..*self };
@@ -70,7 +87,8 @@ impl RunLength {
         self.takes > self.takes_needed
     }
 
-    /// Ends a reservation, and says to whom it was.
+    /// Counts the end of a reservation, and returns the thread that had it. That thread's run begins at zero, and the
+    /// next reservation takes four times as many acquisitions.
     fn revoke(&mut self) -> KernelThread {
         self.takes = 0;
         self.takes_needed = self.takes_needed.saturating_mul(4).min(MAX_TAKES_NEEDED);
@@ -78,19 +96,20 @@ impl RunLength {
     }
 }
 
-/// Those who wait asleep.
+/// The threads that wait asleep.
 #[derive(Default)]
 struct WaitQueue {
-    /// How many have been served so far.
+    /// How many waiters have left the queue with the lock so far. A waiter's number is the count of those before it.
     served: u64,
-    /// What wakes each of those who have not, in order of arrival.
+    /// The condition variables of the waiters that have not been served, in order of arrival. Each has one of its own,
+    /// so that handing the lock over wakes one thread.
     waiters: VecDeque<Arc<Condvar>>,
-    /// Whether the owner has given the turn back and told the first, who has not looked since.
+    /// Set by the owner after it has released the lock, to make the first waiter try for it. Cleared by that waiter.
     is_notified: bool,
 }
 
 impl WaitQueue {
-    /// Lines up another. Returns its number: when more than that have been served, it has been.
+    /// Appends a waiter. Returns its number: the waiter has been served as soon as `served` is greater than this.
     fn enqueue(&mut self, condvar: &Arc<Condvar>) -> u64 {
         let number = self.served + self.waiters.len() as u64;
         self.waiters.push_back(Arc::clone(condvar));
@@ -103,8 +122,9 @@ impl WaitQueue {
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
-// SAFETY: `value` is reached through the one guard that exists at a time, as in a mutex; `Send` lets it change threads.
-// `run_length` is reached by the one thread at a time that has swapped `state`.
+// SAFETY: `value` is accessed only through the guard, of which one exists at a time, as in a mutex. `T: Send` allows it
+// to be accessed from one thread after another. `run_length` is accessed only by the thread that has swapped `state` to
+// `HELD`, which is one at a time.
 unsafe impl<T: Send> Sync for LeaderLock<T> {}
 
 impl<T> LeaderLock<T> {
@@ -127,7 +147,8 @@ impl<T> LeaderLock<T> {
         }
     }
 
-    /// Takes the turn if nobody has it.
+    /// Acquires the lock if it is free. Returns `None` if another thread or the calling one holds it, and possibly if
+    /// another thread tries to acquire it at the same moment.
     #[inline]
     pub(crate) fn try_lock(&self) -> Option<LeaderGuard<'_, T>> {
         match self.try_lock_as_owner() {
@@ -136,73 +157,92 @@ impl<T> LeaderLock<T> {
         }
     }
 
+    /// Acquires the lock without a swap, if it is reserved for the calling thread.
     #[inline(always)]
     fn try_lock_as_owner(&self) -> Option<LeaderGuard<'_, T>> {
-        // Relaxed, all three: a thread knows whether it is the owner and reigns; whether the turn is reserved is looked at again below.
+        // Relaxed, all three: `owner` names the calling thread only if that thread has written it, and only the owner
+        // writes `is_owner_active`, so each is the thread's own last write. `is_reserved` is read again below.
         let may_try = self.owner.load(Ordering::Relaxed) == current_thread_id()
             && self.is_reserved.load(Ordering::Relaxed)
             && !self.is_owner_active.load(Ordering::Relaxed);
         if !may_try {
             return None;
         }
-        // Relaxed: the fence orders it.
+        // Relaxed: the fence orders it before the load below.
         self.is_owner_active.store(true, Ordering::Relaxed);
-        // Who ends the reservation either sees the store above or is seen below. Pairs with the heavy fence in `end_reservation`.
+        // Pairs with the heavy fence in `end_reservation`. Either the thread that ends the reservation sees the store
+        // above, or this thread sees below that the reservation has ended.
         light_fence();
-        // Relaxed: nobody else has held the turn since it was reserved, so there is nothing to acquire.
+        // Relaxed: no other thread has held the lock since it was reserved, so there are no changes to acquire.
         if self.is_reserved.load(Ordering::Relaxed) {
             return Some(LeaderGuard::new(self, Acquired::AsOwner));
         }
-        // Release: as in `unlock_as_owner`, whose store this one hides.
+        // Release: pairs with the Acquire of `is_owner_active` in `try_lock_by_swap`. A thread that reads this store
+        // may thereby miss an earlier one in `unlock_as_owner`, so this store has to publish the owner's changes as
+        // well.
         self.is_owner_active.store(false, Ordering::Release);
         None
     }
 
+    /// Acquires the lock by a swap of `state`, and ends a reservation if there is one.
     fn try_lock_by_swap(&self) -> Option<LeaderGuard<'_, T>> {
-        // Acquire: pairs with the Release in `unlock_by_swap`; makes the last holder's changes visible.
+        // Acquire: pairs with the Release in `unlock_by_swap`, and with the one below; makes visible what earlier
+        // holders changed. Failure is Relaxed: nothing is read after it.
         if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
             return None;
         }
-        // Relaxed: changed by those who had swapped the state before.
+        // Relaxed: only a thread that has swapped `state` writes it, and the Acquire above makes the last write
+        // visible.
         if self.is_reserved.load(Ordering::Relaxed) {
             self.end_reservation();
         }
-        // Acquire: pairs with the Release in `unlock_as_owner`; makes the owner's changes visible.
+        // Acquire: pairs with the Release in `unlock_as_owner` and in `try_lock_as_owner`; makes the owner's changes
+        // visible.
         if self.is_owner_active.load(Ordering::Acquire) {
-            // Release: as in `unlock_by_swap`. Those who queue are told by the owner, not here.
+            // The owner holds the lock, or is about to find that the reservation has ended. The first waiter is
+            // notified by the owner when that releases the lock, and need not be notified here.
+            // Release: pairs with the Acquire of the swap above; publishes the changes of `is_reserved` and
+            // `run_length`.
             self.state.store(FREE, Ordering::Release);
             return None;
         }
         Some(LeaderGuard::new(self, Acquired::BySwap))
     }
 
-    /// Afterwards, an owner who does not reign will not. For who has swapped the state.
+    /// Ends the reservation: after this call the owner does not acquire the lock without a swap, until the next
+    /// reservation. It may hold the lock already. The caller has swapped `state` to `HELD`.
     #[cold]
     fn end_reservation(&self) {
-        // Also if the owner reigns: it has to earn the next one anew.
+        // This counts as an end of a reservation even if the owner holds the lock and the caller does not get it: the
+        // heavy fence has been paid for, so the owner has to earn the next reservation by more acquisitions.
         let owner = self.with_run_length(RunLength::revoke);
-        // Relaxed: the fence orders it.
+        // Relaxed: the fence orders it before the caller's load of `is_owner_active`.
         self.is_reserved.store(false, Ordering::Relaxed);
         // Pairs with the light fence in `try_lock_as_owner`.
         heavy_fence(owner);
     }
 
-    /// For who has swapped the state.
+    /// Calls `use_it` with the run length. The caller has swapped `state` to `HELD`, or was handed the lock in that
+    /// state.
     #[inline(always)]
     #[expect(unsafe_code, reason = "a lock shares what it protects")]
     fn with_run_length<R>(&self, use_it: impl FnOnce(&mut RunLength) -> R) -> R {
-        // SAFETY: one thread at a time has swapped `state` to HELD; that it was stored FREE by the last one, or
-        // handed over under the queue's lock, orders their accesses. None of the uses calls this again.
+        // SAFETY: only the thread that has `state` at `HELD` calls this, and there is one at a time. The last one
+        // either stored `FREE` with Release, which this one's swap acquired, or handed over under the queue's lock.
+        // Both order their accesses. No `use_it` calls this function again, so the borrow is unique.
         self.run_length.with_mut(|run_length| use_it(unsafe { &mut *run_length }))
     }
 
-    /// Reserves the turn to the calling thread, which has swapped the state, unless another owns it.
+    /// Reserves the lock for the calling thread, whose id is `thread`, unless another thread is the owner. The caller
+    /// holds the lock by a swap.
     #[cold]
     fn reserve(&self, thread: ThreadId) {
+        // The heavy fence was refused meanwhile, so no reservation could be ended cheaply: make none from now on.
         if !can_still_bias() {
             return self.with_run_length(|run_length| run_length.takes_needed = u32::MAX);
         }
-        // Relaxed, all three: written by who has swapped the state; the Release that gives it back publishes them to whoever swaps it next.
+        // Relaxed, all four: only a thread that has swapped `state` writes these words. The Release in `unlock_by_swap`
+        // publishes them to the thread that swaps next.
         if self.owner.load(Ordering::Relaxed) == NO_THREAD {
             self.owner.store(thread, Ordering::Relaxed);
         }
@@ -212,7 +252,8 @@ impl<T> LeaderLock<T> {
         }
     }
 
-    /// Takes the turn, waiting for it.
+    /// Acquires the lock. Waits for it if another thread holds it: first by polling for `policy`'s spin time, then
+    /// asleep in the queue.
     #[inline]
     pub(crate) fn lock(&self, policy: &WaitPolicy) -> LeaderGuard<'_, T> {
         match self.try_lock() {
@@ -225,7 +266,7 @@ impl<T> LeaderLock<T> {
     fn lock_slow(&self, policy: &WaitPolicy) -> LeaderGuard<'_, T> {
         let mut spinner = policy.spinner();
         while spinner.spin_once() {
-            // Relaxed, both: only to spare the others a swap that would fail.
+            // Relaxed, both: a hint that spares the other threads a swap that would fail. The swap decides.
             if self.state.load(Ordering::Relaxed) == FREE
                 && !self.is_owner_active.load(Ordering::Relaxed)
                 && let Some(guard) = self.try_lock_by_swap()
@@ -240,7 +281,8 @@ impl<T> LeaderLock<T> {
         let condvar = Arc::new(Condvar::new());
         let mut queue = self.lock_queue();
         let number = queue.enqueue(&condvar);
-        // Relaxed, as the look at it in `LeaderGuard::drop`: a holder who misses it is why the first looks again.
+        // Relaxed, as the loads in `unlock_as_owner` and `unlock_by_swap`: a holder may miss the flag and release the
+        // lock without notice. This is why the first waiter tries again by itself.
         self.may_have_waiters.store(true, Ordering::Relaxed);
         if queue.waiters.len() == 1 {
             self.wait_as_first(policy, queue, number, &condvar)
@@ -249,8 +291,9 @@ impl<T> LeaderLock<T> {
         }
     }
 
-    /// Waits for the turn as one who has found nobody in the queue. Whoever holds the turn may not have seen the queue,
-    /// and has then given the turn back without a word: so this waiter looks again by itself.
+    /// Waits for the lock as a thread that found the queue empty. The holder may have missed that a thread queued up,
+    /// and have released the lock without notice. So this waiter also tries by itself, at intervals that grow: see
+    /// `wait_briefly`.
     fn wait_as_first(
         &self,
         policy: &WaitPolicy,
@@ -260,6 +303,7 @@ impl<T> LeaderLock<T> {
     ) -> LeaderGuard<'_, T> {
         let mut tries = 0;
         loop {
+            // A holder has handed the lock over, with `state` at `HELD`.
             if queue.has_served(number) {
                 return LeaderGuard::new(self, Acquired::BySwap);
             }
@@ -268,7 +312,8 @@ impl<T> LeaderLock<T> {
                 return guard;
             }
             if mem::take(&mut queue.is_notified) {
-                // The turn was free just now. Somebody was quicker, or has swapped the word only to look: so the next look comes soon.
+                // The lock was free just now. Another thread was quicker, or has swapped `state` only to find the owner
+                // active, and will release it without notice. So the waits between tries start from the shortest again.
                 tries = 0;
             }
             queue = wait_briefly(condvar, queue, tries);
@@ -277,9 +322,10 @@ impl<T> LeaderLock<T> {
         }
     }
 
-    /// Waits for the turn as one who has found others in the queue. The one before it comes to hold the turn by a
-    /// swap, and has had the lock after `may_have_waiters` was raised for this one: so it sees the flag and hands over, and
-    /// this waiter sleeps until then. The proof is in `docs/leader-lock.md`.
+    /// Waits for the lock as a thread that found others in the queue. This waiter needs no tries of its own. The waiter
+    /// before it will hold the lock by a swap, and takes the queue's lock for the last time after this one set
+    /// `may_have_waiters` under it. So that waiter sees the flag when it releases, and hands over. The proof is in
+    /// `docs/leader-lock.md`.
     fn wait_behind(&self, mut queue: MutexGuard<'_, WaitQueue>, number: u64, condvar: &Condvar) -> LeaderGuard<'_, T> {
         while !queue.has_served(number) {
             queue = condvar.wait(queue).expect("no code that can panic runs under this lock");
@@ -287,19 +333,20 @@ impl<T> LeaderLock<T> {
         LeaderGuard::new(self, Acquired::BySwap)
     }
 
-    /// Gives the turn, taken by a swap, to the first in the queue.
+    /// Hands the lock, which the caller holds by a swap, over to the first waiter. `state` stays at `HELD`.
     #[cold]
     fn hand_over(&self) {
         let mut queue = self.lock_queue();
-        // Only a holder takes the flag down, when it serves the last in the queue. This is the holder, so somebody waits.
+        // The caller has seen `may_have_waiters` set. Only a thread that holds the lock by a swap clears this flag,
+        // when it serves the last waiter. The caller holds the lock so now, so the queue is not empty.
         assert!(!queue.waiters.is_empty(), "the flag is up, and all {} have been served", queue.served);
         let first = self.dequeue_first(&mut queue);
-        // It finds the lock free when it wakes.
+        // Release the queue's lock before the wake-up, so that the waiter does not wake only to wait for it.
         drop(queue);
         wake(first);
     }
 
-    /// Lets the first in the queue see that the owner has given the turn back.
+    /// Tells the first waiter that the owner has released the lock, so that the waiter tries to acquire it.
     #[cold]
     fn notify_first(&self) {
         let mut queue = self.lock_queue();
@@ -309,13 +356,14 @@ impl<T> LeaderLock<T> {
         wake(first);
     }
 
-    /// Takes the first out of the queue. Returns what wakes it.
+    /// Removes the first waiter, which has the lock now. Returns the condition variable that wakes it. The caller holds
+    /// the lock by a swap.
     fn dequeue_first(&self, queue: &mut WaitQueue) -> Option<Arc<Condvar>> {
         let first = queue.waiters.pop_front();
         debug_assert!(first.is_some(), "{} served, and another one is, who is not there", queue.served);
         queue.served += 1;
         if queue.waiters.is_empty() {
-            // Relaxed: who still sees true finds the queue empty, under its lock.
+            // Relaxed: an owner that still reads true finds the queue empty under the queue's lock.
             self.may_have_waiters.store(false, Ordering::Relaxed);
         }
         first
@@ -326,21 +374,25 @@ impl<T> LeaderLock<T> {
     }
 }
 
+/// Wakes the waiter that sleeps on this condition variable, if there is one.
 fn wake(sleeper: Option<Arc<Condvar>>) {
     if let Some(condvar) = sleeper {
-        // Only one thread sleeps there.
+        // One is enough: each waiter has a condition variable of its own.
         condvar.notify_one();
     }
 }
 
-/// How the turn was taken.
+/// How the lock was acquired, which decides how it is released.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Acquired {
+    /// By the owner, without a swap: `is_owner_active` is set.
     AsOwner,
+    /// By a swap of `state`, or handed over by a thread that held it so: `state` is `HELD`.
     BySwap,
 }
 
-/// The turn, held. Stays on its thread, which may own the turn.
+/// Holds the lock until it is dropped. Not `Send`: it has to be dropped on the thread that acquired the lock, because
+/// that may be the owner, and only the owner writes `is_owner_active`.
 pub(crate) struct LeaderGuard<'t, T> {
     lock: &'t LeaderLock<T>,
     acquired: Acquired,
@@ -348,7 +400,7 @@ pub(crate) struct LeaderGuard<'t, T> {
 }
 
 impl<'t, T> LeaderGuard<'t, T> {
-    /// Call once for each time that the turn is taken.
+    /// To be called once for each acquisition: `Deref` and `DerefMut` rely on there being one guard at a time.
     #[inline(always)]
     fn new(lock: &'t LeaderLock<T>, acquired: Acquired) -> Self {
         Self { lock, acquired, _on_its_thread: PhantomData }
@@ -356,24 +408,27 @@ impl<'t, T> LeaderGuard<'t, T> {
 
     #[inline(always)]
     fn unlock_as_owner(&self) {
-        // Release: pairs with the Acquire in `try_lock_by_swap`; publishes this holder's changes.
+        // Release: pairs with the Acquire of `is_owner_active` in `try_lock_by_swap`; publishes this holder's changes.
         self.lock.is_owner_active.store(false, Ordering::Release);
-        // Relaxed: who queues up at this very moment may be missed; it finds the turn free when it looks again.
+        // Relaxed: a thread that queues up at this very moment may be missed. It is the first waiter and tries again by
+        // itself: see `wait_as_first`.
         if self.lock.may_have_waiters.load(Ordering::Relaxed) {
             self.lock.notify_first();
         }
     }
 
     fn unlock_by_swap(&self) {
-        // Relaxed: as above.
+        // Relaxed: a first waiter may be missed, as in `unlock_as_owner`. A waiter behind another is not, because this
+        // thread has taken the queue's lock after that waiter set the flag: see `wait_behind`.
         if self.lock.may_have_waiters.load(Ordering::Relaxed) {
             return self.lock.hand_over();
         }
+        // No other thread seems to wait, so this acquisition counts towards a reservation.
         let thread = current_thread_id();
         if self.lock.with_run_length(|run_length| run_length.count_take(thread)) {
             self.lock.reserve(thread);
         }
-        // Release: pairs with the Acquire in `try_lock_by_swap`; publishes this holder's changes.
+        // Release: pairs with the Acquire of the swap in `try_lock_by_swap`; publishes this holder's changes.
         self.lock.state.store(FREE, Ordering::Release);
     }
 }
@@ -383,7 +438,8 @@ impl<T> Deref for LeaderGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: this guard is the only one, so there are only shared borrows of it, which keep it alive.
+        // SAFETY: this guard is the only one, so the value is accessed only through borrows of it. This one is shared,
+        // and keeps the guard alive.
         self.lock.value.with(|value| unsafe { &*value })
     }
 }
@@ -391,7 +447,7 @@ impl<T> Deref for LeaderGuard<'_, T> {
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
 impl<T> DerefMut for LeaderGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
-        // SAFETY: this guard is the only one, and is borrowed mutably.
+        // SAFETY: this guard is the only one, and is borrowed mutably, so there is no other access to the value.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }
@@ -430,7 +486,7 @@ mod tests {
         let lock = LeaderLock::new(0);
         let needed = acquisitions_until_bias();
         if needed == u32::MAX {
-            return; // No heavy fence here.
+            return; // Without a heavy fence the lock is never reserved.
         }
         (0..=needed).for_each(|_| *lock.lock(&policy) += 1);
         let as_owner = lock.lock(&policy);
@@ -472,7 +528,8 @@ mod tests {
         assert_eq!(*lock.lock(&policy), ["who waited", "who came back"]);
     }
 
-    /// Has these queue for the turn, which somebody has, one after the other.
+    /// Has a thread for each of `numbers` wait in the queue, one after the other, while another thread holds the lock.
+    /// Each pushes its number when it gets the lock.
     fn queue_up<'s>(
         scope: &'s std::thread::Scope<'s, '_>,
         lock: &'s LeaderLock<Vec<usize>>,
@@ -505,7 +562,7 @@ mod tests {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let lock = LeaderLock::new(Vec::new());
         if acquisitions_until_bias() == u32::MAX {
-            return; // No heavy fence here.
+            return; // Without a heavy fence the lock is never reserved.
         }
         (0..=acquisitions_until_bias()).for_each(|_| drop(lock.lock(&policy)));
         std::thread::scope(|scope| {
@@ -517,7 +574,8 @@ mod tests {
             assert!(last.acquired == Acquired::BySwap);
             last.push(20);
         });
-        // Whether the owner was quicker than the first of them, who had to wake, is open.
+        // The owner's second acquisition may come before or after the first waiter's, which had to wake up. So the
+        // place of 20 is not determined.
         let served = lock.try_lock().expect("all done").clone();
         let others: Vec<_> = served.iter().copied().filter(|&number| number < 20).collect();
         assert_eq!((others, served.len()), ((0..20).collect(), 21));
@@ -529,7 +587,7 @@ mod tests {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
         let (lock, needed) = (LeaderLock::new(()), acquisitions_until_bias());
         if needed == u32::MAX {
-            return; // No heavy fence here.
+            return; // Without a heavy fence the lock is never reserved.
         }
         (0..=needed).for_each(|_| drop(lock.lock(&policy)));
         let (rounds, step) = (3 * needed, std::sync::Barrier::new(2));

@@ -1,8 +1,12 @@
-//! Which cache line the signal lies in.
+//! The choice of the cache line that a group's start line is in.
 //!
-//! The part of a processor that keeps track of a line depends on the line's address, and the way there and back from two cores may be half as
-//! long again for one line as for another. So there are several, and before the team begins two threads rehearse on each: empty regions of
-//! two, of nothing but what a region does to the signal's line.
+//! A processor assigns each cache line to one of its parts by the line's address, and this part keeps track of the
+//! line. For one line the way from two cores to this part and back may be half as long again as for another. So there
+//! are several candidates, and a calibration chooses among them when the hive is built: two threads run empty regions
+//! of two bees on each line, which consist only of what a region does to the start line.
+//!
+//! This file has the lines and the two sides of the calibration. `tuning/calibrate_line.rs` binds the threads, takes
+//! the times and makes the choice. See "A good line" in `docs/start.md`.
 
 use std::hint::black_box;
 use std::ops::Deref;
@@ -11,24 +15,29 @@ use crate::protocol::region::barrier::{BaseCount, RegionEnd, View};
 use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::start_line::{StartLine, StartOrder};
 
-/// The signal, among the lines that it might lie in.
+/// A start line, and the other lines that it was or will be chosen from. Dereferences to the chosen one.
 pub(crate) struct LineChoice {
     lines: Box<[StartLine]>,
+    /// The index of the chosen line.
     chosen: usize,
 }
 
 impl LineChoice {
-    /// A signal in the first of so many lines.
+    /// A choice among `lines` new lines, of which the first is chosen for now.
+    ///
+    /// # Panics
+    /// If `lines` is 0.
     pub(crate) fn new(lines: usize) -> Self {
         assert!(lines > 0, "a signal needs a line");
         Self { lines: (0..lines).map(|_| StartLine::new()).collect(), chosen: 0 }
     }
 
+    /// All lines, the chosen one among them.
     pub(crate) fn lines(&self) -> &[StartLine] {
         &self.lines
     }
 
-    /// The signal anew, in line number `write_line`.
+    /// Chooses the line with index `line`, and makes it as new: the calibration has changed its word and its counts.
     pub(crate) fn choose(mut self, line: usize) -> Self {
         self.lines[line] = StartLine::new();
         self.chosen = line;
@@ -45,9 +54,10 @@ impl Deref for LineChoice {
     }
 }
 
-/// The queen's side of a rehearsal on one line.
+/// The queen's side of the calibration on one line.
 pub(crate) struct CalibratingQueen<'s> {
     start_line: &'s StartLine,
+    /// The counts of the line's barrier at the beginning of the next region.
     base: BaseCount,
 }
 
@@ -56,10 +66,12 @@ impl<'s> CalibratingQueen<'s> {
         Self { start_line, base: BaseCount::first() }
     }
 
-    /// Runs a region. None if it is given up, because `keep_polling`, which is asked after each look in vain, said no.
+    /// Runs a region of two bees, with an empty body. Calls `keep_polling` after each poll that finds the region not
+    /// ended. If that returns false, gives up and returns `None`; no other region may be run on the line then.
     #[expect(unsafe_code, reason = "publishes an order")]
     pub(crate) fn run_region(&mut self, mut keep_polling: impl FnMut() -> bool) -> Option<()> {
-        // SAFETY: nobody else publishes on this line, and the follower has left the last region.
+        // SAFETY: this thread is the leader of the two: no other thread publishes on this line. The worker has exited
+        // from the last region, because the loop below waited for that.
         unsafe {
             self.start_line
                 .publish(self.start_line.load().next(2), StartOrder { body_fn: BodyFn::unset(), base: self.base })
@@ -75,9 +87,10 @@ impl<'s> CalibratingQueen<'s> {
     }
 }
 
-/// The bee's side of a rehearsal on one line.
+/// The worker's side of the calibration on one line.
 pub(crate) struct CalibratingWorker<'s> {
     start_line: &'s StartLine,
+    /// The epoch of the last region that this worker has run; 0 if none.
     last_epoch: u64,
 }
 
@@ -86,7 +99,8 @@ impl<'s> CalibratingWorker<'s> {
         Self { start_line, last_epoch: 0 }
     }
 
-    /// Has its part in a region. None as for the leader.
+    /// Waits for the next region and exits from it. Calls `keep_polling` after each poll that finds no new region. If
+    /// that returns false, gives up and returns `None`.
     #[expect(unsafe_code, reason = "reads the order")]
     pub(crate) fn run_region(&mut self, mut keep_polling: impl FnMut() -> bool) -> Option<()> {
         let mut word = self.start_line.load();
@@ -97,9 +111,10 @@ impl<'s> CalibratingWorker<'s> {
             word = self.start_line.load();
         }
         self.last_epoch = word.epoch();
-        // SAFETY: the word calls this bee, which leaves below.
+        // The order is read as in a region, although there is nothing to run.
+        // SAFETY: the word just read includes this worker, bee 1, which exits below.
         black_box(unsafe { self.start_line.order() });
-        // Nobody sleeps in a rehearsal.
+        // The queen polls and never blocks here, so there is no bee to wake.
         let _ = self.start_line.near_barrier.exit();
         Some(())
     }

@@ -1,5 +1,8 @@
 //! The protocol of a region, from the call to the return: the queen takes the leader lock, the start line tells the
 //! workers what to run, the bees meet at barriers, and the tree of groups collects their exits.
+//!
+//! `queen.rs` is the queen's side of a region, and `worker/main_loop.rs` the workers' side. The pages are
+//! `docs/start.md`, `leader-lock.md`, `barrier.md`, `shape.md` and `collectives.md`.
 
 pub(crate) mod announcement;
 pub(crate) mod barrier;

@@ -1,5 +1,11 @@
-//! What becomes of a panic in a bee: kept until the team is done, then the one of the lowest bee goes on in the caller. And what becomes of a region in which
-//! nobody's was kept although somebody's part has not come to its end.
+//! What becomes of a panic in a bee. The payload is kept until all bees have left the region; then the one of the bee
+//! with the lowest id continues in the thread that called hive, which is the queen's.
+//!
+//! And what becomes of a region in which no panic was kept although some bee did not complete its body: the queen
+//! panics, so that such a region never returns as if all had gone well.
+//!
+//! `Team::run_catching_panic` records what a bee's body ended with, and `Team::end_poisoned_region` ends the region.
+//! See `docs/barrier.md`, "Panic".
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -8,44 +14,49 @@ use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_in_region, is_unwin
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// The payload with which a bee leaves a barrier of a poisoned region. In that very region it is not a panic of the bee's own; anywhere else, where somebody has
-/// caught and resumed it, it is one like any other.
+/// The payload with which a bee unwinds out of a barrier of a poisoned region. In that very region it does not count as
+/// a panic of the bee's own. Anywhere else, where the program has caught and resumed it, it is a panic like any other.
 struct BarrierRelease {
-    /// The region's key.
+    /// The key of the poisoned region: see `RegionContext::region_key`.
     region_key: u64,
 }
 
-/// Unwinds the calling bee out of the region of this key, which another bee's panic has ended. The panic hook is not called.
+/// Unwinds the calling bee out of the region with this key, which another bee's panic has ended. The panic hook is not
+/// called.
 pub(crate) fn unwind_out_of_region(region_key: u64) -> ! {
     resume_unwind(Box::new(BarrierRelease { region_key }))
 }
 
-/// What a bee of a poisoned region has left undone.
+/// What a bee of a poisoned region has not completed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// Its part, which it left at a barrier.
+    /// Its body: the bee unwound out of a barrier in it.
     Body,
-    /// What it came for to a barrier or to what others share with it, and went on without, because it could not unwind from there.
+    /// A barrier, or an exchange of values with other bees. The bee went on without it, because it was in a destructor
+    /// that could not unwind.
     Barrier,
 }
 
-/// The panics of a region's bees.
+/// The panics of the bees of the running region.
 pub(crate) struct RegionPanics {
+    /// Written by each bee whose body has ended early, before the bee leaves the region. Taken out by the queen after
+    /// all have left.
     record: Mutex<PanicRecord>,
-    /// The epoch of the last region that a thread began while it was unwinding, in a destructor that is. Only the queen of a region wants to know.
+    /// The epoch of the last region whose queen's thread was already unwinding as she began it, in a destructor that
+    /// is. `u64::MAX`: none. Only the queen of that region asks for it.
     begun_while_unwinding: AtomicU64,
 }
 
 #[derive(Default)]
 struct PanicRecord {
-    /// The lowest bee's so far, with its id.
+    /// The panic of the bee with the lowest id so far, with that id.
     panic: Option<(u32, Payload)>,
-    /// What some bee has left undone, if any has.
+    /// The first report that a bee has left something undone, with the bee's id.
     unfinished: Option<(u32, Unfinished)>,
 }
 
-/// The payload of which nobody will hear, of two bees that have panicked; none, if only one has. It is dropped
-/// quietly. That runs code of the program's, and so belongs inside of the region.
+/// The payload of the panic that is not kept, if two bees have panicked; empty if only one has. Its drop swallows
+/// panics. It runs the program's code, and so belongs inside the region.
 #[must_use = "its drop runs the program's code, and so the place for it is to be chosen"]
 pub(crate) struct UnheardPanic(Option<Payload>);
 
@@ -60,23 +71,25 @@ impl RegionPanics {
         Self { record: Mutex::new(PanicRecord::default()), begun_while_unwinding: AtomicU64::new(u64::MAX) }
     }
 
-    /// As `region` begins, on the queen's thread: notes whether that was unwinding already.
+    /// Called on the queen's thread as the region of this epoch begins: notes whether that thread is already unwinding.
     #[inline(always)]
     pub(crate) fn begin_region(&self, epoch: u64) {
         if is_unwinding() {
-            // Relaxed: who asks for this region is on the thread that has stored it, if any has.
+            // Relaxed: only the queen of this region asks for its epoch, on the thread that stores it here.
             self.begun_while_unwinding.store(epoch, Ordering::Relaxed);
         }
     }
 
-    /// Whether the calling thread, the queen's, was unwinding already when `region` began.
+    /// Whether the calling thread, which is the queen's, was already unwinding as it began the region of this epoch.
     pub(crate) fn was_begun_while_unwinding(&self, epoch: u64) -> bool {
-        // Relaxed: as above.
+        // Relaxed: as in `begin_region`, the value was stored by this very thread or is that of another region.
         self.begun_while_unwinding.load(Ordering::Relaxed) == epoch
     }
 
-    /// Keeps what the part of bee `id`, in the region of this key, has ended with. If that is a panic of its own,
-    /// returns what is not kept for it.
+    /// Records what the body of bee `id` has ended with, in the region with this key.
+    ///
+    /// If that is a panic of the bee's own, returns the payload that is not kept because of it. If it is the release
+    /// from a barrier of this region, records that the body was not completed, and returns `None`.
     #[cold]
     pub(crate) fn record_panic(&self, id: u32, region_key: u64, payload: Payload) -> Option<UnheardPanic> {
         if payload.downcast_ref().is_some_and(|released: &BarrierRelease| released.region_key == region_key) {
@@ -84,6 +97,7 @@ impl RegionPanics {
             return None;
         }
         let mut record = self.lock_record();
+        // Of two panics, the one of the bee with the lower id is kept.
         let unheard = match &record.panic {
             Some((lowest, _)) if *lowest <= id => Some(payload),
             _ => record.panic.replace((id, payload)).map(|(_, other)| other),
@@ -91,16 +105,17 @@ impl RegionPanics {
         Some(UnheardPanic(unheard))
     }
 
-    /// Notes what bee `id` of a poisoned region leaves undone.
+    /// Records what bee `id` of a poisoned region has left undone.
     #[cold]
     pub(crate) fn record_unfinished(&self, id: u32, unfinished: Unfinished) {
         self.lock_record().unfinished.get_or_insert((id, unfinished));
     }
 
-    /// Ends a poisoned region of `team`, all of whom have left. Returns only if all have come to the end of their parts, and have left nothing undone.
+    /// Ends a poisoned region of `bees` bees, all of which have left. Returns only if every bee has completed its body
+    /// and left nothing undone, which is so if the bodies have caught all panics themselves.
     ///
     /// # Panics
-    /// With the panic that was kept, if there is one; else because of what was left undone.
+    /// With the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
     #[cold]
     pub(crate) fn end_region(&self, bees: u32) {
         let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.lock_record());
@@ -109,12 +124,13 @@ impl RegionPanics {
         }
         match unfinished {
             Some((id, Unfinished::Body)) => panic!(
-                "the part of member {id} of {bees} was cut short at a barrier that a panic had broken, and whoever panicked has caught that panic: the region \
-                 cannot return as if all parts had come to their end"
+                "the part of bee {id} of {bees} was cut short at a barrier that a panic had broken, and \
+                 whoever panicked has caught that panic: the region cannot return as if all parts had come to their end"
             ),
             Some((id, Unfinished::Barrier)) => panic!(
-                "member {id} of {bees} has gone on without having met the others, in a destructor that could not unwind from there, and whoever panicked has caught \
-                 that panic: the region cannot return as if they had met"
+                "bee {id} of {bees} has gone on without having met the others, in a destructor that could not \
+                 unwind from there, and whoever panicked has caught that panic: the region cannot return as \
+                 if they had met"
             ),
             None => {}
         }
@@ -125,34 +141,36 @@ impl RegionPanics {
     }
 }
 
-/// Goes on with a panic that was caught, in who has called hive.
+/// Continues a panic that was caught inside hive, on the thread that has called hive.
 #[cold]
 pub(crate) fn rethrow(panic: Payload) -> ! {
     resume_unwind(translate_release(panic, is_in_region))
 }
 
-/// A panic as those hear of it who are in no region.
+/// The payload of a panic as it is shown to code that is in no region.
 pub(crate) fn as_seen_outside(panic: Payload) -> Payload {
     translate_release(panic, |_| false)
 }
 
-/// A panic as it is for those who are in the regions for whose keys `is_in` holds: to others a release says nothing.
+/// The payload of a panic as it is shown to a thread that is inside the regions for whose keys `is_in` holds. To all
+/// other threads a release from a barrier means nothing, so it is replaced by a message.
 fn translate_release(panic: Payload, is_in: impl FnOnce(u64) -> bool) -> Payload {
     match panic.downcast_ref() {
         Some(&BarrierRelease { region_key }) if !is_in(region_key) => Box::new(String::from(
-            "a bee of a region was let go from its barrier, because another one had panicked, by a panic that somebody caught and resumed outside of that region",
+            "a bee of a region was let go from its barrier, because another one had panicked, \
+             by a panic that somebody caught and resumed outside of that region",
         )),
         _ => panic,
     }
 }
 
-/// Goes on with a panic, because of which nobody will see `value`.
+/// Drops `value`, which nobody will see because of the panic, and continues the panic.
 pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T) -> ! {
     ignore_panic(|| drop(value));
     rethrow(panic)
 }
 
-/// Does something for its effects while a panic goes on. A panic of its own is not heard of.
+/// Runs `work` while a panic is on its way. If `work` panics as well, that panic is swallowed.
 #[cold]
 pub(crate) fn ignore_panic(work: impl FnOnce()) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(work)) {
@@ -160,8 +178,8 @@ pub(crate) fn ignore_panic(work: impl FnOnce()) {
     }
 }
 
-/// Drops a payload nobody will see. If its drop panics, that panic's payload is dropped in its place, and so on; a payload that
-/// does not end even so is leaked. None of this can end a bee.
+/// Drops a payload that nobody will see. If its drop panics, the payload of that panic is dropped in turn, and so on;
+/// after a few rounds it is leaked instead. So this never unwinds, and cannot end a worker.
 pub(crate) fn drop_ignoring_panics(mut payload: Payload) {
     const TRIES: u32 = 8;
     for _ in 0..TRIES {
@@ -177,7 +195,8 @@ pub(crate) fn drop_ignoring_panics(mut payload: Payload) {
 mod tests {
     use super::*;
 
-    /// A region of three bees, who have ended as `keep` has it, ends.
+    /// How a region of three bees ends after `record` has recorded what became of them: with the message of its panic,
+    /// if it panics.
     fn ended(record: impl FnOnce(&RegionPanics)) -> Result<(), String> {
         let panics = RegionPanics::new();
         record(&panics);

@@ -1,4 +1,8 @@
-//! What a bee knows of the region that it runs a part of.
+//! What one bee knows of the region that it runs: its id, the team, its group, and how many barriers it has passed.
+//!
+//! The queen (`queen.rs`) and each worker (`worker/main_loop.rs`) make one as they begin a region, and the region's
+//! body gets a reference to it. All that bees do together in a region goes through it: barriers, exchanges, single
+//! sections, waits for each other. See `docs/barrier.md`.
 
 use std::cell::Cell;
 use std::fmt;
@@ -11,9 +15,10 @@ use crate::protocol::region::start_line::MAX_BEES;
 use crate::protocol::region::tree::{Children, GroupPart};
 use crate::sync::{Event, is_unwinding, serialize_poll};
 
-/// Looks at a condition between two looks at all else.
+/// How often `wait_until` polls its condition between two checks of everything else.
 const POLLS_BETWEEN_CHECKS: u32 = 8;
 
+/// Polls the condition once. If it does not hold, this poll ends before the next one begins: see `serialize_poll`.
 #[inline(always)]
 fn poll_condition(condition: &mut impl FnMut() -> bool) -> bool {
     let holds = condition();
@@ -23,27 +28,32 @@ fn poll_condition(condition: &mut impl FnMut() -> bool) -> bool {
     holds
 }
 
-/// One bee of one region's team.
+/// One bee of one region's team. It lies on the bee's own stack from the start of the body to its end, and only the
+/// bee's own thread uses it.
 pub(crate) struct RegionContext<'c> {
+    /// The hive's team. The team of this region is its first `bees` bees.
     team: &'c Team,
+    /// The bee's id; 0 is the queen.
     id: u32,
+    /// The size of the region's team.
     bees: u32,
-    /// The epoch of its region; 0: its team is its caller alone.
+    /// The epoch of the region, as its start word says. 0 in a team of one, which has no start word.
     epoch: u64,
-    /// The group that it meets others in.
+    /// The part of the team in this bee's own group, whose barrier it waits at.
     own_group: GroupPart<'c>,
-    /// Those that it heads.
+    /// The parts of the team in the groups that this bee leads. Most bees lead none.
     children: &'c Children<'c>,
-    /// The barriers passed so far.
+    /// How many barriers the bee has passed in this region.
     barriers_passed: Cell<u64>,
-    /// Whether it has left a barrier without passing it. Others may have passed that one, and read what it has shown there.
+    /// Whether the bee has left a barrier without passing it, because the region was poisoned. Other bees may have
+    /// passed that barrier, and may still be reading what this bee has written to its exchange slot for it.
     has_left_barrier: Cell<bool>,
-    /// The size that its body wants the hive to have afterwards. 0: none. And, of a team of one, `SUPPRESSED_PANIC`: all that is
-    /// to be looked at when that has ended is in this word.
+    /// Of a team of one: the size that the body wants the hive to have afterwards (0: none), and in the highest bit
+    /// `SUPPRESSED_PANIC`. Both are in one word, so that the end of such a region needs a single look.
     pending_resize: Cell<u32>,
 }
 
-/// A team of one has gone on after a call that should have panicked.
+/// The flag in `pending_resize` that says that a team of one has gone on after a call that should have panicked.
 const SUPPRESSED_PANIC: u32 = 1 << 31;
 const _: () = assert!(MAX_BEES < SUPPRESSED_PANIC);
 
@@ -64,12 +74,12 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// The same at the head of these groups.
+    /// The same context, for a bee that leads these groups.
     pub(crate) fn with_children(self, children: &'c Children<'c>) -> Self {
         Self { children, ..self }
     }
 
-    /// The bee of a team that is only its caller: it starts and meets nobody.
+    /// The context of a team of one: the calling thread is its only bee, starts no worker and waits for nobody.
     pub(crate) fn alone(team: &'c Team) -> Self {
         let own_group = GroupPart {
             group_id: 0,
@@ -93,76 +103,85 @@ impl<'c> RegionContext<'c> {
         self.bees
     }
 
-    /// The epoch of its region: no two regions of a team have the same, but those of a team of one, which have 0.
+    /// The epoch of the region. No two regions of a hive have the same, except that all teams of one have 0.
     #[inline(always)]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch
     }
 
-    /// A number for its region that those of other regions do not have, be it of other teams.
+    /// A number that identifies the region among all regions of all hives, except that the teams of one of a hive share
+    /// a number.
     #[inline(always)]
     pub(crate) fn region_key(&self) -> u64 {
-        // Odd factors far from one another and from small numbers: that two regions have the same, or two phases, is a chance of 2^-64.
+        // Two large odd factors, far from each other and from small numbers. The chance that two regions, or two
+        // phases, get the same number is 2^-64.
         let team_key = self.team.fixed.unique_number.wrapping_mul(0xd6e8_feb8_6659_fd93);
         self.epoch.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(team_key)
     }
 
-    /// A number for the phase of its region that it is in, from one barrier to the next. The other bees have the same there, and no other phase has it, of whatever region.
+    /// A number that identifies the phase of the region that the bee is in. A phase is the time from one barrier to the
+    /// next. All bees of the team get the same number in the same phase, and no other phase, of whatever region, has
+    /// it.
     #[inline(always)]
     pub(crate) fn phase_key(&self) -> u64 {
         self.region_key().wrapping_add(self.barriers_passed())
     }
 
-    /// The barriers that it has passed in its region.
+    /// How many barriers the bee has passed in its region.
     #[inline(always)]
     pub(crate) fn barriers_passed(&self) -> u64 {
         self.barriers_passed.get()
     }
 
-    /// Whether it has left a barrier of its region without passing it. It will pass none after that: the region is poisoned.
+    /// Whether the bee has left a barrier of its region without passing it. It will pass no barrier after that, because
+    /// the region is poisoned.
     #[inline(always)]
     pub(crate) fn has_left_barrier(&self) -> bool {
         self.has_left_barrier.get()
     }
 
-    /// Notes a size that the hive is to have after this region, whose team is its caller alone.
+    /// Records the size that the hive is to have after this region, which has a team of one. A later call replaces an
+    /// earlier one.
     pub(crate) fn set_pending_resize(&self, bees: u32) {
         self.pending_resize.set(self.pending_resize.get() & SUPPRESSED_PANIC | bees);
     }
 
-    /// The wish noted last.
+    /// The size that `set_pending_resize` recorded last.
     pub(crate) fn pending_resize(&self) -> Option<u32> {
         let bees = self.pending_resize.get() & !SUPPRESSED_PANIC;
         (bees > 0).then_some(bees)
     }
 
-    /// Whether it has gone on after a call that should have panicked: asked of a team of one, at its end.
+    /// Whether this team of one has gone on after a call that should have panicked. Asked when its region ends.
     pub(crate) fn has_suppressed_panic(&self) -> bool {
         self.pending_resize.get() & SUPPRESSED_PANIC > 0
     }
 
-    /// Whether there is neither a wish nor anything amiss.
+    /// Whether the region of a team of one can simply end: no size is recorded, and no panic was suppressed.
     #[inline(always)]
     pub(crate) fn has_nothing_pending(&self) -> bool {
         self.pending_resize.get() == 0
     }
 
+    /// The part of the team in the bee's own group.
     #[inline(always)]
     pub(crate) fn own_group(&self) -> &GroupPart<'c> {
         &self.own_group
     }
 
+    /// The parts of the team in the groups that the bee leads.
     #[inline(always)]
     pub(crate) fn children(&self) -> &Children<'c> {
         self.children
     }
 
+    /// What the bee needs in order to read the word of its own group's barrier.
     #[inline(always)]
     pub(crate) fn view(&self) -> View {
         self.own_group.view(self.barriers_passed())
     }
 
-    /// Lets the others go from the barriers of its region by unwinding, as a panic of this bee would.
+    /// Poisons the region, as a panic of this bee would: the other bees unwind out of its barriers.
     #[cold]
     pub(crate) fn poison(&self) {
         if self.bees > 1 {
@@ -170,19 +189,24 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// In a forked child, which has none of the other bees: the calling one will wait for them in vain at the end of its region, also for those who have come to it already. So a child that
-    /// comes back there does not depend on how far they were.
+    /// In a forked child: prevents the region from ending. The child has only the calling thread, so the queen would
+    /// wait in vain for the other bees.
+    ///
+    /// The end is prevented even if all other bees had left the region before the fork. So the outcome does not depend
+    /// on how far the others were: a child that returns from the region's body waits, and is aborted before it would
+    /// sleep.
     pub(crate) fn forget_others(&self) {
         if self.bees > 1 {
             [&self.own_group].into_iter().chain(self.children.iter()).for_each(|part| part.barrier.prevent_end());
         }
     }
 
-    /// Waits for the whole team.
+    /// Waits until all bees of the team have come to this barrier.
     ///
     /// # Panics
-    /// If a bee's body has returned without coming to this barrier. Unwinds, as a part of another bee's panic, if that has
-    /// panicked. Where it [may not unwind](Self::may_unwind), returns instead.
+    /// If another bee's body has returned without coming to this barrier. If another bee has panicked, this bee unwinds
+    /// out of the region as a consequence of that panic. In a destructor where it [may not unwind](Self::may_unwind),
+    /// it returns instead, without having met the others.
     #[inline]
     #[track_caller]
     pub(crate) fn barrier(&self) {
@@ -194,10 +218,11 @@ impl<'c> RegionContext<'c> {
         self.barriers_passed.set(self.barriers_passed.get() + 1);
     }
 
-    /// Waits for `condition`, which another bee of the team brings about inside its part.
+    /// Waits, by polling, until `condition` holds. Another bee of the team has to make it true from inside its body.
     ///
     /// # Panics
-    /// Unwinds, as a part of another bee's panic, if that has panicked. Where it [may not unwind](Self::may_unwind), returns instead.
+    /// If another bee has panicked, this bee unwinds out of the region as a consequence of that panic. In a destructor
+    /// where it [may not unwind](Self::may_unwind), it returns instead, although `condition` does not hold.
     #[inline]
     pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
         if condition() {
@@ -211,7 +236,8 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// A team of one logs nothing: the log of its number is the queen's, who has the turn, and may be at it.
+    /// Writes an entry to the bee's log. A team of one writes none: its bee has the id of the queen, and the log of bee
+    /// 0 belongs to the thread that holds the leader lock, which may be writing to it.
     fn log(&self, event: impl FnOnce() -> Event) {
         if self.bees > 1 {
             self.team.log(self.id, event);
@@ -221,13 +247,15 @@ impl<'c> RegionContext<'c> {
     #[inline]
     fn poll_until(&self, mut condition: impl FnMut() -> bool) -> Result<(), BarrierError> {
         let mut spinner = self.team.policy().spinner();
-        // Seldom more than the condition: what it waits for may be a handing over from bee to bee.
+        // Several polls of the condition come before each check of the poison and of the spin time, because the
+        // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
             if self.team.poison.is_set_for(self.epoch) {
                 return Err(BarrierError::Poisoned);
             }
             if !spinner.spin_once() {
-                // Nobody knows whom to wake, so nobody sleeps.
+                // The bee that makes the condition true does not know who waits for it, so it could wake nobody.
+                // Therefore the waiter only yields its core, and does not sleep.
                 self.team.policy().yield_core();
                 spinner = self.team.policy().spinner();
             }
@@ -238,9 +266,11 @@ impl<'c> RegionContext<'c> {
     #[cold]
     #[track_caller]
     fn leave_broken_barrier(&self, error: BarrierError) {
+        // In a forked child the other bees do not exist, so this wait can only end with an abort.
         self.team.policy().abort_if_forked();
         if error == BarrierError::Mismatch {
-            // At once: the body may catch the panic below, and the counts are uneven from here on.
+            // Poison the region before the panic below: the body may catch that panic, and from here on the bees no
+            // longer agree on how many barriers they have passed.
             self.team.poison_region(self.epoch);
         }
         self.has_left_barrier.set(true);
@@ -250,8 +280,9 @@ impl<'c> RegionContext<'c> {
         match error {
             BarrierError::Poisoned => panics::unwind_out_of_region(self.region_key()),
             BarrierError::Mismatch => panic!(
-                "member {} of {} waits at its barrier number {}, which another member will not come to: its part of the \
-                 region has ended; all members must call barrier() equally often, counting the collective operations, each of which is one",
+                "bee {} of {} waits at its barrier number {}, which another bee will not come to: its part \
+                 of the region has ended; all bees must call barrier() equally often, counting the collective \
+                 operations, each of which is one",
                 self.id,
                 self.bees,
                 self.barriers_passed.get() + 1,
@@ -259,16 +290,19 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// Whether its part may be unwound from where it is. Not where a destructor runs because the part is being unwound already: two panics at once end the process.
+    /// Whether the bee's run of the body may be unwound from where it is now. It may not be inside a destructor that
+    /// runs because the body is already being unwound: two panics at once abort the process.
     ///
-    /// The queen's may in a region that was begun by such a destructor, of some other unwinding; and there a destructor that runs because the part is being unwound as well
-    /// cannot be told from the part itself.
+    /// One exception: a queen may be unwound in a region that was itself begun inside such a destructor, because of an
+    /// earlier panic on her thread. In that region, a destructor that runs because its own body is being unwound cannot
+    /// be told from the body itself.
     pub(crate) fn may_unwind(&self) -> bool {
         let was_begun_while_unwinding = || self.id == 0 && self.team.panics.was_begun_while_unwinding(self.epoch);
         !is_unwinding() || was_begun_while_unwinding()
     }
 
-    /// Complains by a panic. Where it [may not unwind](Self::may_unwind), sees instead that its region does not end as if nothing had been, and returns.
+    /// Panics with `message`. Where the bee [may not unwind](Self::may_unwind), it returns instead, and makes sure that
+    /// the region does not end as if nothing had happened.
     #[cold]
     #[track_caller]
     pub(crate) fn panic_or_poison(&self, message: fmt::Arguments<'_>) {
@@ -276,7 +310,7 @@ impl<'c> RegionContext<'c> {
             panic!("{message}");
         }
         if self.bees == 1 {
-            // Nobody waits for it.
+            // There is no other bee to release, so nothing is poisoned. The end of the region looks at this flag.
             return self.pending_resize.set(self.pending_resize.get() | SUPPRESSED_PANIC);
         }
         self.has_left_barrier.set(true);

@@ -1,7 +1,12 @@
-//! In which groups bees start and meet. Pure: nothing is shared, nothing waits.
+//! Which groups the bees of a hive form, and which bee leads each of them. `Shape::new` computes this once, when the
+//! hive is built, from the places that the bees are bound to. Nothing here is shared between threads, and nothing
+//! waits.
 //!
-//! A group starts and meets in one cache line. Its lowest bee is its *head*: it hears of regions in the line of a wider group and passes them on,
-//! so that a line is polled by few, and each border between clusters and nodes is crossed once by a start and once by an arrival.
+//! The bees of a group start and meet in one cache line. The lowest bee of a group is its *leader*. A leader other than
+//! the queen is started in the line of a wider group, and passes the start on to its own groups. So each line is polled
+//! by few bees, and a start and an arrival each cross the border between two clusters or NUMA nodes only once.
+//!
+//! `tree.rs` and `queen.rs` use the groups; `tuning/barrier_choice.rs` chooses the shape. See `docs/shape.md`.
 
 use std::fmt;
 use std::ops::Range;
@@ -9,7 +14,9 @@ use std::str::FromStr;
 
 use crate::protocol::neighbours::Location;
 
-/// In which groups the bees of a hive hear of a region, meet at its barriers and end it; in the environment `HIVE_BARRIER`. See `docs/shape.md`.
+/// The groups that the bees of a hive form in order to start in a region, meet at its barriers and end it. Set by
+/// [`Builder::barrier`](crate::pool::config::Builder::barrier) or by `HIVE_BARRIER` in the environment. See
+/// `docs/shape.md`.
 ///
 /// ```
 /// # use hive::BarrierShape;
@@ -19,14 +26,21 @@ use crate::protocol::neighbours::Location;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum BarrierShape {
-    /// `flat`: all in one.
+    /// `flat`: all bees form one group.
     Flat,
-    /// `cluster`: those whose places share a last-level cache; one of each by node; one of each node.
+    /// `cluster`: the bees whose places share a last-level cache form a group. The leaders of the groups on one NUMA
+    /// node form a wider group, and the leaders of the nodes form the widest one.
     Cluster,
-    /// `node`: those whose places are on one NUMA node; one of each.
+    /// `node`: the bees whose places are on one NUMA node form a group, and the leaders of these groups form a wider
+    /// one.
     Node,
-    /// `auto`: whichever of these measures best. Where bees share one last-level cache or are bound nowhere there is nothing to measure, and it is `flat`; otherwise
-    /// it takes up to 20 ms when the first such hive is built, and is remembered, also for later processes. [`Hive::report`](crate::pool::handle::Hive::report) says which it is.
+    /// `auto`: the one of the other three that measures best.
+    ///
+    /// If all of them put the bees into the same groups, as where all bees share one last-level cache, it is `flat` and
+    /// nothing is measured. Otherwise the measurement takes up to 20 ms when the first such hive is built. Its result
+    /// is kept for later hives, and in a file for later processes. Where it is not possible to measure, as with bees
+    /// that are not bound, the choice is derived from the number of bees and their places.
+    /// [`Hive::report`](crate::pool::handle::Hive::report) says which shape was chosen and why.
     #[default]
     Auto,
 }
@@ -52,7 +66,7 @@ impl FromStr for BarrierShape {
     }
 }
 
-/// A text that says no [`BarrierShape`].
+/// The error of parsing a text that does not name a [`BarrierShape`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseShapeError(String);
 
@@ -64,53 +78,71 @@ impl fmt::Display for ParseShapeError {
 
 impl std::error::Error for ParseShapeError {}
 
-/// The widest levels of groups that there are: clusters, nodes, all.
+/// The largest number of levels that groups can have: clusters, nodes, and the whole team. A bee leads at most one
+/// group of each level.
 pub(crate) const MAX_LEVELS: usize = 3;
 
-/// Bees that are bound nowhere are put in groups of so many, by number.
+/// The size of the groups that bees without a known place form, in the order of their numbers.
 const UNBOUND_GROUP_SIZE: usize = 16;
 
-/// The groups of a team's bees.
+/// The groups of all bees that a hive can have. A group's index here is its id.
+///
+/// A region's team is the bees with the lowest numbers. Of each group it uses the bees that are in the team, and if
+/// there are any, the leader is one of them.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Shape {
-    /// The bees of each, in order. By head; of one head the widest first.
+    /// The bees of each group, ascending, so that the leader is the first. Groups are in the order of their leaders,
+    /// and those of one leader in the order from the widest to the narrowest.
     groups: Box<[Box<[u32]>]>,
-    /// Of each bee: the groups that it heads, and the one in which it hears of regions. Bee 0 heads the widest of all and hears of none.
+    /// What each bee is in which group.
     roles: Box<[GroupRoles]>,
 }
 
+/// The groups of one bee.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct GroupRoles {
+    /// The groups that it leads, the widest first.
     led_groups: Range<u32>,
+    /// The group in which it is started, which another bee leads. Bee 0 leads the widest group and is started in none;
+    /// its value is 0.
     start_group: u32,
 }
 
 impl Shape {
-    /// `members` in groups by `shape`, which is not `auto`; the first of them are at these addresses, and the others nowhere.
+    /// The groups that `bees` bees form in `shape`; `Auto` is taken for `Flat`. `locations` says where the first bees
+    /// are bound. The bees after these are not bound.
     pub(crate) fn new(shape: BarrierShape, locations: &[Location], bees: u32) -> Self {
+        // The node and the cluster that decide in which group a bee is.
         let unit = |bee: u32| -> (usize, usize) {
             let [_, cluster, node] = locations.get(bee as usize).copied().unwrap_or_default();
             match (shape, node, cluster) {
                 (BarrierShape::Flat | BarrierShape::Auto, ..) => (0, 0),
                 (BarrierShape::Node, Some(node), _) => (node, 0),
                 (BarrierShape::Cluster, Some(node), Some(cluster)) => (node, cluster),
-                // In nodes of their own, which nobody else is in.
+                // Bees without a known place are on nodes that do not exist, `UNBOUND_GROUP_SIZE` bees on each. Their
+                // numbers count down from the largest, so that they differ from those of real nodes.
                 _ => (usize::MAX - bee as usize / UNBOUND_GROUP_SIZE, 0),
             }
         };
+        // First the narrowest groups: the bees with the same unit.
         let mut all: Vec<u32> = (0..bees).collect();
-        // Stable: bees of a unit stay in order.
+        // A stable sort, so that the bees of a unit stay in ascending order.
         all.sort_by_key(|&bee| unit(bee));
         let inner: Vec<Box<[u32]>> = all.chunk_by(|&a, &b| unit(a) == unit(b)).map(Into::into).collect();
+        // Then the wider groups, of the leaders of the narrower ones.
         let nodes = leaders_by(&inner, |bee| unit(bee).0);
         let widest = leaders_by(&nodes, |_| 0);
-        // A group of one is nobody's.
+        // A group of one bee is left out, because that bee has no other to start or to wait for. If none is left, the
+        // hive has one bee, which gets a group of its own, so that there is at least one group.
         let mut groups: Vec<_> = [widest, nodes, inner].into_iter().flatten().filter(|group| group.len() > 1).collect();
         if groups.is_empty() {
             groups.push(all.into());
         }
-        // Stable: the widest of one head came first.
+        // A stable sort, so that the groups of one leader stay in the order from the widest to the narrowest.
         groups.sort_by_key(|group| group[0]);
+        // The groups of one leader are now in a row, so a range of ids says which they are. Each other bee of a group
+        // is started in it. No bee is started in two groups, because only the leader of a narrower group is in a wider
+        // one.
         let mut roles = vec![GroupRoles { led_groups: 0..0, start_group: 0 }; bees as usize];
         for (number, group) in (0_u32..).zip(&groups) {
             let led_groups = &mut roles[group[0] as usize].led_groups;
@@ -122,40 +154,41 @@ impl Shape {
         Self { groups: groups.into(), roles: roles.into() }
     }
 
-    /// How many groups there are.
+    /// The number of groups, at least 1.
     pub(crate) fn group_count(&self) -> usize {
         self.groups.len()
     }
 
-    /// The group in which a bee hears of regions.
+    /// The group in which `bee`, a worker, is started in a region.
     pub(crate) fn start_group(&self, bee: u32) -> u32 {
         self.roles[bee as usize].start_group
     }
 
-    /// The groups that `member` heads, the widest first.
+    /// The groups that `bee` leads, the widest first.
     pub(crate) fn led_groups(&self, bee: u32) -> Range<u32> {
         self.roles[bee as usize].led_groups.clone()
     }
 
-    /// How many of a team of `team` are in `group`.
+    /// How many bees of a team of `bees` bees are in `group`.
     #[inline(always)]
     pub(crate) fn count_within(&self, group: u32, bees: u32) -> u32 {
+        // The only group has all bees.
         if self.groups.len() == 1 {
             return bees.min(self.roles.len() as u32);
         }
         let in_group = &self.groups[group as usize];
         let last = in_group.len() - 1;
-        // Mostly all of them, or all up to the team's end.
+        // Mostly the whole group is in the team, and there is no need to search.
         if in_group[last] < bees { last as u32 + 1 } else { in_group.partition_point(|&bee| bee < bees) as u32 }
     }
 
-    /// The bees of `group`, the head first.
+    /// The bees of `group`, ascending; the first is the leader.
     pub(crate) fn bees_of(&self, group: u32) -> &[u32] {
         &self.groups[group as usize]
     }
 }
 
-/// The heads of `parts`, in groups by `unit`.
+/// Groups of the leaders of `groups`: those with the same `unit` form one group.
 fn leaders_by(groups: &[Box<[u32]>], unit: impl Fn(u32) -> usize) -> Vec<Box<[u32]>> {
     let mut leaders: Vec<u32> = groups.iter().map(|group| group[0]).collect();
     leaders.sort_by_key(|&leader| (unit(leader), leader));
@@ -172,7 +205,7 @@ mod tests {
         shape.groups.iter().map(|group| group.to_vec()).collect()
     }
 
-    /// Two nodes of two clusters of two.
+    /// The locations of eight bees on two nodes, each of two clusters, each of two cores.
     fn machine() -> Vec<Location> {
         (0..8).map(|bee| [Some(bee), Some(bee / 2), Some(bee / 4)]).collect()
     }
@@ -203,7 +236,7 @@ mod tests {
         assert_eq!(groups(&shape), [vec![0, 2], vec![0, 1], vec![2, 3]]);
         let shape = Shape::new(BarrierShape::Node, &machine(), 8);
         assert_eq!(groups(&shape), [vec![0, 4], vec![0, 1, 2, 3], vec![4, 5, 6, 7]]);
-        // A cluster of one: its bee is a head of nothing.
+        // The second cluster has one bee, which leads no group.
         let shape = Shape::new(BarrierShape::Cluster, &machine()[..3], 3);
         assert_eq!(groups(&shape), [vec![0, 2], vec![0, 1]]);
     }
@@ -217,24 +250,33 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the machine: everybody but bee 0 hears of regions in one group, whose head is a lower bee, and no group is missing.
+        /// On every machine, each bee but bee 0 is started in exactly one group, whose leader is a lower bee. Each
+        /// group is among those that its leader leads, and no bee leads more than `MAX_LEVELS` groups.
         #[test]
         fn everybody_is_reached_once(
-            places in proptest::collection::vec((0_usize..4, 0_usize..3), 1..40), strangers in 0_u32..40, by_node: bool, team in 1_u32..90,
+            places in proptest::collection::vec((0_usize..4, 0_usize..3), 1..40),
+            strangers in 0_u32..40,
+            by_node: bool,
+            team in 1_u32..90,
         ) {
-            let addresses: Vec<Location> = places.iter().map(|&(node, cluster)| [None, Some(node * 3 + cluster), Some(node)]).collect();
-            let members = addresses.len() as u32 + strangers;
-            let shape = Shape::new(if by_node { BarrierShape::Node } else { BarrierShape::Cluster }, &addresses, members);
-            let mut heard = vec![0; members as usize];
+            let addresses: Vec<Location> =
+                places.iter().map(|&(node, cluster)| [None, Some(node * 3 + cluster), Some(node)]).collect();
+            let bees = addresses.len() as u32 + strangers;
+            let shape =
+                Shape::new(if by_node { BarrierShape::Node } else { BarrierShape::Cluster }, &addresses, bees);
+            let mut heard = vec![0; bees as usize];
             for (number, group) in (0..).zip(&shape.groups) {
-                prop_assert!(group.is_sorted() && (group.len() > 1 || members == 1));
+                prop_assert!(group.is_sorted() && (group.len() > 1 || bees == 1));
                 prop_assert!(shape.led_groups(group[0]).contains(&number));
-                group[1..].iter().for_each(|&member| heard[member as usize] += 1);
-                prop_assert_eq!(shape.count_within(number, team), group.iter().filter(|&&member| member < team).count() as u32);
+                group[1..].iter().for_each(|&bee| heard[bee as usize] += 1);
+                prop_assert_eq!(
+                    shape.count_within(number, team),
+                    group.iter().filter(|&&bee| bee < team).count() as u32
+                );
             }
             prop_assert_eq!(heard[0], 0);
             prop_assert!(heard[1..].iter().all(|&times| times == 1), "{:?}", heard);
-            prop_assert!((0..members).all(|member| shape.led_groups(member).len() <= MAX_LEVELS));
+            prop_assert!((0..bees).all(|bee| shape.led_groups(bee).len() <= MAX_LEVELS));
         }
     }
 }

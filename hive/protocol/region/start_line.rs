@@ -1,5 +1,10 @@
-//! The start signal: one atomic word that says which region is on and how large its team is, and beside it, in the same
-//! cache line, what the team is to do. One transfer of that line starts a bee.
+//! The start line of a group: the cache line through which the group's leader starts the workers in a region. It holds
+//! the start word, which says which region it is and how many bees its team has, the order that says what they are to
+//! run, the closure itself if it is small, and the barrier of small teams. One transfer of this line starts a worker.
+//!
+//! `queen.rs` publishes each region here. A worker's main loop (`worker/main_loop.rs`) polls the start line of its
+//! group and reads the order. The protocol and its proof are in `docs/start.md`; for teams of several groups see
+//! `docs/shape.md`.
 
 use std::fmt;
 
@@ -9,28 +14,30 @@ use crate::protocol::region::closure_cell;
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
 
-/// The largest team that a start word can name.
+/// The largest number of bees that a start word can hold.
 pub(crate) const MAX_BEES: u32 = u16::MAX as u32;
 
-/// The start word: a count of the regions so far, and the team of the latest.
+/// The start word: the epoch, which counts the regions so far, and the number of bees in the latest region's team.
 ///
 /// ```text
 ///   63                                   16 15            0
 ///  ┌───────────────────────────────────────┬───────────────┐
-///  │                epoch                  │     team      │
+///  │                epoch                  │     bees      │
 ///  └───────────────────────────────────────┴───────────────┘
 /// ```
 ///
-/// They share a word so that no bee pairs the epoch of one region with the team of another. The epoch counts on and never flips
-/// back, so a bee that was away for any number of regions takes no old one for a new one: at ten million regions a
-/// second it comes round after most of a year, and even then misleads only a bee that slept through exactly that many.
+/// Both are in one word so that no worker combines the epoch of one region with the team of another.
+///
+/// The epoch starts at zero and grows by one with each region. It has 48 bits, so that a worker that slept through any
+/// number of regions does not take an old region for a new one: at ten million regions a second it wraps after most of
+/// a year, and even then misleads only a worker that slept through exactly 2^48 regions.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct StartWord(u64);
 
 impl StartWord {
     const BEES_BITS: u32 = 16;
 
-    /// A word that calls nobody.
+    /// A word that includes no bee.
     pub(crate) const NONE: Self = Self(0);
 
     pub(crate) fn bits(self) -> u64 {
@@ -41,7 +48,7 @@ impl StartWord {
         Self(bits)
     }
 
-    /// The word of the region after this one, for a team of `team`.
+    /// The word of the next region, whose team has `bees` bees.
     pub(crate) fn next(self, bees: u32) -> Self {
         debug_assert!((1..=MAX_BEES).contains(&bees), "a team of {bees}");
         let epoch = self.epoch().wrapping_add(1);
@@ -56,7 +63,8 @@ impl StartWord {
         (self.0 & u64::from(MAX_BEES)) as u32
     }
 
-    /// Whether bee `id`, which has seen all regions up to epoch `last_epoch`, has a part in this region still to run.
+    /// Whether bee `id` is in the team of this region and has not run its body yet. `last_epoch` is the epoch of the
+    /// last start word that the bee has seen.
     #[inline(always)]
     pub(crate) fn includes(self, id: u32, last_epoch: u64) -> bool {
         self.epoch() != last_epoch && id < self.bees()
@@ -69,34 +77,46 @@ impl fmt::Debug for StartWord {
     }
 }
 
-/// What the team of one region is to do, and where its counts begin. Copied by each bee before it starts.
+/// What the workers of a group are to run in one region. Each of them copies it before it starts.
 #[derive(Clone, Copy)]
 pub(crate) struct StartOrder {
+    /// Runs the closure that is in the line's closure cell.
     pub(crate) body_fn: BodyFn,
-    /// Where the counts of the barrier stand as the region begins.
+    /// The counts of the group's barrier as the region begins.
     pub(crate) base: BaseCount,
 }
 
-/// The cache line through which the queen starts the bees, and hears of them.
+/// The cache line through which a group's leader starts the workers of the group and, in small teams, waits for them.
+///
+/// It is aligned to 128 bytes, not 64, because some processors prefetch lines in pairs.
 #[repr(C, align(128))]
 pub(crate) struct StartLine {
+    /// The start word of the last region in which the group had workers. Written by the leader only, in `publish`;
+    /// polled by the workers.
     word: AtomicU64,
-    /// Where small teams meet. In the same line as the word, because a line goes to whoever polls it: the bee that has read the
-    /// start owns what it writes its arrival to, and the queen who has read that owns what she writes the next start to. In
-    /// two lines each write would first have to fetch its own back, and a region would take twice as long. With many bees
-    /// those who have arrived, and poll the word, would be in the way of those who have not.
+    /// The barrier of teams with up to `MAX_NEAR_BEES` bees in the group.
+    ///
+    /// It is in the same line as the word, because the processor gives a line, with the right to write it, to the core
+    /// that polls it. So the worker that has read the start word owns the line to which it writes its exit, and the
+    /// leader that has read this exit owns the line to which it writes the next start word. If the two were in separate
+    /// lines, each write would first have to fetch its line back, and a region would take twice as long. Larger teams
+    /// have their barrier in another line: the bees that have arrived would poll this one, and get in the way of those
+    /// that have not.
     pub(crate) near_barrier: Barrier,
+    /// The order of the region that the word started. Written by the leader before the word, and read by the workers
+    /// that the word includes, until they exit.
     order: UnsafeCell<StartOrder>,
-    /// Laid out before the order is published.
+    /// The closure of that region or a pointer to it. Written by the leader before the word, like the order.
     pub(crate) closure_cell: ClosureCell,
 }
 
-// The line must hold all of it.
+// All of it must be in one line of 64 bytes.
 const _: () = assert!(size_of::<u64>() + size_of::<Barrier>() + size_of::<StartOrder>() + closure_cell::SIZE <= 64);
 
 #[expect(unsafe_code, reason = "order and berth are shared by the protocol on the word, which the compiler cannot see")]
-// SAFETY: `is_order` is written by `publish` only, whose callers promise that no bee reads it then, and a part is laid into `berth` and taken out of it
-// under the like promise.
+// SAFETY: `order` is written only by `publish`, whose caller promises that no worker reads it at that time.
+// `closure_cell` is written only by its unsafe functions and by the guard that one of them returns, and their callers
+// make the same promise.
 unsafe impl Sync for StartLine {}
 
 impl StartLine {
@@ -110,35 +130,39 @@ impl StartLine {
         }
     }
 
-    /// The word as it is now.
+    /// The current start word.
     #[inline(always)]
     pub(crate) fn load(&self) -> StartWord {
-        // Acquire: pairs with the Release in `publish`; makes the order, and what the queen wrote before, visible.
+        // Acquire: pairs with the Release in `publish`; makes the order, and what the leader wrote before, visible.
         StartWord(self.word.load(Ordering::Acquire))
     }
 
-    /// Starts the region of `word` in the group: the next that its bees hear of.
+    /// Starts the region of `word` in the group: publishes the order, and then the word.
     ///
     /// # Safety
-    /// The caller is the group's head, or holds the turn where that is bee 0, and every bee of the group that the last word called has left.
+    /// The caller is the group's leader. (If that is bee 0, the caller holds the leader lock.) Every worker of the
+    /// group that the last published word included has exited from its region.
     #[inline(always)]
     #[expect(unsafe_code, reason = "writes the shared order")]
     pub(crate) unsafe fn publish(&self, word: StartWord, order: StartOrder) {
-        // SAFETY: bees read the order between the word that calls them and their leaving. Those called last have left, nobody else has been called, and
-        // only the head writes.
+        // SAFETY: a worker reads the order only between the word that includes it and its exit. The workers that the
+        // last word included have exited, no word has been published since, and only the leader writes the order.
         self.order.with_mut(|target| unsafe { target.write(order) });
-        // Release: pairs with the Acquire in `load`; publishes the order.
+        // Release: pairs with the Acquire in `load`; publishes the order, the closure cell, and what the leader did
+        // before.
         self.word.store(word.0, Ordering::Release);
     }
 
-    /// The order of the region that `word` started.
+    /// The order of the region that the current start word has started.
     ///
     /// # Safety
-    /// `word` came from `load`, calls the calling bee, and the bee has not arrived at that region's end.
+    /// The caller has read this word with `load`, the word includes the calling bee, and the bee has not exited from
+    /// the region yet.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads the shared order")]
     pub(crate) unsafe fn order(&self) -> StartOrder {
-        // SAFETY: the next write waits for the calling bee's arrival; the last was published by the word it saw.
+        // SAFETY: the last write was published by the word that the caller has read. The next write waits until the
+        // calling bee has exited.
         self.order.with(|order| unsafe { *order })
     }
 }
@@ -158,7 +182,7 @@ mod tests {
 
     #[test]
     fn two_regions_never_look_like_none() {
-        // With a one-bit epoch they would: the flag is back where it was.
+        // With an epoch of one bit they would: after two regions it has its old value again.
         let before = StartWord(0).next(2);
         let after = before.next(2).next(2);
         assert!(after.includes(1, before.epoch()));

@@ -1,7 +1,16 @@
-//! What the head of groups does for those in them: passes a region's start on, gathers them at its barriers, waits for them at its end.
+//! The tree of groups in a team: what the leader of groups does for their bees. It collects their arrivals at each
+//! barrier, and waits for their exits at the region's end. (How it passes a region's start on to them is in
+//! `queen.rs`.) `shape.rs` says which groups there are and who leads them, `barrier.rs` is the barrier of one group.
+//! The protocol is in `docs/shape.md`.
 //!
-//! The queen heads the widest group. A bee that heads any listens in a wider one, and there it stands for all that it heads: it arrives at a barrier when they
-//! have, and leaves when they have left. At a barrier the groups' own counts do the release: the head arrives last, when it has been let go itself.
+//! The queen leads the widest group, and maybe narrower ones. Each worker has one group, its *own*, in which it is
+//! started and arrives. A worker that leads narrower groups represents them in its own group: it arrives there at a
+//! barrier when all of them have arrived, and exits when all of them have exited. At a barrier it arrives in the groups
+//! that it leads last, after it has been released in its own. Its arrival completes their barriers, so they need no
+//! other signal.
+//!
+//! `queen.rs` and `worker/main_loop.rs` call this at the start and the end of a region, `RegionContext` at each
+//! barrier.
 
 use std::array;
 use std::ops::Range;
@@ -14,31 +23,38 @@ use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::start_line::StartLine;
 use crate::sync::{Activity, within_region};
 
-/// The groups that a bee heads, the widest first, and their books. The bee alone has it; of the queen, who holds the turn.
+/// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
+/// that the leader lock protects.
 pub(crate) struct Tree {
+    /// The groups that the bee leads, the widest first. Empty if it leads none.
     groups: Range<u32>,
-    /// In the order of the groups. Not on the heap, where their neighbours might be what others read: they are written in every region.
+    /// The base counts of each of these groups, in the same order. Written in every region, and therefore not on the
+    /// heap, where they might share a cache line with data that other bees read.
     bases: [GroupBases; MAX_LEVELS],
 }
 
 impl Tree {
+    /// The groups that `bee` leads in `shape`, with barriers that have not been used yet.
     pub(crate) fn new(shape: &Shape, bee: u32) -> Self {
         let groups = shape.led_groups(bee);
         Self { bases: array::from_fn(|_| GroupBases::new()), groups }
     }
 
-    /// Whether it is of no group.
+    /// Whether the bee leads no group.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.groups.is_empty()
     }
 
+    /// The base count for a region with `bees` bees in the group `group_id`, which the bee leads.
     #[inline(always)]
     pub(crate) fn base_mut(&mut self, group_id: u32, bees: u32) -> &mut BaseCount {
         self.bases[(group_id - self.groups.start) as usize].base_mut(bees)
     }
 
-    /// The groups in which there are others of a team of `team`, the widest first, as they are when its region begins.
+    /// The parts that these groups have in a region that is about to begin, whose team has `bees` bees. Groups in which
+    /// the leader is the team's only bee are left out. Each part is marked as collected; the queen changes that of her
+    /// widest one.
     pub(crate) fn children<'c>(&mut self, team: &'c Team, bees: u32) -> Children<'c> {
         let mut children = Children::NONE;
         let groups = self.groups.clone();
@@ -50,7 +66,8 @@ impl Tree {
         children
     }
 
-    /// What one of the groups, that nobody gathers, has of such a team. `start_line` is the group's.
+    /// The part that one of these groups has in a region whose team has `bees` bees, as a part that is not collected.
+    /// `start_line` is the group's start line.
     #[inline(always)]
     pub(crate) fn leader_part<'c>(
         &mut self,
@@ -70,37 +87,45 @@ impl Tree {
     }
 }
 
-/// A group's part of a team.
+/// The part that a group has in one region.
 #[derive(Clone, Copy)]
 pub(crate) struct GroupPart<'c> {
     pub(crate) group_id: u32,
+    /// How many bees of the region's team are in the group, the leader included.
     pub(crate) bees: u32,
-    /// Whether its head stands for it in a wider one.
+    /// Whether the leader collects the group's arrivals, because it represents the group in a wider one: see `View`.
     pub(crate) is_collected: bool,
+    /// The counts of the barrier at the beginning of the region.
     pub(crate) base: BaseCount,
+    /// The barrier of the group for this number of bees.
     pub(crate) barrier: &'c Barrier,
 }
 
 impl GroupPart<'_> {
+    /// The view of a bee that has passed `barriers_passed` barriers of the region.
     #[inline(always)]
     pub(crate) fn view(&self, barriers_passed: u64) -> View {
         View { bees: self.bees, is_collected: self.is_collected, base: self.base, barriers_passed }
     }
 }
 
-/// The groups of one region that a bee heads, the widest first.
+/// The parts of the groups that a bee leads in one region, the widest first. The entries after the last part are
+/// `None`.
 #[derive(Clone, Copy)]
 pub(crate) struct Children<'c>([Option<GroupPart<'c>>; MAX_LEVELS]);
 
 impl<'c> Children<'c> {
+    /// For a bee that leads no group, or only groups in which it is the team's only bee.
     pub(crate) const NONE: Self = Self([None; MAX_LEVELS]);
 
-    /// The widest of them, taken out: the queen's, that nobody gathers.
+    /// Removes and returns the widest part, marked as not collected. For the queen, whose own group this is.
     pub(crate) fn take_widest(&mut self) -> Option<GroupPart<'c>> {
+        // The first entry moves to the end, where it is taken out, and the others move up by one.
         self.0.rotate_left(1);
         self.0[MAX_LEVELS - 1].take().map(|widest| GroupPart { is_collected: false, ..widest })
     }
 
+    /// The parts, the widest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &GroupPart<'c>> + Clone {
         self.0.iter().flatten()
     }
@@ -111,19 +136,22 @@ impl<'c> Children<'c> {
     }
 }
 
-/// The part of `member` has ended, and others of its team wait at this barrier.
+/// Panics because the body of the bee of `region` has returned while other bees of its team wait at the barrier with
+/// the number `barrier`, counted from 1, at which this bee will not arrive.
 #[cold]
 fn panic_on_mismatch(region: &RegionContext<'_>, barrier: u64) -> ! {
     panic!(
-        "the part of member {} of {} has ended, and another member waits at barrier number {barrier}, which it will not come to; all members must call \
-         barrier() equally often, counting the collective operations, each of which is one",
+        "the part of bee {} of {} has ended, and another bee waits at barrier number {barrier}, \
+         which it will not come to; all bees must call barrier() equally often, \
+         counting the collective operations, each of which is one",
         region.id(),
         region.bees(),
     )
 }
 
 impl Team {
-    /// The part of a team of `team` that is in a bee's own group.
+    /// The part that a worker's own group, `group` with the id `group_id`, has in a region whose team has `bees` bees.
+    /// `base` is from the region's order.
     pub(crate) fn worker_part<'c>(
         &'c self,
         group_id: u32,
@@ -134,7 +162,8 @@ impl Team {
         let shape = &self.fixed.shape;
         let part_bees = shape.count_within(group_id, bees);
         let leader = shape.bees_of(group_id)[0];
-        // The queen gathers all that she heads but the widest in which there are others.
+        // Every leader but the queen represents its groups in a wider one. The queen's groups are collected too, except
+        // her own, which is the widest that she leads with another bee of the team in it.
         let is_collected =
             leader > 0 || shape.led_groups(0).find(|&wide| shape.count_within(wide, bees) > 1) != Some(group_id);
         GroupPart {
@@ -146,7 +175,10 @@ impl Team {
         }
     }
 
-    /// Brings `member` and all that it heads to their next barrier and over it.
+    /// Takes the bee of `region`, and the groups that it leads, through their next barrier.
+    ///
+    /// # Errors
+    /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let (id, barriers_passed) = (region.id(), region.barriers_passed());
@@ -157,6 +189,7 @@ impl Team {
         outcome
     }
 
+    /// Arrives in the bee's own group and waits there. For a bee that leads no other group this is the whole barrier.
     #[inline(always)]
     fn wait_in_own_group(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let (own_group, view) = (region.own_group(), region.view());
@@ -170,13 +203,18 @@ impl Team {
         )
     }
 
+    /// The barrier of a bee that leads groups beside its own.
     fn wait_with_children(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let is_poisoned = || self.poison.is_set_for(region.epoch());
+        // Collect the arrivals in each group that the bee leads. The narrowest is complete first, because in a wider
+        // one the other bees arrive only after they have collected groups of their own.
         for part in region.children().iter().rev() {
             let view = part.view(region.barriers_passed());
             part.barrier.collect(&view, self.slot(region.id()), self.policy(), is_poisoned)?;
         }
+        // All of them have arrived, so arrive for them in the wider group, and wait until the whole team has arrived.
         self.wait_in_own_group(region)?;
+        // Release them, the widest group first, because its bees may have groups to release in turn.
         for part in region.children().iter() {
             let view = part.view(region.barriers_passed());
             part.barrier.arrive(&view, self.group_slots(part.group_id));
@@ -184,7 +222,11 @@ impl Team {
         Ok(())
     }
 
-    /// Waits until all others of `part`, a group that `member` heads, have left it. `some_asleep`: some were asleep when they were started.
+    /// Waits until all other bees of `part`, whose group the bee of `region` leads, have exited. `some_asleep`: some of
+    /// them were asleep when they were started.
+    ///
+    /// If the wait finds a mismatch, the region is poisoned, the leader's panic is recorded, and the wait goes on. So
+    /// the result is never `Mismatch`.
     #[inline]
     pub(crate) fn wait_for_group(
         &self,
@@ -200,7 +242,8 @@ impl Team {
         match wait() {
             RegionEnd::Mismatch => {
                 self.policy().abort_if_forked();
-                // Before the panic hook runs: the program's code might wait for those who wait at the barrier.
+                // Poison the region before the panic, so that the bees that wait at the barrier are released. The panic
+                // runs the panic hook, which is the program's code and might wait for one of these bees.
                 self.poison_region(region.epoch());
                 self.run_catching_panic(region, || {
                     within_region(region, || panic_on_mismatch(region, view.barriers_passed + 1))
@@ -211,8 +254,10 @@ impl Team {
         }
     }
 
-    /// Waits for all in the groups that `member`, a bee, heads, and closes their books. `some_asleep`: some were asleep when they were started.
+    /// At the end of a worker's body: waits until all bees of the groups that it leads have exited, and notes the
+    /// groups' next base counts in `tree`. `some_asleep`: some of these bees were asleep when they were started.
     pub(crate) fn finish_children(&self, tree: &mut Tree, region: &RegionContext<'_>, some_asleep: bool) {
+        // The narrowest group ends first, because in a wider one the other bees exit only after groups of their own.
         for part in region.children().iter().rev() {
             let end = self.wait_for_group(region, part, some_asleep);
             self.finish_group(tree, region, part, end);

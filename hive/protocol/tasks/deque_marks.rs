@@ -1,86 +1,103 @@
-//! Whose deques may have tasks in them, a bit a bee: whoever has nothing to do reads a word, and not the deques of
-//! all bees that there have ever been, of which each look takes two lines and a fence.
+//! Marks that say which bees' deques may have tasks in them, one bit for each bee. A bee without work reads a word of
+//! them instead of the deques of all bees that there have ever been; to look into one deque takes two cache lines and a
+//! fence.
 //!
-//! Who has pushed: *fence*, and sets its bit where that is not set. A thief that finds a deque bare takes its bit away,
-//! *fence*, and looks into the deque again; if there is something, it puts the bit back. One of the two fences comes
-//! first. If the thief's, the owner finds the bit gone, and sets it. If the owner's, the thief's second look finds the
-//! task. So a deque that has tasks has its bit, but while somebody is between these steps.
+//! - A bee that has pushed tasks executes a fence, and sets its bit if that is not set.
+//! - A thief that finds a deque empty clears its bit, executes a fence, and looks into the deque again. If there is a
+//!   task now, it sets the bit again.
 //!
-//! Nobody goes to sleep on the strength of a bit: the last looks before that are into the deques themselves. A bit is
-//! there too long where the owner has popped its last task itself, which must cost it nothing here; the next thief
-//! takes it away.
+//! One of the two fences comes first. If it is the thief's, the owner finds its bit cleared, and sets it. If it is the
+//! owner's, the thief's second look finds the task. So a deque that has tasks has its bit, except while a bee is
+//! between these steps.
+//!
+//! Because of that exception no bee falls asleep on the strength of a bit: the last checks before that look into the
+//! deques themselves. A bit may also be set for too long, when an owner has popped its last task. The owner does
+//! nothing about that, because a pop is to cost nothing here; the next thief clears the bit. See `docs/sleep.md`.
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU64, MARKS_PER_WORD, Ordering, fence};
 
+/// The marks of all bees of a team.
 pub(crate) struct DequeMarks {
+    /// Each word has the bits of `MARKS_PER_WORD` bees. A bit is set by its own bee, or by a thief that has cleared it
+    /// too early, and cleared by thieves.
     words: Box<[CachePadded<AtomicU64>]>,
 }
 
-/// The bit of one bee.
+/// The mark of one bee: its bit, and the word that has it.
 #[derive(Clone, Copy)]
 pub(crate) struct DequeMark<'w> {
+    /// The word, shared with the other bees of the same `MARKS_PER_WORD`.
     word: &'w AtomicU64,
+    /// The bee's bit in that word.
     bit: u64,
 }
 
 impl DequeMarks {
-    /// Of up to so many bees, who have none.
+    /// Marks for up to `max_bees` bees, none of which is set.
     pub(crate) fn new(max_bees: u32) -> Self {
         Self { words: (0..max_bees.div_ceil(MARKS_PER_WORD)).map(|_| CachePadded::new(AtomicU64::new(0))).collect() }
     }
 
+    /// The mark of bee `bee`.
     pub(crate) fn mark_of(&self, bee: u32) -> DequeMark<'_> {
         DequeMark { word: &self.words[(bee / MARKS_PER_WORD) as usize], bit: 1 << (bee % MARKS_PER_WORD) }
     }
 
-    /// Whether the deque of anybody up to `last_number`, but for `member`, may have tasks.
+    /// Whether a deque of any bee up to number `last`, except bee `bee`, may have tasks.
     #[inline]
     pub(crate) fn is_another_marked(&self, bee: u32, last: u32) -> bool {
+        // Words of bees that were never hired are not looked at.
         let words = &self.words[..=(last / MARKS_PER_WORD) as usize];
         let is_own = |number: u32| number == bee / MARKS_PER_WORD;
         let own_bit = |number: u32| if is_own(number) { 1 << (bee % MARKS_PER_WORD) } else { 0 };
-        // Relaxed: a hint.
+        // Relaxed: a hint. A bee that misses a mark looks into the deques themselves before it falls asleep.
         words.iter().zip(0..).any(|(word, number)| word.load(Ordering::Relaxed) & !own_bit(number) != 0)
     }
 }
 
 impl DequeMark<'_> {
-    /// The bee has pushed tasks, and is about to see whom to tell of them. Executes a SeqCst fence.
+    /// Executes a SeqCst fence, and then sets the mark. Called by the owner of the deque after it has pushed tasks, and
+    /// before it finds out which bees to tell of them.
     #[inline(always)]
     pub(crate) fn announce_push(self) {
-        // Pairs with the one in `is_bare`, and, as every poster's, with those in `go_to_sleep` and `count_parked`.
+        // Pairs with the fence in `clear_if_empty`: either the mark is found cleared below, or the thief finds the
+        // task. Also pairs, as the fence of every bee that posts tasks, with those in `TaskContext::go_to_sleep` and
+        // `TaskContext::park`.
         fence(Ordering::SeqCst);
+        // In a busy time the mark is set already, and is only read.
         if !self.is_set() {
             self.set();
         }
     }
 
-    /// Whether its deque may have tasks.
+    /// Whether the deque may have tasks.
     #[inline(always)]
     pub(crate) fn is_set(self) -> bool {
-        // Relaxed: a hint, but in `announce_push`, where the fence orders it.
+        // Relaxed: a hint, except in `announce_push`, where the fence orders it.
         self.word.load(Ordering::Relaxed) & self.bit != 0
     }
 
-    // Apart: seldom, and not to be in the way of a push.
+    // Kept out of line: it happens rarely, and inlining it would slow each push.
     #[cold]
     fn set(self) {
-        // Relaxed: the fence of the caller orders it.
+        // Relaxed: the fence that the caller has executed orders it.
         self.word.fetch_or(self.bit, Ordering::Relaxed);
     }
 
-    /// Somebody has found its deque bare, and takes the bit away. Says whether `load` still finds it so after that.
+    /// Clears the mark of a deque that the caller has found empty. `look` looks into the deque again; if it finds a
+    /// task the mark is set again. Returns whether the deque is empty.
     #[cold]
     pub(crate) fn clear_if_empty(self, look: impl FnOnce() -> bool) -> bool {
         if !self.is_set() {
-            // There is no bit to take away. Whoever pushes, or has taken it away, sets it if need be.
+            // There is nothing to clear. The thread that has cleared the mark, or the owner when it pushes, sets it if
+            // necessary.
             return true;
         }
-        // Relaxed: the fence orders it.
+        // Relaxed: the fence below orders it.
         self.word.fetch_and(!self.bit, Ordering::Relaxed);
-        // Pairs with the one in `announce_push`: the owner finds its bit gone, or its task is found here.
+        // Pairs with the fence in `announce_push`: either the owner finds its mark cleared, or `look` finds its task.
         fence(Ordering::SeqCst);
         let is_empty = look();
         if !is_empty {

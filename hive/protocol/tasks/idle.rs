@@ -1,8 +1,12 @@
-//! How a bee goes to bed when it has nothing to do, and how others are told of new work. The protocol's own words are in `sleep/`.
+//! How a bee without work falls asleep or parks, and how others learn of new work and are woken for it. These are the
+//! steps that all sleep protocols have in common; what they keep count of is in `sleep/`. The steps and the proof are
+//! in `docs/sleep.md`.
 //!
-//! Who posts: puts the task where others find it, *fence*, reads the counts, wakes. Who goes to sleep: announces it, searches once more, counts itself asleep unless
-//! something has been posted since, changes its state, *fence*, looks at everything once more. Whoever executes its fence second sees
-//! what the other wrote before its own. The announcement spares most sleeps that would end at once; the last look is what nothing gets past.
+//! A bee that posts a task puts it where others find it, executes a fence, reads the counts, and wakes sleepers. A bee
+//! that falls asleep announces it, searches once more, counts itself asleep unless something has been posted since,
+//! changes its state, executes a fence, and checks everything once more. One of the two fences comes first, and the bee
+//! that executes the second one sees what the other wrote before its own. So no task is missed because of the last
+//! check. What the announcement is for is to avoid most of the sleeps that the last check would end at once.
 
 use std::array;
 
@@ -15,51 +19,63 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Counter, Event, InFlight, MAX_TASK_WAKES, Ordering, fence};
 
 impl TaskContext<'_> {
-    /// Sleeps until somebody wakes the bee, unless there is something to do. Returns a task that is found on the way.
+    /// Sleeps until another thread wakes the bee, unless there is something to do. Returns a task that was found on the
+    /// way; None if the bee has slept, or if it could not because something had been posted.
     ///
-    /// `should_wake`: whether there is something that it has to be up for and that comes neither through its state nor as a task.
+    /// `should_wake`: whether something has happened that the bee must be awake for, other than a task or a change of
+    /// its state: the start of a region, or a latch that has been set.
     #[cold]
     pub(crate) fn go_to_sleep(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
         let (team, slot) = (self.team(), self.slot());
+        // The bee counts as one of those that search, if it does not yet.
         // Step: search
         self.begin_search();
         // Step: announce
         let Some(token) = team.sleep.announce_sleepy(self.id()) else {
+            // The protocol does not let this bee sleep now, because another one is just about to.
             team.policy().yield_core();
             // Step: not now
             return self.find_task();
         };
+        // The search after the announcement, in the deques themselves: a task posted before it is found here, and one
+        // posted after it makes the next step fail.
         // Step: look again
         if let Some(task) = self.find_task_exhaustively().or_else(|| self.leave_search_phase()) {
             return Some(task);
         }
+        // Something has been posted since the announcement.
         // Step: fall asleep
         if !team.sleep.try_fall_asleep(token) {
             return None;
         }
+        // Counted before the state changes, so that a thread that ends the sleep always finds this bee counted.
         // Step: attendance
         team.occupancy.count_asleep(self.id());
+        // The change fails if another thread has made the bee surplus or terminated it.
         // Step: asleep
         if !slot.change(SlotState::Awake, SlotState::Asleep) {
             // Step: not awake
             team.count_awake(slot);
             return None;
         }
-        // If the fence of a region's queen comes first, her region is seen below; if this one does, she sees this sleeper.
-        // Pairs with the fences in `Team::wake_if_asleep`, `notify_of_jobs`, `send_to_mailbox` and `set_latch`.
+        // If the fence of a region's queen comes first, the bee sees her start word in the last check below. If this
+        // one comes first, she sees this sleeper. The same holds for tasks, mail and latches. Pairs with the fences in
+        // `Team::wake_if_asleep`, `Team::notify_of_jobs`, `Team::send_to_mailbox` and `Team::set_latch`.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: confirm
         // Step: last look
         if !team.sleep.confirm_asleep(self.id(), token) || self.is_needed(&should_wake) {
+            // There is something to do: undo the sleep, unless another thread has already ended it.
             // Step: awake
             if slot.change(SlotState::Asleep, SlotState::Awake) {
                 // Step: count up
                 team.count_awake(slot);
                 return None;
             }
-            // Somebody else has ended this sleep. If it was a shrink, the bee lies parked where it is, and who called it may have looked
-            // before there was a sleeper to see: the bee calls itself, and takes the post below. What anybody may do is handed on to others.
+            // Another thread has ended this sleep. If that was a shrink, the bee is now PARKED, and the thread that
+            // needs it may have looked before there was a sleeper to be seen. So the bee wakes itself, which posts the
+            // semaphore that it waits on below. Tasks that any bee may run are passed on to others instead.
             if should_wake() || team.has_mailbox_task(slot) {
                 // Step: call itself
                 team.wake_bee(self.id());
@@ -72,77 +88,95 @@ impl TaskContext<'_> {
         None
     }
 
-    /// Gives up the core until the hive grows again, or until the bee is called. A surplus bee does, which is then parked.
+    /// Parks a surplus bee: it leaves its core until the hive grows again, or until it is woken for something that only
+    /// it can do. Returns at once if the bee is not surplus any more, or if there is something to do.
     ///
     /// `should_wake`: as for `go_to_sleep`.
     #[cold]
     pub(crate) fn park(&self, should_wake: impl Fn() -> bool) {
         let (team, slot) = (self.team(), self.slot());
+        // A parked bee does not count as one of those that search.
         // Step: work
         self.end_search();
+        // In flight until the tasks that this bee was relied on for have been passed on.
         let in_flight = team.track_in_flight();
+        // The change fails if a grow has made the bee AWAKE again, or if it has been terminated.
         // Step: parked
         if !slot.change(SlotState::Surplus, SlotState::Parked) {
             return;
         }
-        // As in `go_to_sleep`: pairs with the fences in `Team::wake_if_asleep`, `notify_of_jobs`, `send_to_mailbox` and `set_latch`.
+        // For the same reason as in `go_to_sleep`. Pairs with the fences in `Team::wake_if_asleep`,
+        // `Team::notify_of_jobs`, `Team::send_to_mailbox` and `Team::set_latch`.
         // Step: fence
         fence(Ordering::SeqCst);
+        // A parked bee is needed for a region or a latch, for its mailbox, and, in a hive of the queen alone, for every
+        // task.
         // Step: last look
         let is_needed = should_wake() || team.has_mailbox_task(slot) || (team.bees() == 1 && team.has_queued_task());
         // Step: surplus
         if is_needed && slot.change(SlotState::Parked, SlotState::Surplus) {
-            // Still counted as not yet tucked in.
+            // It was never parked, so it stays counted among the pending parks.
             return;
         }
+        // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
+        // to wake it, that thread has counted it once more.
         // Step: tucked in
         team.pending_parks.remove();
         slot.counters.increment_shared(Counter::Parks);
+        // A bee that has posted a task may have relied on this one.
         // Step: hand on
         team.notify_of_queued(self.id());
         drop(in_flight);
         self.block_parked();
     }
 
-    /// Lies in bed, in state PARKED or after somebody has ended that.
+    /// Blocks on the semaphore. The state is PARKED, or another thread has ended that already and posted.
     pub(crate) fn block_parked(&self) {
         let log = &self.slot().log;
         log.write(Event::Park);
+        // A worker off its core is not counted among the threads that want one (`sys/wait.rs`).
         self.team().policy().while_off_core(|| self.slot().semaphore.wait());
         log.write(Event::Resume { is_woken: true });
     }
 
-    /// The last look: at everything that the bee would have to be up for. Also at the others' own queues: who has just queued something there may have seen this
-    /// bee counted, and not yet ASLEEP.
+    /// The last check before sleep: whether there is anything that the bee would have to be awake for. It includes the
+    /// deques of all bees: a bee that has just pushed a task there may have found this bee counted asleep, but its
+    /// state not yet ASLEEP, and then it has woken nobody.
     fn is_needed(&self, should_wake: impl Fn() -> bool) -> bool {
         let team = self.team();
         should_wake() || team.has_mailbox_task(self.slot()) || team.has_queued_task()
     }
 
-    /// Lies in bed, in state ASLEEP or after somebody has ended that.
+    /// Blocks on the semaphore. The state is ASLEEP, or another thread has ended that already. Afterwards, wakes those
+    /// that this bee was asked to wake.
     fn block_asleep(&self, should_wake: impl Fn() -> bool) {
         let (team, slot) = (self.team(), self.slot());
         self.record_sleep();
         let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(should_wake));
         self.resume_from_sleep(!is_woken || slot.was_asleep(), is_woken);
-        // Before any work of its own: a region's queen relies on this bee to call those in its charge.
+        // Before any work of its own: the queen of a region relies on this bee to wake its range.
         team.wake_region_range(slot);
         team.wake_requested(slot);
     }
 
-    /// Waits for a post. In a hive that polls also for something to do; says whether it was a post.
+    /// Waits for a post of the semaphore. In a hive with a poll interval the bee also looks for something to do after
+    /// each interval. Returns whether the semaphore was posted; if not, the bee has made itself AWAKE.
     fn wait_until_unblocked(&self, should_wake: impl Fn() -> bool) -> bool {
         let (team, slot) = (self.team(), self.slot());
+        // Without a poll interval only a post ends the wait.
         let Some(poll) = team.policy().poll_interval() else {
             slot.semaphore.wait();
             return true;
         };
         while !slot.semaphore.wait_for(poll) {
+            // Polls only count while the bee is asleep: after a shrink it is parked, and is woken by a post.
             if slot.state() != SlotState::Asleep || !self.is_needed(&should_wake) {
                 continue;
             }
+            // A rescue is counted if this work would have been missed without polling. That would be a fault of the
+            // protocol.
             let is_rescue = team.is_wake_lost(slot);
-            // Before anybody can see that it is up.
+            // Before any other bee can see that this one is awake, so that none takes its task for missed.
             slot.counters.set_searching(true);
             if slot.change(SlotState::Asleep, SlotState::Awake) {
                 team.count_awake(slot);
@@ -151,6 +185,7 @@ impl TaskContext<'_> {
                 }
                 return false;
             }
+            // Another thread has woken or parked the bee in the meantime. If it was woken, a post is on its way.
             slot.counters.set_searching(false);
         }
         true
@@ -158,7 +193,8 @@ impl TaskContext<'_> {
 }
 
 impl Team {
-    /// Takes a bee off the count of sleepers: it has left ASLEEP, which the caller has seen to, or has failed to get there.
+    /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
+    /// ASLEEP, which the caller has brought about, or it has failed to get there.
     pub(crate) fn count_awake(&self, slot: &Slot) {
         // Step: attendance
         self.occupancy.count_awake(slot.id);
@@ -166,40 +202,47 @@ impl Team {
         self.sleep.count_woken(slot.id);
     }
 
-    /// Queues a task where all find it, and tells others of it as `from_group`, who may be a thread from outside in the
-    /// queen's name. `mark`: the mark of the deque that it is put into, if it is one.
+    /// Queues one task, which any bee may run, by calling `queue`, and tells others of it. `from` is the number of the
+    /// bee that calls this; a thread that is no bee gives the queen's. `mark`: the mark of the deque that `queue`
+    /// pushes to, or None for another queue.
     pub(crate) fn queue_and_notify(&self, from: u32, mark: Option<DequeMark<'_>>, queue: impl FnOnce()) {
         let _in_flight = self.track_in_flight();
         queue();
         self.notify_of_jobs(1, from, mark);
     }
 
-    /// Tells others of `jobs` new tasks that anybody may run, and that the calling bee has put into its own deque,
-    /// of which `mark` is the mark, or that are elsewhere.
+    /// Tells others of `jobs` new tasks that any bee may run. They are queued already: in the deque of bee `from`,
+    /// whose mark is `mark`, or elsewhere if that is None.
     pub(crate) fn notify_of_jobs(&self, jobs: u32, from: u32, mark: Option<DequeMark<'_>>) {
+        // After the tasks have been queued, before the counts are read: either a bee that falls asleep finds the tasks
+        // in its last check, or it is seen asleep here.
         // Step: fence
         match mark {
             Some(mark) => mark.announce_push(),
-            // Pairs with the fences in `go_to_sleep` and `count_parked`.
+            // Pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. (So does the one in
+            // `announce_push`.)
             None => fence(Ordering::SeqCst),
         }
+        // How many bees to tell depends on how many are searching already.
         // Step: post
         let wanted = self.sleep.announce_jobs(jobs);
         if wanted > 0 {
             self.notify_some(wanted, from);
         }
+        // In a hive of the queen alone all workers are surplus, so the sleep protocol counts none of them as a sleeper.
         // Step: lone queen
         if self.occupancy.read().bees() == 1 {
             self.wake_first_worker();
         }
     }
 
-    /// Puts a task where only bee `id` finds it, and makes sure that it looks.
+    /// Queues a task that only bee `id` may run, and makes sure that the bee looks for it.
     pub(crate) fn send_to_mailbox(&self, id: u32, task: Task) {
         let _in_flight = self.track_in_flight();
         // Step: mailbox
         self.slot(id).queues.push_to_mailbox(task);
-        // Pairs with the fences in `go_to_sleep` and `count_parked`.
+        // Either the bee finds the task in its last check before it blocks, or it is seen blocked below. Pairs with the
+        // fences in `TaskContext::go_to_sleep` and `TaskContext::park`.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: tell
@@ -208,11 +251,13 @@ impl Team {
         self.wake_bee(id);
     }
 
+    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted.
     #[cold]
     fn notify_some(&self, wanted: u32, from: u32) {
         if self.sleep.wakes_by_tree() {
             self.wake_sleepers(wanted, from);
         } else {
+            // The iterator is lazy: it tells one bee after another until `wanted` of them will look.
             self.nearest_first(from)
                 .filter(|slot| self.notify_of_work(slot, from))
                 .take(wanted as usize)
@@ -220,17 +265,18 @@ impl Team {
         }
     }
 
-    /// All bees, the nearest to `from_group` first: itself, too, because a thread from outside speaks for a queen who may
-    /// be asleep.
+    /// All bees, the nearest to bee `from` first. That bee itself is among them, because `from` may be the queen's
+    /// number in the name of a thread from outside, and the queen may be asleep.
     fn nearest_first(&self, from: u32) -> impl Iterator<Item = &Slot> {
         std::iter::once(self.slot(from)).chain(self.others_by_distance(from).map(|(slot, _)| slot))
     }
 
-    /// Tells a bee of work in the queue of `from_group`. Says whether it will look.
+    /// Tells a bee of work in the deque of bee `from`. Returns whether it will look there.
     fn notify_of_work(&self, slot: &Slot, from: u32) -> bool {
         // Step: tell
         match self.sleep.notify_bee(slot.id, Notification::DequeOf(from)) {
             NotifyOutcome::Received => true,
+            // The protocol has told a sleeper, which must be woken, if it has not been woken by another thread.
             // Step: wake
             NotifyOutcome::MustWake => {
                 slot.state() == SlotState::Asleep && self.wake(slot, SlotState::Asleep, SlotState::Notified)
@@ -239,19 +285,22 @@ impl Team {
         }
     }
 
-    /// Wakes so many sleepers, as by a tree: two here, each of whom is to wake a half of the others before it does
-    /// anything else.
+    /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a tree: this thread wakes up to `MAX_TASK_WAKES`
+    /// of them, and asks each of these to wake its part of the others before it does anything else.
     fn wake_sleepers(&self, wanted: u32, from: u32) {
         let _in_flight = self.track_in_flight();
         let here = wanted.min(MAX_TASK_WAKES);
+        // The states are read again by the change that claims each of them.
         let asleep = self.nearest_first(from).filter(|slot| slot.state() == SlotState::Asleep);
+        // All of these are claimed, and so counted among those that search, before the first is posted. Otherwise,
+        // while one is on its way, another bee could take itself for the last that searches, and wake the sleepers that
+        // these are to wake.
         // Step: take out of bed
         let mut claimed = asleep.filter(|slot| self.begin_wake(slot, SlotState::Asleep, SlotState::Notified));
-        // All of them are taken out of bed, and so counted among those who search, before the first is posted. While one is on its
-        // way, nobody takes itself for the last who searches, and wakes those whom these are to wake.
         let claimed: [_; MAX_TASK_WAKES as usize] =
             array::from_fn(|number| if number < here as usize { claimed.next() } else { None });
         let mut remaining = wanted - here;
+        // The sleepers that remain are divided among those that were claimed.
         for (number, slot) in claimed.into_iter().flatten().enumerate() {
             let others = remaining.div_ceil(here - number as u32);
             remaining -= others;
@@ -261,14 +310,16 @@ impl Team {
         }
     }
 
-    /// Has a bee that has been woken for tasks wake those whom it was told to, if there are tasks still. Nobody
-    /// relies on it: were it left out, who is the last to search would find out, and wake them later.
+    /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
+    /// Correctness does not depend on it: without it, the last bee that searches would find the tasks, and would wake
+    /// the sleepers later.
     fn wake_requested(&self, slot: &Slot) {
         let Some((waker, others)) = slot.wake_request.take() else { return };
         slot.log.write(Event::Woken { by: waker });
         if others > 0 {
             let _in_flight = self.track_in_flight();
-            // While a thief moves tasks they are in no queue, so there may be more than can be seen.
+            // Twice as many as are queued: while a thief moves tasks they are in no queue, so there may be more than
+            // can be seen.
             let wanted = others.min(2 * self.count_queued(others));
             if wanted > 0 {
                 // Step: wake others
@@ -277,7 +328,7 @@ impl Team {
         }
     }
 
-    /// Calls a bee for the sake of the tasks of a hive that is the queen alone. It parks again when there are none left.
+    /// Wakes worker 1 for the tasks of a hive of the queen alone. It parks again when there are none left.
     #[cold]
     fn wake_first_worker(&self) {
         if self.has_worker() && self.has_queued_task() {
@@ -285,46 +336,52 @@ impl Team {
         }
     }
 
-    /// Tells others of the tasks that are queued, because bee `from_group` will not see to them: it parks, or has found enough to do.
+    /// Tells others of the tasks that are queued, because bee `from` will not see to them: it parks, or it has found
+    /// enough work.
     pub(crate) fn notify_of_queued(&self, from: u32) {
         if self.has_queued_task() {
             let _in_flight = self.track_in_flight();
-            // All that is there, where those who are woken share the work of waking. Told of one task at a time, the last of
-            // them would be up only after as many wakes as there are tasks.
+            // If woken bees share in the waking, all tasks are counted at once. If bees were told of one task at a
+            // time, the last of them would be awake only after as many wakes as there are tasks.
             let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
+            // No mark is set: the tasks may be in any deque, and each owner has set the mark of its own.
             // Step: tell
             self.notify_of_jobs(jobs, from, None);
         }
     }
 
-    /// Bee `from_group` has counted itself off those who search. If others have relied on it for more work than it takes, it tells somebody else.
+    /// Tells others of the tasks that are queued, after bee `from` has stopped searching and the sleep protocol has
+    /// said that others may have relied on its search.
     #[cold]
     pub(crate) fn replace_searcher(&self, from: u32) {
-        // Pairs with the one in `notify_of_jobs`: either that counts this bee no longer, or the task is seen here.
+        // Either a bee that posts a task does not count this one any more, or this one sees the task below. Pairs with
+        // the fence in `notify_of_jobs`.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: hand on
         self.notify_of_queued(from);
     }
 
+    /// Whether there is a task that only the bee of `slot` may run, as far as this thread can see.
     pub(crate) fn has_mailbox_task(&self, slot: &Slot) -> bool {
         self.sleep.supports_tasks() && slot.queues.has_mailbox_task()
     }
 
-    /// Whether there may be a task that any bee may run, but for those in the own deque of `member`. Cheap, and
-    /// sometimes late: nobody sleeps on the strength of it.
+    /// Whether there may be a task that bee `bee` may run, other than those in its own deque and its mailbox. It is
+    /// cheap, and sometimes late: no bee falls asleep on the strength of it.
     pub(crate) fn may_have_task_for(&self, bee: u32) -> bool {
         self.sleep.supports_tasks()
             && (!self.injector.is_empty() || self.deque_marks.is_another_marked(bee, self.hired.count()))
     }
 
-    /// Whether there is a task that any bee may run, as far as can be seen.
+    /// Whether there is a task that any bee may run, as far as this thread can see. Looks into the injector and every
+    /// deque.
     pub(crate) fn has_queued_task(&self) -> bool {
         self.sleep.supports_tasks()
             && (!self.injector.is_empty() || self.all_slots().any(|slot| !slot.queues.is_deque_empty()))
     }
 
-    /// How many such tasks there are, as far as can be seen; no more than `most` of them are counted.
+    /// How many tasks that any bee may run there are, as far as this thread can see. Counts up to `limit` of them.
     fn count_queued(&self, limit: u32) -> u32 {
         let mut count = self.injector.len();
         for slot in self.all_slots() {
@@ -336,21 +393,25 @@ impl Team {
         count.min(limit as usize) as u32
     }
 
-    /// Whether the owner of a slot, which is asleep, has work that nobody was woken for, and that nobody is about to see to. Known only in a
-    /// hive that polls, and only of tasks.
+    /// Whether the bee of `slot`, which is asleep, should have been woken: there is work for it, no bee was woken for
+    /// that, and no bee is about to find it. This is known only in a hive with a poll interval, and only of tasks.
     fn is_wake_lost(&self, slot: &Slot) -> bool {
+        // Only a hive with a poll interval counts what is in flight.
         let Some(in_flight) = &self.in_flight else { return false };
+        // A bee in one of these states looks for tasks, or soon will.
         let is_looking = |slot: &Slot| {
             slot.counters.is_searching() || matches!(slot.state(), SlotState::Notified | SlotState::Surplus)
         };
-        // Queued before and after it is seen that nobody looks.
+        // Tasks must be queued before and after it was seen that no bee is looking: one that looked in between may have
+        // taken them.
         let is_task_missed = || self.has_queued_task() && !self.all_slots().any(is_looking) && self.has_queued_task();
         in_flight.holds_with_none_in_flight(|| {
             slot.state() == SlotState::Asleep && (self.has_mailbox_task(slot) || is_task_missed())
         })
     }
 
-    /// Marks a step after which somebody may have to be woken, in a hive that polls.
+    /// In a hive with a poll interval, marks the time from now until the guard is dropped as part of a step after which
+    /// some bee may have to be woken. `is_wake_lost` finds no wake lost during that time.
     pub(crate) fn track_in_flight(&self) -> Option<impl Drop + '_> {
         self.in_flight.as_ref().map(InFlight::begin)
     }

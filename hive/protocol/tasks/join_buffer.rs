@@ -1,35 +1,43 @@
-//! The second halves of joins that nobody has asked for yet. They are not in the deque, where each would cost what only stolen ones need.
+//! The join buffer of a bee: the second halves of its joins that no other bee has asked for yet. They are kept out of
+//! the deque because each push to it costs atomic operations, which only those that are stolen need. `tasks/join.rs`
+//! says when they are shared.
 
 use std::cell::Cell;
 
 use crate::protocol::tasks::task::Task;
 
-/// A bee's, oldest first. Only its own thread touches it.
+/// The buffered second halves of one bee's joins, oldest first. Only that bee's thread touches it.
 pub(crate) struct JoinBuffer {
+    /// The tasks. Task number `n` is in the entry `n % CAPACITY`.
     tasks: [Cell<Option<Task>>; CAPACITY],
-    /// How many there have been, and how many of these have been taken from the front.
+    /// The number of the next task. The tasks that are here have the numbers from `start` up to, and without, `end`.
     end: Cell<usize>,
+    /// The number of the oldest task here, unless the buffer is empty. It grows as tasks are taken from the front.
     start: Cell<usize>,
 }
 
-/// Joins beyond these run their halves in order: what is kept is enough to share, and it is the larger.
+/// How many tasks the buffer holds. A join that finds it full and nobody idle runs its two closures one after the
+/// other. In a recursion the buffered tasks are the oldest and so the largest, and this many are enough to share.
 const CAPACITY: usize = 4;
 
 impl JoinBuffer {
+    /// An empty buffer.
     pub(crate) fn new() -> Self {
         Self { tasks: Default::default(), end: Cell::new(0), start: Cell::new(0) }
     }
 
+    /// Whether there is no task here.
     fn is_empty(&self) -> bool {
         self.start.get() == self.end.get()
     }
 
+    /// Whether there is no room for another task.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
         self.end.get() - self.start.get() == CAPACITY
     }
 
-    /// Keeps a task. Returns its number.
+    /// Adds a task, which becomes the newest, and returns its number. The buffer is not full.
     #[inline(always)]
     pub(crate) fn push(&self, task: Task) -> usize {
         let number = self.end.get();
@@ -38,21 +46,24 @@ impl JoinBuffer {
         number
     }
 
-    /// Takes back the task that was kept last, whose number is given, unless it has been taken from the front. Says whether it was there.
+    /// Takes back the newest task, whose number is `number`, unless it has been taken from the front. Returns whether
+    /// it was still here.
     #[inline(always)]
     pub(crate) fn reclaim(&self, number: usize) -> bool {
+        // Tasks are taken from the front only: one that is not older than the oldest here is still here.
         let is_there = number >= self.start.get();
         if is_there {
             debug_assert_eq!(number + 1, self.end.get(), "joins end in the reverse order of their beginning");
             self.end.set(number);
         } else {
-            // All before it have been, too.
+            // Tasks are taken from the front in order, so all that are older than this one have been taken as well: the
+            // buffer is empty.
             self.end.set(self.start.get());
         }
         is_there
     }
 
-    /// Takes the oldest.
+    /// Takes the oldest task, to share it.
     pub(crate) fn pop_oldest(&self) -> Option<Task> {
         if self.is_empty() {
             return None;
@@ -77,7 +88,7 @@ mod tests {
 
     #[expect(unsafe_code, reason = "erases the task's type")]
     fn task() -> Task {
-        // SAFETY: there is nothing to it.
+        // SAFETY: `NOTHING` lives for ever, and to run it does nothing.
         unsafe { Task::new(&raw const NOTHING) }
     }
 

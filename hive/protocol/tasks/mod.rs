@@ -1,5 +1,7 @@
-//! The protocol of tasks: the queues they wait in, what a bee needs to run and steal them, and how bees without work go
-//! to sleep and are woken.
+//! The protocol of tasks: the queues that tasks wait in, what a bee needs to run and steal them, and how bees without
+//! work fall asleep and are woken. The public side of tasks, with scopes and joins, is in `hive/tasks/`.
+//!
+//! See `docs/sleep.md`.
 
 pub(crate) mod deque_marks;
 pub(crate) mod idle;

@@ -1,4 +1,5 @@
-//! A task with its type erased: two words, so that a queue of them needs no allocation.
+//! A task with its type erased. It is two words, so a queue of tasks needs no allocation for each. The closures behind
+//! tasks are in `tasks/stack_job.rs` and `tasks/heap_job.rs`.
 
 #![allow(unsafe_code)]
 
@@ -8,47 +9,52 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 
 /// What can be run as a task, once.
 pub(crate) trait Run {
-    /// Runs it, keeps any panic to itself, and says so to whoever waits. It may be gone when this returns.
+    /// Runs the task. An implementation catches any panic, and tells those who wait for the task that it has ended.
+    /// `*this` may no longer exist when this returns.
     ///
     /// # Safety
-    /// Called once, with a pointer that `Task::new` got.
+    /// The caller passes a pointer that `Task::new` was called with, and calls this once for it.
     unsafe fn run(this: *const Self);
 }
 
-/// Two words: the task's address, and the function that knows its type.
+/// A task to be run once: the address of what it works on, and the function that knows its type.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
+    /// The pointer that `new` was given, without its type.
     this: *const (),
+    /// Casts `this` back and calls `Run::run`.
     run: unsafe fn(*const ()),
 }
 
-// SAFETY: `new` asks for what may be run on another thread.
+// SAFETY: the caller of `new` promises that what `this` points to may be run on any thread.
 unsafe impl Send for Task {}
 
 impl Task {
-    /// Erases what `this` points to.
+    /// Makes a task of what `this` points to.
     ///
     /// # Safety
-    /// It lives until it has been run, may be run on any thread, and is run once.
+    /// `*this` lives until the task has been run, and may be run on any thread. Of the task and its copies, one is run.
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
         /// # Safety
         /// As for `Run::run`.
         unsafe fn run<T: Run>(this: *const ()) {
-            // SAFETY: the caller's promise.
+            // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
             unsafe { T::run(this.cast()) }
         }
         Self { this: this.cast(), run: run::<T> }
     }
 
-    /// Whether this is that task. Both are still to be run.
+    /// Whether this and `that` are the same task. Neither has been run yet.
     pub(crate) fn is_same(&self, that: &Self) -> bool {
         ptr::eq(self.this, that.this)
     }
 
-    /// Runs the task. Takes it, because a task is run once.
+    /// Runs the task.
+    ///
+    /// A panic that leaves `Run::run` aborts the process, because another bee may wait for this task for ever.
     pub(crate) fn run(self) {
         let intact = AbortOnUnwind::new("in a task");
-        // SAFETY: promised to `new`; queues hand out each task once.
+        // SAFETY: the caller of `new` has promised what `Run::run` asks for, and the queues hand out each task once.
         unsafe { (self.run)(self.this) }
         intact.disarm();
     }

@@ -1,4 +1,7 @@
-//! A bee at work on tasks: its end of its deque, and what it does while it waits for something.
+//! The task context: what a bee needs to run tasks on its own thread. It has the bee's end of its deque and the join
+//! buffer, looks for tasks in all queues, runs them, and waits for latches. A worker has one for its whole life
+//! (`Shared::run_worker`); a thread in the queen's place has one while it runs tasks (`tasks/enter.rs`). How a bee
+//! without work falls asleep is in `idle.rs`. The steps are described in `docs/sleep.md`.
 
 use std::cell::Cell;
 
@@ -13,39 +16,49 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::{Leadership, Team};
 use crate::sync::{Counter, Event, Worker};
 
-/// So often a look for work begins elsewhere than in the bee's own queue.
+/// One in so many searches for a task begins elsewhere than in the bee's own deque.
 const FAIR_SEARCH_INTERVAL: u32 = 64;
 
-/// A bee that runs tasks, on its own thread.
+/// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
     team: &'c Team,
+    /// The number of the bee.
     id: u32,
+    /// The slot of the bee.
     slot: &'c Slot,
-    /// None only while this is dropped.
+    /// The bee's end of its deque. None only while this is dropped.
     deque: Option<Worker<Task>>,
-    /// Where it says that there are tasks in that.
+    /// The mark that tells others that there may be tasks in the deque.
     mark: DequeMark<'c>,
+    /// The second halves of joins that no other bee has asked for yet.
     join_buffer: JoinBuffer,
-    /// How often it has looked for work.
+    /// How many searches for a task have begun. It wraps.
     search_count: Cell<u32>,
-    /// Whether it is counted among those without work.
+    /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
+    /// cleared when it has found something, parks, or goes away.
     is_inactive: Cell<bool>,
-    /// Whether it was woken and has had nothing to do since.
+    /// Whether another bee has woken this one and it has had nothing to do since. For statistics only.
     woke_without_work: Cell<bool>,
-    /// Whether it has left the bed that a bee is hired in. Until then there may be a post in its bed, which it takes before it goes to
-    /// bed again.
+    /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
+    /// that wait its semaphore may hold the permit of its first wake. It must take that permit before it blocks again.
     is_past_first_wake: Cell<bool>,
-    /// Tasks, and joins whose second half it keeps, that it is in the middle of.
+    /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of.
     depth: Cell<u32>,
-    /// Whether it is not idle, as a bee: it looks for tasks, or is in the middle of one.
+    /// Whether the bee has said that it looks for tasks, and not yet that it has stopped. This stays set while the bee
+    /// runs a task that it has found that way.
     is_in_search_phase: Cell<bool>,
-    /// The turn, while its thread is in the queen's place for the sake of tasks and has not lent it to a region.
+    /// The leadership of the team, while this thread has the queen's place for the sake of tasks and has not lent the
+    /// leadership to a region.
     leadership: Cell<Option<Leadership<'c>>>,
 }
 
 impl<'c> TaskContext<'c> {
-    /// Bee `id` of the team, which is nowhere else.
+    /// A context for bee `id` of the team, which has been hired and has no other context. Counts a worker as hired.
+    ///
+    /// # Panics
+    /// If the bee has another context.
     pub(crate) fn new(team: &'c Team, id: u32) -> Self {
+        // First, because what the bee does from here on must be found by others.
         team.hired.count_in(id);
         let slot = team.slot(id);
         Self {
@@ -65,15 +78,17 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// The queen of a team between regions, whose turn it is.
+    /// A context for a thread in the queen's place, which holds the leadership of the team and is in no region of it.
     pub(crate) fn for_queen(team: &'c Team, leadership: Leadership<'c>) -> Self {
         let context = Self::new(team, 0);
         context.leadership.set(Some(leadership));
         context
     }
 
-    /// Lends the turn, for a region, to `run`; None if there is none to lend, or the bee is in the middle of a task or a join, which a bee may be waiting for.
+    /// Lends the leadership to `run`, for a region. `run` gets None if there is no leadership here to lend, or if the
+    /// bee is in the middle of a task or a join, which another bee may be waiting for.
     pub(crate) fn lend_leadership<R>(&self, run: impl FnOnce(Option<&mut Leadership<'c>>) -> R) -> R {
+        // Takes the leadership back even if `run` unwinds.
         struct ReturnOnDrop<'h, 'c>(&'h Cell<Option<Leadership<'c>>>, Option<Leadership<'c>>);
         impl Drop for ReturnOnDrop<'_, '_> {
             fn drop(&mut self) {
@@ -87,19 +102,20 @@ impl<'c> TaskContext<'c> {
         run(lent.1.as_mut())
     }
 
-    /// Begins what others may be waiting for: a task, or both halves of a join. Nothing unwinds between this and `leave`.
+    /// Notes the beginning of something that others may be waiting for: a task, or both halves of a join. Nothing may
+    /// unwind between this and `end_task`.
     #[inline(always)]
     pub(crate) fn begin_task(&self) {
         self.depth.set(self.depth.get() + 1);
     }
 
-    /// Ends it.
+    /// Notes the end of what `begin_task` has noted.
     #[inline(always)]
     pub(crate) fn end_task(&self) {
         self.depth.set(self.depth.get() - 1);
     }
 
-    /// Whether others may be waiting for what the bee is in the middle of.
+    /// Whether others may be waiting for what the bee is in the middle of. For a worker they always may.
     pub(crate) fn is_waited_for(&self) -> bool {
         self.id > 0 || self.depth.get() > 0
     }
@@ -109,21 +125,25 @@ impl<'c> TaskContext<'c> {
         self.deque.as_ref().expect("a task context in use")
     }
 
+    /// The team that the bee belongs to.
     pub(crate) fn team(&self) -> &'c Team {
         self.team
     }
 
+    /// The number of the bee.
     pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
+    /// The slot of the bee.
     pub(crate) fn slot(&self) -> &'c Slot {
         self.slot
     }
 
-    /// Queues a task that any bee may run.
+    /// Queues a task that any bee may run, in the bee's own deque, and tells others of it.
     pub(crate) fn push(&self, task: Task) {
-        // A queen alone runs it herself, or leaves it to a bee when she goes.
+        // A lone queen runs it herself, or leaves it to a worker when she goes (`inject_remaining`). So she wakes
+        // nobody.
         if self.is_lone_queen() {
             self.deque().push(task);
             self.mark.announce_push();
@@ -132,47 +152,55 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Whether it is the queen, without a bee that is not surplus.
+    /// Whether this is the queen of a hive in which all workers are surplus.
     fn is_lone_queen(&self) -> bool {
         self.id == 0 && self.team.bees() == 1
     }
 
-    /// Whether one more task can be kept. It can where fewer are kept than may be; else the oldest are shared if somebody has nothing to do.
+    /// Makes room for one more task in the join buffer, and returns whether there is room. If the buffer is full, its
+    /// oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
     #[inline(always)]
     pub(crate) fn make_room(&self) -> bool {
         !self.join_buffer.is_full() || self.share_joins()
     }
 
-    /// Keeps a task until somebody has nothing to do. Returns what `take_back` needs.
+    /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
+    /// room.
     #[inline(always)]
     pub(crate) fn buffer_join(&self, task: Task) -> usize {
         self.join_buffer.push(task)
     }
 
-    /// Takes back the task that was kept last, unless it has been shared. Says whether it was there.
+    /// Takes back the task that was buffered last, whose number is `number`, unless it has been shared. Returns whether
+    /// it was still in the buffer.
     #[inline(always)]
     pub(crate) fn reclaim_join(&self, number: usize) -> bool {
         self.join_buffer.reclaim(number)
     }
 
-    /// Shares tasks that are kept with those who have nothing to do. Says whether any.
+    /// Shares as many buffered tasks as there are bees with nothing to do. Returns whether any task was shared.
     #[inline(always)]
     pub(crate) fn share_joins(&self) -> bool {
         self.team.sleep.is_any_inactive() && self.share_joins_with(self.team.sleep.inactive())
     }
 
-    /// The same, but for one bee at least: bees that have only just ended something are not counted among those who have nothing to do yet.
+    /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
+    /// with nothing to do.
     pub(crate) fn share_joins_now(&self) -> bool {
         self.share_joins_with(self.team.sleep.inactive().max(1))
     }
 
-    /// Sees that as many tasks as there are `idle` bees lie in its queue, as far as there are any: the oldest, which are the largest in a recursion.
+    /// Moves tasks from the join buffer to the deque until the deque has one for each of `idle_bees` bees, or the
+    /// buffer is empty. It moves the oldest first, which are the largest in a recursion. Returns whether it has moved
+    /// any.
     #[cold]
     fn share_joins_with(&self, idle_bees: u32) -> bool {
+        // There is no bee to share with.
         if self.is_lone_queen() {
             return false;
         }
         let _in_flight = self.team.track_in_flight();
+        // Tasks that are in the deque already count as shared.
         let wanted = (idle_bees as usize).saturating_sub(self.deque().len());
         let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
         let shared = oldest.map(|task| self.deque().push(task)).count();
@@ -182,26 +210,32 @@ impl<'c> TaskContext<'c> {
         shared > 0
     }
 
-    /// Gives what is still queued here to whoever has time. For a bee that goes away.
+    /// Moves the tasks that are still in the deque to the injector, for any bee. For a thread that leaves the queen's
+    /// place.
     pub(crate) fn inject_remaining(&self) {
         while let Some(task) = self.deque().pop() {
             self.team.inject(task);
         }
     }
 
-    /// A task to run: its own, by mail, from outside, or another bee's where one may be.
+    /// Looks for a task to run: in the bee's own queues, in the injector, and in those deques of other bees that are
+    /// marked.
     pub(crate) fn find_task(&self) -> Option<Task> {
         self.find_task_with(Self::steal_where_marked)
     }
 
-    /// The same, and it looks into the queues of all others, whatever is known of them.
+    /// Does the same, but looks into the deques of all others whether they are marked or not. For the checks before
+    /// sleep.
     pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {
         self.find_task_with(Self::steal_anywhere)
     }
 
+    /// Looks for a task in every place that the bee may take one from, its own queues first. `steal_from_others` looks
+    /// into the deques of the other bees.
     fn find_task_with(&self, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
-        // A forked child has the tasks that its parent had, and is not to run them.
+        // A forked child has a copy of its parent's tasks, and must not run them.
         self.team.policy().abort_if_forked();
+        // Now and then a search begins elsewhere, so that no queue is never looked at.
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);
         // Step: elsewhere
@@ -210,16 +244,20 @@ impl<'c> TaskContext<'c> {
         {
             return Some(task);
         }
+        // What another bee has told this one is asked before the search: what it is told later stays for the next one.
         // Step: told
         let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
+        // The bee's own queues come first: its newest task, and then its mailbox.
         // Step: own
         // Step: mail
         let from_own_queues = || self.deque().pop().or_else(|| self.take_from_mailbox());
+        // Then the deque that the bee was told of, if that is why it was told.
         // Step: where told
         let from_notified = || match notification {
             Some(Notification::DequeOf(other)) => self.steal_from(other),
             Some(Notification::Mailbox) | None => None,
         };
+        // Then tasks from outside, and last the deques of the other bees.
         // Step: inbox
         from_own_queues()
             .or_else(from_notified)
@@ -227,33 +265,39 @@ impl<'c> TaskContext<'c> {
             .or_else(|| self.steal(notification, steal_from_others))
     }
 
-    /// A task from where a look that begins at home may never get to: one that spawns itself again for ever is always found before. The `turn` says where to begin,
-    /// because what is found first here may come again for ever, too.
+    /// Looks for a task in the places that a search that begins with the bee's own deque may never reach: a task that
+    /// spawns itself again without end would always be found first there. `round` decides where this begins, because
+    /// what is found first here may also come again without end.
     #[cold]
     fn find_fairly(&self, round: u32) -> Option<Task> {
         let sources = [Self::take_from_mailbox, Self::take_from_injector, Self::take_own_oldest, Self::steal_anywhere];
         (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
     }
 
+    /// Takes a task that only this bee may run.
     fn take_from_mailbox(&self) -> Option<Task> {
         self.slot.queues.take_from_mailbox()
     }
 
+    /// Takes the oldest task of the bee's own deque, as a thief would.
     fn take_own_oldest(&self) -> Option<Task> {
         self.slot.queues.steal()
     }
 
+    /// Takes a task from the injector, and some more into the bee's own deque.
     fn take_from_injector(&self) -> Option<Task> {
         self.take_batch(|deque| self.team.injector.take_batch(deque))
     }
 
-    /// Looks into the others' queues, having looked at home and where it was told to.
+    /// Looks into the deques of the other bees. The bee has looked into its own queues, and where `notification` told
+    /// it to.
     fn steal(
         &self,
         notification: Option<Notification>,
         steal_from_others: impl Fn(&Self) -> Option<Task>,
     ) -> Option<Task> {
         if self.is_inactive.get() {
+            // The sleep protocol may tell the bee of other work from now on.
             // Step: steal
             self.team.sleep.begin_steal(self.id, notification);
         }
@@ -261,6 +305,7 @@ impl<'c> TaskContext<'c> {
         steal_from_others(self)
     }
 
+    /// Steals from the nearest bee whose deque is marked and has a task.
     fn steal_where_marked(&self) -> Option<Task> {
         let marks = &self.team.deque_marks;
         if !marks.is_another_marked(self.id, self.team.hired.count()) {
@@ -270,16 +315,20 @@ impl<'c> TaskContext<'c> {
         marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
     }
 
+    /// Steals from the nearest bee whose deque has a task, marked or not.
     fn steal_anywhere(&self) -> Option<Task> {
         self.team.others_by_distance(self.id).find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
     }
 
+    /// Steals from bee `other`.
     fn steal_from(&self, other: u32) -> Option<Task> {
         let (slot, distance) = self.team.others_by_distance(self.id).find(|(slot, _)| slot.id == other)?;
         self.steal_from_slot(slot, distance)
     }
 
+    /// Steals from the bee of slot `victim`, and counts the steal by distance.
     fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
+        // An empty deque is not to be looked at by each thief, so its mark is cleared.
         if victim.queues.is_deque_empty()
             && self.team.deque_marks.mark_of(victim.id).clear_if_empty(|| victim.queues.is_deque_empty())
         {
@@ -296,27 +345,31 @@ impl<'c> TaskContext<'c> {
         Some(task)
     }
 
-    /// Takes a task from where there may be many, and some of the others for later.
+    /// Takes a task by `take`, which also moves some more into the bee's own deque.
     fn take_batch(&self, take: impl FnOnce(&Worker<Task>) -> Option<Task>) -> Option<Task> {
         let _in_flight = self.team.track_in_flight();
         let task = take(self.deque())?;
+        // While the tasks were moved they were in neither queue, and another bee may have looked for them and found
+        // nothing. So they are announced as new ones are.
         if !self.deque().is_empty() {
-            // While they were in neither queue, others may have looked in vain.
             self.team.notify_of_jobs(1, self.id, Some(self.mark));
         }
         Some(task)
     }
 
-    /// A task for a bee that is in none, if there is something that looks like one.
+    /// A task for a worker that is in no task, if there is anything that looks like one. `last_epoch` is the epoch of
+    /// the last region that the worker has seen.
     pub(crate) fn next_task(&self, last_epoch: u64) -> Option<Task> {
+        // The marks say nothing of the bee's own queues, which cost it little to look into.
         let has_own = || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot);
         let may_find_one = self.team.may_have_task_for(self.id) || has_own();
         let found = if may_find_one && self.try_enter_search_phase(last_epoch) { self.find_task() } else { None };
         found.or_else(|| self.leave_search_phase())
     }
 
-    /// Has a bee that is in no task, and has seen the regions up to `last_epoch`, begin to look for tasks. Says no if it may not: it has
-    /// to come to a region first. See `nested.rs`.
+    /// Has a bee that is in no task, and that has seen the regions up to epoch `last_epoch`, say that it looks for
+    /// tasks. Returns whether it may: it may not if a region that includes it has been announced, because it must come
+    /// to that region first. See `region/announcement.rs`.
     pub(crate) fn try_enter_search_phase(&self, last_epoch: u64) -> bool {
         if !self.is_in_search_phase.get() {
             self.is_in_search_phase.set(self.team.try_mark_looking(self.slot, last_epoch));
@@ -324,7 +377,8 @@ impl<'c> TaskContext<'c> {
         self.is_in_search_phase.get()
     }
 
-    /// Runs what a bee does before its first region, as if it were a task: who must not wait for a task does not wait for this.
+    /// Runs `work`, the start hook of a worker before its first region, as if it were a task: a thread that must not
+    /// wait for a task does not wait for this either.
     pub(crate) fn run_as_task(&self, work: impl FnOnce()) {
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
@@ -333,7 +387,8 @@ impl<'c> TaskContext<'c> {
         self.slot.phase.set(TaskPhase::Idle);
     }
 
-    /// A bee that is in no task has found none. For others this does nothing.
+    /// Has a bee that is in no task say that it no longer looks for tasks, because it has found none. For a bee in a
+    /// task this does nothing. Always returns None, so that it can end a chain of searches.
     pub(crate) fn leave_search_phase<T>(&self) -> Option<T> {
         if self.depth.get() == 0 && self.is_in_search_phase.replace(false) {
             self.slot.phase.set(TaskPhase::Idle);
@@ -341,27 +396,32 @@ impl<'c> TaskContext<'c> {
         None
     }
 
-    /// Runs a task, if there is one. Says whether.
+    /// Runs one task, if there is one. Returns whether there was.
     pub(crate) fn run_one(&self) -> bool {
         self.find_task().map(|task| self.run(task)).is_some()
     }
 
+    /// Runs a task. The bee no longer counts as one that searches.
     pub(crate) fn run(&self, task: Task) {
+        // Before the task begins: if other bees relied on this one to search, they are replaced now.
         self.end_search();
         self.slot.counters.increment(Counter::Tasks);
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
         self.team.run_recorded(self.id, || task.run());
         self.end_task();
-        // A child that was forked in it goes no further.
+        // If the process was forked in the task, the child ends here.
         self.team.policy().abort_if_forked();
+        // A task that was run while the bee waits in another task does not change the phase of the outer one.
         if self.depth.get() == 0 {
-            // In the middle of its part of a region a bee has not begun to look, and would not say that it has stopped.
+            // In the middle of its part of a region a bee has not said that it looks for tasks, and would not say that
+            // it has stopped. So it is Idle again.
             self.slot.phase.set(if self.is_in_search_phase.get() { TaskPhase::Looking } else { TaskPhase::Idle });
         }
     }
 
-    /// Counts the bee off those who search, if it is counted: it has found work, goes to bed, or goes away.
+    /// Has the sleep protocol no longer count the bee among those that search, if it does: the bee has found work,
+    /// parks, or goes away.
     #[inline(always)]
     pub(crate) fn end_search(&self) {
         if self.is_inactive.get() {
@@ -369,6 +429,7 @@ impl<'c> TaskContext<'c> {
         }
     }
 
+    /// The part of `end_search` for a bee that is counted.
     #[cold]
     fn end_search_slow(&self) {
         let _in_flight = self.team.track_in_flight();
@@ -376,6 +437,7 @@ impl<'c> TaskContext<'c> {
         self.woke_without_work.set(false);
         self.slot.counters.set_searching(false);
         self.team.log(self.id, || Event::SearchEnd);
+        // As long as this bee was counted, bees that posted tasks may have woken nobody because of it.
         // Step: find
         if self.team.sleep.end_search(self.id) {
             // Step: pass on
@@ -383,7 +445,7 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Notes that it searches.
+    /// Has the sleep protocol count the bee among those that search, if it does not do so yet.
     #[inline(always)]
     pub(crate) fn begin_search(&self) {
         if self.team.sleep.supports_tasks() && !self.is_inactive.replace(true) {
@@ -394,10 +456,11 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Notes that the bee goes to bed.
+    /// Records that the bee is about to sleep, in its counters and its log.
     pub(crate) fn record_sleep(&self) {
         let counters = &self.slot.counters;
         counters.increment(Counter::Sleeps);
+        // A bee that is asleep does not search, even though it keeps its place among those without work.
         counters.set_searching(false);
         if self.woke_without_work.get() {
             counters.increment(Counter::WakesForNothing);
@@ -405,7 +468,8 @@ impl<'c> TaskContext<'c> {
         self.slot.log.write(Event::Sleep);
     }
 
-    /// Notes that it has got up, out of ASLEEP or out of PARKED, because somebody has woken it or by itself.
+    /// Records that the bee is awake again. `was_asleep`: whether it was asleep until now; if not, a shrink has parked
+    /// it meanwhile. `is_woken`: whether another thread has woken it, rather than the bee itself after a poll.
     pub(crate) fn resume_from_sleep(&self, was_asleep: bool, is_woken: bool) {
         if is_woken {
             self.slot.counters.increment(Counter::Wakes);
@@ -416,35 +480,41 @@ impl<'c> TaskContext<'c> {
             log.write(Event::Resume { is_woken });
             self.slot.counters.set_searching(self.is_inactive.get());
         } else {
-            // It was parked where it lay, by whoever has marked when.
+            // The thread that has parked the bee has marked the time in this log. The log gets what would have been
+            // written then.
             log.write_at_mark(Event::Resume { is_woken: false });
             log.write_at_mark(Event::Park);
             log.write(Event::Resume { is_woken });
             log.write(Event::SearchEnd);
-            // Who parked it has counted it off.
+            // That thread has also taken the bee off the counts of the sleep protocol.
             self.is_inactive.set(false);
             // Step: unpark
             self.team.sleep.count_unparked(self.id);
         }
     }
 
-    /// Runs tasks until `latch` is set; sleeps when there are none.
+    /// Runs tasks until `latch` is set, and sleeps while there are none. The bee is the latch's owner.
     pub(crate) fn wait_until(&self, latch: &Latch) {
         self.wait_until_found(latch, |_| false);
     }
 
-    /// The same for the latch of a task that was kept and has been shared. If nobody has begun that, the bee may find it among the tasks that
-    /// it looks for. Then it is its own again: says whether it is.
+    /// Does the same for `latch` of the task `shared`, the second half of a join that has been shared. If no bee has
+    /// begun that task, this bee may find it while it looks for tasks. Returns whether it has found it: then the task
+    /// has not been run, its latch is not set, and the caller runs it itself.
     pub(crate) fn reclaim_or_wait(&self, shared: &Task, latch: &Latch) -> bool {
         self.wait_until_found(latch, |task| task.is_same(shared))
     }
 
+    /// Runs tasks until `latch` is set or a task is found for which `is_sought`. Returns whether one was found; it has
+    /// not been run.
     fn wait_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
         let mut is_found = false;
+        // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
             match self.find_task().or_else(|| self.wait_for_task(latch)) {
                 Some(task) if is_sought(&task) => is_found = true,
                 Some(task) => self.run(task),
+                // `wait_for_task` has seen the latch set.
                 None => break,
             }
         }
@@ -452,15 +522,17 @@ impl<'c> TaskContext<'c> {
         is_found
     }
 
-    /// Waits until there is a task, or `latch` is set.
+    /// Waits until there is a task, which it returns, or until `latch` is set.
     #[cold]
     fn wait_for_task(&self, latch: &Latch) -> Option<Task> {
         let mut spinner = self.team.policy().spinner();
+        // At once, without polling first: other bees share their joins with those that are known to have nothing to do.
+        // A surplus bee does not count among these.
         if self.slot.state() != SlotState::Surplus {
-            // At once: others share their joins with those who are known to have nothing to do.
             self.begin_search();
         }
         while !latch.is_set() {
+            // Once polling is over, sleep, or park if the bee is surplus.
             let found = if spinner.spin_once() { self.find_task() } else { self.sleep_or_park(|| latch.is_set()) };
             if found.is_some() {
                 return found;
@@ -469,11 +541,11 @@ impl<'c> TaskContext<'c> {
         None
     }
 
-    /// Lies in the bed that a bee is hired in, until it is called for the first time. Nothing for one that has been
-    /// called.
+    /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
     ///
-    /// A bee is hired parked, and has its start handler to run before it lies there. Meanwhile it may be called and so
-    /// come to other states, and owes its bed a wait for the post of that; it must not go to bed again before.
+    /// A worker is hired PARKED, but runs its start hook before it blocks. Meanwhile it may be woken, and so be in
+    /// other states. Whatever the state, its first wait on the semaphore has to be for that wake: if it slept or parked
+    /// with the permit of that wake still there, it would run in a state that says it is blocked.
     pub(crate) fn wait_for_first_wake(&self) {
         if !self.is_past_first_wake.replace(true) {
             self.end_search();
@@ -481,26 +553,31 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Goes to bed in the middle of something, until there is something to do or `should_wake`. Returns a task that is found on the way.
+    /// Blocks in the middle of something until there is something to do or `should_wake`. Returns a task that was found
+    /// on the way.
     fn sleep_or_park(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
+        // A start hook waits, for a latch. The thread that sets the latch wakes this worker, because it is PARKED, or
+        // has done so.
         if !self.is_past_first_wake.get() {
-            // Whoever does what it waits for calls it, as it is parked; or has done so.
             self.wait_for_first_wake();
             return None;
         }
         match self.slot.state() {
-            // A surplus bee gives up its core here as elsewhere, and is called for what it waits for and for what only it may run.
+            // A surplus bee leaves its core here as everywhere, and is woken for its latch and for tasks that only it
+            // may run.
             // Step: surplus
             SlotState::Surplus => self.surplus_task().or_else(|| {
                 self.park(should_wake);
                 None
             }),
-            // Others are about to end what it waits for.
+            // Other bees are about to end what this one waits for, so it need not sleep.
             // Step: dismissed
             SlotState::Terminated => {
                 self.team.policy().yield_core();
                 self.find_task()
             }
+            // AWAKE, or NOTIFIED if the bee was parked here and has been woken by a grow. In the second case
+            // `go_to_sleep` does not sleep, and `finish_waking` makes the bee AWAKE.
             _ => {
                 // Step: sleep
                 let found = self.go_to_sleep(should_wake);
@@ -510,7 +587,7 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// What a surplus bee still has to do: what only it may, and anything at all where it is the only one.
+    /// A task that a surplus bee still has to run: one that only it may run, or any task in a hive of the queen alone.
     pub(crate) fn surplus_task(&self) -> Option<Task> {
         if !self.team.sleep.supports_tasks() {
             return None;
@@ -523,7 +600,9 @@ impl<'c> TaskContext<'c> {
 
 impl Drop for TaskContext<'_> {
     fn drop(&mut self) {
+        // A bee that goes away must not be relied on to search.
         self.end_search();
+        // A later context of the same bee goes on with the same deque.
         if let Some(deque) = self.deque.take() {
             self.slot.queues.release_deque(deque);
         }

@@ -1,30 +1,34 @@
-//! How many bees there are: whoever looks for a bee goes by this, and finds none for which the system has made no
-//! thread.
+//! How many workers have been hired. Everybody who looks for a bee goes by this count: the queues, thieves, statistics,
+//! and resizes. So nobody finds a worker for which the system has made no thread. See `docs/resize.md`.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// The bees that have a thread are those from 1 to this number. It never falls. A slot may be there without a thread:
-/// it is made before.
+/// The number of the last worker that has a thread: workers 1 to this number have one. It never falls. A slot beyond it
+/// may exist, because a slot is made before its thread.
 pub(crate) struct Hired(AtomicU32);
 
 impl Hired {
-    /// None yet.
+    /// No worker yet.
     pub(crate) fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
+    /// The number of workers hired so far.
     pub(crate) fn count(&self) -> u32 {
-        // Acquire: pairs with the Release in `count_in`; who finds a bee by its number finds its slot.
+        // Acquire: pairs with the Release in `count_in`. A caller that learns of a worker by its number also finds its
+        // slot.
         self.0.load(Ordering::Acquire)
     }
 
-    /// Bee `id` has a thread. Whoever has made it says so, under the roster's lock, before the next is hired; and so
-    /// does the bee, before it does anything that others might have to find. One of them is first.
+    /// Counts worker `id`, which has a thread. Called twice for each: by the thread that hires it, under the lock of
+    /// `ResizeState`, before it hires the next one; and by the worker itself, before it does anything that others may
+    /// have to find. Either may be first. (For the queen, `id` 0, it does nothing.)
     pub(crate) fn count_in(&self, id: u32) {
-        // A bee may be late, and others hired meanwhile.
+        // A worker may be late, when others have been hired already, and must not lower the number.
         let raised = |now: u32| (now < id).then_some(id);
-        // Release: pairs with the Acquire in `count`; publishes the bee's slot. All changes are read-modify-writes, so
-        // who reads a later one has it too. Relaxed where it has been counted: nothing is handed on.
+        // Release: pairs with the Acquire in `count`; publishes the worker's slot. Every change of the number is a
+        // read-modify-write, so a reader of a later number sees that slot, too. Failure is Relaxed: the worker has been
+        // counted already, so there is nothing to publish.
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, raised);
     }
 }

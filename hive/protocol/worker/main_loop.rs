@@ -1,5 +1,7 @@
-//! A bee's life: poll for a start, run its part, arrive; run tasks in between; sleep when nothing has come for a while; park when it is
-//! surplus.
+//! The main loop of a worker's thread: poll for the start of a region, run the worker's part of it and arrive at its
+//! end; run tasks between regions; fall asleep when nothing has come for a while; park when the worker is surplus.
+//! `Shared::run_worker` (`pool/shared.rs`) runs it on each thread that the hive has made. The protocol of starts is
+//! described in `docs/start.md`, that of sleep in `docs/sleep.md`, that of parking in `docs/resize.md`.
 
 use std::ops::ControlFlow;
 
@@ -14,29 +16,35 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Activity, BackOff, Counter};
 
-/// The life of a bee: bee `id` of the team, on a thread of its own.
+/// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
     team: &'c Team,
+    /// The worker's own slot.
     slot: &'c Slot,
     id: u32,
-    /// The epoch of the last region that this bee knows of. It starts as the epoch at which the bee was hired, not as whatever the
-    /// thread finds when it gets going: that may already be the first region it has a part in.
+    /// The epoch of the last region that this worker has seen on its start line. It begins with the epoch at the time
+    /// when the worker was hired. It cannot begin with the epoch that the thread finds when it gets going: that may
+    /// already be the first region that includes this worker.
     last_epoch: u64,
+    /// How long the worker leaves the start line alone after it has arrived.
     back_off: BackOff,
-    /// The group in which it hears of regions.
+    /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
+    /// That group.
     group: &'c Group,
+    /// The start line of that group, which the worker polls.
     start_line: &'c StartLine,
-    /// Whether that is the only one.
+    /// Whether the team has one group only. Then a shorter path runs its regions.
     is_only_group: bool,
-    /// Those to which it passes them on.
+    /// The groups that this worker leads: it passes the starts of regions on to them.
     tree: Tree,
-    /// What it runs tasks with.
+    /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
 }
 
 impl<'h, 'c> Worker<'h, 'c> {
-    /// The bee whose `context` it is, hired when the team had come to the region `hired_at`.
+    /// The worker whose context `task_context` is. `hired_at` is the epoch of its start line at the time when it was
+    /// hired.
     pub(crate) fn new(task_context: &'h TaskContext<'c>, hired_at: u64) -> Self {
         let (team, id) = (task_context.team(), task_context.id());
         let group_id = team.fixed.shape.start_group(id);
@@ -57,45 +65,59 @@ impl<'h, 'c> Worker<'h, 'c> {
         }
     }
 
-    /// Lives until dismissed.
+    /// Runs until the worker is terminated.
     pub(crate) fn run(mut self) {
+        // A worker is hired PARKED, and takes part in nothing before it has been woken for the first time.
         self.task_context.wait_for_first_wake();
         let policy = self.team.policy();
+        // A call of `stop_spinning` after the moment of `spin_epoch` ends the polling of this worker.
         let (mut spinner, mut spin_epoch) = (policy.spinner(), policy.spin_epoch());
         loop {
             if let Some(word) = self.poll_start() {
+                // A bee in a region is not one that looks for work.
                 self.task_context.end_search();
-                // Who hears that the part has ended, and relaxes the hive then, means this bee as well.
+                // Read before the region: a thread that learns that this part of the region has ended and calls
+                // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
                 self.run_region(word);
+                // Arrived: the start line is left alone for a moment, so that the queen does not have to fetch it back.
                 self.back_off.delay();
             } else if !self.slot.is_awake() {
+                // The state is NOTIFIED, SURPLUS or TERMINATED.
                 if self.handle_state().is_break() {
                     return;
                 }
             } else if spinner.should_check_tasks()
                 && let Some(task) = self.poll_tasks(spinner.is_hot())
             {
+                // A task was found. Not every poll looks for one (`should_check_tasks`), because that touches more
+                // cache lines than the start word.
                 self.task_context.run(task);
                 (spinner, spin_epoch) = (policy.spinner_after_task(), policy.spin_epoch());
                 continue;
             } else if spinner.spin_once() {
                 continue;
             } else if let Some(task) = self.sleep() {
+                // Polling was over, and the worker found a task on its way to sleep.
                 self.task_context.run(task);
                 spin_epoch = policy.spin_epoch();
             } else if self.slot.is_awake() && !self.is_start_pending() {
-                // Something has been posted meanwhile: once more, without waiting as long again.
+                // `sleep` gave up without having slept, because something was posted meanwhile; or the worker has ended
+                // its sleep by itself, after a poll interval. It looks once more, and then sleeps again without polling
+                // as long as before.
                 continue;
             } else {
+                // The worker has slept and has been woken, or its state or a start demands something: polling begins
+                // anew.
                 spin_epoch = policy.spin_epoch();
             }
+            // The time of polling begins anew. A call of `stop_spinning` since `spin_epoch` ends it.
             spinner = policy.spinner_since(spin_epoch);
         }
     }
 
-    /// The team that a new region calls this bee to. Regions that do not are remembered and nothing else: they do not keep
-    /// the bee awake.
+    /// The start word of a new region that includes this worker, if there is one. A region that does not include it
+    /// changes only `last_epoch`, and does not keep the worker awake.
     #[inline(always)]
     fn poll_start(&mut self) -> Option<StartWord> {
         let word = self.start_line.load();
@@ -104,15 +126,17 @@ impl<'h, 'c> Worker<'h, 'c> {
         is_included.then_some(word)
     }
 
+    /// Runs this worker's part of the region of `word`, and arrives at its end.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
     fn run_region(&mut self, word: StartWord) {
-        // SAFETY: the word just seen calls this bee, which leaves below.
+        // SAFETY: `word` was just loaded and includes this worker, which arrives at the end of that region only below.
         let order = unsafe { self.start_line.order() };
         let bees = word.bees();
         if !self.is_only_group {
             return self.run_region_in_groups(word, order);
         }
+        // The only group: the whole team is in it, and no other group collects it.
         let barrier = self.group.barrier(self.start_line, bees);
         let own_part = GroupPart { group_id: self.group_id, bees, is_collected: false, base: order.base, barrier };
         let context = RegionContext::new(self.team, self.id, bees, word.epoch(), own_part);
@@ -120,38 +144,48 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.team.arrive_at_end(&own_part, &context);
     }
 
-    /// Runs the part of one in a hive of several groups.
-    // Apart: inlined, it would slow the other down, which is all of a small machine.
+    /// The same for a worker in a team of several groups. It first starts the groups that it leads, and arrives in its
+    /// own group when all of those have left.
+    // Kept out of line: inlining it slows the path for a single group, which is the only one on small machines.
     #[inline(never)]
     fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) {
         let (team, bees) = (self.team, word.bees());
+        // The part of the team that is in this worker's own group.
         let own_part = team.worker_part(self.group_id, self.group, bees, order.base);
         let context = RegionContext::new(team, self.id, bees, word.epoch(), own_part);
+        // A worker that leads no group has nobody to start or to wait for.
         if self.tree.is_empty() {
             self.run_body(order, &context);
             return team.arrive_at_end(&own_part, &context);
         }
+        // From here on the groups that this worker leads rely on it, so it must not unwind.
         let abort_guard = AbortOnUnwind::new("between the start of a group and its end");
         let children = self.tree.children(team, bees);
+        // Some bees of these groups may be asleep; then this worker waits longer for them at the end before it blocks.
         let had_sleepers = team.start_children(word, order, self.group_id, &children);
         let context = context.with_children(&children);
         self.run_body(order, &context);
+        // Waits until all bees of the groups that this worker leads have left: it arrives in its own group for them
+        // all.
         team.finish_children(&mut self.tree, &context, had_sleepers);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();
     }
 
+    /// Runs the region's body for this worker. A panic in it is caught and recorded.
     #[inline(always)]
     #[expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
     fn run_body(&mut self, order: StartOrder, context: &RegionContext<'_>) {
         self.team.set_activity(self.id, || Activity::InRegion(0));
-        // SAFETY: the queen has laid a part for this job there, or told of one, and takes it back when every bee of the team has left.
+        // SAFETY: the queen has stored the body that this order was made for in the cell, or a pointer to it, and takes
+        // it back only when every bee of the team has left.
         self.team.run_catching_panic(context, || unsafe { order.body_fn.run(&self.start_line.closure_cell, context) });
         self.slot.counters.increment(Counter::Regions);
         self.team.set_activity(self.id, || Activity::LeftRegion);
     }
 
-    /// Looks for a task. A bee that has only just begun to wait is not counted among those without work: a region may be next.
+    /// Looks for a task. `has_just_begun`: whether the worker has only just begun to wait. It is then not yet counted
+    /// among those that search, because the next region may follow at once, and a region is not to pay for that count.
     fn poll_tasks(&self, has_just_begun: bool) -> Option<Task> {
         if !self.team.sleep.supports_tasks() {
             return None;
@@ -162,14 +196,15 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.task_context.next_task(self.last_epoch)
     }
 
-    /// Does what a state other than AWAKE asks for. Break: the bee is dismissed.
+    /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.
     #[cold]
     fn handle_state(&mut self) -> ControlFlow<()> {
-        // As in `TaskContext::find`; and in a forked child nobody would call the bee to get up again.
+        // A forked child has none of the threads that would wake this one, and must not run its parent's tasks.
         self.team.policy().abort_if_forked();
         match self.slot.state() {
             // Step: notified
             SlotState::Notified => self.slot.finish_waking(),
+            // A surplus worker runs what only it can run before it parks.
             // Step: surplus
             SlotState::Surplus => match self.next_surplus_task() {
                 Some(task) => self.task_context.run(task),
@@ -177,10 +212,11 @@ impl<'h, 'c> Worker<'h, 'c> {
             },
             // Step: dismissed
             SlotState::Terminated => {
+                // The last tasks are run by whichever worker finds them, before it ends.
                 self.drain_tasks();
                 return ControlFlow::Break(());
             }
-            // AWAKE again: the order to park was cancelled.
+            // AWAKE again: a grow has cancelled the order to park.
             SlotState::Awake => {}
             state @ (SlotState::Asleep | SlotState::Parked) => {
                 unreachable!("bee {} is awake and in state {state:?}", self.id)
@@ -189,7 +225,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         ControlFlow::Continue(())
     }
 
-    /// What a surplus bee that is in no task still has to do.
+    /// A task that a surplus worker, which is in no task, still has to run.
     fn next_surplus_task(&self) -> Option<Task> {
         let may_look = self.team.sleep.supports_tasks() && self.task_context.try_enter_search_phase(self.last_epoch);
         if may_look {
@@ -209,18 +245,20 @@ impl<'h, 'c> Worker<'h, 'c> {
         }
     }
 
-    /// Gives up the core until a region or a task needs this bee.
+    /// Falls asleep until a region or a task needs this worker. Returns a task that was found on the way.
     fn sleep(&self) -> Option<Task> {
         if !self.task_context.try_enter_search_phase(self.last_epoch) {
-            // The region is about to start.
+            // A region that waits for this worker has been announced and is about to start. Until then the worker may
+            // not look for tasks, as it must before it sleeps.
             self.team.policy().yield_core();
             return None;
         }
         self.task_context.go_to_sleep(|| self.is_start_pending()).or_else(|| self.task_context.leave_search_phase())
     }
 
-    /// The last look before sleeping: at everything from outside that this bee would have to wake for and that comes neither through its
-    /// own state nor as a task.
+    /// Whether a region that includes this worker has started. It is the part of the last check before sleep that
+    /// concerns neither the worker's state nor tasks: everything else that the worker would have to wake for comes
+    /// through those.
     fn is_start_pending(&self) -> bool {
         self.start_line.load().includes(self.id, self.last_epoch)
     }

@@ -1,5 +1,8 @@
-//! The protocol of a worker: its slot and state, its main loop, how the hive is resized, and how a waiting worker is
-//! parked and woken.
+//! The protocol of the bees between regions: the slot and state of each bee, the main loop of a worker, how the hive is
+//! resized, and what is recorded of who is asleep, parked or still on a core. The protocol of regions is in
+//! `protocol/region/`, that of tasks in `protocol/tasks/`.
+//!
+//! See `docs/resize.md`.
 
 pub(crate) mod hired;
 pub(crate) mod main_loop;

@@ -1,5 +1,6 @@
-//! How many bees the hive has and how many of them sleep, in one word: what the queen looks at to know whether her whole team is
-//! polling. Where somebody sleeps, a second word says which bees: it need not be one of her team.
+//! How many bees the hive has and how many of them are asleep, in one word. After each start the queen, or a worker
+//! that leads a group, reads it to learn whether all bees of the team are polling. If some bee is asleep, a second word
+//! says which bees are, because the sleepers need not be in that team. The steps and the proof are in `docs/resize.md`.
 
 use std::fmt;
 
@@ -7,7 +8,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A reading of the word.
+/// A value of the first word.
 ///
 /// ```text
 ///   63                    32 31                     0
@@ -16,18 +17,21 @@ use crate::sync::{AtomicU64, Ordering};
 ///  └────────────────────────┴────────────────────────┘
 /// ```
 ///
-/// - `bees`: bees that are not surplus, the queen among them.
-/// - `sleeping`: bees in state ASLEEP, or about to be.
+/// - `bees`: the bees that are not surplus, the queen included.
+/// - `sleeping`: the bees in state ASLEEP, and those about to be.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct OccupancyCounts(u64);
 
 impl OccupancyCounts {
+    /// One bee, as counted in the word.
     const BEE: u64 = 1 << 32;
 
+    /// The bees that are not surplus, the queen included: the size of the hive.
     pub(crate) fn bees(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
+    /// The bees in state ASLEEP, and those about to be.
     fn sleeping(self) -> u32 {
         self.0 as u32
     }
@@ -39,26 +43,27 @@ impl fmt::Debug for OccupancyCounts {
     }
 }
 
-/// The words, in one line. They change when the hive is resized and when bees fall asleep or are woken; a hot region
-/// only reads the first, and the second if there is a sleeper.
+/// Both words, in one cache line. They change when the hive is resized and when bees fall asleep or are woken. In
+/// regions that follow one another closely the queen only reads the first, and the second if some bee is asleep.
 pub(crate) struct Occupancy(CachePadded<OccupancyWords>);
 
 struct OccupancyWords {
+    /// An `OccupancyCounts`.
     counts: AtomicU64,
-    /// Which of the first bees sleep, or are about to: a bit each.
+    /// One bit for each of the first `TRACKED_BEES` bees: whether it is ASLEEP, or about to be.
     asleep_bits: AtomicU64,
 }
 
-/// Bees that have a bit.
+/// How many bees have a bit in `asleep_bits`.
 const TRACKED_BEES: u32 = u64::BITS;
 
-/// The bit of a bee; of those that have none, nothing.
+/// The bit of a bee, or no bit for a bee that has none.
 fn bit(bee: u32) -> u64 {
     if bee < TRACKED_BEES { 1 << bee } else { 0 }
 }
 
 impl Occupancy {
-    /// The queen alone.
+    /// The queen alone, who is awake.
     pub(crate) fn new() -> Self {
         Self(CachePadded::new(OccupancyWords {
             counts: AtomicU64::new(OccupancyCounts::BEE),
@@ -66,58 +71,68 @@ impl Occupancy {
         }))
     }
 
+    /// The counts as they are now.
     #[inline(always)]
     pub(crate) fn read(&self) -> OccupancyCounts {
-        // Acquire: pairs with the Release in `resize`; who reads that a bee has come finds its slot.
+        // Acquire: pairs with the Release in `resize`. A caller that reads a larger size also finds the slots of the
+        // new bees.
         OccupancyCounts(self.0.counts.load(Ordering::Acquire))
     }
 
-    /// Whether none of a team of `team` is asleep or parked, as far as is known here. After a SeqCst fence.
+    /// Whether, as far as these words tell, no bee of a team of `bees` bees is asleep or parked. The caller has
+    /// published the start word and executed a SeqCst fence.
     #[inline(always)]
     pub(crate) fn all_awake(&self, bees: u32) -> bool {
         let now = self.read();
+        // If nobody is asleep this one word is enough. The size matters because bees beyond it may be parked.
         if now.sleeping() == 0 { bees <= now.bees() } else { self.all_awake_by_bits(bees) }
     }
 
-    /// The same where somebody sleeps. In a team of more bees than have a bit that may be one of the others.
+    /// The same when some bee is asleep. In a team of more bees than have a bit the sleeper may be one of those
+    /// without; then the answer is no.
     fn all_awake_by_bits(&self, bees: u32) -> bool {
-        // Acquire: pairs with the Release in `count_awake`. A sleeper that a shrink has parked is counted off, and is no
-        // longer a bee; so who reads that it does not sleep must not read the size from before. Therefore this comes
-        // first.
+        // Acquire: pairs with the Release in `count_awake`. A shrink that parks a sleeper first reduces the size and
+        // then clears the bit. A caller that finds the bit clear must not read the size from before. Therefore the bits
+        // are read before the size.
         let asleep_bits = self.0.asleep_bits.load(Ordering::Acquire);
         bees <= TRACKED_BEES && asleep_bits & (u64::MAX >> (TRACKED_BEES - bees)) == 0 && bees <= self.read().bees()
     }
 
-    /// Makes the hive's size `bees`. The caller holds the roster.
+    /// Changes the hive's size to `bees`. The caller holds the lock of `ResizeState`.
     pub(crate) fn resize(&self, bees: u32) {
+        // The word is changed by the difference, because other threads change `sleeping` meanwhile.
         let now = self.read().bees();
-        // A difference, because bees fall asleep and wake meanwhile.
         if bees >= now {
-            // Release: pairs with the Acquire in `read`; publishes the new bees' slots. All changes of this word are read-modify-writes, so
-            // who reads a later one has it too.
+            // Release: pairs with the Acquire in `read`; publishes the slots of the new bees. Every change of this word
+            // is a read-modify-write, so a reader of a later value sees them, too.
             self.0.counts.fetch_add(u64::from(bees - now) * OccupancyCounts::BEE, Ordering::Release);
         } else {
-            // Relaxed: the fences of `Team::wake_if_asleep` and `TaskContext::count_parked` say what the queen reads of it.
+            // Relaxed: what the queen must read of it is ordered by the fences in `Team::wake_if_asleep` and
+            // `TaskContext::park`.
             self.0.counts.fetch_sub(u64::from(now - bees) * OccupancyCounts::BEE, Ordering::Relaxed);
         }
     }
 
-    /// Counts a bee that is about to become ASLEEP.
+    /// Counts a bee that is about to become ASLEEP. Called by the bee itself.
     pub(crate) fn count_asleep(&self, bee: u32) {
-        // Relaxed, both: the fences of `Team::wake_if_asleep` and `TaskContext::go_to_sleep` say what the queen reads of it.
+        // Relaxed, both: what the queen must read of them is ordered by the fences in `Team::wake_if_asleep` and
+        // `TaskContext::go_to_sleep`.
         let before = self.0.asleep_bits.fetch_or(bit(bee), Ordering::Relaxed);
         debug_assert!(before & bit(bee) == 0, "bee {bee} falls asleep twice");
         let before = OccupancyCounts(self.0.counts.fetch_add(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() < u32::from(u16::MAX), "one more asleep than there can be: {before:?}");
     }
 
-    /// Counts off a bee that has left ASLEEP, or has failed to get there.
+    /// Takes a bee off the count of sleepers. It has left ASLEEP, which the caller has brought about, or it has failed
+    /// to get there.
     pub(crate) fn count_awake(&self, bee: u32) {
-        // Release: pairs with the Acquire in `all_awake_by_bits`. All changes of this word are read-modify-writes,
-        // so who reads a later one has it too.
+        // Release: pairs with the Acquire in `all_awake_by_bits`. Every change of this word is a read-modify-write, so
+        // a reader of a later value synchronizes with this one, too.
         let before = self.0.asleep_bits.fetch_and(!bit(bee), Ordering::Release);
         debug_assert!(before & bit(bee) == bit(bee), "bee {bee} is woken without having slept");
-        // Relaxed: the change out of ASLEEP (AcqRel) comes after the sleeper was counted, and a queen who reads too few up calls in vain.
+        // Relaxed: the sleeper was counted before its change to ASLEEP, and this comes after the change out of ASLEEP;
+        // both changes are AcqRel, so the count does not fall below zero. A queen that still reads the sleeper tries to
+        // wake it and finds it awake, which does no harm.
         let before = OccupancyCounts(self.0.counts.fetch_sub(1, Ordering::Relaxed));
         debug_assert!(before.sleeping() > 0, "woken without having slept: {before:?}");
     }

@@ -1,57 +1,68 @@
-//! `bees_not_yet_tucked_in`: the surplus bees that are still on a core.
+//! The count of pending parks: surplus workers that are still on a core. It is what `bees_not_yet_tucked_in` returns
+//! and what `wait_until_parked` waits for.
 //!
-//! Counted up before a bee becomes SURPLUS and down after it has become something else, by whoever made the change. So the count is
-//! never below the truth, and zero means that the cores are free.
+//! The count goes up before a worker becomes SURPLUS, and down after it has become something else. In both cases the
+//! thread that makes the change of state changes the count. So the count is never below the truth, and zero means that
+//! the cores are free. See `docs/resize.md`.
 
 use crossbeam_utils::CachePadded;
 
 use crate::sync::{AtomicU32, Condvar, Mutex, Ordering, WaitPolicy};
 
-/// Set while somebody may wait for zero.
+// A flag in the word: a thread may be blocked until the count is zero.
 const HAS_WAITERS: u32 = 1 << 31;
 
-/// The count, and those who wait for it to be zero.
+/// The count of pending parks, with what a thread blocks on until it is zero.
 pub(crate) struct PendingParks {
     /// Low 31 bits: the count. Bit 31: `HAS_WAITERS`.
     word: CachePadded<AtomicU32>,
+    /// Held while a thread decides to block and while the blocked ones are woken, so that no wake comes between a
+    /// waiter's look at the count and its wait. It protects no data.
     lock: Mutex<()>,
+    /// Notified when the count has become zero and `HAS_WAITERS` is set.
     all_parked: Condvar,
 }
 
 impl PendingParks {
+    /// No pending park.
     pub(crate) fn new() -> Self {
         Self { word: CachePadded::new(AtomicU32::new(0)), lock: Mutex::new(()), all_parked: Condvar::new() }
     }
 
+    /// The pending parks now.
     pub(crate) fn count(&self) -> u32 {
-        // Acquire: pairs with the Release in `remove`; a zero is seen after the last bee went to bed.
+        // Acquire: pairs with the Release in `remove`. A caller that reads zero sees what each worker did before it
+        // parked.
         self.word.load(Ordering::Acquire) & !HAS_WAITERS
     }
 
-    /// One more: added, never set, because two shrinks may overlap.
+    /// Counts one more. It adds, and never sets the count, because two shrinks may overlap. Call before the change of
+    /// state; if that fails, call `remove`.
     pub(crate) fn add(&self) {
         // Relaxed: the change of state that follows publishes it.
         let before = self.word.fetch_add(1, Ordering::Relaxed);
         debug_assert!(before & !HAS_WAITERS < u32::from(u16::MAX), "more surplus bees than there can be: {before}");
     }
 
-    /// One less.
+    /// Counts one fewer. Call after the change of state.
     pub(crate) fn remove(&self) {
-        // Release: pairs with the Acquire in `count` and in `settle`.
+        // Release: pairs with the Acquire in `count` and in `block_until_zero`.
         let before = self.word.fetch_sub(1, Ordering::Release);
         debug_assert!(before & !HAS_WAITERS > 0, "fewer surplus bees than none");
+        // This was the last, and a thread waits for it.
         if before == HAS_WAITERS | 1 {
             self.wake_waiters();
         }
     }
 
+    /// Wakes all threads that block until the count is zero.
     #[cold]
     fn wake_waiters(&self) {
         let _lock = self.lock.lock().expect("no code that can panic runs under this lock");
         self.all_parked.notify_all();
     }
 
-    /// Waits until the count is zero.
+    /// Waits until the count is zero: polls for the time of `policy`, and then blocks.
     pub(crate) fn wait_until_zero(&self, policy: &WaitPolicy) {
         let mut spinner = policy.spinner();
         while self.count() > 0 {
@@ -61,14 +72,17 @@ impl PendingParks {
         }
     }
 
+    /// Blocks until the count is zero.
     #[cold]
     fn block_until_zero(&self) {
         let mut lock = self.lock.lock().expect("no code that can panic runs under this lock");
-        // Acquire: pairs with the Release in `remove`.
+        // Sets the flag and reads the count in one step, so that the `remove` that makes the count zero sees the flag
+        // or this sees zero. Acquire: pairs with the Release in `remove`.
         while self.word.fetch_or(HAS_WAITERS, Ordering::Acquire) & !HAS_WAITERS > 0 {
             lock = self.all_parked.wait(lock).expect("no code that can panic runs under this lock");
         }
-        // Relaxed: under the lock. Others who wait find zero as well, or set the flag again.
+        // Other waiters do not need the flag: they find zero as well, or they set it again. Relaxed: this happens under
+        // the lock, and the flag publishes nothing.
         self.word.fetch_and(!HAS_WAITERS, Ordering::Relaxed);
     }
 }

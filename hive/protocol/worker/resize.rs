@@ -1,7 +1,9 @@
-//! Shrink, grow, settle, and the end.
+//! Resizing the hive: shrink, grow, hire; waiting until surplus workers have parked; waking one bee; and the end of all
+//! workers. `Shared` (`pool/shared.rs`) calls these for `Hive::resize`, for regions that need a larger team, and when
+//! the hive is dropped. The steps and the proof are in `docs/resize.md`.
 //!
-//! Resizes change only the bees' states, never the start word, so they need no turn: they work while a region runs, and wait
-//! neither for it nor for a bee. The roster's lock keeps one from another.
+//! A resize changes only the states of bees, never a start word. So it does not need the leader lock: it works while a
+//! region runs, and waits neither for the region nor for any bee. The lock of `ResizeState` keeps resizes apart.
 
 use std::ops::Deref;
 use std::sync::PoisonError;
@@ -11,33 +13,39 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
 
-/// Its lock is held by whoever resizes.
+/// What a resize needs. Its lock is held for as long as the resize takes.
 #[derive(Default)]
 pub(crate) struct ResizeState {
-    /// The sizes that the hive has had, in one that is traced.
+    /// The sizes that the hive has had, each with its time. It is written only in a hive that is traced.
     log: Log,
 }
 
 impl Team {
-    /// Makes the hive `bees` bees large, the queen among them. `hire(id, epoch)` starts the thread of a bee that does not exist yet,
-    /// which is to live as `Worker::new(crew, id, epoch)`.
+    /// Makes the hive `bees` bees large, the queen included. `hire(id, epoch)` starts the thread of a worker that does
+    /// not exist yet; that thread is to run `Worker::new(&TaskContext::new(team, id), epoch)`. Returns without waiting
+    /// for any worker.
     ///
     /// # Errors
-    /// With what `hire` returns. The size is then as before, and those hired so far are parked.
+    /// Returns the error of `hire`. The size is then as before, and the workers hired until then are parked.
     pub(crate) fn resize<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         let resize_state = lock_resize_state(&self.resize_state);
+        // Hiring comes first, because it is the only step that can fail.
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
-        // The queen takes the size she reads for a promise that the bees below it are up. So bees come up before the size
-        // grows, and go to bed after it has shrunk.
+        // When the queen reads a size, she relies on each bee below it being reactivated. So bees are reactivated
+        // before the size grows, and made surplus only after it has shrunk.
         (before..bees).for_each(|id| self.reactivate(id));
         self.occupancy.resize(bees);
+        // The log gets the sizes in order, because the lock is held.
         resize_state.log.write(Event::TeamSize(bees));
         (bees..before).for_each(|id| self.make_surplus(id));
         Ok(())
     }
 
-    /// As `resize`, but leaves a hive that is large enough as it is.
+    /// Does the same as `resize`, but leaves a hive that is already large enough as it is.
+    ///
+    /// # Errors
+    /// Returns the error of `hire`, as `resize` does.
     pub(crate) fn grow_to<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         let resize_state = lock_resize_state(&self.resize_state);
         self.hire_up_to(&resize_state, bees, hire)?;
@@ -50,11 +58,17 @@ impl Team {
         Ok(())
     }
 
-    /// Hires, parked, the bees that a hive of `bees` bees needs, and changes nothing else.
+    /// Hires the workers that a hive of `bees` bees needs, and changes nothing else: the new workers are parked, and
+    /// the size stays.
+    ///
+    /// # Errors
+    /// Returns the error of `hire`. The workers hired until then stay.
     pub(crate) fn hire<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         self.hire_up_to(&lock_resize_state(&self.resize_state), bees, hire)
     }
 
+    /// Hires the workers from the first that does not exist yet up to `bees - 1`, one after the other. `_held` shows
+    /// that the caller holds the lock.
     fn hire_up_to<E>(
         &self,
         _held: &ResizeState,
@@ -62,15 +76,18 @@ impl Team {
         mut hire: impl FnMut(u32, u64) -> Result<(), E>,
     ) -> Result<(), E> {
         (self.hired.count() + 1..bees).try_for_each(|id| {
-            // There already if the system made no thread for it the last time.
+            // The slot may exist already: the last attempt to hire this worker may have failed to get a thread.
             self.fixed.slots.make(id, || self.new_slot(id));
+            // The epoch of the start line that the worker will poll. A region that starts from now on has a later
+            // epoch, so the worker takes no region that began before it was hired for one of its own.
             hire(id, self.group(self.fixed.shape.start_group(id)).start_line().load().epoch())?;
+            // Only after the thread exists, so that nobody finds a worker that never comes.
             self.hired.count_in(id);
             Ok(())
         })
     }
 
-    /// The slot of a bee that is being hired.
+    /// The slot of a worker that is being hired. It starts PARKED.
     fn new_slot(&self, id: u32) -> Slot {
         let slot = Slot::new(id, SlotState::Parked);
         if self.fixed.instrumentation.has(Instrumentation::LOGGED) {
@@ -79,24 +96,28 @@ impl Team {
         slot
     }
 
-    /// Has the sizes that the hive gets logged, beginning with the queen alone.
+    /// Begins the log of the sizes that the hive has, with the queen alone.
     pub(crate) fn begin_size_log(&self) {
         let resize_state = lock_resize_state(&self.resize_state);
         resize_state.log.open(MAX_LOG_ENTRIES);
         resize_state.log.write(Event::TeamSize(1));
     }
 
-    /// The sizes that the hive has had, with the time since when, in one that is traced.
+    /// The sizes that the hive has had, each with the time at which it got that size. Empty in a hive that is not
+    /// traced.
     pub(crate) fn sizes(&self) -> Vec<(u64, Event)> {
         lock_resize_state(&self.resize_state).log.entries().collect()
     }
 
-    /// Makes bee `id` surplus. One that sleeps is parked where it lies: nobody is woken to be sent to bed.
+    /// Makes bee `id` surplus. A worker that is asleep is parked without being woken: only its state changes, and it
+    /// stays blocked on its semaphore. This waits for nobody.
     fn make_surplus(&self, id: u32) {
         let slot = self.slot(id);
         loop {
             let is_done = match slot.state() {
                 awake @ (SlotState::Awake | SlotState::Notified) => {
+                    // Counted before the change, so that the count is never below the truth, and taken back if the
+                    // change fails.
                     self.pending_parks.add();
                     // Step: up
                     let won = slot.change(awake, SlotState::Surplus);
@@ -106,17 +127,24 @@ impl Team {
                     won
                 }
                 SlotState::Asleep => {
+                    // Marked as in flight until the tasks that this sleeper may have been relied on for have been
+                    // passed on.
                     let _in_flight = self.track_in_flight();
                     // Step: asleep
                     let won = slot.change(SlotState::Asleep, SlotState::Parked);
                     if won {
+                        // It is no longer a sleeper, neither in the occupancy nor for the sleep protocol.
                         // Step: attendance
                         self.occupancy.count_awake(id);
                         // Step: park
                         self.sleep.count_parked(id);
+                        // The worker writes its own log, and does so when it runs again; this thread only marks the
+                        // time.
                         slot.log.mark_time();
                         slot.counters.increment_shared(Counter::Parks);
-                        // Pairs with the fence in `notify_of_jobs`.
+                        // A bee that has posted a task may have relied on this sleeper. Either its announcement came
+                        // after the counts above were changed, or its task is found below. Pairs with the fence in
+                        // `notify_of_jobs`.
                         // Step: fence
                         fence(Ordering::SeqCst);
                         // Step: hand on
@@ -124,6 +152,7 @@ impl Team {
                     }
                     won
                 }
+                // It is surplus already.
                 SlotState::Surplus | SlotState::Parked => true,
                 SlotState::Terminated => unreachable!("bee {id} is made surplus after the hive has ended"),
             };
@@ -133,13 +162,14 @@ impl Team {
         }
     }
 
-    /// Makes bee `id` a bee again. One that has not gone to bed yet stays up: its order to park is cancelled, so that nobody waits for a
-    /// bee in the middle of long work.
+    /// Makes bee `id` belong to the hive again. A surplus worker that has not parked yet goes on without parking, so
+    /// that a grow does not wait for a worker that is in the middle of long work. A parked one is woken.
     fn reactivate(&self, id: u32) {
         let slot = self.slot(id);
         loop {
             let is_done = match slot.state() {
                 SlotState::Surplus => {
+                    // If the worker parks first, the next round finds it PARKED.
                     // Step: surplus
                     let won = slot.change(SlotState::Surplus, SlotState::Awake);
                     if won {
@@ -150,6 +180,7 @@ impl Team {
                 }
                 // Step: parked
                 SlotState::Parked => self.wake(slot, SlotState::Parked, SlotState::Notified),
+                // It belongs to the hive already.
                 SlotState::Awake | SlotState::Notified | SlotState::Asleep => true,
                 SlotState::Terminated => unreachable!("bee {id} is reactivated after the hive has ended"),
             };
@@ -159,7 +190,8 @@ impl Team {
         }
     }
 
-    /// Wakes a bee: from state `from_group` into `next`. Says whether it was this caller who did.
+    /// Wakes the bee of `slot` out of state `from`, ASLEEP or PARKED, into state `next`. Returns whether this caller
+    /// did it; if not, the state was no longer `from`.
     pub(crate) fn wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
         let _in_flight = self.track_in_flight();
         let won = self.begin_wake(slot, from, next);
@@ -170,33 +202,40 @@ impl Team {
         won
     }
 
-    /// Changes the state of a bee in bed from `from_group` to `next`. Says whether it was this caller who did, who then owes
-    /// the bed a post.
+    /// The first half of `wake`: changes the state of a blocked bee from `from` to `next`, and counts it as awake if it
+    /// was asleep. Returns whether this caller made the change, and so owes the bee a call of `Slot::unblock`.
     pub(crate) fn begin_wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
         debug_assert!(from.is_blocked(), "a bee is not woken from {from:?}");
         // Step: state
         let won = slot.change(from, next);
         if won && from == SlotState::Asleep {
+            // The waker counts, and does so before it posts the semaphore: the next thread that looks for a sleeper to
+            // wake must not count on this one.
             // Step: count up
             self.count_awake(slot);
         }
         won
     }
 
-    /// Waits until no surplus bee is on a core.
+    /// Waits until no surplus worker is on a core: each is certain to wait on its semaphore.
     pub(crate) fn wait_until_parked(&self) {
         self.pending_parks.wait_until_zero(self.policy());
     }
 
-    /// Waits until no surplus bee is on a core but those that are in the middle of a task, or may be in a region. `is_between_regions`: no
-    /// region is on, nor begins before this returns. Without that, who was in the last region may be in it still, and is not waited
-    /// for, though it may have left long ago: nobody but the queen knows. The other way round nobody is waited for in vain: while a
-    /// region is on the word names its team, and each look reads it anew.
+    /// Waits until no surplus worker is on a core, except those that are in the middle of a task or may be in a region.
+    /// For a caller that such a worker may be waiting for.
+    ///
+    /// `is_between_regions`: whether no region is running, nor starts before this returns, because the calling thread
+    /// holds the leader lock. If it does not, a surplus worker that was in the team of the last region may still be in
+    /// that region, and is not waited for. It may have left long ago, but only the region's queen knows that. This
+    /// never waits for a worker that is in a region: while a region runs, the start word names its team, and each round
+    /// reads it again.
     pub(crate) fn wait_until_idle_parked(&self, is_between_regions: bool) {
         let may_be_in_region = |slot: &Slot| !is_between_regions && slot.id < self.root_line().load().bees();
         let is_busy =
             |slot: &&Slot| slot.state() == SlotState::Surplus && (slot.is_in_task() || may_be_in_region(slot));
         let mut spinner = self.policy().spinner();
+        // The condition is about the number of workers: all that are still to park, against those that may be busy.
         while self.pending_parks() as usize > self.all_slots().skip(1).filter(is_busy).count() {
             if !spinner.spin_once() {
                 self.policy().yield_core();
@@ -204,11 +243,12 @@ impl Team {
         }
     }
 
-    /// Ends all bees. Call when no region runs and none will start.
+    /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end.
     pub(crate) fn terminate_all(&self) {
         let _resize_state = lock_resize_state(&self.resize_state);
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
+            // The former state tells which counts the worker is still in, and whether it waits for a post.
             // Step: dismiss
             let state = slot.terminate();
             match state {
@@ -216,6 +256,7 @@ impl Team {
                 SlotState::Surplus => self.pending_parks.remove(),
                 SlotState::Awake | SlotState::Notified | SlotState::Parked | SlotState::Terminated => {}
             }
+            // It blocks, or is about to: the post lets it find its new state.
             if state.is_blocked() {
                 slot.unblock(state);
             }
@@ -223,7 +264,8 @@ impl Team {
     }
 }
 
-/// Where hiring has panicked, all who were hired before it are counted, and nothing else had begun.
+/// Locks `resize_state`, poisoned or not. The only code under the lock that can panic is the caller's `hire`; the
+/// workers hired before that are already counted, and nothing else had been changed.
 fn lock_resize_state(resize_state: &Mutex<ResizeState>) -> impl Deref<Target = ResizeState> + '_ {
     resize_state.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,21 +1,29 @@
-//! What a bee is doing between regions, as one word that changes by compare-and-swap only, and the semaphore it sleeps on.
+//! A bee's slot: everything about one bee that other threads read or write. It holds the state of the bee, the
+//! semaphore that the bee blocks on, its task queues, and what it shows to others. The state is one word, changed by
+//! compare-and-swap only. The protocol is described in `docs/resize.md`.
 //!
 //! ```text
-//!                  falls asleep, undone by its last look
+//!               bee falls asleep; undone by its last check
 //!          ┌─────────────────────────────────────────────┐
 //!          │                                             ▼
-//!       AWAKE ◄──── looks ──── NOTIFIED ◄── queen ──── ASLEEP
+//!       AWAKE ◄───── bee ───── NOTIFIED ◄── waker ──── ASLEEP
 //!        ▲  │                   │  ▲                     │
 //!  grow, │  └──────┐   ┌────────┘  └──────┐              │
-//! cancel │  shrink ▼   ▼ shrink      grow │       shrink │
+//! cancels│  shrink ▼   ▼ shrink      grow │       shrink │
 //!        └──────── SURPLUS ──── bee ───► PARKED ◄────────┘
-//!                     ▲ ◄── queen ──────── │
-//!                     └── undone by its last look
+//!                     ▲ ◄── waker ──────── │
+//!                     └── undone by its last check
 //! ```
 //!
-//! Whoever makes a bee leave ASLEEP or PARKED, other than the bee itself, posts its semaphore: exactly once, because only one
-//! wins the swap. A bee waits on its semaphore in these two states only. So the semaphore holds one permit at most
-//! and never a stale one. DISMISSED, the end, is reached from every state.
+//! TERMINATED, the end, is reached from every state. The waker is the queen of a region, a bee that has queued tasks,
+//! or a bee that has set a latch.
+//!
+//! A bee waits on its semaphore in the states ASLEEP and PARKED. A thread other than the bee itself that takes the bee
+//! out of one of these (except from ASLEEP to PARKED, which leaves the bee where it is) posts the semaphore. It posts
+//! exactly once, because only one thread wins the compare-and-swap. In the middle of a region a bee also waits on its
+//! semaphore at a barrier, and the leader of a group at the end of the region; who owes the post there is decided by
+//! `blocked_at_barrier` and by a flag in the barrier's word (`region/barrier.rs`). A bee waits for one of these things
+//! at a time, so the semaphore never holds more than one permit, and never one left over from an earlier wait.
 
 use crossbeam_utils::CachePadded;
 
@@ -29,21 +37,27 @@ use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum SlotState {
-    /// Polling for a start, or at work.
+    /// The bee polls for a start, or it is at work.
     Awake = 0,
-    /// On its semaphore until a region needs it.
+    /// The bee is blocked on its semaphore until a region or a task needs it, or is about to block there.
     Asleep = 1,
-    /// Woken, and not yet back.
+    /// Another thread has woken the bee, and the bee has not run since.
     Notified = 2,
-    /// To be parked as soon as it has nothing to run; counted in `bees_not_yet_tucked_in`.
+    /// The bee does not belong to the hive's present size. It parks as soon as it has nothing left to run. Until then
+    /// it is counted in `bees_not_yet_tucked_in`.
     Surplus = 3,
-    /// On its semaphore until the hive grows again.
+    /// The bee is blocked on its semaphore until the hive grows again, or is about to block there. It may be woken
+    /// meanwhile for something that no other bee can do; it is SURPLUS then.
     Parked = 4,
-    /// To end its thread.
+    /// The bee is to end its thread.
     Terminated = 5,
 }
 
 impl SlotState {
+    /// The state with these bits.
+    ///
+    /// # Panics
+    /// On bits that are no state, which a slot never has.
     fn from_bits(bits: u32) -> Self {
         match bits {
             0 => Self::Awake,
@@ -56,12 +70,13 @@ impl SlotState {
         }
     }
 
-    /// Whether the bee is on its semaphore, so that whoever ends this state owes it a post.
+    /// Whether the bee is blocked on its semaphore, or about to be, so that another thread that ends this state owes
+    /// the semaphore a post.
     pub(crate) fn is_blocked(self) -> bool {
         matches!(self, Self::Asleep | Self::Parked)
     }
 
-    /// Whether the diagram above has an arrow from here to there.
+    /// Whether the diagram above has an arrow from this state to `next`.
     fn may_become(self, next: Self) -> bool {
         use SlotState::{Asleep, Awake, Notified, Parked, Surplus, Terminated};
         matches!(
@@ -76,36 +91,45 @@ impl SlotState {
     }
 }
 
-/// One bee's place in the team. Slot 0 is the queen's.
+/// One bee's place in the team. Slot 0 is the queen's: it is used by the thread that leads a region or runs tasks in
+/// the queen's place.
 #[repr(align(128))]
 pub(crate) struct Slot {
+    /// The number of the bee, which is the index of this slot in the `SlotTable`.
     pub(crate) id: u32,
+    /// A `SlotState`. It is written by the bee itself, by the thread that resizes the hive, and by every thread that
+    /// wakes the bee, always through `change`.
     state: AtomicU32,
-    /// Whether the bee sleeps, or is about to, at a barrier inside a region. See `muster.rs`.
+    /// Whether the bee is blocked, or about to block, at a barrier inside a region. The bee sets it; the thread that
+    /// clears it owes the semaphore a post, or is the bee itself and does not block. See `region/barrier.rs`.
     pub(crate) blocked_at_barrier: AtomicBool,
-    /// Where it sleeps.
+    /// What the bee blocks on: asleep, parked, at a barrier, or at the end of a region.
     pub(crate) semaphore: Semaphore,
-    /// What whoever posts the bed says with that: whether it has taken the bee out of ASLEEP, not out of PARKED.
+    /// Whether the last wake took the bee out of ASLEEP rather than out of PARKED. The waker writes it before it posts
+    /// the semaphore, and the bee reads it after its wait.
     was_asleep: AtomicBool,
-    /// Whom it has to call when it has been woken.
+    /// Which other bees this bee has to wake for a region as soon as it has been woken itself.
     pub(crate) wake_range: WakeRange,
-    /// Why it has been woken, if that was for tasks.
+    /// Who has woken the bee for the sake of tasks, if that was the reason, and how many others it is asked to wake.
     pub(crate) wake_request: WakeRequest,
-    /// What the bee does about tasks.
+    /// Whether the bee is idle, looks for a task, or is in the middle of one. Only the bee writes it; a thread that
+    /// wants to start a nested region reads it.
     pub(crate) phase: TaskPhaseWord,
-    /// Where its tasks wait.
+    /// The bee's own task queues.
     pub(crate) queues: LocalQueues,
-    /// What it shows the others.
+    /// The values that the bee shows to the other bees of its region in collective operations.
     pub(crate) exchange_slots: ExchangeSlots,
-    /// What it has done.
+    /// How often the bee has done what is counted for `Hive::stats`.
     pub(crate) counters: CachePadded<BeeCounters>,
-    /// What it is doing, in a hive that is watched.
+    /// What the bee is doing, in a hive with a watchdog.
     pub(crate) activity: ActivityCell,
-    /// What it has done and when, in a hive that is traced.
+    /// What the bee has done and when, in a hive that is traced.
     pub(crate) log: CachePadded<Log>,
 }
 
 impl Slot {
+    /// The slot of bee `id`, with empty queues, in state `state`: AWAKE for the queen, PARKED for a worker that is
+    /// about to be hired.
     pub(crate) fn new(id: u32, state: SlotState) -> Self {
         Self {
             id,
@@ -124,60 +148,69 @@ impl Slot {
         }
     }
 
+    /// Whether the state is AWAKE. The main loop asks this in every round.
     #[inline(always)]
     pub(crate) fn is_awake(&self) -> bool {
-        // Relaxed: the bee polls this; on any change it looks again, with `state`.
+        // Relaxed: the bee polls this. When it finds another state it reads it again with `state` and acts on it by
+        // `change`.
         self.state.load(Ordering::Relaxed) == SlotState::Awake as u32
     }
 
+    /// The state as it is now. It may change at any moment.
     pub(crate) fn state(&self) -> SlotState {
-        // Relaxed: whoever acts on it does so by `change`.
+        // Relaxed: a caller that acts on the state does so by `change`, which succeeds only if the state is still the
+        // same.
         SlotState::from_bits(self.state.load(Ordering::Relaxed))
     }
 
-    /// Makes `from_group` into `targets`; says whether the state was `from_group`. Who is told true has won, alone, and owes what the
-    /// transition asks for.
+    /// Changes the state from `from` to `to` if it is `from`, and returns whether it was. If it was, no other thread
+    /// has made this change, and the caller owes whatever the transition requires: a post, or a change of a count.
     pub(crate) fn change(&self, from: SlotState, to: SlotState) -> bool {
         debug_assert!(from.may_become(to), "a bee does not go from {from:?} to {to:?}");
-        // AcqRel: pairs with itself, so that the changes of a bee's state hand on what was done before each of them. Failure
-        // is Relaxed: who fails looks again, or goes to its semaphore.
+        // AcqRel: pairs with itself. Each change of a bee's state passes on to the next one what was done before it.
+        // Failure is Relaxed: a caller that fails reads the state again, or waits on its semaphore.
         self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Takes a bee out of bed that was in state `from_group`. Call once, having won the change from there.
+    /// Wakes the bee by a post of its semaphore. The caller has won the change out of `from`, which is ASLEEP or
+    /// PARKED, and calls this once.
     pub(crate) fn unblock(&self, from: SlotState) {
-        // Relaxed: the semaphore orders it.
+        // Relaxed: the post of the semaphore publishes it, and the bee reads it after its wait.
         self.was_asleep.store(from == SlotState::Asleep, Ordering::Relaxed);
-        // It is counted among those who search from here on, and may be made surplus and a bee again before it can know.
+        // A bee that was asleep counts as searching from now on, before it runs. It cannot do this itself: until it
+        // runs, it may be made surplus and reactivated again without knowing.
         self.counters.set_searching(from == SlotState::Asleep);
         self.semaphore.post();
     }
 
-    /// Whether the bee was asleep, and not parked, when its bed was last posted.
+    /// Whether the bee was asleep, not parked, when it was last woken. The bee asks this after its wait.
     pub(crate) fn was_asleep(&self) -> bool {
-        // Relaxed: as above.
+        // Relaxed: the semaphore orders this after the store in `unblock`.
         self.was_asleep.load(Ordering::Relaxed)
     }
 
-    /// Lies in bed in the middle of a region until somebody posts that.
+    /// Blocks in the middle of a region until another thread posts the semaphore. Called by a bee at a barrier and by
+    /// the leader of a group at the end of a region.
     pub(crate) fn block_at_barrier(&self) {
         self.log.write(Event::Block);
         self.semaphore.wait();
         self.log.write(Event::Resume { is_woken: true });
     }
 
-    /// A bee that has been notified is awake.
+    /// Makes a bee that has been notified AWAKE. The bee calls this itself, once it runs again.
     pub(crate) fn finish_waking(&self) {
         if self.state() == SlotState::Notified {
-            // If this fails, somebody has just made the bee surplus.
+            // If the change fails, another thread has just made the bee surplus, and the caller finds that state next.
             // Step: awake
             self.change(SlotState::Notified, SlotState::Awake);
         }
     }
 
-    /// Ends the bee, whatever it is doing. Says what that was; if it was abed, it is owed a post.
+    /// Makes the bee TERMINATED, whatever its state, and returns the state that it had. If that state was blocked
+    /// (`is_blocked`), the caller owes the bee a call of `unblock`.
     pub(crate) fn terminate(&self) -> SlotState {
         loop {
+            // Another thread may change the state between the two; then this tries again with the new one.
             let state = self.state();
             if state == SlotState::Terminated || self.change(state, SlotState::Terminated) {
                 return state;

@@ -1,4 +1,5 @@
-//! The bees' slots, by number: each is made when its bee is hired, and stays for the life of the team.
+//! The slots of a team's bees, by number. `ResizeState`'s lock protects the making of a slot when its worker is hired;
+//! the queen's is made with the team. A slot stays for the life of the team, so that references to it need no count.
 
 #![allow(unsafe_code)]
 
@@ -7,25 +8,30 @@ use std::sync::OnceLock;
 use crate::protocol::worker::slot::Slot;
 use crate::sync::UnsafeCell;
 
+/// Room for one slot for each bee that the team can ever have, each filled when its bee is hired.
 pub(crate) struct SlotTable(Box<[SlotCell]>);
 
 struct SlotCell {
+    /// The slot, once it has been made. It is in a box so that room for many bees costs little until they are hired.
     slot: OnceLock<Box<Slot>>,
-    /// Written as the slot is made, and read as it is used: so the models see a use that nothing but the lock's own order comes after the
-    /// making, an order that users do not rely on.
+    /// Holds no data. It is written when the slot is made and read when the slot is used, so that a model checker
+    /// reports a use that only the `OnceLock` itself orders after the making. Users of a slot must not rely on the
+    /// order that the `OnceLock` gives; they have learned of the bee through `Hired` or `Occupancy`.
     model_probe: UnsafeCell<()>,
 }
 
-// SAFETY: slots are made for several threads, and nobody has a reference to what is in `made`: there is nothing in it.
+// SAFETY: the slot is in a `OnceLock`, and a `Slot` may be used by several threads at once. The only other field is an
+// `UnsafeCell` of the unit type: it holds no data that could be raced for, and nobody keeps a reference to it.
 unsafe impl Sync for SlotCell {}
 
 impl SlotTable {
-    /// Room for `members`, with none made.
+    /// Room for `max_bees` slots, none of which is made yet.
     pub(crate) fn new(max_bees: u32) -> Self {
         Self((0..max_bees).map(|_| SlotCell { slot: OnceLock::new(), model_probe: UnsafeCell::new(()) }).collect())
     }
 
-    /// Makes the slot of bee `id`, unless it is there. Under the roster's lock, or before there is a second thread.
+    /// Makes the slot of bee `id` by calling `slot`, unless there is one already. The caller holds the lock of the
+    /// team's `ResizeState`, or no second thread has the team yet.
     pub(crate) fn make(&self, id: u32, slot: impl FnOnce() -> Slot) {
         let cell = &self.0[id as usize];
         cell.slot.get_or_init(|| {
@@ -34,7 +40,10 @@ impl SlotTable {
         });
     }
 
-    /// The slot of a bee that the caller knows to have been hired.
+    /// The slot of bee `id`, which the caller knows to have been hired.
+    ///
+    /// # Panics
+    /// If the slot was never made, which is a fault of the caller.
     #[inline(always)]
     pub(crate) fn get(&self, id: u32) -> &Slot {
         let cell = &self.0[id as usize];
@@ -42,7 +51,7 @@ impl SlotTable {
         cell.slot.get().unwrap_or_else(|| unreachable!("bee {id} was never hired"))
     }
 
-    /// The slot of a bee that may not have been hired yet.
+    /// The slot of bee `id`, or None if none has been made for it yet.
     pub(crate) fn try_get(&self, id: u32) -> Option<&Slot> {
         self.0[id as usize].slot.get().map(|slot| &**slot)
     }

@@ -1,48 +1,59 @@
-//! What can be seen of a team from outside: what each bee says that it is doing or has done, and whether it is in bed.
+//! What a team shows to the outside: what each bee is doing and has done, and whether it is asleep or parked. The bees
+//! record it here, in hives where that is asked for; the watchdog and the tracer read it (`observe/`).
 
 use crate::protocol::Team;
 use crate::protocol::worker::slot::SlotState;
 use crate::sync::{Activity, Event, RegionActivity};
 
-/// What bees write down of what they are doing, in one word, so that it is one comparison where that is nothing.
+/// What the bees of a team record. All kinds are in one word, so that a team that records nothing finds that out by one
+/// comparison.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Instrumentation(u8);
 
 impl Instrumentation {
+    /// The bees record nothing.
     const NONE: Self = Self(0);
-    /// Each notes what it is doing now, for `Team::sight`.
+    /// Each bee keeps what it is doing now, for `Team::snapshot`.
     pub(crate) const WATCHED: Self = Self(1);
-    /// Each logs what it does, for `Team::logs`.
+    /// Each bee keeps a log of what it does, for `Team::logs`.
     pub(crate) const LOGGED: Self = Self(2);
 
+    /// These kinds and those of `more` together.
     pub(crate) fn with(self, more: Self) -> Self {
         Self(self.0 | more.0)
     }
 
+    /// Whether `kind` is recorded.
     #[inline(always)]
     pub(crate) fn has(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
     }
 }
 
-/// A team at one moment, or over a few: bees go on meanwhile.
+/// A team as it is at one moment, or rather over a few: the bees go on meanwhile.
 pub(crate) struct Snapshot {
-    /// The region that began last, as the notes have it, and its team.
+    /// The region that has begun last: the low 32 bits of its epoch, as the bees' records have it.
     pub(crate) region: u32,
+    /// The size of the team of that region.
     pub(crate) bees: u32,
-    /// By number.
+    /// What each bee is doing. The index is the number of the bee.
     pub(crate) states: Vec<BeeState>,
 }
 
-/// A bee.
+/// What one bee is doing.
 pub(crate) struct BeeState {
+    /// What the bee has recorded last, with the region that it belongs to.
     pub(crate) record: RegionActivity,
+    /// Whether its state is ASLEEP.
     pub(crate) is_asleep: bool,
+    /// Whether its state is PARKED.
     pub(crate) is_parked: bool,
 }
 
 impl Team {
+    /// What the queen and the workers hired so far are doing now.
     pub(crate) fn snapshot(&self) -> Snapshot {
+        // The word is read before the bees' records, so a bee may already be in a later region than the one returned.
         let word = self.root_line().load();
         let states = self.all_slots().map(|slot| BeeState {
             record: slot.activity.get(),
@@ -52,7 +63,8 @@ impl Team {
         Snapshot { region: word.epoch() as u32, bees: word.bees(), states: states.collect() }
     }
 
-    /// Notes what a bee does in the region that is on.
+    /// Records what bee `bee` does in the region that is running. `activity` is called only if something is recorded.
+    /// Called by the bee itself.
     #[inline(always)]
     pub(crate) fn set_activity(&self, bee: u32, activity: impl FnOnce() -> Activity) {
         if self.fixed.instrumentation != Instrumentation::NONE {
@@ -60,23 +72,27 @@ impl Team {
         }
     }
 
+    /// Writes the activity of a bee to whatever this team records.
     #[cold]
     fn write_activity(&self, bee: u32, activity: Activity) {
         let (word, slot) = (self.root_line().load(), self.slot(bee));
+        // The region that is running, or the last one if none is.
         let region = word.epoch() as u32;
         if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
             slot.activity.set(RegionActivity { region, activity });
         }
+        // The log is closed, and this does nothing, in a team that is not traced.
         slot.log.write(Event::from_activity(activity, region, word.bees()));
     }
 
-    /// Notes that a bee runs a task while it does.
+    /// Runs `task`, and records that bee `bee` is in a task meanwhile. Called by the bee itself.
     #[inline(always)]
     pub(crate) fn run_recorded(&self, bee: u32, task: impl FnOnce()) {
         if self.fixed.instrumentation == Instrumentation::NONE {
             return task();
         }
         let slot = self.slot(bee);
+        // A task may run in the middle of a region or of another task, which the bee then goes on with.
         let before = slot.activity.get();
         self.write_activity(bee, Activity::InTask);
         task();
@@ -84,7 +100,8 @@ impl Team {
         slot.log.write(Event::TaskEnd);
     }
 
-    /// Logs what is nothing to those who watch, in a team that is traced.
+    /// Writes `event`, which means nothing to the watchdog, into the log of bee `bee` in a team that is traced. Called
+    /// by the bee itself.
     #[inline(always)]
     pub(crate) fn log(&self, bee: u32, event: impl FnOnce() -> Event) {
         if self.fixed.instrumentation.has(Instrumentation::LOGGED) {

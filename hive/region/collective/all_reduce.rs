@@ -1,17 +1,19 @@
-//! The bees' values combined into one.
+//! `Bee::all_reduce` and `Bee::reduce`: combine one value from each bee into one.
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
-/// Up to this team each bee reads the values of all and combines them by itself; of a larger one the queen does and tells the others, or there would be
-/// a transfer for each two bees.
+/// In a team of up to this size each bee reads the values of all others and combines them itself. In a larger team the
+/// queen does that and then shows the result to the others. Otherwise the number of transfers between cores would grow
+/// with the square of the team.
 const ALL_TO_ALL_MAX_BEES: usize = 16;
 
 impl Bee<'_> {
-    /// Combines a value from each bee, in the order of their numbers, for all of them: `op(op(v0, v1), v2)` and so on.
+    /// Combines a value from each bee, in the order of the bees' numbers, and returns the result on all of them:
+    /// `op(op(v0, v1), v2)` and so on.
     ///
-    /// All bees must call it, with the same type and the same `op`. It is a barrier as well. The order makes the result the same from run to
-    /// run, bit by bit, as long as the team has the same size.
+    /// All bees must call it, with the same type and the same `op`. It is a barrier as well. Because of the fixed
+    /// order, the result is the same from run to run, bit by bit, as long as the team has the same size.
     ///
     /// ```
     /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
@@ -22,19 +24,23 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`barrier_shape`](Self::barrier); if another bee, whose value this one needs, comes to something else than this with a value of this type; and if `op` itself waits for the other bees. In
-    /// a destructor [that must not panic](Self::barrier) it is `value` instead.
+    /// As [`barrier`](Self::barrier); if another bee whose value this one needs has called something else than this
+    /// operation with this type; and if `op` itself waits for the other bees. In a destructor [that must not
+    /// panic](Self::barrier) the result is `value` instead.
     ///
-    /// So no value is ever made of what was meant for another operation. But a bee that needs nothing of the one that has come for something else does not see it: in `reduce` only the queen needs the
-    /// others', in a scan each bee those before it, in [`broadcast_from`](Self::broadcast_from) the root's, in [`single_claim`](Self::single) those who are not first the first one's, and in a barrier nobody
-    /// anybody's. With debug assertions all bees look at bee 0's, and it at all others', so that each mix of operations is a panic that names both, a barrier among them.
+    /// So no result is ever made from a value that was meant for another operation. But a bee that needs no value of
+    /// the bee that has called something else does not notice it. In `reduce`, only the queen needs the values of the
+    /// others; in a scan, each bee needs those of the bees before it; in [`broadcast_from`](Self::broadcast_from), all
+    /// need the value of the root; in [`single`](Self::single), all need that of the first bee; in a barrier, no bee
+    /// needs any. With debug assertions, all bees check bee 0 and bee 0 checks all others, so that every mix of
+    /// operations is a panic that names both operations, even if one of them is a barrier.
     #[inline]
     #[track_caller]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         self.all_reduce_as(Operation::AllReduce, value, op)
     }
 
-    /// The same as a part of `operation`.
+    /// The same as a part of `operation`, which is the one that messages name.
     #[inline]
     #[track_caller]
     pub(crate) fn all_reduce_as<T: Copy + Send + 'static>(
@@ -45,14 +51,16 @@ impl Bee<'_> {
     ) -> T {
         if self.bees() <= ALL_TO_ALL_MAX_BEES {
             let slots = self.exchange(operation, &[value]);
+            // None: this bee is alone, or must not panic. Then its own value is the result.
             return slots.and_then(|slots| slots.combine(self.context.bees(), op)).unwrap_or(value);
         }
         let sum = self.reduce_as(operation, value, op);
-        // Only the queen has it.
+        // Only the queen has the result, and only her closure is called.
         self.broadcast_as(operation, 0, || sum.unwrap_or(value))
     }
 
-    /// As [`all_reduce`](Self::all_reduce), for the queen: the others get None, and are spared the work.
+    /// As [`all_reduce`](Self::all_reduce), but only the queen gets the result. The other bees get None and do not
+    /// combine anything.
     ///
     /// ```
     /// hive::spmd(4, |bee| match bee.reduce(bee.id(), |a, b| a + b) {
@@ -69,7 +77,7 @@ impl Bee<'_> {
         self.reduce_as(Operation::Reduce, value, op)
     }
 
-    /// The same as a part of `operation`.
+    /// The same as a part of `operation`, which is the one that messages name.
     #[inline]
     #[track_caller]
     pub(crate) fn reduce_as<T: Copy + Send + 'static>(

@@ -1,4 +1,9 @@
-//! What the bees of a team compute together inside a region.
+//! The collective operations of a region: what all bees of a team call together, such as `all_reduce` or
+//! `broadcast_from`.
+//!
+//! Each operation is built on one step of the protocol, the exchange: every bee puts values into a slot of its own, all
+//! meet at a barrier, and each reads the values that it needs (`docs/collectives.md`). The two functions here add the
+//! check that debug builds make. `ordered` is the exception: it exchanges nothing.
 
 pub(crate) mod all_reduce;
 pub(crate) mod broadcast;
@@ -11,7 +16,8 @@ use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
-    /// Shows `values` to the others, who are to call the same `operation`: see [`RegionContext::exchange`](crate::team::Bee::show).
+    /// Shows `values` to the other bees, which have to call the same `operation`, and waits for theirs. See
+    /// `RegionContext::exchange`.
     #[inline]
     #[track_caller]
     pub(crate) fn exchange<T: Copy + Send + 'static>(
@@ -22,7 +28,7 @@ impl Bee<'_> {
         debug_checked(self.context.exchange(operation, values))
     }
 
-    /// The same where only bee `root` has something to show.
+    /// The same for an operation in which only bee `root` has values to show.
     #[inline]
     #[track_caller]
     fn exchange_from<T: Copy + Send + 'static>(
@@ -35,7 +41,8 @@ impl Bee<'_> {
     }
 }
 
-/// What was shown, with debug assertions after a look whether all have called the same. Without them only those are looked at whose values are wanted, as that costs nothing.
+/// Returns `slots` unchanged. With debug assertions, it first checks that all bees have called the same operation.
+/// Otherwise a bee checks only the bees whose values it reads, because that costs no transfer of its own.
 #[inline(always)]
 #[track_caller]
 fn debug_checked<T: Copy + 'static>(slots: Option<Exchanged<'_, T>>) -> Option<Exchanged<'_, T>> {

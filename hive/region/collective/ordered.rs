@@ -1,4 +1,8 @@
-//! Work that has to be done in the order of a loop's indices.
+//! `Bee::ordered`: work inside a parallel loop that has to be done in the order of the loop's indices.
+//!
+//! The bees of a region share an [`Ordered`], which holds the index that may run next. A bee polls it until its own
+//! index is next, runs its work, and stores the following index. How the order begins anew in each region, and how bees
+//! find out that an index will never come, is in `docs/collectives.md`.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -10,62 +14,81 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 use crate::region::nesting;
 
-/// Whose turn it is, of the indices of a loop. See [`Bee::ordered`].
+/// The order of a loop's indices, shared by the bees that run the loop: which index may run next. See [`Bee::ordered`].
 #[derive(Debug)]
 pub struct Ordered {
     state: CachePadded<OrderState>,
+    /// All indices of the order, from the first to the last.
     indices: Range<usize>,
 }
 
-/// Whose turn it is, and in which region. Both are written by who has the turn, and by who begins anew.
+/// Which index may run next, and in which region. In a cache line of its own, because all bees that wait poll it.
+///
+/// Both fields are written by the bee whose index is next, and by the bee that begins the order anew.
 #[derive(Debug)]
 struct OrderState {
+    /// The index that may run next.
     next: AtomicUsize,
-    /// The key of the region whose turns these are. `ANY_REGION`: also bees of regions around that one or beside it bring them.
+    /// The key of the region whose bees may go by `next`. `ANY_REGION`: bees of all regions may. `RESETTING`: nobody
+    /// may for now.
+    ///
+    /// A panic leaves `next` at some index in the middle. The key tells the bees of the next region that this index is
+    /// not theirs.
     region: AtomicU64,
 }
 
+/// Not a region's key. Stands for all regions, where regions inside or beside one another share an order.
 const ANY_REGION: u64 = 0;
 
-/// In place of the key while somebody begins anew.
+/// Not a region's key. In place of the key while a bee begins the order anew.
 const RESETTING: u64 = 1;
 
 impl Ordered {
-    /// Turns for `indices_of`, from the first on. After the last it is the first's turn again, so the same turns serve the next loop over the same indices,
-    /// after a [barrier](Bee::barrier): a bee that is ahead in that loop could otherwise take the turn of an index that is still to come in this one.
+    /// An order of `indices`, from the first on. After the last index the first is next again, so the same order can
+    /// serve another loop over the same indices. There must be a [barrier](Bee::barrier) between the two loops: a bee
+    /// that is ahead in the second loop could otherwise take the turn of an index that the first loop has yet to run.
     ///
-    /// Each region begins with the first, also after one that was broken by a panic amid its turns. That is not so in a region inside another region, a task or an
-    /// [`install`](crate::pool::global::install), or of several hives, where some of the turns
-    /// may be those of bees elsewhere: after a panic there, make other turns.
+    /// In each region the order begins with the first index, even if a panic has cut short the region before. This does
+    /// not hold in a region inside another region, a task or an [`install`](crate::install), or of several hives, where
+    /// other regions may run some of the indices: after a panic there, make a new `Ordered`.
     pub const fn new(indices: Range<usize>) -> Self {
         let state = OrderState { next: AtomicUsize::new(indices.start), region: AtomicU64::new(ANY_REGION) };
         Self { state: CachePadded::new(state), indices }
     }
 
-    /// Whether it is the turn of `index` in the region with this key.
+    /// Whether `index` may run next in the region with the key `region`.
     #[inline]
     fn is_next(&self, index: usize, region: u64) -> bool {
-        // Acquire, the first: pairs with the Release in `reset` and `set_region`; what is read of `next` below is this region's.
-        // Acquire, the second: pairs with the Release in `AdvanceOnDrop`; the work of the indices before has been done.
+        // Acquire, the first: pairs with the Release in `reset` and in `set_region`. The value of `next` that is read
+        // below is then one of this region, or a later one.
+        // Acquire, the second: pairs with the Release in `AdvanceOnDrop`. The work of the indices before is done and
+        // visible.
         self.state.region.load(Ordering::Acquire) == region && self.state.next.load(Ordering::Acquire) == index
     }
 
-    /// The same, or the turn of `index` among those of anybody.
+    /// Whether `index` may run next, in the region with the key `region` or in any region.
     fn may_run(&self, index: usize, region: u64) -> bool {
         self.is_next(index, region) || self.is_next(index, ANY_REGION)
     }
 
-    /// The key of a region that is over, if these are still its turns.
+    /// The key in the word, if it is the key of another region. That region is over, because an order belongs to one
+    /// region at a time. None if the order is this region's, anybody's, or about to be reset.
     fn stale_region(&self, region: u64) -> Option<u64> {
-        // Relaxed: says what to try.
+        // Relaxed: a hint. `reset_if_stale` confirms it by a swap, and the panic message only shows it.
         let key = self.state.region.load(Ordering::Relaxed);
         (![ANY_REGION, RESETTING, region].contains(&key)).then_some(key)
     }
 
-    /// Begins anew where the turns are those of a region that is over: by who brings the first index. Nobody else of this region has a turn before that. False: they are not; the first index may
-    /// come for the second time in this region.
+    /// Begins the order anew if it still belongs to a region that is over. Called by the bee that has the first index;
+    /// before that index has run, no other bee of its region may run anything. Returns whether this bee has begun it
+    /// anew, and so may run the first index.
+    ///
+    /// False: the order is this region's already. The first index may come for the second time in this region, and then
+    /// has to wait.
     fn reset_if_stale(&self, region: u64) -> bool {
-        // Relaxed, both: a swap sees the last key that was written, and that of a region that is over only the first of this one finds. Who finds `RESETTING` waits for the key.
+        // Relaxed, both: the swap hands nothing over; the Release in `reset` does. A swap sees the newest key, so of
+        // several swaps in one region only the first finds the key of a region that is over. A bee that finds
+        // `RESETTING` waits for the key that follows.
         let swap = |old| self.state.region.compare_exchange(old, RESETTING, Ordering::Relaxed, Ordering::Relaxed);
         let has_won = self.stale_region(region).is_some_and(|old| swap(old).is_ok());
         if has_won {
@@ -74,28 +97,33 @@ impl Ordered {
         has_won
     }
 
+    /// Makes the first index the next one, for the region with this key. Only by a bee that has made sure that no other
+    /// bee writes meanwhile.
     fn reset(&self, region: u64) {
-        // Relaxed: comes with the key.
+        // Relaxed: published by the store of the key, which a bee reads first.
         self.state.next.store(self.indices.start, Ordering::Relaxed);
         // Release: pairs with the Acquire in `is_next`.
         self.state.region.store(region, Ordering::Release);
     }
 
-    /// By who has the turn: it is one of this region, or of anybody.
+    /// Makes the order belong to the region with this key. Called by the bee whose index is next, which has found the
+    /// order to be this region's or anybody's.
     fn set_region(&self, region: u64) {
-        // Relaxed: who has the turn has seen the last that was written.
+        // Relaxed: only the bee whose index is next writes the key, and this bee has seen what the bee before it wrote.
         if self.state.region.load(Ordering::Relaxed) != region {
             // Release: pairs with the Acquire in `is_next`.
             self.state.region.store(region, Ordering::Release);
         }
     }
 
+    /// The index that follows `index`: after the last one comes the first.
     fn index_after(&self, index: usize) -> usize {
         if index + 1 < self.indices.end { index + 1 } else { self.indices.start }
     }
 }
 
-/// The turn of an index. Passed on when it is over, be it by a panic that the body catches.
+/// Held while an index runs its work. Dropping it lets the following index run, even if the work panics and the body
+/// catches that.
 struct AdvanceOnDrop<'t> {
     order: &'t Ordered,
     index: usize,
@@ -104,27 +132,32 @@ struct AdvanceOnDrop<'t> {
 impl Drop for AdvanceOnDrop<'_> {
     #[inline]
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `is_next`.
+        // Release: pairs with the Acquire in `is_next` and in `wait_for_index`. It publishes the work of this index to
+        // the bee of the following one.
         self.order.state.next.store(self.order.index_after(self.index), Ordering::Release);
     }
 }
 
 impl Bee<'_> {
-    /// Runs `work` when all indices before `index` have had their turn: OpenMP's `ordered`.
+    /// Runs `work` when the work of all indices before `index` is done: OpenMP's `ordered`.
     ///
-    /// Each index of `order` must come exactly once, from a bee of this team, and no bee may come with one while it still has to bring another that is lower: loops of all schedules see to that. So that bees do not wait for one
-    /// another all the time, neighbouring indices should be different bees': [`StaticChunk(1)`](crate::loops::schedule::Schedule::StaticChunk) or [`Guided`](crate::loops::schedule::Schedule::Guided), not [`Static`](crate::loops::schedule::Schedule::Static).
+    /// Each index of `order` must come exactly once, from a bee of this team, and no bee may come with an index while
+    /// it still has a lower one to bring. In loops of all schedules this is so. To keep bees from waiting for one
+    /// another all the time, give neighbouring indices to different bees: use
+    /// [`StaticChunk(1)`](crate::Schedule::StaticChunk) or [`Guided`](crate::Schedule::Guided), not
+    /// [`Static`](crate::Schedule::Static).
     ///
     /// ```
     /// use std::sync::Mutex;
     /// use hive::{Loop, Ordered, Schedule};
     ///
-    /// let (squares, turns, lines) = (Loop::new(0..100, Schedule::StaticChunk(1)), Ordered::new(0..100), Mutex::new(Vec::new()));
+    /// let squares = Loop::new(0..100, Schedule::StaticChunk(1));
+    /// let (order, lines) = (Ordered::new(0..100), Mutex::new(Vec::new()));
     /// hive::spmd(4, |bee| {
     ///     bee.for_each(&squares, |range| {
     ///         for i in range {
     ///             let square = i * i; // at the same time
-    ///             bee.ordered(&turns, i, || lines.lock().unwrap().push(square)); // one after the other
+    ///             bee.ordered(&order, i, || lines.lock().unwrap().push(square)); // one after the other
     ///         }
     ///     });
     /// });
@@ -132,43 +165,53 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If `index` is none of the `order`.
+    /// If `order` does not contain `index`.
     ///
-    /// If its turn will never come: each bee of the team has returned from the region's body, or stands here as well, and none
-    /// of those who stand has its turn. This is found out by those who have waited for long. It is not where somebody else might
-    /// pass a turn on: in a region inside another region or a task, or of several hives. Nor is it where bees wait for
-    /// something else, such as a barrier; where a team meets in several groups ([`BarrierShape`](crate::protocol::region::shape::BarrierShape)); and
-    /// where bee 0 has returned but keeps polling ([`Hive::keep_spinning`](crate::pool::handle::Hive::hot)). There the others wait for ever.
+    /// If the index can never become the next one: each bee of the team either has returned from the region's body or
+    /// waits here, and none of those that wait has the index that is next. Bees that have waited for long find this
+    /// out. They cannot find it out in these cases, in which they wait for ever:
+    /// - if another region could still let the index run: in a region inside another region or a task, or of several
+    ///   hives;
+    /// - if some bees wait for something else, such as a barrier;
+    /// - if the team meets in several groups ([`BarrierShape`](crate::BarrierShape));
+    /// - if bee 0 has returned but keeps polling ([`Hive::keep_spinning`](crate::Hive::keep_spinning)).
     ///
-    /// When another bee has panicked, it ends this part by unwinding, as a barrier does; in a destructor [that must not](Self::barrier) it runs `work` out of
-    /// turn.
+    /// If another bee has panicked, this call unwinds the body of this bee, as a barrier does. In a destructor [that
+    /// must not panic](Self::barrier) it runs `work` at once, although its index is not next.
     #[inline]
     #[track_caller]
     pub fn ordered<R>(&self, order: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
         assert!(order.indices.contains(&index), "index {index} has no turn among {:?}", order.indices);
+        // The two smallest numbers are `ANY_REGION` and `RESETTING`, so they cannot be keys.
         let region = self.context.region_key().max(RESETTING + 1);
-        // Out of turn in a destructor only, which then has no turn to pass on.
+        // If the wait has ended without success, this is a destructor that must not panic. `work` then runs out of
+        // order, and no other index is allowed to run after it.
         let is_next = order.is_next(index, region) || self.wait_for_index(order, index, region);
         let _advance = is_next.then_some(AdvanceOnDrop { order, index });
         work()
     }
 
-    /// Waits for the turn of `index`. False: it has not come, and this is a destructor that must not panic.
+    /// Waits until `index` is next. False if it has not become the next one and this is a destructor that must not
+    /// panic.
     ///
     /// # Panics
     /// As [`ordered`](Self::ordered).
     #[track_caller]
     fn wait_for_index(&self, order: &Ordered, index: usize, region: u64) -> bool {
+        // Whether bees of other regions may run some of the indices. The key of one region would keep them out, so all
+        // go by the index alone, whatever the key says.
         let is_alone = self.context.bees() == 1;
         let is_among_others = if is_alone { nesting::is_waited_for() } else { self.context.has_outside_help() };
         if is_among_others {
-            // Acquire: as in `is_next`, whoever has passed it on.
+            // Acquire: as in `is_next`; pairs with the Release in `AdvanceOnDrop`, of a bee of whatever region.
             return self
                 .poll_until_next(order, index, ANY_REGION, || order.state.next.load(Ordering::Acquire) == index);
         }
+        // The first index begins the order anew where a region before has left it.
         if index == order.indices.start {
             if is_alone {
-                // All regions of a bee alone have the same key; and nobody else has a turn.
+                // All regions of a team of one have the same key, so the key cannot tell whether the order is stale.
+                // But there is no other bee whose index could be next.
                 order.reset(region);
                 return true;
             }
@@ -179,27 +222,34 @@ impl Bee<'_> {
         self.poll_until_next(order, index, region, || order.may_run(index, region))
     }
 
-    /// Waits until it `is_next` of `index`, and claims it for `region`.
+    /// Polls until `is_next` returns true, and then makes the order belong to `region`. Returns whether `index` has
+    /// become the next one.
     #[track_caller]
     fn poll_until_next(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
+        // Only after many polls in vain does the bee begin to ask whether its index can still come.
         let (mut polls, mut check) = (0_u32, DeadlockCheck::NotStarted);
         self.context.wait_until(|| {
             polls = polls.wrapping_add(1);
             is_next() || (polls.is_multiple_of(POLLS_PER_CHECK) && check.check_for_deadlock(self.context, &is_next))
         });
+        // The index can never come. In a destructor that must not panic, `panic_or_poison` returns, and the work runs
+        // out of order.
         if let DeadlockCheck::Deadlocked = check {
             let next = match order.stale_region(region) {
                 Some(_) => order.indices.start,
+                // Relaxed: for the message only.
                 None => order.state.next.load(Ordering::Relaxed),
             };
             self.context.panic_or_poison(format_args!(
-                "member {} of {} waits for the turn of index {index}, and it is the turn of index {next}, which nobody will bring: all other members have come to the \
-                 ends of their parts, or wait for turns that do not come either",
+                "bee {} of {} waits for the turn of index {index}, and it is the turn of index {next}, which nobody \
+                 will bring: all other bees have come to the ends of their parts, or wait for turns \
+                 that do not come either",
                 self.id(),
                 self.bees(),
             ));
             return false;
         }
+        // Not next if another bee has panicked and this is a destructor that must not panic.
         let has_index_come = is_next();
         if has_index_come {
             order.set_region(region);
@@ -208,25 +258,27 @@ impl Bee<'_> {
     }
 }
 
-/// Looks whether the turn has come between two looks whether it ever will.
+/// The number of polls between two questions whether the index can still come.
 const POLLS_PER_CHECK: u32 = 1 << 12;
 
-/// What a bee that waits for its turn knows of the others.
+/// What a bee that waits for its index knows about the other bees of its team. The protocol is in
+/// `hive/protocol/region/deadlock.rs`.
 enum DeadlockCheck<'m> {
-    /// Nothing: it has not waited for long.
+    /// It has not asked yet, because it has not waited for long.
     NotStarted,
-    /// It stands, if it can be told who else does.
+    /// It has registered as stalled: the guard says so to the others until it is dropped. None: in this region it
+    /// cannot be told whether the others are stalled.
     Registered(Option<StallGuard<'m>>),
-    /// Nobody will go on.
+    /// No bee of the team will ever go on.
     Deadlocked,
 }
 
 impl<'m> DeadlockCheck<'m> {
-    /// Whether the turn that `member` waits for will never come.
+    /// Registers the bee of `context` as stalled in the first call. Returns whether its index can never come any more.
     #[cold]
     fn check_for_deadlock(&mut self, context: &'m RegionContext<'m>, is_next: impl Fn() -> bool) -> bool {
         let is_deadlocked = match self {
-            // Alone, unless it is inside of something that others do as well.
+            // A bee alone waits in vain, unless it is inside something in which other threads take part.
             Self::NotStarted if context.bees() == 1 => !nesting::is_waited_for(),
             Self::NotStarted => {
                 *self = Self::Registered(context.declare_stall());
@@ -236,7 +288,7 @@ impl<'m> DeadlockCheck<'m> {
             Self::Deadlocked => true,
         };
         if is_deadlocked {
-            // It goes, as it does when its turn has come.
+            // Dropping the guard takes the registration back, as when the index has come.
             *self = Self::Deadlocked;
         }
         is_deadlocked

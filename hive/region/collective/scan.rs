@@ -1,17 +1,17 @@
-//! Prefix sums over the bees.
+//! `Bee::scan_inclusive` and `Bee::scan_exclusive`: prefix sums over the bees' values.
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
-    /// The values of the bees up to this one combined, its own among them, in the order of their numbers.
+    /// Combines the values of all bees up to this one, including its own, in the order of the bees' numbers.
     ///
-    /// All bees must call it, with the same type and the same `op`. It is a barrier as well. With it each bee learns where its part of a
-    /// common result goes:
+    /// All bees must call it, with the same type and the same `op`. It is a barrier as well. With it each bee learns
+    /// where its part of a common result goes:
     ///
     /// ```
     /// hive::spmd(3, |bee| {
-    ///     let found = bee.id() + 1; // so many results of its own
+    ///     let found = bee.id() + 1; // the number of results that this bee has
     ///     let end = bee.scan_inclusive(found, |a, b| a + b);
     ///     assert_eq!(end - found..end, [0..1, 1..3, 3..6][bee.id()]);
     /// });
@@ -26,7 +26,8 @@ impl Bee<'_> {
         slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value)
     }
 
-    /// The values of the bees before this one combined, `first` at the head: bee 0 gets `first`, bee 1 gets `op(first, v0)` and so on.
+    /// Combines `init` and the values of all bees before this one, in the order of the bees' numbers: bee 0 gets
+    /// `init`, bee 1 gets `op(init, v0)` and so on. Otherwise as [`scan_inclusive`](Self::scan_inclusive).
     ///
     /// ```
     /// hive::spmd(3, |bee| {

@@ -1,14 +1,15 @@
-//! What only one bee does.
+//! `Bee::single`: work that one bee of the team does for all, namely the first that arrives.
 
 use crate::protocol::region::exchange::Exchanged;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
-    /// Runs `work` on the bee that comes here first, and returns what it returned on all of them, when it is done: OpenMP's `single_claim`. (In a destructor [that must not panic](Self::barrier),
-    /// and where nobody meets, a bee runs it by itself.)
+    /// Runs `work` on the bee that arrives here first, and returns its result on all bees when it is done: OpenMP's
+    /// `single`. (In a destructor [that must not panic](Self::barrier), and in a team of one, a bee runs `work`
+    /// itself.)
     ///
-    /// All bees must call it. It is a barrier as well: what `work` did is visible to all afterwards.
+    /// All bees must call it. It is a barrier as well: what `work` did is visible to all bees afterwards.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,20 +26,22 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`all_reduce`](Self::all_reduce). A panic of `work` is the region's.
+    /// As [`all_reduce`](Self::all_reduce). A panic of `work` becomes the panic of the region.
     #[inline]
     #[track_caller]
     pub fn single<T: Copy + Send + 'static>(&self, work: impl FnOnce() -> T) -> T {
+        // The first bee does the work before the barrier and shows the result; the others show nothing.
         let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
         let slots = self.exchange(Operation::Single, own.as_slice());
         let value_of_first = || slots.and_then(|slots| first_value(&slots, self.context.bees()));
-        // By itself in a destructor that gets nothing from the one who was first.
+        // Only in a destructor that must not panic, on a bee that gets nothing from the first one.
         let run_own = || work.map(|work| work()).unwrap_or_else(|| unreachable!("the first has done it"));
         own.or_else(value_of_first).unwrap_or_else(run_own)
     }
 }
 
-/// The value of the first of a team that has shown one.
+/// The value of the bee that has shown one: the slots of the bees are read in turn until it is found. None in a
+/// destructor that must not panic.
 #[inline]
 #[track_caller]
 fn first_value<T: Copy + 'static>(slots: &Exchanged<'_, T>, bees: u32) -> Option<T> {

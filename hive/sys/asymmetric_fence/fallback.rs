@@ -1,49 +1,55 @@
-//! A heavy fence where the kernel refuses `membarrier` although it has accepted it before: the program has put up a
-//! sandbox (a seccomp filter) meanwhile. See `docs/leader-lock.md`.
+//! A heavy fence for the case that the kernel refuses `membarrier` although it has accepted it before: the program has
+//! set up a sandbox (a seccomp filter) in the meantime. See `docs/leader-lock.md`, "When `membarrier` is refused
+//! later".
 //!
-//! The light side executes nothing that could help, so the caller sees to it that the other thread's processor gets
-//! through a full fence: it runs on each CPU that the other thread may be on. Where the other thread is running, it
-//! has to make room, and the kernel changes threads with a full fence. This takes milliseconds, and happens once for
-//! each hive at most: when the first call has been refused, nothing is reserved any more, and each reservation that there is ends once in this way.
+//! The light side executes nothing that could help, so the calling thread has to make the other thread's processor
+//! execute a full fence. It does so by running on each CPU that the other thread may be on. If the other thread is
+//! running there, it has to make room, and the kernel executes a full fence when it switches threads. This takes
+//! milliseconds and happens at most once for each hive: once a call has been refused, no leader lock becomes biased any
+//! more, and each bias that exists ends once, in this way.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::{io, iter};
 
+#[cfg(not(target_arch = "x86_64"))]
 use crate::sys::abort::abort_with_message;
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 
-/// Whether a heavy fence has been refused in this process.
+/// Whether a heavy fence has been refused in this process. It never becomes false again.
 static REFUSED: AtomicBool = AtomicBool::new(false);
 
+/// Whether a heavy fence has been refused in this process.
 pub(crate) fn has_been_refused() -> bool {
-    // Relaxed: who sees it late finds out by itself that it is refused.
+    // Relaxed: a thread that sees it late is refused `membarrier` itself and comes here too.
     REFUSED.load(Ordering::Relaxed)
 }
 
-/// A thread as the kernel names it, so that others can ask on which CPUs it may be.
+/// A thread by its kernel id, so that other threads can ask which CPUs it may run on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct KernelThread(libc::pid_t);
 
 impl KernelThread {
+    /// No thread.
     pub(crate) const NONE: Self = Self(0);
 
-    /// The calling one.
+    /// The calling thread.
     #[expect(unsafe_code, reason = "std does not say it")]
     pub(crate) fn current() -> Self {
-        // SAFETY: it only returns a number.
+        // SAFETY: the call has no arguments and only returns a number.
         Self(unsafe { libc::gettid() })
     }
 
-    /// The CPUs that it may run on and that are switched on; none if it has ended.
+    /// The CPUs that the thread may run on and that are switched on; none if the thread has ended.
     fn cpus(self) -> io::Result<Vec<usize>> {
         const MOST_WORDS: usize = (1 << 20) / MASK_WORD_BITS;
         let mut words = vec![0; 1024 / MASK_WORD_BITS];
         loop {
             match self.read_mask(&mut words) {
                 Ok(()) => return Ok(cpu_numbers(&words)),
+                // There is no such thread: it has ended, and needs no fence any more.
                 Err(error) if error.raw_os_error() == Some(libc::ESRCH) && self.0 > 0 => return Ok(Vec::new()),
-                // The kernel has more CPUs than fit.
+                // The kernel has more CPUs than the mask has bits: try again with a larger one.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) && words.len() < MOST_WORDS => {
                     words.resize(2 * words.len(), 0);
                 }
@@ -52,51 +58,58 @@ impl KernelThread {
         }
     }
 
+    /// Reads the thread's affinity mask into `words`.
     #[expect(unsafe_code, reason = "std does not say it")]
     fn read_mask(self, words: &mut [MaskWord]) -> io::Result<()> {
-        // SAFETY: the mask is as long as said, writable, and aligned as the array of words that the kernel takes it
-        // for.
+        // SAFETY: the mask has the length that is passed, is writable, and is aligned as the array of words that the
+        // kernel takes it for.
         let status = unsafe { libc::sched_getaffinity(self.0, size_of_val(words), words.as_mut_ptr().cast()) };
         if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
     }
 }
 
-/// The kernel's masks are arrays of this type.
+/// The kernel's masks are arrays of words of this type.
 type MaskWord = libc::c_ulong;
 
 const MASK_WORD_BITS: usize = MaskWord::BITS as usize;
 
+/// The numbers of the CPUs whose bits are set.
 fn cpu_numbers(words: &[MaskWord]) -> Vec<usize> {
     let is_in = |cpu: &usize| words[cpu / MASK_WORD_BITS] >> (cpu % MASK_WORD_BITS) & 1 == 1;
     (0..words.len() * MASK_WORD_BITS).filter(is_in).collect()
 }
 
-/// The heavy fence against the light ones of `other`, without `membarrier`.
+/// The heavy fence against the light fences of `other`, without `membarrier`.
 #[cold]
 pub(crate) fn fence_by_visiting(other: KernelThread) {
-    /// A CPU may be switched off, or taken from the process, between the question and the visit.
+    /// How often the visit is tried. It fails if a CPU is switched off, or taken from the process, between the question
+    /// and the visit.
     const ATTEMPTS: u32 = 3;
+    // Relaxed: see `has_been_refused`.
     REFUSED.store(true, Ordering::Relaxed);
-    // What the caller has written before is seen by whoever gets through a fence of its own from here on.
+    // SeqCst: pairs with the full fence that the kernel executes when it switches threads on the other thread's CPU.
+    // What the calling thread has written before is seen by the other thread after that.
     fence(Ordering::SeqCst);
     if !(0..ATTEMPTS).any(|_| visit_cpus_of(other)) {
         wait_for_stores();
     }
-    // What the other thread has written before its fence is seen by the caller from here on.
+    // SeqCst: pairs with the same fence. What the other thread has written before it is seen by the calling thread from
+    // here on.
     fence(Ordering::SeqCst);
 }
 
-/// Runs on each CPU that `other` may be on. Afterwards it has been through a full fence: if it was running, it had to
-/// make room, wherever it was, or has gone elsewhere by itself; if it was not running, it got through one as it
-/// stopped. Says no if this is refused.
+/// Runs on each CPU that `other` may be on. After that, `other` has executed a full fence: if it was running, it had to
+/// make room wherever it was, or has moved to another CPU by itself; if it was not running, a fence was executed when
+/// it stopped. Returns false if the system refuses this.
 ///
-/// For a thread that has changed its CPUs meanwhile the same holds: it changes them by a change of threads.
+/// This also holds if `other` has changed its CPUs meanwhile, because that is done by a switch of threads.
 pub(crate) fn visit_cpus_of(other: KernelThread) -> bool {
-    /// Puts back what the calling thread may run on.
+    /// Restores the calling thread's affinity mask when it is dropped.
     struct RestoreAffinity(CpuMask);
     impl Drop for RestoreAffinity {
         fn drop(&mut self) {
-            // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
+            // This fails only if those CPUs have been taken from the process meanwhile. In that case the system has
+            // chosen others for the thread.
             let _ = affinity::apply(&self.0);
         }
     }
@@ -105,14 +118,15 @@ pub(crate) fn visit_cpus_of(other: KernelThread) -> bool {
     cpus.into_iter().all(move_to_cpu)
 }
 
-/// Moves the calling thread to a CPU. Says whether it is there.
+/// Moves the calling thread to a CPU, and returns whether it is there.
 fn move_to_cpu(cpu: usize) -> bool {
     affinity::apply(&iter::once(cpu).collect()).is_ok() && affinity::current_cpu() == Some(cpu)
 }
 
-/// Waits until the stores that any thread has executed so far are visible. By an x86 processor's own rules they are
-/// when it takes an interrupt, and the kernel's clock interrupts each one that runs a thread every ten milliseconds
-/// or more often (but for those that `nohz_full` names); in fact they are after microseconds.
+/// Waits until the stores that any thread has executed so far are visible to all threads. On x86, a processor's store
+/// buffer is emptied when it takes an interrupt, and the kernel's clock interrupts each processor that runs a thread
+/// every ten milliseconds or more often (except those that `nohz_full` names). In practice the stores are visible after
+/// microseconds.
 #[cfg(target_arch = "x86_64")]
 fn wait_for_stores() {
     use std::thread::yield_now;
@@ -120,18 +134,18 @@ fn wait_for_stores() {
 
     const WAIT: Duration = Duration::from_millis(100);
     let start = Instant::now();
-    // Not by a sleep, which the standard library does not expect to be refused.
+    // Not a sleep: the standard library panics if the system call for that is refused.
     while start.elapsed() < WAIT {
         yield_now();
     }
 }
 
-/// Elsewhere no such rule is known.
+/// No such rule is known for other processors, so the process cannot go on.
 #[cfg(not(target_arch = "x86_64"))]
 fn wait_for_stores() {
     abort_with_message(format_args!(
-        "this process was forbidden membarrier and sched_setaffinity after a hive was built: allow one of them, or forbid \
-         membarrier before"
+        "this process was forbidden membarrier and sched_setaffinity after a hive was built: allow one of them, \
+         or forbid membarrier before"
     ))
 }
 

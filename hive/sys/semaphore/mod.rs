@@ -1,4 +1,5 @@
-//! One semaphore per bee, on which it sleeps.
+//! Counting semaphores. Each bee has one in its slot, and blocks on it when it sleeps, parks, or waits long at a
+//! barrier.
 
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(crate) mod portable;
@@ -8,10 +9,11 @@ pub(crate) mod posix;
 #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
 pub(crate) use crate::sys::semaphore::posix::Semaphore;
 
-// Elsewhere unnamed POSIX semaphores do not exist (macOS fails `sem_init` with ENOSYS, Windows has none).
+// Other systems have no unnamed POSIX semaphores: on macOS `sem_init` fails with ENOSYS, and Windows has none.
 #[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 pub(crate) use crate::sys::semaphore::portable::Semaphore;
 
+// Where the native semaphore is used, the portable one is compiled for the tests only.
 #[cfg(all(test, any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
 #[path = "portable.rs"]
 mod portable_under_test;
@@ -68,7 +70,7 @@ mod tests {
         };
     }
 
-    semaphore_tests!(native, super::Semaphore);
+    semaphore_tests!(native, super::super::Semaphore);
     #[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
-    semaphore_tests!(portable, super::portable_under_test::Semaphore);
+    semaphore_tests!(portable, super::super::portable_under_test::Semaphore);
 }

@@ -1,11 +1,13 @@
-//! The substitute for systems without unnamed POSIX semaphores.
+//! The substitute for systems without unnamed POSIX semaphores: a mutex and a condition variable.
 
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 /// A counting semaphore that starts with no permit.
 pub(crate) struct Semaphore {
+    /// The number of permits that have been posted and not taken.
     permits: Mutex<u32>,
+    /// Signalled at each post.
     posted: Condvar,
 }
 
@@ -14,13 +16,14 @@ impl Semaphore {
         Self { permits: Mutex::new(0), posted: Condvar::new() }
     }
 
-    /// Adds a permit, waking a waiter if there is one. Everything before it happens before the `wait` that takes the permit.
+    /// Adds a permit, and wakes a waiting thread if there is one. Everything before the post happens before the return
+    /// of the `wait` that takes the permit.
     pub(crate) fn post(&self) {
         *self.permits.lock().unwrap_or_else(PoisonError::into_inner) += 1;
         self.posted.notify_one();
     }
 
-    /// Takes a permit, sleeping until there is one.
+    /// Takes a permit; sleeps until there is one.
     pub(crate) fn wait(&self) {
         let permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
         let mut permits =
@@ -28,7 +31,7 @@ impl Semaphore {
         *permits -= 1;
     }
 
-    /// As `wait`, but not for longer than `time`. Says whether there was a permit.
+    /// As `wait`, but for no longer than `time`. Returns whether it has taken a permit.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
         let permits = self.permits.lock().unwrap_or_else(PoisonError::into_inner);
         let waited = self.posted.wait_timeout_while(permits, time, |permits| *permits == 0);

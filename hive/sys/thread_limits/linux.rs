@@ -1,4 +1,5 @@
-//! The limits that Linux has on threads and their memory, as /proc and the control groups show them.
+//! The limits that Linux has on threads and their memory, as /proc and the control groups show them. `thread_limits.rs`
+//! asks for them.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,28 +9,29 @@ use std::{env, fs, io};
 use crate::sys::thread_limits::ThreadLimit;
 use crate::topology::cgroup_directories;
 
-/// Mappings that a thread takes: its stack, and the stack of its signal handlers, each with a guard page, which is a
-/// mapping of its own.
+/// Memory mappings that a thread takes: its stack and the stack of its signal handlers, each with a guard page, which
+/// is a mapping of its own.
 const MAPPINGS_PER_THREAD: u64 = 4;
 
-/// Mappings that are left over for what the threads allocate, and for the rest of the program.
+/// Mappings that are left for what the threads allocate and for the rest of the program.
 const RESERVED_MAPPINGS: u64 = 512;
 
-/// Address space that a thread takes beside its stack: guard pages, the stack of its signal handlers, its local variables.
+/// Address space that a thread takes besides its stack: guard pages, the stack of its signal handlers, its thread-local
+/// variables.
 const SPACE_BESIDE_STACK: u64 = 1 << 16;
 
-/// Address space that is left over for the same.
+/// Address space that is left for what the threads allocate and for the rest of the program.
 const RESERVED_SPACE: u64 = 1 << 20;
 
-/// All that can be read, for threads with such stacks.
+/// All limits that can be read, for threads with stacks of this size.
 pub(crate) fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
-    // Not kernel.pid_max: it may be that of a namespace, whose threads nobody counts, and is no fault past which a
-    // process ends.
+    // kernel.pid_max is left out: it may be that of a namespace, whose threads nobody counts. If it is exceeded, making
+    // the thread fails, and the process does not end.
     let single = [mapping_limit(), address_space_limit(stack), system_thread_limit(), user_thread_limit()];
     single.into_iter().flatten().chain(cgroup_limits()).collect()
 }
 
-/// Past this one a thread that has been made ends the process.
+/// The limit on memory mappings. If it is exceeded, a thread that has been made ends the process.
 fn mapping_limit() -> Option<ThreadLimit> {
     Some(ThreadLimit {
         name: "memory mappings of a process (vm.max_map_count)".to_owned(),
@@ -41,7 +43,8 @@ fn mapping_limit() -> Option<ThreadLimit> {
     })
 }
 
-/// Past this one as well. Others that make threads at the same time may have larger stacks; that is not known here.
+/// The limit on address space. If it is exceeded, a thread that has been made ends the process as well. Threads that
+/// others are about to make are taken to have stacks of the same size, because their size is not known here.
 fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     let kilobytes: u64 = status_field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
@@ -56,11 +59,12 @@ fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
     })
 }
 
-/// What the standard library gives a thread that is not told otherwise.
+/// The stack size that the standard library gives a thread by default.
 fn default_stack_size() -> usize {
     env::var("RUST_MIN_STACK").ok().and_then(|bytes| bytes.parse().ok()).unwrap_or(2 << 20)
 }
 
+/// The limit on the threads of the whole system.
 fn system_thread_limit() -> Option<ThreadLimit> {
     Some(ThreadLimit {
         name: "threads of the system (kernel.threads-max)".to_owned(),
@@ -72,13 +76,13 @@ fn system_thread_limit() -> Option<ThreadLimit> {
     })
 }
 
-/// How many threads the system has, from a line such as `0.20 0.18 0.12 1/80 11206`.
+/// The number of threads of the system, from a line such as `0.20 0.18 0.12 1/80 11206`.
 fn threads_in_loadavg(text: &str) -> Option<u64> {
     text.split_whitespace().nth(3)?.split_once('/')?.1.parse().ok()
 }
 
-/// The limit on a user's threads. Of those only the process's own are counted here: that there is no room for the
-/// others is for the system to say.
+/// The limit on the threads of a user. Only this process's threads are counted as in use. If other processes of the
+/// user leave too little room, making a thread fails, and the system reports that.
 fn user_thread_limit() -> Option<ThreadLimit> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
     if is_exempt(&status)? {
@@ -94,7 +98,8 @@ fn user_thread_limit() -> Option<ThreadLimit> {
     })
 }
 
-/// Whether the limit on a user's threads does not hold: for the superuser, and with CAP_SYS_ADMIN or CAP_SYS_RESOURCE.
+/// Whether the limit on a user's threads does not apply: it does not to the superuser, nor with CAP_SYS_ADMIN or
+/// CAP_SYS_RESOURCE.
 fn is_exempt(status: &str) -> Option<bool> {
     const EXEMPT: u64 = 1 << 21 | 1 << 24;
     let capabilities = u64::from_str_radix(status_field(status, "CapEff")?, 16).ok()?;
@@ -102,35 +107,37 @@ fn is_exempt(status: &str) -> Option<bool> {
     Some(user == "0" || capabilities & EXEMPT != 0)
 }
 
+/// The value of a line such as `Threads:\t3`.
 fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
     status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
 #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
 fn get_thread_limit(limit: &mut libc::rlimit) -> libc::c_int {
-    // SAFETY: the structure is valid for this call.
+    // SAFETY: the structure is valid and writable during the call.
     unsafe { libc::getrlimit(libc::RLIMIT_NPROC, limit) }
 }
 
 #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
 fn get_space_limit(limit: &mut libc::rlimit) -> libc::c_int {
-    // SAFETY: the structure is valid for this call.
+    // SAFETY: the structure is valid and writable during the call.
     unsafe { libc::getrlimit(libc::RLIMIT_AS, limit) }
 }
 
-/// `query` is a call of `getrlimit`, whose first argument has another type in each C library. None: there is no limit.
+/// The soft limit that `get` reads. `get` calls `getrlimit`, whose first argument has a different type in each C
+/// library. None: there is no limit.
 fn soft_limit(get: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let failed = get(&mut limit) != 0;
     (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
 }
 
-/// Of the process's control groups, and of those above them.
+/// The limits of the process's control groups and of the groups above them.
 fn cgroup_limits() -> Vec<ThreadLimit> {
     cgroup_directories("pids").iter().filter_map(|directory| cgroup_limit(directory)).collect()
 }
 
-/// None: the group has no limit, as "max" says.
+/// The limit of one control group. None: the group has no limit (its file says "max").
 fn cgroup_limit(directory: &Path) -> Option<ThreadLimit> {
     let file = directory.join("pids.max");
     Some(ThreadLimit {
@@ -147,7 +154,7 @@ fn read_number(file: impl AsRef<Path>) -> Option<u64> {
     fs::read_to_string(file).ok()?.trim().parse().ok()
 }
 
-/// Counted piece by piece: there may be tens of thousands.
+/// The number of lines of a file. It is read piece by piece, because it may have tens of thousands of lines.
 fn count_lines(file: &str) -> io::Result<u64> {
     let (mut file, mut buffer, mut lines) = (File::open(file)?, [0; 1 << 14], 0);
     loop {

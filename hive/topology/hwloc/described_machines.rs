@@ -128,16 +128,16 @@ fn answer_to(machine: &Machine, question: &str) -> String {
             .map(|unit| machine.unit_count(unit).to_string())
             .join(" "),
         ["kinds"] => machine.core_kinds().iter().map(CpuMask::to_string).collect::<Vec<_>>().join(" "),
-        [shrink, members] => {
+        [shrink, bees] => {
             let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
-            first_places(&places, members.parse().unwrap())
+            first_places(&places, bees.parse().unwrap())
         }
-        ["groups", shape, shrink, members] => {
+        ["groups", shape, shrink, bees] => {
             let places = PlaceAssignment::new(machine, &Pin::Core, shrink.parse().unwrap(), &CpuMask::new()).unwrap();
-            group_bees(&places, shape.parse().unwrap(), members.parse().unwrap())
+            group_bees(&places, shape.parse().unwrap(), bees.parse().unwrap())
         }
-        [shrink, members, "on", list] => bees_on_list(machine, list, ProcBind::True, shrink.parse().unwrap(), members),
-        [bind, members, "over", list] => bees_on_list(machine, list, bind.parse().unwrap(), Shrink::Compact, members),
+        [shrink, bees, "on", list] => bees_on_list(machine, list, ProcBind::True, shrink.parse().unwrap(), bees),
+        [bind, bees, "over", list] => bees_on_list(machine, list, bind.parse().unwrap(), Shrink::Compact, bees),
         [list] => {
             let sharing = PlacePolicy { bind: ProcBind::Close, shrink: Shrink::Compact, bees: 1 };
             let (places, _) =
@@ -166,8 +166,7 @@ fn group_bees(places: &PlaceAssignment, shape: BarrierShape, bees: u32) -> Strin
     let addresses: Vec<_> = (0..bees as usize).map_while(|bee| places.place_of(bee)).map(address_of).collect();
     let shape = Shape::new(shape, &addresses, bees);
     as_place_list(
-        (0..shape.group_count() as u32)
-            .map(|group| shape.bees_of(group).iter().map(|&member| member as usize).collect()),
+        (0..shape.group_count() as u32).map(|group| shape.bees_of(group).iter().map(|&bee| bee as usize).collect()),
     )
 }
 

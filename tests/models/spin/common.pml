@@ -17,7 +17,7 @@
  *   LONG_SPAWNED the same of the job that was spawned
  *   LONG_PART    the same of the region's part
  *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more
- *   ONE_BEE      bee 0 is the only member: the other has been hired, and is parked from the start
+ *   ONE_BEE      bee 0 is the only bee: the other has been hired, and is parked from the start
  *   DISMISS      in the end each bee's state becomes DISMISSED
  *
  * "Step" and a name stands above what has that name in the source, too: README.md.
@@ -60,7 +60,7 @@
 #define LATCH_PLACE (2 + 3 * BEES)
 byte queue[3 + 3 * BEES];
 
-/* What any member may run. */
+/* What any bee may run. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
 
 /* The threads: the bees, the outsiders, and one that resizes or ends the hive. */

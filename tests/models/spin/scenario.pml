@@ -76,7 +76,7 @@ inline make_surplus(bee)
     fi
 }
 
-/* Makes a bee a member again. One that has not parked yet has its order cancelled. */
+/* Makes a bee a bee again. One that has not parked yet has its order cancelled. */
 inline recall(bee)
 {
     d_step {

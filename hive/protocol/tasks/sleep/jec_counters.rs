@@ -1,10 +1,10 @@
-//! The jobs event counter and the counts of bees without work, in one word.
+//! The word of the JEC protocol: the jobs event counter, and the numbers of bees without work. `jec.rs` changes it.
 
 use std::fmt;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// A reading of the word.
+/// A value of the word.
 ///
 /// ```text
 ///   63                              32 31            16 15             0
@@ -13,36 +13,43 @@ use crate::sync::{AtomicU64, Ordering};
 ///  └──────────────────────────────────┴────────────────┴────────────────┘
 /// ```
 ///
-/// - `sleeping`: bees that sleep until somebody wakes them.
-/// - `inactive`: bees without work: those that sleep, and those that search.
-/// - `events`: even when a bee has announced that it is sleepy and nothing has been posted since; odd when something has. It wraps off the top.
+/// - `sleeping`: the bees that sleep until another thread wakes them.
+/// - `inactive`: the bees without work: those that sleep, and those that search.
+/// - `events`: even if a bee has announced that it is sleepy and nothing has been posted since; odd if something has.
+///   It wraps off the top.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SleepCounts(u64);
 
 impl SleepCounts {
+    /// One in `sleeping`.
     const SLEEPER: u64 = 1;
+    /// One in `inactive`.
     const INACTIVE: u64 = 1 << 16;
+    /// One in `events`.
     const EVENT: u64 = 1 << 32;
 
+    /// The bees that are asleep.
     pub(crate) fn sleeping(self) -> u32 {
         u32::from(self.0 as u16)
     }
 
+    /// The bees without work, asleep or not.
     pub(crate) fn inactive(self) -> u32 {
         u32::from((self.0 >> 16) as u16)
     }
 
-    /// Bees that are without work and up.
+    /// The bees that are without work and awake.
     pub(crate) fn searching(self) -> u32 {
         debug_assert!(self.sleeping() <= self.inactive(), "{self:?}");
         self.inactive() - self.sleeping()
     }
 
+    /// The number of events.
     pub(crate) fn events(self) -> u32 {
         (self.0 >> 32) as u32
     }
 
-    /// Whether something has been posted since a bee was last sleepy.
+    /// Whether something has been posted since a bee last announced that it is sleepy.
     pub(crate) fn has_new_jobs(self) -> bool {
         self.events() % 2 == 1
     }
@@ -54,50 +61,56 @@ impl fmt::Debug for SleepCounts {
     }
 }
 
-/// The word. All its changes keep `sleeping <= inactive`.
+/// The word. Each change keeps `sleeping <= inactive`.
 pub(crate) struct JecCounters(AtomicU64);
 
 impl JecCounters {
+    /// No bee is without work, and nothing has been posted.
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
+    /// The word as it is now.
     #[inline(always)]
     pub(crate) fn read(&self) -> SleepCounts {
-        // Relaxed: what must not be missed is ordered by the fences of whoever posts and whoever sleeps.
+        // Relaxed: what must not be missed is ordered by the fences of the bees that post and of those that sleep.
         SleepCounts(self.0.load(Ordering::Relaxed))
     }
 
+    /// Counts a bee that begins to search.
     pub(crate) fn add_inactive(&self) {
-        // Relaxed: a count; nothing is handed on by it.
+        // Relaxed: a count; it publishes nothing.
         let before = SleepCounts(self.0.fetch_add(SleepCounts::INACTIVE, Ordering::Relaxed));
         debug_assert!(before.inactive() < u32::from(u16::MAX), "one more inactive than there can be: {before:?}");
     }
 
-    /// Returns the word as it is then.
+    /// Takes off a bee that searches, and returns the word as it is after that.
     pub(crate) fn remove_inactive(&self) -> SleepCounts {
-        // Relaxed: as above.
+        // Relaxed: a count; it publishes nothing.
         let before = SleepCounts(self.0.fetch_sub(SleepCounts::INACTIVE, Ordering::Relaxed));
         debug_assert!(before.sleeping() < before.inactive(), "one fewer inactive than asleep: {before:?}");
         SleepCounts(before.0 - SleepCounts::INACTIVE)
     }
 
+    /// Counts a sleeper as awake. It stays inactive, because it searches.
     pub(crate) fn remove_sleeper(&self) {
-        // Relaxed: as above.
+        // Relaxed: a count; it publishes nothing.
         let before = SleepCounts(self.0.fetch_sub(SleepCounts::SLEEPER, Ordering::Relaxed));
         debug_assert!(before.sleeping() > 0, "woken without having slept: {before:?}");
     }
 
+    /// Takes off a sleeper that has been parked: it neither sleeps nor searches any more.
     pub(crate) fn remove_inactive_sleeper(&self) {
-        // Relaxed: as above.
+        // Relaxed: a count; it publishes nothing.
         let before = SleepCounts(self.0.fetch_sub(SleepCounts::INACTIVE + SleepCounts::SLEEPER, Ordering::Relaxed));
         debug_assert!(before.sleeping() > 0, "parked without having slept: {before:?}");
     }
 
-    /// Adds a sleeper if `events` have not changed since. Says whether.
+    /// Counts a bee that searches as a sleeper if the number of events is still `events`. Returns whether it was.
     pub(crate) fn try_add_sleeper(&self, events: u32) -> bool {
+        // One step: compares the events and adds the sleeper.
         let add = |now: u64| (SleepCounts(now).events() == events).then(|| now + SleepCounts::SLEEPER);
-        // Relaxed: the fence of the caller orders it.
+        // Relaxed, both: the fence that the caller executes next orders it.
         let before = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, add);
         debug_assert!(
             before.is_ok_and(|before| SleepCounts(before).sleeping() < SleepCounts(before).inactive())
@@ -106,12 +119,15 @@ impl JecCounters {
         before.is_ok()
     }
 
-    /// Counts an event if that makes the count odd, or, if `odd` is false, even. Returns the word as it is then.
+    /// Counts an event if that makes the number of events odd, or even if `odd` is false. Returns the word as it is
+    /// after that.
     pub(crate) fn make_event_parity(&self, odd: bool) -> SleepCounts {
         let count = |now: u64| (SleepCounts(now).has_new_jobs() != odd).then(|| now.wrapping_add(SleepCounts::EVENT));
-        // Relaxed: what must not be missed is ordered by the fences of whoever posts and whoever sleeps.
+        // Relaxed, both: what must not be missed is ordered by the fences of the bees that post and of those that
+        // sleep.
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) {
             Ok(before) => SleepCounts(before.wrapping_add(SleepCounts::EVENT)),
+            // The parity is right already, and nothing was written.
             Err(now) => SleepCounts(now),
         }
     }

@@ -1,8 +1,10 @@
-//! How bees without work go to sleep, and who is woken for new work: one small interface, and the protocols behind it, a file each.
+//! The sleep protocols: how the bees without work are counted, and which of them are told of new work or woken for it.
+//! One small interface, `Sleep`, hides three protocols: `jec.rs`, the default, `tickle.rs` and `notify.rs`. A hive
+//! chooses one when it is built.
 //!
-//! A bee goes through these steps, each by its own call: it searches; it announces that it is sleepy; it searches once more; it falls asleep, unless
-//! something has been posted since. Around them stand the steps that all protocols share, in `rest.rs`: the change of state, the fences, the last
-//! look, the bed.
+//! A bee calls one method for each step that it takes: it searches, announces that it is sleepy, searches once more,
+//! and falls asleep unless something has been posted since. What all protocols have in common around these steps is in
+//! `tasks/idle.rs`: the change of state, the fences, the last check, and the semaphore. See `docs/sleep.md`.
 
 pub(crate) mod jec;
 pub(crate) mod jec_counters;
@@ -13,98 +15,107 @@ use crate::protocol::tasks::sleep::jec::Jec;
 use crate::protocol::tasks::sleep::notify::Notify;
 use crate::protocol::tasks::sleep::tickle::Tickle;
 
-/// What a sleepy bee remembers until it falls asleep.
+/// What a bee has to remember from its announcement that it is sleepy until it falls asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SleepToken(u32);
 
-/// What became of telling a bee of work.
+/// The result of telling a bee of work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum NotifyOutcome {
-    /// It is up, and will look.
+    /// The bee is awake, and will look.
     Received,
-    /// It is to be woken, if its state says that it is asleep.
+    /// The bee has to be woken, if its state is ASLEEP.
     MustWake,
-    /// It has work, or has been told of some.
+    /// The bee need not be told: it has work, has been told of some already, or still looks into its own queues.
     Busy,
 }
 
-/// Why a bee was told.
+/// What a bee was told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Notification {
-    /// There is a task that only it may run.
+    /// There is a task that only this bee may run.
     Mailbox,
-    /// There is work in the queue of this bee.
+    /// There is work in the deque of the bee with this number.
     DequeOf(u32),
 }
 
-/// A protocol. Methods whose first argument is `me` are called by that bee, on its own thread.
+/// A sleep protocol. Methods whose first argument is `me` are called by that bee, on its own thread; those with `bee`
+/// by any thread.
 trait SleepAlgorithm {
-    /// `me` has nothing to do, and searches.
+    /// Bee `me` has nothing to do, and searches from now on.
     fn begin_search(&self, me: u32);
 
-    /// It has looked in vain where it is at home and where it was `notification` to, and is about to look into the others' queues.
+    /// Bee `me` has found nothing in its own queues, nor where `notification` told it to look. It is about to look into
+    /// the deques of the others.
     fn begin_steal(&self, _me: u32, _notification: Option<Notification>) {}
 
-    /// It has work, or goes away. Whether somebody may have relied on it for more work than it has taken.
+    /// Bee `me` has found work, parks, or goes away. Returns whether others may have relied on it for more work than it
+    /// takes, so that the caller has to tell other bees of what is queued.
     fn end_search(&self, me: u32) -> bool;
 
-    /// It is about to sleep. None: it may not, now.
+    /// Bee `me` is about to sleep. None: it may not sleep now.
     fn announce_sleepy(&self, me: u32) -> Option<SleepToken>;
 
-    /// It counts itself asleep, unless something has been posted since it announced that. Says whether.
+    /// Counts the calling bee asleep, unless something has been posted since the announcement that `token` is from.
+    /// Returns whether it has.
     fn try_fall_asleep(&self, _token: SleepToken) -> bool {
         true
     }
 
-    /// It is in state ASLEEP. Says whether it may stay there: whether nothing has been posted meanwhile.
+    /// Bee `me` is in state ASLEEP and has executed its fence. Returns whether it may stay there: whether it has not
+    /// been told of anything that has been posted meanwhile.
     fn confirm_asleep(&self, _me: u32, _token: SleepToken) -> bool {
         true
     }
 
-    /// A sleeper is up, and searches. Called by whoever has taken it out of ASLEEP, before it can know.
+    /// A sleeper is awake, and searches. Called by the thread that has taken it out of ASLEEP, before the bee itself
+    /// runs; or by the bee itself.
     fn count_woken(&self, _bee: u32) {}
 
-    /// A sleeper is parked where it lies. Called by whoever has done that.
+    /// A sleeper has been parked. Called by the thread that has changed its state.
     fn count_parked(&self, _bee: u32) {}
 
-    /// `me` was parked where it lay, and is up again, with something to do.
+    /// Bee `me` was parked while it was asleep, and runs again, with something to do.
     fn count_unparked(&self, _me: u32) {}
 
-    /// `jobs` have been posted for anybody, and a fence executed. How many bees are to be told, nearest first.
+    /// `jobs` tasks have been queued that any bee may run, and a SeqCst fence has been executed. Returns how many bees
+    /// are to be told of them, the nearest first.
     fn announce_jobs(&self, jobs: u32) -> u32;
 
-    /// Whether it is enough to wake one of those who are to be told, if that one wakes others before it does anything
-    /// else.
+    /// Whether a waker may leave some of the bees that are to be told to those that it wakes, which then wake them
+    /// before they do anything else.
     fn wakes_by_tree(&self) -> bool {
         false
     }
 
-    /// Tells a bee.
+    /// Tells a bee of work.
     fn notify_bee(&self, _bee: u32, _notification: Notification) -> NotifyOutcome {
         NotifyOutcome::MustWake
     }
 
-    /// What `me` has been told. It stays so until `steal` or `find`: who finds something else meanwhile passes it on.
+    /// What bee `me` was told last. It stays until `begin_steal` or `end_search`. A bee that finds other work first is
+    /// made to pass it on by `end_search`.
     fn notification(&self, _me: u32) -> Option<Notification> {
         None
     }
 
-    /// How many would like to have work, asleep or not. A hint.
+    /// How many bees would like to have work, asleep or not. A hint.
     fn inactive(&self) -> u32;
 }
 
-/// The protocol of a team.
+/// The sleep protocol of a team.
 pub(crate) struct Sleep(Selected);
 
+/// The protocols to choose from.
 enum Selected {
-    /// There are no tasks, and nobody is counted: for models of regions alone.
+    /// The team runs no tasks, and nobody is counted. For models of regions alone.
     NoTasks,
     Jec(Jec),
     Tickle(Tickle),
     Notify(Box<Notify>),
 }
 
-/// Calls a method of the team's protocol; without tasks it is the last argument.
+/// Calls a method of the team's protocol. The last argument is the result in a team without tasks.
 macro_rules! dispatch {
     ($kind:expr, $protocol:ident => $call:expr, $without:expr) => {
         match $kind {
@@ -117,30 +128,34 @@ macro_rules! dispatch {
 }
 
 impl Sleep {
+    /// For a team that runs no tasks.
     #[allow(dead_code, reason = "for the models")]
     pub(crate) fn without_tasks() -> Self {
         Self(Selected::NoTasks)
     }
 
+    /// The jobs event counter, the default.
     pub(crate) fn jec() -> Self {
         Self(Selected::Jec(Jec::new()))
     }
 
+    /// One sleepy bee at a time, and all sleepers woken at once.
     pub(crate) fn tickle() -> Self {
         Self(Selected::Tickle(Tickle::new()))
     }
 
-    /// For a team of up to `members`.
+    /// One bee told at a time, for a team of up to `max_bees` bees.
     pub(crate) fn notify(max_bees: u32) -> Self {
         Self(Selected::Notify(Box::new(Notify::new(max_bees))))
     }
 
-    /// Whether there are tasks at all.
+    /// Whether the team runs tasks at all. (Not whether there are any.)
     #[inline(always)]
     pub(crate) fn supports_tasks(&self) -> bool {
         !matches!(self.0, Selected::NoTasks)
     }
 
+    /// This method and those that follow do what `SleepAlgorithm` says of them.
     pub(crate) fn begin_search(&self, me: u32) {
         dispatch!(&self.0, protocol => protocol.begin_search(me), ());
     }
@@ -198,6 +213,7 @@ impl Sleep {
         dispatch!(&self.0, protocol => protocol.inactive(), 0)
     }
 
+    /// Whether any bee would like to have work. A hint.
     #[inline(always)]
     pub(crate) fn is_any_inactive(&self) -> bool {
         self.inactive() > 0

@@ -1,44 +1,54 @@
-//! Sleep as the engines of Mercury have it: who posts a task tells one bee of it, by a word of that bee's own, and says why. What is told is never lost: a
-//! bee that has been told does not fall asleep.
+//! Sleep by notifying, after the engines of Mercury. A bee that posts a task tells one other bee of it, by a word of
+//! that bee's own which also says why. No notification is lost: a bee that has been notified does not fall asleep.
 //!
 //! ```text
-//!                   own queues empty        last look done
+//!                   own queues empty        last check done
 //!  WORKING ───► IDLE ──────────► STEALING ───────────► SLEEPING
 //!     ▲ ▲        │ │                │ │                   │
 //!     │ └────────┘ │ mail           │ │ mail, work        │ mail, work: and woken
 //!     │ has work   └────────────┐   │ └───┐   ┌───────────┘
 //!     │                         ▼   │     ▼   ▼
 //!     └─────────────────────── NOTIFIED, and why ──► found something: WORKING
-//!                                                    nothing at home or there: STEALING
+//!                                                    found nothing there: STEALING
 //! ```
 //!
-//! A bee that has not got round to counting itself among the searching is WORKING still: whatever it is told of it finds by itself.
+//! A bee that has not counted itself among those that search yet is still WORKING, and is not notified: it finds by
+//! itself whatever it would be told of. See `docs/sleep.md`.
 
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome, SleepAlgorithm, SleepToken};
 use crate::sync::{AtomicU32, Ordering};
 
-/// The words of bees. Above `REASONS`, the reason of a notification.
+/// The bee has work, or has not said that it searches.
 const WORKING: u32 = 0;
+/// The bee searches, and has not finished with its own queues.
 const IDLE: u32 = 1;
+/// The bee looks into the deques of the others, or is about to fall asleep.
 const STEALING: u32 = 2;
+/// The bee is asleep: its slot is in state ASLEEP, or a shrink has parked it there.
 const SLEEPING: u32 = 3;
+/// The bee has been told that its mailbox has a task.
 const NOTIFIED_OF_MAILBOX: u32 = 4;
-/// Plus the number of the bee whose queue has work.
+/// This plus a bee's number: the bee has been told that the deque of that one has work.
 const NOTIFIED_OF_WORK: u32 = 5;
 
+/// The protocol.
 pub(crate) struct Notify {
-    /// Bees that are STEALING or SLEEPING. Whoever makes one leave these counts it off.
+    /// How many bees are STEALING or SLEEPING. The count goes up before a bee becomes one of these. The thread that
+    /// makes the bee leave them takes it off afterwards. So the count is never too low.
     notifiable: CachePadded<AtomicU32>,
+    /// The state of each bee, one of the constants above. The bee itself changes it, and others change it to a
+    /// notification.
     states: Box<[CachePadded<AtomicU32>]>,
 }
 
+/// Whether a bee in this state may be told of work, and is counted in `notifiable`.
 fn is_notifiable(state: u32) -> bool {
     matches!(state, STEALING | SLEEPING)
 }
 
-/// The word of one who has been told.
+/// The state of a bee that has been told `notification`.
 fn notified_state(notification: Notification) -> u32 {
     match notification {
         Notification::Mailbox => NOTIFIED_OF_MAILBOX,
@@ -47,25 +57,30 @@ fn notified_state(notification: Notification) -> u32 {
 }
 
 impl Notify {
+    /// For a team of up to `max_bees` bees, all of which have work.
     pub(crate) fn new(max_bees: u32) -> Self {
         let states = (0..max_bees).map(|_| CachePadded::new(AtomicU32::new(WORKING))).collect();
         Self { notifiable: CachePadded::new(AtomicU32::new(0)), states }
     }
 
+    /// The state of a bee.
     fn state(&self, bee: u32) -> u32 {
-        // Relaxed: a hint. Whoever acts on it does so by `change`.
+        // Relaxed: a hint. A caller that acts on it does so by `change`, or is the bee itself.
         self.states[bee as usize].load(Ordering::Relaxed)
     }
 
+    /// Changes the state of a bee from `from` to `to` if it is `from`. Returns whether it was.
     fn change(&self, bee: u32, from: u32, to: u32) -> bool {
         let state = &self.states[bee as usize];
-        // Acquire: pairs with the fence in `go_to_sleep`, before which a bee that is SLEEPING has become ASLEEP: whoever tells it finds it so.
+        // Acquire: pairs with the fence in `TaskContext::go_to_sleep`. A bee has become ASLEEP before that fence and
+        // SLEEPING after it, so a thread that notifies a SLEEPING bee finds its state ASLEEP. Failure is Relaxed:
+        // nothing was changed.
         state.compare_exchange(from, to, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 
-    /// Whatever `me` was, it is `targets` now, which is not open. What it was.
+    /// Changes the state of bee `me` to `to`, which is not a notifiable one, whatever it was. Returns what it was.
     fn replace_state(&self, me: u32, to: u32) -> u32 {
-        // Relaxed: the fences of whoever posts and whoever sleeps order what must not be missed.
+        // Relaxed: what must not be missed is ordered by the fences of the bees that post and of those that sleep.
         let before = self.states[me as usize].swap(to, Ordering::Relaxed);
         if is_notifiable(before) {
             // Step: count off
@@ -74,8 +89,9 @@ impl Notify {
         before
     }
 
+    /// Takes off a bee that is no longer notifiable.
     fn count_off_notifiable(&self) {
-        // Relaxed: a count; whoever reads a stale one finds out by the words.
+        // Relaxed: a count. A thread that reads an old one finds out by the states.
         // Step: open
         let before = self.notifiable.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "one fewer notifiable bee than none");
@@ -83,17 +99,18 @@ impl Notify {
 }
 
 impl SleepAlgorithm for Notify {
+    /// Begins with the bee's own queues. The bee is not notifiable yet.
     fn begin_search(&self, me: u32) {
         // Step: idle
         self.change(me, WORKING, IDLE);
     }
 
-    /// What it was told of is not there any more. What it has been told since stays.
+    /// Makes the bee notifiable. If it was told of work, it has looked there and found nothing. What it has been told
+    /// since then stays: the bee has yet to look there.
     fn begin_steal(&self, me: u32, notification: Option<Notification>) {
         let expected = notification.map_or(IDLE, notified_state);
         if self.state(me) == expected {
-            // Before the change, so that the count is never too low.
-            // Relaxed: as in `count_off_notifiable`.
+            // Counted before the change, so that the count is never too low. Relaxed: as in `count_off_notifiable`.
             // Step: open
             self.notifiable.fetch_add(1, Ordering::Relaxed);
             // Step: stealing
@@ -104,48 +121,57 @@ impl SleepAlgorithm for Notify {
         }
     }
 
-    /// Whoever told it may have meant other work than what it has found; and others may have told it nothing because it had been told already.
+    /// If the bee was notified or notifiable, others may have relied on it. It may have found other work than what it
+    /// was told of; and a bee that has posted since may not have told it, because it had been told already. So what is
+    /// queued is to be passed on, if there is a bee to tell.
     fn end_search(&self, me: u32) -> bool {
-        // Only a bee itself leaves WORKING.
+        // Only the bee itself leaves WORKING, so from here on it is not notified.
         // Step: close
         // Step: anybody open
         self.replace_state(me, WORKING) != IDLE && self.inactive() > 0
     }
 
+    /// Makes the bee notifiable if it is still IDLE. If it has been told something, it stays so, and `confirm_asleep`
+    /// fails.
     fn announce_sleepy(&self, me: u32) -> Option<SleepToken> {
         // Step: steal
         self.begin_steal(me, None);
         Some(SleepToken(STEALING))
     }
 
-    /// Fails if it has been told something.
+    /// Fails if the bee has been told something.
     fn confirm_asleep(&self, me: u32, _token: SleepToken) -> bool {
         // Step: sleeping
         self.change(me, STEALING, SLEEPING)
     }
 
-    /// If it was told, it still has to hear of it.
+    /// A sleeper that was woken without having been notified goes on as one that steals. If it was notified, its state
+    /// stays as it is, because the bee has yet to read it.
     fn count_woken(&self, bee: u32) {
         // Step: stealing
         self.change(bee, SLEEPING, STEALING);
     }
 
-    /// Not `count_parked`: the one who parks may come to it late, when the bee is up again and in other states.
+    /// This is not done by `count_parked`: the thread that parks a bee may get there late, when the bee runs again and
+    /// is in another state.
     fn count_unparked(&self, me: u32) {
         // Step: close
         self.replace_state(me, WORKING);
     }
 
-    /// One for each job, as long as there are some to tell.
+    /// One bee for each task, as far as there are bees to tell.
     fn announce_jobs(&self, jobs: u32) -> u32 {
-        // Relaxed: the fence before this orders it.
+        // Relaxed: the fence that the caller has executed orders it.
         // Step: open
         jobs.min(self.notifiable.load(Ordering::Relaxed))
     }
 
     fn notify_bee(&self, bee: u32, notification: Notification) -> NotifyOutcome {
         loop {
+            // Repeated if the state changes between this look and the change below.
             let state = self.state(bee);
+            // An IDLE bee is told of its mailbox only, which it may have looked into already. Work elsewhere it finds
+            // by itself, when it goes on to the deques of the others.
             if !(is_notifiable(state) || (state == IDLE && notification == Notification::Mailbox)) {
                 return NotifyOutcome::Busy;
             }
@@ -160,7 +186,7 @@ impl SleepAlgorithm for Notify {
         }
     }
 
-    /// Nobody else changes the word of one who has been told.
+    /// While a bee is notified no other thread changes its state.
     fn notification(&self, me: u32) -> Option<Notification> {
         // Step: look
         match self.state(me) {
@@ -170,6 +196,7 @@ impl SleepAlgorithm for Notify {
         }
     }
 
+    /// The notifiable bees.
     #[inline(always)]
     fn inactive(&self) -> u32 {
         // Relaxed: a hint.
@@ -181,7 +208,7 @@ impl SleepAlgorithm for Notify {
 mod tests {
     use super::*;
 
-    /// A bee that has looked everywhere.
+    /// Makes bee `bee` one that has looked into its own queues and may be told of work.
     fn make_stealing(notify: &Notify, bee: u32) {
         notify.begin_search(bee);
         notify.begin_steal(bee, None);

@@ -1,34 +1,42 @@
-//! Sleep as Rayon had it first: one sleepy bee at a time, known by name in a single word, and a post that wakes all sleepers at once.
+//! Sleep by tickling, after Rayon's first design. One bee at a time is sleepy, and a single word has its number. A post
+//! wakes all sleepers at once. See `docs/sleep.md`.
 //!
-//! It needs no counter that could come round. Its price is that every post in a time of little work wakes everybody.
+//! The protocol needs no counter that could wrap. Its price is that, while there is little work, each post wakes
+//! everybody.
 
 use crate::protocol::tasks::sleep::{SleepAlgorithm, SleepToken};
 use crate::sync::{AtomicU32, Ordering};
 
-/// Bit 0: somebody sleeps. The rest: the number of the sleepy bee, plus one; 0: there is none.
+/// Bit 0 of the word: at least one bee is asleep. The other bits are the number of the sleepy bee plus one, or 0 if no
+/// bee is sleepy.
 const ASLEEP: u32 = 1;
 
+/// The protocol.
 pub(crate) struct Tickle {
+    /// See `ASLEEP`. Written by bees that become sleepy, fall asleep or find work, and by those that post.
     word: AtomicU32,
-    /// Bees without work, asleep or not: for joins to know whether to share.
+    /// The bees without work, asleep or not: for joins, to know whether to share.
     inactive: AtomicU32,
 }
 
 impl Tickle {
+    /// No bee is asleep, sleepy or without work.
     pub(crate) fn new() -> Self {
         Self { word: AtomicU32::new(0), inactive: AtomicU32::new(0) }
     }
 
-    /// The word, where `member` is the sleepy one and nothing else is said.
+    /// The word in which bee `bee` is the sleepy one and no bee is asleep.
     fn sleepy_word(bee: u32) -> u32 {
         (bee + 1) << 1
     }
 
-    /// A bee that is sleepy is so no longer: others may have their turn.
+    /// Lets other bees become sleepy, if bee `bee` is the sleepy one.
     fn clear_sleepy(&self, bee: u32) {
         let sleepy = Self::sleepy_word(bee);
-        // Relaxed, all: the sleepy bee's own step, or that of who has parked it, and whoever reads a stale word tries once more or swaps a word in vain.
+        // Relaxed, all three: this is a step of the sleepy bee itself or of the thread that has parked it. A thread
+        // that reads an old word tries again, or swaps a word for nothing.
         if self.word.load(Ordering::Relaxed) & !ASLEEP == sleepy {
+            // The flag that others are asleep stays.
             let clear = |word: u32| (word & !ASLEEP == sleepy).then_some(word & ASLEEP);
             // Step: not sleepy
             let _ = self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, clear);
@@ -38,47 +46,53 @@ impl Tickle {
 
 impl SleepAlgorithm for Tickle {
     fn begin_search(&self, _me: u32) {
-        // Relaxed: a count; nothing is handed on by it.
+        // Relaxed: a count; it publishes nothing.
         self.inactive.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Nobody relies on one who searches: a post wakes all sleepers.
+    /// No bee relies on one that searches, because each post wakes all sleepers. So there is never anything to pass on.
     fn end_search(&self, me: u32) -> bool {
         // Step: cheer up
         self.count_parked(me);
         false
     }
 
-    /// Makes `me` the sleepy one. None while another is.
+    /// Makes `me` the sleepy bee. None while another bee is.
     fn announce_sleepy(&self, me: u32) -> Option<SleepToken> {
         let sleepy = Self::sleepy_word(me);
+        // Other bees may be asleep; that flag stays.
         let become_sleepy =
             |word: u32| (word & !ASLEEP == 0 || word & !ASLEEP == sleepy).then_some(word & ASLEEP | sleepy);
-        // Relaxed: the fences of whoever posts and whoever sleeps order what must not be missed.
+        // Relaxed, both: what must not be missed is ordered by the fences of the bees that post and of those that
+        // sleep.
         // Step: sleepy
         self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, become_sleepy).ok()?;
         Some(SleepToken(sleepy))
     }
 
-    /// The sleepy bee is a sleeper like the others, unless something has been posted since it became sleepy.
+    /// Makes the sleepy bee a sleeper like the others, unless something has been posted since it became sleepy. This
+    /// comes after its state is ASLEEP. If it came before, a post in between would clear the flag and wake all sleepers
+    /// but this one, and no later post would know of it.
     fn confirm_asleep(&self, _me: u32, token: SleepToken) -> bool {
+        // The bee becomes one of those that bit 0 stands for.
         let join_sleepers = |word: u32| (word & !ASLEEP == token.0).then_some(ASLEEP);
-        // Relaxed: as above.
+        // Relaxed, both: for the same reason as in `announce_sleepy`.
         // Step: asleep
         self.word.fetch_update(Ordering::Relaxed, Ordering::Relaxed, join_sleepers).is_ok()
     }
 
+    /// Takes off a bee that no longer searches or sleeps.
     fn count_parked(&self, bee: u32) {
-        // Relaxed: as above.
+        // Relaxed: a count; it publishes nothing.
         let before = self.inactive.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "one fewer inactive than none");
         // Step: cheer up
         self.clear_sleepy(bee);
     }
 
-    /// Nobody is sleepy any more, and all who sleep are to be woken.
+    /// Clears the word, so that no bee is sleepy any more. If any bee was asleep, all that sleep are to be woken.
     fn announce_jobs(&self, _jobs: u32) -> u32 {
-        // Relaxed, both: the fence before this orders them. The look spares a busy time the swap.
+        // Relaxed, both: the fence that the caller has executed orders them. In a busy time the load avoids the swap.
         // Step: look
         // Step: tickle
         if self.word.load(Ordering::Relaxed) != 0 && self.word.swap(0, Ordering::Relaxed) & ASLEEP != 0 {

@@ -12,7 +12,7 @@ pub(crate) const REJECTED_PREFIX: &str = "REJECTED:";
 /// What bees are told who wait at a barrier that another left out, and who look at what may no longer be there; and what regions end with in which something was left undone.
 const EXPECTED: [&str; 4] = [
     "call barrier() equally often",
-    "must not wait for the bees itself",
+    "must not itself wait for the bees",
     "was cut short",
     "gone on without having met",
 ];

@@ -49,7 +49,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// For up to `rounds` rounds of a team of `members`, over all regions.
+    /// For up to `rounds` rounds of a team of `bees`, over all regions.
     pub(crate) fn new(distribution: Distribution, bees: u32, units: u32, rounds: u32) -> Self {
         Self {
             distribution,

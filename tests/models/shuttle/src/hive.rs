@@ -26,7 +26,7 @@ impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
     }
 }
 
-/// Addresses of some of the first of `members`, on up to three nodes of up to three clusters. Of none: then all are in one group.
+/// Addresses of some of the first of `bees`, on up to three nodes of up to three clusters. Of none: then all are in one group.
 fn random_addresses(bees: u32) -> Vec<Location> {
     let (nodes, clusters) = (random_in(1, 3), random_in(1, 3));
     let cluster = || random_in(0, nodes * clusters - 1) as usize;

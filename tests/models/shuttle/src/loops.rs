@@ -41,7 +41,7 @@ pub(crate) struct Loop {
 }
 
 impl Loop {
-    /// Of so many units, for teams of up to `members`.
+    /// Of so many units, for teams of up to `bees`.
     pub(crate) fn new(way: Distribution, bees: u32, units: u32) -> Self {
         Self { way, board: LoopState::new(bees), runs: (0..units).map(|_| AtomicU32::new(0)).collect() }
     }

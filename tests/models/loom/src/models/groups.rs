@@ -90,7 +90,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "two_groups_mismatch_queen", "the queen leaves a barrier out", || {
         panics::run_actions(Hive::on_nodes(TWO_GROUPS, PARK), &[Return, Barrier, Barrier])
     }),
-    Model::bounded(1, "groups_two_by_two", "four members: the queen's two groups, and one that is passed on", || {
+    Model::bounded(1, "groups_two_by_two", "four bees: the queen's two groups, and one that is passed on", || {
         start::regions(Hive::on_nodes(&[0, 0, 1, 1], SPIN), 4, &[4])
     }),
 ];
