@@ -62,7 +62,7 @@ pub mod memory {}
 /// [`HiveSet`](crate::HiveSet), [`HiveSetBuilder`](crate::HiveSetBuilder), [`HiveSetBee`](crate::HiveSetBee),
 /// [`Hive`](crate::Hive), [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`Bee`](crate::Bee),
 /// [`PlaceUnit`](crate::PlaceUnit).
-pub mod several_hives {}
+pub mod hive_sets {}
 
 #[doc = include_str!("../docs/composition.md")]
 ///

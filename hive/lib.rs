@@ -25,7 +25,7 @@
 //! - [`Hive::alloc`] places memory on NUMA nodes. A [`Plan`] says which bee owns which part of it, for memory and loops
 //!   alike: [`crate::guides::memory`].
 //! - A [`HiveSet`] is several hives, one for each NUMA node or package, with one team over all of them:
-//!   [`crate::guides::several_hives`].
+//!   [`crate::guides::hive_sets`].
 //! - [`keep_spinning`] keeps the bees polling through a section of the program, [`stop_spinning`] sends them to sleep
 //!   at once.
 //! - Between regions the same bees run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`],

@@ -7,10 +7,10 @@
 pub mod start {}
 
 #[doc = include_str!("../docs/leader-lock.md")]
-pub mod turn {}
+pub mod leader_lock {}
 
 #[doc = include_str!("../docs/barrier.md")]
-pub mod muster {}
+pub mod barrier {}
 
 #[doc = include_str!("../docs/resize.md")]
 pub mod resize {}
@@ -19,7 +19,7 @@ pub mod resize {}
 pub mod sleep {}
 
 #[doc = include_str!("../docs/waits-between-hives.md")]
-pub mod waits {}
+pub mod waits_between_hives {}
 
 #[doc = include_str!("../docs/loops.md")]
 pub mod loops {}

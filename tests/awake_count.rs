@@ -12,7 +12,7 @@ use common::process::in_own_process;
 use common::{Gate, proc_threads, sys, wait_until};
 use hive::Hive;
 
-/// Queens, who were never counted, sleep in scopes until bees have ended their last tasks and go to bed or park; somebody who waits reads the count meanwhile.
+/// Queens, who were never counted, sleep in scopes until bees have ended their last tasks and go to sleep or park; somebody who waits reads the count meanwhile.
 fn queens_sleep_while_bees_go(rounds: usize) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {

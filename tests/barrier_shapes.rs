@@ -77,10 +77,10 @@ fn a_panic_reaches_the_caller_whoever_throws() {
 fn a_barrier_left_out_is_a_panic_whoever_leaves_it_out() {
     with_shapes("a_barrier_left_out_is_a_panic_whoever_leaves_it_out", UNEVEN, |shape| {
         let hive = hive(shape, 6);
-        for deserter in 0..6 {
+        for absentee in 0..6 {
             let thrown = catch_unwind(AssertUnwindSafe(|| {
                 hive.spmd(6, |bee| {
-                    if bee.id() != deserter {
+                    if bee.id() != absentee {
                         bee.barrier();
                     }
                 });

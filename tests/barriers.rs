@@ -92,7 +92,7 @@ fn until_others_sleep(sleepers: &[AtomicI32], except: usize) {
     }
 }
 
-/// When the deserter's part ends, the others are...
+/// When the absentee's part ends, the others are...
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Others {
     /// on their way to the barrier.

@@ -248,7 +248,7 @@ fn while_a_start_handler_waits(protocol: SleepProtocol, grow: fn(&Hive), meanwhi
     let asleep =
         || wait_until(|| matches!(proc_threads::named("handled-2")[..], [tid] if proc_threads::is_asleep(tid)));
     asleep();
-    // It is called for what only it may do, and goes to bed again.
+    // It is called for what only it may do, and goes to sleep again.
     for _ in 0..3 {
         let note = Arc::clone(&notes);
         hive.spawn_on(2, move || note.lock().unwrap().push("mail"));

@@ -40,7 +40,7 @@ fn parked_bees_use_no_cpu() {
             let bees = use_hive(&hive, 2);
             hive.resize(1).unwrap();
             hive.wait_until_parked();
-            // It has said that it goes to bed; the last step is the system's.
+            // It has said that it goes to sleep; the last step is the system's.
             proc_threads::wait_until_asleep(&bees);
             assert_idle("after resize(1) and settle()");
             let bees = use_hive(&hive, 8);

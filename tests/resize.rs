@@ -73,7 +73,7 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
                 }
             }
             assert_eq!(hive.bees(), size);
-            // A bee that is brought back just as it goes to bed counts itself off when it comes to it.
+            // A bee that is brought back just as it goes to sleep counts itself off when it comes to it.
             wait_until(|| hive.bees_not_yet_tucked_in() <= 6 - size);
         }
         hive.wait_until_parked();
@@ -205,7 +205,7 @@ fn a_resize_from_inside_takes_effect_when_the_region_ends() {
                 hive.wait_until_parked();
                 bee.barrier();
             });
-            assert_eq!(hive.bees(), size, "the last wish");
+            assert_eq!(hive.bees(), size, "the last size asked for");
             hive.wait_until_parked();
             assert_eq!(hive.bees_not_yet_tucked_in(), 0);
             assert_hive_works(&hive, 4);

@@ -106,10 +106,10 @@ fn sleeps_and_parks_are_there() {
     [("sleep", 4), ("parked", 4), ("wake bees", 1), ("blocked", 1)]
         .into_iter()
         .for_each(|(name, count)| at_least(name, count));
-    let in_barrier = |doze: &Slice| {
+    let in_barrier = |blocked: &Slice| {
         trace
             .slices_named("barrier")
-            .any(|barrier| barrier.bee == doze.bee && barrier.begin <= doze.begin && doze.end <= barrier.end)
+            .any(|barrier| barrier.bee == blocked.bee && barrier.begin <= blocked.begin && blocked.end <= barrier.end)
     };
     assert!(trace.slices_named("blocked").any(in_barrier));
 }

@@ -15,19 +15,19 @@ thread_local! {
 
 struct ActiveBinding {
     guard_id: u64,
-    /// Whether the bond is over; its mask is still in the way of a later one's, which is put back first.
+    /// Whether the guard has been dropped. Its mask is put back only after those of the guards made later.
     is_released: bool,
     _restore: RestoreBinding,
 }
 
-/// The bond of one thread to one place. Dropping it on that thread gives the mask back; on another it does nothing.
+/// Binds one thread to one place while it exists. Dropping it on that thread gives the mask back; on another it does nothing.
 pub(crate) struct AffinityGuard {
     thread: ThreadId,
     id: u64,
 }
 
 impl AffinityGuard {
-    /// Binds the calling thread to `place` for as long as the bond lives. None: the thread is ending, and has no use for it.
+    /// Binds the calling thread to `place` for as long as the guard lives. None: the thread is ending, and has no use for it.
     pub(crate) fn bind(place: &Place) -> Result<Option<Self>, BindError> {
         static NEXT_ID: AtomicU64 = AtomicU64::new(0);
         // Relaxed: only uniqueness counts.

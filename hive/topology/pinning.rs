@@ -53,7 +53,7 @@ fn saved_mask() -> Option<CpuMask> {
 
 /// The machine within the calling thread's original mask, and warnings: see [`topology::read`].
 pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
-    // Without hwloc the list of CPUs is that of this thread's mask. If the bond cannot be loosened, the original mask still
+    // Without hwloc the list of CPUs is that of this thread's mask. If the thread cannot be unbound, the original mask still
     // says what is allowed.
     let _unpinned = unbind().ok();
     match original_mask() {

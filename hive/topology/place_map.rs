@@ -57,7 +57,7 @@ impl PlaceMap {
         if self.is_default { self.places.unshared_place_of(bee) } else { self.places.place_of(bee) }
     }
 
-    /// Who of a hive's `bees` is near to whom. Bees beyond the CPUs that there are count as strangers: they share places with earlier ones.
+    /// Who of a hive's `bees` is near to whom. Bees beyond the CPUs that there are count as unbound: they share places with earlier ones.
     pub(crate) fn neighbours(&self, bees: u32) -> Neighbours {
         let first = (0..bees as usize).map_while(|bee| self.places.unshared_place_of(bee));
         Neighbours::new(&first.map(address_of).collect::<Vec<_>>())

@@ -158,7 +158,7 @@ pub(crate) fn trace_of(builder: Builder, work: impl FnOnce(&Hive)) -> Trace {
         let trace = Trace::read(&file);
         trace.compare(&stats).map(|()| (file, trace))
     };
-    // A bee may be between a count and its log, or on its way to bed.
+    // A bee may be between a count and its log, or on its way to sleep.
     let quiet = (0..1_000).find_map(|_| written().inspect_err(|_| std::thread::sleep(Duration::from_millis(1))).ok());
     let (file, trace) = quiet.unwrap_or_else(|| panic!("{:?}", written().err()));
     drop(hive);

@@ -492,7 +492,7 @@ mod tests {
         let as_owner = lock.lock(&policy);
         assert!(as_owner.acquired == Acquired::AsOwner && *as_owner == needed + 1);
         std::thread::scope(|scope| {
-            scope.spawn(|| assert!(lock.try_lock().is_none(), "the owner reigns")).join().unwrap()
+            scope.spawn(|| assert!(lock.try_lock().is_none(), "the owner holds the lock")).join().unwrap()
         });
         drop(as_owner);
         std::thread::scope(|scope| scope.spawn(|| *lock.lock(&policy) += 1).join().unwrap());

@@ -180,7 +180,7 @@ impl Team {
         // and then so do its counts, or this one does, and then the worker's last look sees the word.
         // Step: fence
         fence(Ordering::SeqCst);
-        // Step: attendance
+        // Step: occupancy
         let some_asleep = !self.occupancy.all_awake(bees);
         if some_asleep {
             parts.into_iter().for_each(|part| self.wake_group(part));

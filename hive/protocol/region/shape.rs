@@ -255,13 +255,13 @@ mod tests {
         #[test]
         fn everybody_is_reached_once(
             places in proptest::collection::vec((0_usize..4, 0_usize..3), 1..40),
-            strangers in 0_u32..40,
+            unbound in 0_u32..40,
             by_node: bool,
             team in 1_u32..90,
         ) {
             let addresses: Vec<Location> =
                 places.iter().map(|&(node, cluster)| [None, Some(node * 3 + cluster), Some(node)]).collect();
-            let bees = addresses.len() as u32 + strangers;
+            let bees = addresses.len() as u32 + unbound;
             let shape =
                 Shape::new(if by_node { BarrierShape::Node } else { BarrierShape::Cluster }, &addresses, bees);
             let mut heard = vec![0; bees as usize];

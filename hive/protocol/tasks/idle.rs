@@ -49,7 +49,7 @@ impl TaskContext<'_> {
             return None;
         }
         // Counted before the state changes, so that a thread that ends the sleep always finds this bee counted.
-        // Step: attendance
+        // Step: occupancy
         team.occupancy.count_asleep(self.id());
         // The change fails if another thread has made the bee surplus or terminated it.
         // Step: asleep
@@ -69,7 +69,7 @@ impl TaskContext<'_> {
             // There is something to do: undo the sleep, unless another thread has already ended it.
             // Step: awake
             if slot.change(SlotState::Asleep, SlotState::Awake) {
-                // Step: count up
+                // Step: count awake
                 team.count_awake(slot);
                 return None;
             }
@@ -77,10 +77,10 @@ impl TaskContext<'_> {
             // needs it may have looked before there was a sleeper to be seen. So the bee wakes itself, which posts the
             // semaphore that it waits on below. Tasks that any bee may run are passed on to others instead.
             if should_wake() || team.has_mailbox_task(slot) {
-                // Step: call itself
+                // Step: wake itself
                 team.wake_bee(self.id());
             } else {
-                // Step: hand on
+                // Step: pass on
                 team.notify_of_queued(self.id());
             }
         }
@@ -120,11 +120,11 @@ impl TaskContext<'_> {
         }
         // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
         // to wake it, that thread has counted it once more.
-        // Step: tucked in
+        // Step: parked
         team.pending_parks.remove();
         slot.counters.increment_shared(Counter::Parks);
         // A bee that has posted a task may have relied on this one.
-        // Step: hand on
+        // Step: pass on
         team.notify_of_queued(self.id());
         drop(in_flight);
         self.block_parked();
@@ -196,9 +196,9 @@ impl Team {
     /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
     /// ASLEEP, which the caller has brought about, or it has failed to get there.
     pub(crate) fn count_awake(&self, slot: &Slot) {
-        // Step: attendance
+        // Step: occupancy
         self.occupancy.count_awake(slot.id);
-        // Step: rise
+        // Step: leave sleep
         self.sleep.count_woken(slot.id);
     }
 
@@ -295,7 +295,7 @@ impl Team {
         // All of these are claimed, and so counted among those that search, before the first is posted. Otherwise,
         // while one is on its way, another bee could take itself for the last that searches, and wake the sleepers that
         // these are to wake.
-        // Step: take out of bed
+        // Step: unblock
         let mut claimed = asleep.filter(|slot| self.begin_wake(slot, SlotState::Asleep, SlotState::Notified));
         let claimed: [_; MAX_TASK_WAKES as usize] =
             array::from_fn(|number| if number < here as usize { claimed.next() } else { None });
@@ -305,7 +305,7 @@ impl Team {
             let others = remaining.div_ceil(here - number as u32);
             remaining -= others;
             slot.wake_request.set(from, others);
-            // Step: bed
+            // Step: semaphore
             slot.unblock(SlotState::Asleep);
         }
     }
@@ -358,7 +358,7 @@ impl Team {
         // the fence in `notify_of_jobs`.
         // Step: fence
         fence(Ordering::SeqCst);
-        // Step: hand on
+        // Step: pass on
         self.notify_of_queued(from);
     }
 

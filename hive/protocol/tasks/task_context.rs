@@ -249,7 +249,7 @@ impl<'c> TaskContext<'c> {
         let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
         // The bee's own queues come first: its newest task, and then its mailbox.
         // Step: own
-        // Step: mail
+        // Step: mailbox
         let from_own_queues = || self.deque().pop().or_else(|| self.take_from_mailbox());
         // Then the deque that the bee was told of, if that is why it was told.
         // Step: where told
@@ -258,7 +258,7 @@ impl<'c> TaskContext<'c> {
             Some(Notification::Mailbox) | None => None,
         };
         // Then tasks from outside, and last the deques of the other bees.
-        // Step: inbox
+        // Step: injector
         from_own_queues()
             .or_else(from_notified)
             .or_else(|| self.take_from_injector())
@@ -571,7 +571,7 @@ impl<'c> TaskContext<'c> {
                 None
             }),
             // Other bees are about to end what this one waits for, so it need not sleep.
-            // Step: dismissed
+            // Step: terminated
             SlotState::Terminated => {
                 self.team.policy().yield_core();
                 self.find_task()
@@ -592,7 +592,7 @@ impl<'c> TaskContext<'c> {
         if !self.team.sleep.supports_tasks() {
             return None;
         }
-        // Step: mail
+        // Step: mailbox
         // Step: only one
         self.take_from_mailbox().or_else(|| if self.team.bees() == 1 { self.find_task_exhaustively() } else { None })
     }

@@ -210,7 +210,7 @@ impl<'h, 'c> Worker<'h, 'c> {
                 Some(task) => self.task_context.run(task),
                 None => self.task_context.park(|| self.is_start_pending()),
             },
-            // Step: dismissed
+            // Step: terminated
             SlotState::Terminated => {
                 // The last tasks are run by whichever worker finds them, before it ends.
                 self.drain_tasks();

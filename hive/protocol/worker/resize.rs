@@ -134,7 +134,7 @@ impl Team {
                     let won = slot.change(SlotState::Asleep, SlotState::Parked);
                     if won {
                         // It is no longer a sleeper, neither in the occupancy nor for the sleep protocol.
-                        // Step: attendance
+                        // Step: occupancy
                         self.occupancy.count_awake(id);
                         // Step: park
                         self.sleep.count_parked(id);
@@ -147,7 +147,7 @@ impl Team {
                         // `notify_of_jobs`.
                         // Step: fence
                         fence(Ordering::SeqCst);
-                        // Step: hand on
+                        // Step: pass on
                         self.notify_of_queued(id);
                     }
                     won
@@ -196,7 +196,7 @@ impl Team {
         let _in_flight = self.track_in_flight();
         let won = self.begin_wake(slot, from, next);
         if won {
-            // Step: bed
+            // Step: semaphore
             slot.unblock(from);
         }
         won
@@ -211,7 +211,7 @@ impl Team {
         if won && from == SlotState::Asleep {
             // The waker counts, and does so before it posts the semaphore: the next thread that looks for a sleeper to
             // wake must not count on this one.
-            // Step: count up
+            // Step: count awake
             self.count_awake(slot);
         }
         won
@@ -249,7 +249,7 @@ impl Team {
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
-            // Step: dismiss
+            // Step: terminate
             let state = slot.terminate();
             match state {
                 SlotState::Asleep => self.count_awake(slot),

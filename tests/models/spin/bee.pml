@@ -57,7 +57,7 @@ inline find_job()
     d_step {
         /* Step: find_task_with: own */
         drain(me); look(DEQUE(me)); /* a pop has a fence */
-        /* Step: find_task_with: mail */
+        /* Step: find_task_with: mailbox */
         look(MAILBOX(me))
     }
 #endif
@@ -68,7 +68,7 @@ inline find_job()
     :: else
     fi;
 #endif
-    /* Step: find_task_with: inbox */
+    /* Step: find_task_with: injector */
     d_step { look(INJECTOR) }
     if
     :: counted && found == NO_PLACE ->
@@ -100,7 +100,7 @@ inline work()
         :: needed -> needed = false;
             /* Step: replace_searcher: fence */
             fence(me);
-            /* Step: replace_searcher: hand on */
+            /* Step: replace_searcher: pass on */
             pass_on(me)
         :: else
         fi;
@@ -185,7 +185,7 @@ inline run_found()
 #define IS_CALLED (WAITS -> IS_SET : queue[START(me)] > 0)
 #endif
 
-/* The last look before bed. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
+/* The last look before it sleeps. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
 #if defined(LAST_CHECK_WITHOUT_QUEUES)
 #define LAST_LOOK (IS_CALLED || HAS_MAIL)
 #elif defined(LAST_CHECK_WITHOUT_DEQUES)
@@ -243,14 +243,14 @@ top:
     :: else
     fi;
 
-/* Its patience is over. In the middle of a job that waits it does not go back to the top, where it searches, before the latch is set. */
+/* Its spinner is over. In the middle of a job that waits it does not go back to the top, where it searches, before the latch is set. */
 rest:
 #ifdef LATCH
     if
     :: WAITS && IS_SET -> goto top
     /* Step: sleep_or_park: surplus */
     :: WAITS && ! IS_SET && state[me] == SURPLUS -> goto surplus
-    /* Step: sleep_or_park: dismissed */
+    /* Step: sleep_or_park: terminated */
     :: WAITS && ! IS_SET && state[me] == DISMISSED -> goto top
     /* Step: sleep_or_park: sleep */
     :: else
@@ -292,7 +292,7 @@ rest:
     :: swapped -> swapped = false
     :: else -> goto wake_up
     fi;
-    /* Step: go_to_sleep: attendance */
+    /* Step: go_to_sleep: occupancy */
     d_step { drain(me); sleepers++; printf("sleepers %d\n", sleepers) }
     /* Step: go_to_sleep: asleep */
     change(me, me, AWAKE, ASLEEP);
@@ -320,7 +320,7 @@ asleep:
     change(me, me, ASLEEP, AWAKE);
     if
     :: swapped ->
-        /* Step: go_to_sleep: count up */
+        /* Step: go_to_sleep: count awake */
         count_awake(me, me); goto wake_up
     :: else
     fi;
@@ -330,13 +330,13 @@ asleep:
      */
     if
 #ifndef PARKED_SLEEPER_DOES_NOT_CALL_ITSELF
-    /* Step: go_to_sleep: call itself */
+    /* Step: go_to_sleep: wake itself */
     :: IS_CALLED || HAS_MAIL -> call(me, me)
 #endif
 #ifdef PARKED_SLEEPER_DOES_NOT_PASS_ON
     :: else
 #else
-    /* Step: go_to_sleep: hand on */
+    /* Step: go_to_sleep: pass on */
     :: else -> pass_on(me)
 #endif
     fi;
@@ -349,7 +349,7 @@ surplus:
 #ifdef SURPLUS_WAITER_IGNORES_MAILBOX
     :: WAITS
 #endif
-    /* Step: surplus_task: mail */
+    /* Step: surplus_task: mailbox */
     :: else -> d_step { look(MAILBOX(me)) }
     fi;
     if
@@ -384,10 +384,10 @@ surplus:
     :: else
     fi;
 #endif
-    /* Step: park: tucked in */
+    /* Step: park: parked */
     d_step { drain(me); assert(pending_parks > 0); pending_parks-- }
 #ifndef PARKING_BEE_DOES_NOT_PASS_ON
-    /* Step: park: hand on */
+    /* Step: park: pass on */
     pass_on(me);
 #endif
     skip;
@@ -435,7 +435,7 @@ follow_state:
     :: state[me] == NOTIFIED -> goto wake_up
     /* Step: handle_state: surplus */
     :: state[me] == SURPLUS -> goto surplus
-    /* Step: handle_state: dismissed */
+    /* Step: handle_state: terminated */
     :: state[me] == DISMISSED
     :: else -> goto top
     fi;

@@ -1,5 +1,5 @@
 /*
- * What the three sleep protocols share: memory, the bees' states and beds, what is to be run.
+ * What the three sleep protocols share: memory, the bees' states and semaphores, what is to be run.
  *
  * A protocol's file (jec, tickle, notify) includes this one, defines its word and its steps, and then includes bee.pml and scenario.pml, which
  * call them. A scene is a handful of -D:
@@ -119,7 +119,7 @@ end:
     od
 }
 
-/* ---- States and beds ------------------------------------------------------------------------------------------------------- */
+/* ---- States and semaphores ------------------------------------------------------------------------------------------------------- */
 
 mtype = { AWAKE, ASLEEP, NOTIFIED, SURPLUS, PARKED, DISMISSED };
 mtype state[BEES] = AWAKE;
@@ -182,9 +182,9 @@ inline unblock(bee, ended)
 /* Counts off a bee that has left ASLEEP for an upright state: for whoever swapped that swap. */
 inline count_awake(thread, bee)
 {
-    /* Step: count_awake: attendance */
+    /* Step: count_awake: occupancy */
     d_step { drain(thread); assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
-    /* Step: count_awake: rise */
+    /* Step: count_awake: leave sleep */
     leave_sleep(thread, bee)
 }
 
@@ -222,8 +222,8 @@ inline wake_sleeper(thread, bee)
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
-    /* Step: begin_wake: count up */
-    /* Step: wake: bed */
+    /* Step: begin_wake: count awake */
+    /* Step: wake: semaphore */
     :: swapped -> count_and_unblock(thread, bee)
     :: else
     fi
@@ -264,8 +264,8 @@ inline wake_some(thread)
     do
     :: b > 0 ->
         b--;
-        /* Step: wake_sleepers: take out of bed */
-        /* Step: wake_sleepers: bed */
+        /* Step: wake_sleepers: unblock */
+        /* Step: wake_sleepers: semaphore */
         wake_sleeper(thread, b);
         if
         :: swapped -> break
@@ -290,7 +290,7 @@ inline call(thread, bee)
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
         /* Step: wake_bee: parked */
         :: was == PARKED -> become(thread, bee, SURPLUS); pending_parks++
-        :: else /* up, or posted already; and before it goes to bed it looks; dismissed, it runs what is left, or who ends the hive does */
+        :: else /* up, or posted already; and before it goes to sleep it looks; dismissed, it runs what is left, or who ends the hive does */
         fi
     }
     if

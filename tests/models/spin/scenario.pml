@@ -35,7 +35,7 @@ proctype Outsider(byte me)
         /* Step: wake_if_asleep: fence */
         POSTER_FENCE(me);
         if
-        /* Step: wake_if_asleep: attendance */
+        /* Step: wake_if_asleep: occupancy */
         :: ANY_SLEEPER || bees <= CALLED -> call(me, CALLED)
         :: else
         fi;
@@ -61,14 +61,14 @@ inline make_surplus(bee)
     }
     if
     :: was == ASLEEP ->
-        /* Step: make_surplus: attendance */
+        /* Step: make_surplus: occupancy */
         d_step { assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
         /* Step: make_surplus: park */
         park(THREADS, bee);
 #ifndef RESIZER_DOES_NOT_LOOK
         /* Step: make_surplus: fence */
         fence(THREADS);
-        /* Step: make_surplus: hand on */
+        /* Step: make_surplus: pass on */
         pass_on(THREADS);
 #endif
         skip
@@ -139,7 +139,7 @@ proctype Ender()
     :: bee < BEES ->
         d_step {
             was = state[bee];
-            /* Step: terminate_all: dismiss */
+            /* Step: terminate_all: terminate */
             become(THREADS, bee, DISMISSED);
             if
             :: was == SURPLUS -> pending_parks--

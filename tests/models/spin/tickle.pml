@@ -80,7 +80,7 @@ inline clear_sleepy(thread, bee)
 
 inline park(thread, bee)
 {
-    /* Step: count_parked: cheer up */
+    /* Step: count_parked: clear sleepy */
     clear_sleepy(thread, bee)
 }
 
@@ -97,7 +97,7 @@ inline search()
 /* Nobody relied on this bee more than on others: who posts wakes everybody. */
 inline find()
 {
-    /* Step: end_search: cheer up */
+    /* Step: end_search: clear sleepy */
     clear_sleepy(me, me)
 }
 

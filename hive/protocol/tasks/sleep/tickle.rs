@@ -52,7 +52,7 @@ impl SleepAlgorithm for Tickle {
 
     /// No bee relies on one that searches, because each post wakes all sleepers. So there is never anything to pass on.
     fn end_search(&self, me: u32) -> bool {
-        // Step: cheer up
+        // Step: clear sleepy
         self.count_parked(me);
         false
     }
@@ -86,7 +86,7 @@ impl SleepAlgorithm for Tickle {
         // Relaxed: a count; it publishes nothing.
         let before = self.inactive.fetch_sub(1, Ordering::Relaxed);
         debug_assert!(before > 0, "one fewer inactive than none");
-        // Step: cheer up
+        // Step: clear sleepy
         self.clear_sleepy(bee);
     }
 

@@ -8,15 +8,15 @@ use crate::hive::{Hive, PARK, SPIN, SPIN_THEN_PARK};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("barrier_spin", "two bees, two barriers, nobody dozes", || play(SPIN, 2, 2, 1)),
-    Model::bounded(4, "barrier_park", "two bees, one barrier, who waits dozes", || play(PARK, 2, 1, 1)),
+    Model::exhaustive("barrier_spin", "two bees, two barriers, nobody blocks", || play(SPIN, 2, 2, 1)),
+    Model::bounded(4, "barrier_park", "two bees, one barrier, who waits blocks", || play(PARK, 2, 1, 1)),
     Model::bounded(3, "barrier_spin_then_park", "the same, after a second poll", || play(SPIN_THEN_PARK, 2, 1, 1)),
-    Model::bounded(3, "barrier_park_twice", "two bees, two barriers, who waits dozes", || play(PARK, 2, 2, 1)),
+    Model::bounded(3, "barrier_park_twice", "two bees, two barriers, who waits blocks", || play(PARK, 2, 2, 1)),
     Model::bounded(3, "barrier_late_waker", "a barrier in each of two regions: who lets go may be late", || {
         play(PARK, 2, 1, 2)
     }),
-    Model::bounded(1, "barrier_spin_three", "three bees, one barrier, nobody dozes", || play(SPIN, 3, 1, 1)),
-    Model::bounded(2, "barrier_park_three", "three bees, one barrier, who waits dozes", || play(PARK, 3, 1, 1)),
+    Model::bounded(1, "barrier_spin_three", "three bees, one barrier, nobody blocks", || play(SPIN, 3, 1, 1)),
+    Model::bounded(2, "barrier_park_three", "three bees, one barrier, who waits blocks", || play(PARK, 3, 1, 1)),
 ];
 
 fn play(policy: WaitPolicy, bees: u32, barriers: u32, regions: u32) {

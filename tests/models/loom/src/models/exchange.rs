@@ -12,7 +12,7 @@ use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("exchange", "two bees show each other a value, three times", || play(SPIN, 2, 3, 1)),
-    Model::bounded(3, "exchange_park", "the same twice, and who waits dozes", || play(PARK, 2, 2, 1)),
+    Model::bounded(3, "exchange_park", "the same twice, and who waits blocks", || play(PARK, 2, 2, 1)),
     Model::bounded(3, "exchange_regions", "an exchange in each of two regions", || play(SPIN, 2, 1, 2)),
     Model::bounded(1, "exchange_three", "three bees, three exchanges", || play(SPIN, 3, 3, 1)),
     Model::bounded(3, "exchange_barriers", "two bees, barriers between the exchanges", with_barriers),

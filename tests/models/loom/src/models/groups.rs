@@ -27,7 +27,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "forward_barrier_spin", "a bee gathers another at a barrier", || {
         barrier::barriers_in_regions(Hive::on_nodes(FORWARDED, SPIN), 3, 1, 1)
     }),
-    Model::bounded(2, "forward_barrier_park", "the same, and who waits dozes", || {
+    Model::bounded(2, "forward_barrier_park", "the same, and who waits blocks", || {
         barrier::barriers_in_regions(Hive::on_nodes(FORWARDED, PARK), 3, 1, 1)
     }),
     Model::bounded(1, "forward_barrier_twice", "two barriers in each of two regions", || {
@@ -75,7 +75,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "two_groups_barrier_spin", "the queen gathers one group for the other", || {
         barrier::barriers_in_regions(Hive::on_nodes(TWO_GROUPS, SPIN), 3, 1, 1)
     }),
-    Model::bounded(2, "two_groups_barrier_park", "the same, and who waits dozes", || {
+    Model::bounded(2, "two_groups_barrier_park", "the same, and who waits blocks", || {
         barrier::barriers_in_regions(Hive::on_nodes(TWO_GROUPS, PARK), 3, 1, 1)
     }),
     Model::bounded(1, "two_groups_panic", "a bee of the queen's inner group panics", || {

@@ -37,7 +37,7 @@ pub(super) const MODELS: &[Model] = &[
 fn contend(policy: WaitPolicy, queens: u32, times: u32) {
     let hive = Hive::with_workers(1, 1, policy);
     let held = Arc::new(Datum::new(0));
-    let reign = move |hive: &Hive, held: &Datum| {
+    let hold = move |hive: &Hive, held: &Datum| {
         for _ in 0..times {
             let _turn = hive.team.acquire_leadership();
             held.set(held.get() + 1);
@@ -46,10 +46,10 @@ fn contend(policy: WaitPolicy, queens: u32, times: u32) {
     let others: Vec<_> = (1..queens)
         .map(|_| {
             let held = Arc::clone(&held);
-            OtherThread::spawn(&hive, move |hive| reign(hive, &held))
+            OtherThread::spawn(&hive, move |hive| hold(hive, &held))
         })
         .collect();
-    reign(&hive, &held);
+    hold(&hive, &held);
     others.into_iter().for_each(OtherThread::join);
     assert_eq!(held.get(), queens * times, "turns taken");
     hive.end();
@@ -140,9 +140,9 @@ fn join_as_queen(hive: &Hive, lock: Leadership<'_>) {
     let hand = TaskContext::for_queen(&hive.team, lock);
     let latch = Arc::new(Latch::new());
     let (half, task) = CheckedTask::with_body({
-        let (crew, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
+        let (team, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
         // SAFETY: this closure keeps it alive.
-        move || unsafe { crew.set_latch(Arc::as_ptr(&latch), 0) }
+        move || unsafe { team.set_latch(Arc::as_ptr(&latch), 0) }
     });
     let number = hand.buffer_join(task);
     hand.share_joins_now();

@@ -433,10 +433,10 @@ fn nested_after(sleep: Protocol, policy: WaitPolicy) {
 /// Bee 2 hears of regions in a group that has no part in this one, and is asked for a task while that is on, or after it.
 fn nested_other_group(sleep: Protocol, is_inside: bool) {
     let hive = Hive::on_nodes_with_tasks(&[0, 1, 1], PARK, sleep());
-    let crew = Arc::clone(&hive.team);
+    let team = Arc::clone(&hive.team);
     let ask = || {
         let (errand, task) = CheckedTask::new();
-        crew.inject_to(2, task);
+        team.inject_to(2, task);
         errand.wait();
     };
     hive.nested_region(2, |context| {

@@ -1,4 +1,4 @@
-//! Patience without a clock.
+//! A spinner without a clock.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl WaitPolicy {
 /// Nothing is done ahead here.
 pub(crate) fn serialize_poll() {}
 
-/// The patience of one wait.
+/// The spinner of one wait.
 pub(crate) struct Spinner {
     policy: WaitPolicy,
     polls: u32,
@@ -85,7 +85,7 @@ impl Spinner {
             WaitPolicy::Polls(polls) if exploration::phase() != Phase::Setup => {
                 self.polls += 1;
                 if self.polls > MAX_POLLS {
-                    failure::fail("a wait whose patience is over goes round, and neither finds anything nor sleeps");
+                    failure::fail("a wait whose spinner is over goes round, and neither finds anything nor sleeps");
                 }
                 self.polls <= polls
             }

@@ -50,10 +50,10 @@ fn throw(hive: &Hive, bees: u32) {
 
 /// One bee leaves out the second of two barriers.
 fn skip_barrier(hive: &Hive, bees: u32) {
-    let deserter = random_in(0, bees - 1);
+    let absentee = random_in(0, bees - 1);
     let ended = hive.try_region(bees, |context| {
         context.barrier();
-        if context.id() != deserter {
+        if context.id() != absentee {
             context.barrier();
         }
     });

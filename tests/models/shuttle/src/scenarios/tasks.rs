@@ -162,6 +162,6 @@ pub(super) fn mutual_wait() {
 }
 
 fn assert_no_missed_wakes(hive: &Hive) {
-    let rescues: u64 = hive.team.counters().map(|tally| tally.get(crate::sync::Counter::Rescues)).sum();
+    let rescues: u64 = hive.team.counters().map(|counters| counters.get(crate::sync::Counter::Rescues)).sum();
     assert_eq!(rescues, 0, "tasks that nobody was woken for");
 }

@@ -1,4 +1,4 @@
-//! Patience without a clock: how many polls it has is drawn from the schedule's own random numbers.
+//! A spinner without a clock: how many polls it has is drawn from the schedule's own random numbers.
 
 use std::time::Duration;
 
@@ -58,7 +58,7 @@ impl WaitPolicy {
 /// Nothing is done ahead here.
 pub(crate) fn serialize_poll() {}
 
-/// The patience of one wait.
+/// The spinner of one wait.
 pub(crate) struct Spinner {
     /// Left.
     polls: u32,
