@@ -1,5 +1,5 @@
-//! Compiles the OpenMP rival with the system's C compiler, and its kernels once more as plain loops. Where that cannot be done it says
-//! so and leaves both out: a build never fails for want of a rival.
+//! Compiles the OpenMP rival with the system's C compiler, and its kernels once more as plain loops. If that fails, a
+//! warning says so and both are left out: a build never fails because a rival is missing.
 
 fn main() {
     println!("cargo:rustc-check-cfg=cfg(openmp_compiled)");
@@ -26,7 +26,7 @@ fn compile_openmp() -> Result<String, String> {
     Err("built without the feature openmp".to_owned())
 }
 
-/// In `c/kernels`: without OpenMP they are plain loops.
+/// The files in `c/kernels`. Without OpenMP they are plain loops.
 #[cfg(feature = "openmp")]
 const KERNELS: [&str; 8] = ["handing_out", "labels", "mandelbrot", "matmul", "nbody", "sparse", "stencil", "stream"];
 
@@ -34,14 +34,15 @@ const KERNELS: [&str; 8] = ["handing_out", "labels", "mandelbrot", "matmul", "nb
 #[cfg(feature = "openmp")]
 fn compile_openmp() -> Result<String, String> {
     let mut openmp = cc::Build::new();
-    // What rustc's release profile does, with the instruction set that rustc was told: nobody gets wider vectors.
+    // The same optimization as rustc's release profile, and the instruction set that rustc was told, so that no runtime
+    // gets wider vectors than another.
     if let Some(cpu) = rustc_cpu() {
         openmp.flag(format!("{}={cpu}", if is_x86() { "-march" } else { "-mcpu" }));
     }
     openmp.opt_level(3).flag("-ffp-contract=off").files(KERNELS.map(|name| format!("c/kernels/{name}.c")));
     let mut plain = openmp.clone();
     openmp.flag("-fopenmp").file("c/openmp.c").file("c/constructs.c");
-    // There the directives and the size of the team mean nothing.
+    // Without OpenMP the directives and the size of the team have no meaning, which compilers may warn about.
     plain.flag_if_supported("-Wno-unknown-pragmas").flag_if_supported("-Wno-unused-parameter");
     let compiler = openmp.try_get_compiler().map_err(|e| one_line(&format!("no C compiler: {e}")))?;
     link_trial(&compiler)?;
@@ -51,7 +52,7 @@ fn compile_openmp() -> Result<String, String> {
     Ok(version(&compiler))
 }
 
-/// What rustc was told by `-C target-cpu`. cc passes on the features that it was told, but not this.
+/// The CPU of `-C target-cpu`. The crate cc passes on target features, but not this option.
 #[cfg(feature = "openmp")]
 fn rustc_cpu() -> Option<String> {
     let flags = std::env::var("CARGO_ENCODED_RUSTFLAGS").ok()?;
@@ -67,7 +68,8 @@ fn is_x86() -> bool {
     std::env::var("CARGO_CFG_TARGET_ARCH").is_ok_and(|arch| arch.starts_with("x86"))
 }
 
-/// A compiler may accept `-fopenmp` and have no library to link: try before the linker of the whole program does.
+/// Links a trial program. A compiler may accept `-fopenmp` without a library to link, and then the whole program would
+/// not link.
 #[cfg(feature = "openmp")]
 fn link_trial(compiler: &cc::Tool) -> Result<(), String> {
     let out = std::path::PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets OUT_DIR"));
@@ -82,7 +84,7 @@ fn link_trial(compiler: &cc::Tool) -> Result<(), String> {
     }
 }
 
-/// After the archive that needs it. clang's library often lies where only clang looks.
+/// Links the OpenMP library, after the archive that needs it. clang's library is often where only clang looks.
 #[cfg(feature = "openmp")]
 fn link_library(compiler: &cc::Tool) {
     if !compiler.is_like_clang() {
@@ -92,7 +94,7 @@ fn link_library(compiler: &cc::Tool) {
     let asked = compiler.to_command().arg("-print-file-name=libomp.so").output();
     let text = asked.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
     let path = std::path::PathBuf::from(text.unwrap_or_default());
-    // Only its name comes back when clang does not find it either.
+    // If clang does not find the library either, it prints only the name.
     if let Some(directory) = path.parent().filter(|directory| directory.is_absolute()) {
         println!("cargo:rustc-link-search=native={}", directory.display());
     }
@@ -106,7 +108,7 @@ fn version(compiler: &cc::Tool) -> String {
     text.lines().next().unwrap_or("a C compiler").trim().to_owned()
 }
 
-/// Cargo reads build scripts by the line.
+/// On one line, because cargo reads the output of build scripts by lines.
 #[cfg(feature = "openmp")]
 fn one_line(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).take(2).collect::<Vec<_>>().join(" ")

@@ -115,13 +115,13 @@ fn tasks(c: &mut Criterion) {
     c.bench_function("join", |b| hive.install(|| b.iter(|| hive.join(|| black_box(1), || black_box(2)))));
 }
 
-/// Down to one bee until the surplus is parked, up again until a region has run.
+/// Down to one member until the surplus is parked, up again until a region has run.
 fn resize(c: &mut Criterion) {
     let hive = hive();
     let members = hive.bees();
     c.bench_function("shrink and grow", |b| {
         b.iter(|| {
-            hive.resize(1).expect("one bee can always be had");
+            hive.resize(1).expect("one member can always be had");
             hive.wait_until_parked();
             hive.resize(members).expect("the team has been there before");
             hive.spmd(members, |bee| {

@@ -1,12 +1,12 @@
-/* What a construct costs beside the work in it, as EPCC's syncbench and schedbench have it: many of one construct, a delay in each.
- * The delay is the caller's, the same for every runtime. */
+/* The cost of a construct beside the work in it, measured as in EPCC's syncbench and schedbench: many of one construct,
+ * with a delay in each. The caller passes the delay, which is the same for every runtime. */
 
 #include <omp.h>
 #include <stdint.h>
 
 typedef void delay(uint64_t length);
 
-/* The order of `Construct` in `src/runtimes/constructs.rs`. */
+/* The order of `Construct` in `src/catalog/construct.rs`. */
 enum construct {
     PARALLEL,
     FOR,
@@ -22,9 +22,9 @@ enum construct {
 };
 
 /* A loop of so many iterations for each member, in one region, by a schedule. */
-#define LOOPS(SCHEDULE)                                                                                                                    \
-    _Pragma("omp parallel num_threads(members)") for (uint64_t j = 0; j < times; j++) {                                                   \
-        _Pragma(SCHEDULE) for (uint64_t i = 0; i < iterations; i++) wait(length);                                                         \
+#define LOOPS(SCHEDULE)                                                                             \
+    _Pragma("omp parallel num_threads(members)") for (uint64_t j = 0; j < times; j++) {             \
+        _Pragma(SCHEDULE) for (uint64_t i = 0; i < iterations; i++) wait(length);                   \
     }
 
 static double reductions(int members, uint64_t times, delay *wait, uint64_t length) {

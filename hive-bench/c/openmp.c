@@ -1,5 +1,5 @@
-/* OpenMP as its users write it. Counts and sizes come from the caller, loops are inside, so that nothing but the
- * directive stands between two regions. */
+/* OpenMP as its users write it. The caller passes counts and sizes. The loops are in here, so that only the directive
+ * comes between two regions. */
 
 #include <omp.h>
 #include <stddef.h>
@@ -51,8 +51,9 @@ double hb_sums(int members, uint64_t times) {
     return total;
 }
 
-/* The kernels' inner loops are the caller's: the same machine code for every runtime. What is compared is how the parts get to
- * the threads, and that is OpenMP's: a static schedule, a piece for each thread. */
+/* The caller passes the inner loops of the kernels, so that every runtime runs the same machine code. Only the way in
+ * which parts get to the threads differs, and here that is OpenMP's: a static schedule, with a piece for each
+ * thread. */
 typedef void kernel(const void *context, uint64_t step, size_t begin, size_t end);
 
 static inline size_t first_of(size_t id, size_t members, size_t len) {

@@ -21,7 +21,7 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing depends on it.
+        // A file that stays behind does no harm.
         let _ = fs::remove_dir_all(&self.0);
     }
 }

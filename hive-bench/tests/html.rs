@@ -28,11 +28,13 @@ fn page(files: &Files) -> String {
         cases,
         "--runtime",
         "hive,rayon-worker,std-scope",
+        "--json",
+        "none",
         "--html",
         &path,
     ]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("what hive promises"), "{}", stdout(&output));
+    assert!(stdout(&output).contains(&format!("Page:        {path}")), "{}", stdout(&output));
     files.read("page.html")
 }
 
@@ -53,7 +55,7 @@ fn a_page_needs_nothing_but_itself_and_has_all_charts() {
     ];
     // A machine with one CPU has nobody to wake.
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        parts.extend(["idle-20ms, a team of", "nothing to do for", "bees of the team", "best rival"]);
+        parts.extend(["idle-20ms, a team of", "nothing to do for", "members of the team", "best rival"]);
     }
     for part in parts {
         assert!(page.contains(part), "{part} is missing");

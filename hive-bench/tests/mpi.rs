@@ -1,4 +1,5 @@
-//! `hive-bench mpi` as its users run it, by one process and by several on this machine, more of them than it has CPUs. Nothing here looks at how long anything took.
+//! `hive-bench mpi` as its users run it, by one process and by several on this machine, more of them than it has CPUs.
+//! Nothing here looks at how long anything took.
 #![cfg(feature = "mpi")]
 
 mod common;

@@ -4,7 +4,8 @@ mod common;
 
 use common::{hive_bench, refused, stderr, stdout};
 
-const FILED: [&str; 2] = ["2026-11-20-2-cpus.json.gz", "2026-11-20-2-cpus-tasks.json.gz"];
+const FILED: [&str; 3] =
+    ["2026-11-20-2-cpus.json.gz", "2026-11-20-2-cpus-tasks.json.gz", "2026-11-21-2-cpus-kernels.json.gz"];
 
 fn filed(name: &str) -> String {
     format!("{}/../docs/runs/{name}", env!("CARGO_MANIFEST_DIR"))
@@ -13,11 +14,11 @@ fn filed(name: &str) -> String {
 #[test]
 fn filed_runs_can_be_read() {
     for name in FILED {
-        let output = hive_bench(&["report", &filed(name)]);
+        let output = hive_bench(&["report", "--full", &filed(name)]);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let text = stdout(&output);
         for part in
-            ["region of 2: an empty region", "what hive promises", "verdict: hive against the best rival", "forkunion"]
+            ["region of 2: an empty region", "what hive promises", "ranking: hive against the best rival", "forkunion"]
         {
             assert!(text.contains(part), "{part} is missing: {text}");
         }
@@ -26,7 +27,47 @@ fn filed_runs_can_be_read() {
 }
 
 #[test]
-fn the_verdict_is_had_as_markdown() {
+fn a_filed_run_fits_one_screen() {
+    for (name, parts) in [
+        (
+            FILED[0],
+            [
+                "region/2          136 ns forkunion       554 ns  0.24 0.23-0.27 ahead",
+                "hive is ahead in 9,",
+                "Behind in 5:",
+            ],
+        ),
+        (
+            FILED[1],
+            [
+                "wake-200ms/2      174 us rayon-outside  0.99 0.74-1.59 inconclusive   3/5",
+                "Targets: 25 met",
+                "idle-use-1ms/2 19.5",
+            ],
+        ),
+        (
+            FILED[2],
+            [
+                "region/2       61.7 ns forkunion       0.30 0.28-0.31 ahead          2/2",
+                "missed  region/2 vs round trip: 1.19",
+                "10/11",
+            ],
+        ),
+    ] {
+        let path = filed(name);
+        let output = hive_bench(&["report", &path]);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
+        let text = stdout(&output).replace(&path, name);
+        for part in parts {
+            assert!(text.contains(part), "{part} is missing: {text}");
+        }
+        assert!(text.contains(&format!("Raw samples: {name}")), "{text}");
+        assert!(text.lines().count() <= 50 && text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+}
+
+#[test]
+fn the_ranking_is_had_as_markdown() {
     let output = hive_bench(&["report", &filed(FILED[0]), "--markdown"]);
     let text = stdout(&output);
     assert!(text.starts_with("hive is ahead in ") && text.contains("| region "), "{text}{}", stderr(&output));

@@ -13,8 +13,8 @@ static inline uint32_t least_around(const uint32_t *restrict labels, const uint3
 }
 
 /* Rounds until nothing changes. The last of them leaves the same labels in both arrays. */
-uint64_t KERNEL(labels)(int members, size_t vertices, const uint32_t *starts, const uint32_t *neighbours, uint32_t *from,
-                        uint32_t *to) {
+uint64_t KERNEL(labels)(int members, size_t vertices, const uint32_t *starts, const uint32_t *neighbours,
+                        uint32_t *from, uint32_t *to) {
 #pragma omp parallel for num_threads(members) schedule(static)
     for (size_t vertex = 0; vertex < vertices; vertex++)
         from[vertex] = (uint32_t)vertex;

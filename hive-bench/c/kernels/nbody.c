@@ -26,7 +26,8 @@ static inline float total(float *lanes) {
     return lanes[0];
 }
 
-static inline void pull(points *restrict pulls, const points *restrict places, const float *restrict masses, size_t body) {
+static inline void pull(points *restrict pulls, const points *restrict places, const float *restrict masses,
+                        size_t body) {
     float x = places->x[body], y = places->y[body], z = places->z[body];
     float sum_x[LANES] = {0}, sum_y[LANES] = {0}, sum_z[LANES] = {0};
     for (size_t first = 0; first < BODIES; first += LANES) {
@@ -58,7 +59,8 @@ static inline void move(points *restrict places, points *restrict speeds, const 
     places->z[body] += TIME * speeds->z[body];
 }
 
-void KERNEL(nbody_static)(int members, uint64_t steps, points *places, points *speeds, points *pulls, const float *masses) {
+void KERNEL(nbody_static)(int members, uint64_t steps, points *places, points *speeds, points *pulls,
+                          const float *masses) {
     for (uint64_t step = 0; step < steps; step++) {
 #pragma omp parallel for num_threads(members) schedule(static)
         for (size_t body = 0; body < BODIES; body++)
@@ -69,7 +71,8 @@ void KERNEL(nbody_static)(int members, uint64_t steps, points *places, points *s
     }
 }
 
-void KERNEL(nbody_dynamic)(int members, uint64_t steps, points *places, points *speeds, points *pulls, const float *masses) {
+void KERNEL(nbody_dynamic)(int members, uint64_t steps, points *places, points *speeds, points *pulls,
+                           const float *masses) {
     for (uint64_t step = 0; step < steps; step++) {
 #pragma omp parallel for num_threads(members) schedule(dynamic, 1)
         for (size_t body = 0; body < BODIES; body++)

@@ -1,10 +1,10 @@
-/* See kernels/sparse. A block of rows is one thread's: blocks are as many as threads, and have about equally many nonzeros. */
+/* See src/kernels/sparse. Each thread has one block of rows; blocks have about equally many nonzeros. */
 
 #include "kernel.h"
 
 /* A row of a product, added up in the order of its columns, by twos as in Rust (matrix/csr.rs). */
-static inline double row_times(const size_t *restrict starts, const uint32_t *restrict indices, const double *restrict values,
-                               const double *restrict x, size_t row) {
+static inline double row_times(const size_t *restrict starts, const uint32_t *restrict indices,
+                               const double *restrict values, const double *restrict x, size_t row) {
     double sum = 0.0;
     size_t i = starts[row], end = starts[row + 1];
     for (; i + 1 < end; i += 2) {

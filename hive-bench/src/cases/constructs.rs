@@ -2,19 +2,21 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::effort::Effort;
-use crate::results::{Job, Measured};
+use crate::catalog::Construct;
+use crate::measure::timing;
+use crate::record::Budget;
+use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
-use crate::runtimes::constructs::{Construct, Constructs, Delay, work};
+use crate::runtimes::constructs::{Constructs, Delay, work};
 use crate::stats::median;
-use crate::timing;
 
 /// About a tenth of a microsecond, as in syncbench.
 const DELAY: Delay = Delay { wait: work, length: 100 };
 
-/// What a delay takes a thread that is alone. To be measured before there is a team, whose waiting threads may share a core with this one.
-pub(crate) fn delay_alone(effort: &Effort) -> f64 {
-    let samples = timing::batches(effort, |times| (0..times).for_each(|_| DELAY.wait()));
+/// How long a delay takes on a single thread. Call it before there is a team, whose waiting threads might share a core
+/// with this one.
+pub(crate) fn delay_alone(budget: &Budget) -> f64 {
+    let samples = timing::batches(budget, |times| (0..times).for_each(|_| DELAY.wait()));
     median(&samples).unwrap_or_default()
 }
 
@@ -26,9 +28,9 @@ pub(crate) fn overhead(
 ) -> Result<(), String> {
     let construct = job.case.construct().ok_or("this case has no construct")?;
     verify(runtime, construct)?;
-    let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.effort)) * construct.delays() as f64;
+    let alone = measured.delay.unwrap_or_else(|| delay_alone(&job.budget)) * construct.delays() as f64;
     let mut outcome = Ok(());
-    let constructs = timing::batches(&job.effort, |times| outcome = runtime.constructs(construct, times, DELAY));
+    let constructs = timing::batches(&job.budget, |times| outcome = runtime.constructs(construct, times, DELAY));
     measured.samples = constructs.into_iter().map(|with| with - alone).collect();
     outcome
 }
@@ -37,7 +39,7 @@ pub(crate) fn overhead(
 fn verify(runtime: &mut (impl Runtime + Constructs), construct: Construct) -> Result<(), String> {
     static DELAYS: AtomicU64 = AtomicU64::new(0);
     extern "C" fn count(_length: u64) {
-        // Relaxed, here and below: the end of the region stands between.
+        // Relaxed, here and below: the end of the region orders the additions before the load.
         DELAYS.fetch_add(1, Ordering::Relaxed);
     }
     const TIMES: u64 = 5;

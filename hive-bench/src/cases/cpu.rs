@@ -1,25 +1,25 @@
-//! CPU time that a program uses while it asks for nothing.
+//! CPU time that a program uses while it has nothing to do.
 
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::effort::Effort;
-use crate::results::Measured;
+use crate::record::Budget;
+use crate::record::Measured;
 use crate::runtimes::Runtime;
 
 /// From a while after the last region.
-pub(crate) fn idle(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.members(), 1);
-    thread::sleep(effort.cpu_wait());
-    measured.samples.push(percent_of_a_cpu(effort.cpu_window())?);
+    thread::sleep(budget.cpu_wait());
+    measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
     Ok(())
 }
 
-/// From the moment at which the surplus bees are said to be parked.
-pub(crate) fn parked(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+/// From the moment at which hive reports the surplus bees as parked.
+pub(crate) fn parked(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.members(), 1);
     runtime.resize_and_settle(1)?;
-    measured.samples.push(percent_of_a_cpu(effort.cpu_window())?);
+    measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
     Ok(())
 }
 
@@ -34,8 +34,8 @@ fn percent_of_a_cpu(window: Duration) -> Result<f64, String> {
 /// CPU time so far by one of the system's clocks.
 pub(crate) fn time_by(clock: libc::clockid_t) -> Result<Duration, String> {
     let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // The clock, not getrusage: that rounds to ticks on some systems.
-    // SAFETY: `time` is large enough; a clock that does not exist is an error.
+    // This uses the clock and not getrusage, which rounds to ticks on some systems. SAFETY: `time` is large enough; a
+    // clock that does not exist is an error.
     #[allow(unsafe_code)]
     let failed = unsafe { libc::clock_gettime(clock, &raw mut time) };
     let seconds = u64::try_from(time.tv_sec).ok();

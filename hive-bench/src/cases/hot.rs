@@ -2,21 +2,21 @@
 
 use std::sync::Mutex;
 
-use crate::effort::Effort;
-use crate::reference::mutex;
-use crate::results::{Measured, Reference};
+use crate::measure::reference::mutex;
+use crate::measure::timing;
+use crate::record::Budget;
+use crate::record::{Measured, Reference};
 use crate::runtimes::Runtime;
-use crate::timing;
 
 /// Empty regions; a team of one in turn with a mutex.
-pub(crate) fn region(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn region(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let members = runtime.members();
     if members > 1 {
-        measured.samples = timing::batches(effort, |times| runtime.empty_regions(members, times));
+        measured.samples = timing::batches(budget, |times| runtime.empty_regions(members, times));
         return Ok(());
     }
     let counter = Mutex::new(0);
-    let [regions, locks] = timing::batches_in_turn(effort, |which, times| match which {
+    let [regions, locks] = timing::batches_in_turn(budget, |which, times| match which {
         0 => runtime.empty_regions(1, times),
         _ => mutex::lock_and_unlock(&counter, times),
     });
@@ -26,11 +26,11 @@ pub(crate) fn region(runtime: &mut impl Runtime, effort: &Effort, measured: &mut
 }
 
 /// Regions with a sum, which must be right.
-pub(crate) fn reduce(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn reduce(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let members = runtime.members();
     let expected = (members * (members + 1) / 2) as f64;
     let mut wrong = None;
-    measured.samples = timing::batches(effort, |times| {
+    measured.samples = timing::batches(budget, |times| {
         let sum = runtime.sums(times);
         if sum != expected * times as f64 {
             wrong = Some(sum / times as f64);
@@ -40,10 +40,10 @@ pub(crate) fn reduce(runtime: &mut impl Runtime, effort: &Effort, measured: &mut
 }
 
 /// Regions in turn with parallel iterators' sums, which must be right.
-pub(crate) fn guest(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn guest(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let data = [1.0; 1 << 12];
     let mut outcome = Ok(());
-    measured.samples = timing::batches(effort, |times| match runtime.regions_and_iterators(times, &data) {
+    measured.samples = timing::batches(budget, |times| match runtime.regions_and_iterators(times, &data) {
         Ok(sum) if sum == data.len() as f64 * times as f64 => {}
         Ok(sum) => outcome = Err(format!("wrong answer: {times} sums of {} ones are {sum}", data.len())),
         Err(error) => outcome = Err(error),
@@ -52,9 +52,9 @@ pub(crate) fn guest(runtime: &mut impl Runtime, effort: &Effort, measured: &mut 
 }
 
 /// Barriers, many in one region.
-pub(crate) fn barrier(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn barrier(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let mut outcome = Ok(());
-    measured.samples = timing::batches(effort, |times| {
+    measured.samples = timing::batches(budget, |times| {
         if let Err(error) = runtime.barriers(times) {
             outcome = Err(error);
         }
@@ -63,9 +63,9 @@ pub(crate) fn barrier(runtime: &mut impl Runtime, effort: &Effort, measured: &mu
 }
 
 /// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
-pub(crate) fn alternate(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn alternate(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let members = runtime.members();
-    let [pairs, ones, alls] = timing::batches_in_turn(effort, |which, times| match which {
+    let [pairs, ones, alls] = timing::batches_in_turn(budget, |which, times| match which {
         0 => runtime.alternate(times),
         1 => runtime.empty_regions(1, times),
         _ => runtime.empty_regions(members, times),

@@ -2,15 +2,16 @@
 
 use std::thread;
 
-use crate::reference::hand_over::HandOver;
-use crate::results::{Job, Measured, Reference};
+use crate::measure::reference::hand_over::HandOver;
+use crate::measure::timing;
+use crate::record::{Job, Measured, Reference};
 use crate::runtimes::Runtime;
-use crate::timing;
 
-/// One sample a gap. The gap before the first leaves the team in the state that all others find it in.
+/// One sample for each gap. There is one more gap before the first, so that the first sample finds the team in the same
+/// state as the others.
 ///
-/// A core that has been idle wakes the more slowly the less it has had to do of late. So the bare hand-over takes turns with the region, where the runtime leaves it
-/// a core.
+/// An idle core wakes the more slowly the less it had to do lately. For a fair comparison the bare hand-over takes
+/// turns with the region, if the runtime leaves it a core.
 pub(crate) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
     let gap = job.case.gap().ok_or("this case has no gap")?;
     let members = runtime.members();
@@ -18,7 +19,7 @@ pub(crate) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
         [_, there, ..] if job.runtime.sleeps_after(gap) => HandOver::start(there),
         _ => None,
     };
-    for _ in 0..job.effort.samples_after_gap(gap) {
+    for _ in 0..job.budget.samples_after_gap(gap) {
         thread::sleep(gap);
         measured.samples.push(timing::nanoseconds(|| runtime.empty_regions(members, 1)));
         if let Some(hand_over) = &mut hand_over {

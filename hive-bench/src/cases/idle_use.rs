@@ -5,17 +5,17 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cases::landing::Landing;
-use crate::results::{Job, Measured};
+use crate::record::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
-/// So long each of the last tasks runs: all bees have been awake.
+/// How long each of the last tasks runs: long enough for all members to be awake.
 const LAST_TASK: Duration = Duration::from_micros(100);
 
-/// One sample: the mean over all windows. What is used in a short one comes in lumps, so a median would say little.
+/// One sample: the mean over all windows. CPU time in a short window comes in lumps, so a median would say little.
 pub(crate) fn after_tasks(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
-    let (window, times) = job.effort.use_window(job.case).ok_or("this case has no window")?;
+    let (window, times) = job.budget.use_window(job.case).ok_or("this case has no window")?;
     let landing = Landing::of_this_thread();
-    // The threads are there from the first tasks on.
+    // The threads exist from the first tasks on.
     run_last_tasks(runtime, landing, job.members as u64)?;
     let others = clock::others()?;
     let (mut used, mut all) = (Duration::ZERO, Duration::ZERO);
@@ -51,8 +51,8 @@ fn sleep_until(then: Instant) {
     thread::sleep(then.saturating_duration_since(Instant::now()));
 }
 
-/// The process clock lags behind by a tick where a thread is running, which is longer than the shortest window. The clocks of the
-/// threads do not.
+/// While a thread runs, the clock of the process lags behind by up to a tick, which is longer than the shortest window.
+/// The clocks of the threads do not lag.
 #[cfg(target_os = "linux")]
 mod clock {
     use std::fs;
@@ -92,7 +92,7 @@ mod clock {
     }
 
     impl Others {
-        /// Just these.
+        /// A clock for exactly these threads.
         #[cfg(test)]
         pub(super) fn of(threads: &[libc::pid_t]) -> Self {
             Self(threads.iter().copied().map(clock_of).collect())

@@ -1,28 +1,28 @@
 //! Joins down to the last leaf: what a join costs when there is nothing to do between two of them.
 
-use crate::effort::Effort;
 use crate::kernels::joins::InOrder;
 use crate::kernels::joins::{Tree, fib_by_adding, joins_of_fib};
 use crate::kernels::search::{self, Node};
-use crate::results::Measured;
+use crate::measure::timing;
+use crate::record::Budget;
+use crate::record::Measured;
 use crate::runtimes::tasks::Tasks;
-use crate::timing;
 
 /// Ten layers: 1,023 nodes.
 const LAYERS: u32 = 10;
 
-pub(crate) fn fib(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let n = effort.fib;
+pub(crate) fn fib(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let n = budget.fib;
     check("fib", runtime.fib(n / 2)?, fib_by_adding(n / 2))?;
-    measured.samples = timing::runs(effort, joins_of_fib(n), || check("fib", runtime.fib(n)?, fib_by_adding(n)))?;
+    measured.samples = timing::runs(budget, joins_of_fib(n), || check("fib", runtime.fib(n)?, fib_by_adding(n)))?;
     Ok(())
 }
 
-pub(crate) fn tree(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn tree(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let tree = Tree::full(LAYERS);
     let nodes = (1 << LAYERS) - 1;
     let mut outcome = Ok(());
-    measured.samples = timing::batches(effort, |times| {
+    measured.samples = timing::batches(budget, |times| {
         let sum = runtime.tree_sums(&tree, times);
         let right = sum.and_then(|sum| check("the sum", sum, times * (nodes * (nodes + 1) / 2)));
         outcome = outcome.clone().and(right);
@@ -30,12 +30,12 @@ pub(crate) fn tree(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Mea
     outcome
 }
 
-pub(crate) fn steal(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let root = Node::root(effort.search_depth);
+pub(crate) fn steal(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let root = Node::root(budget.search_depth);
     let nodes = search::count(InOrder, root);
-    // Warm, but no longer than it need be.
-    runtime.search(Node::root(effort.search_depth / 2))?;
-    measured.samples = timing::runs(effort, nodes, || check("the number of nodes", runtime.search(root)?, nodes))?;
+    // A warm-up, no longer than necessary.
+    runtime.search(Node::root(budget.search_depth / 2))?;
+    measured.samples = timing::runs(budget, nodes, || check("the number of nodes", runtime.search(root)?, nodes))?;
     Ok(())
 }
 

@@ -1,32 +1,33 @@
-//! Where a thread waits for tasks that nobody waits for.
+//! A counter at which the measuring thread waits for tasks that no runtime waits for.
 
 use std::hint;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// How many tasks are still to end, and who waits for them.
+/// How many tasks have yet to end, and which thread waits for them.
 pub(crate) struct Landing {
     missing: AtomicU64,
     waiting: Thread,
 }
 
 impl Landing {
-    /// So long the thread polls. Then it leaves its CPU to a worker that may be bound to the same.
+    /// How long the thread polls before it sleeps, to leave its CPU to a worker that may be bound to the same one.
     const POLL: Duration = Duration::from_micros(30);
 
-    /// One that the calling thread waits at. It stays for ever: a task that nobody waits for borrows only what does.
+    /// A landing at which the calling thread waits. It is leaked, because a task that nobody waits for may borrow only
+    /// what lives for ever.
     pub(crate) fn of_this_thread() -> &'static Self {
         Box::leak(Box::new(Self { missing: AtomicU64::new(0), waiting: thread::current() }))
     }
 
-    /// Before the tasks are spawned, with none under way.
+    /// Sets the number of tasks. To be called before they are spawned, while none is under way.
     pub(crate) fn expect(&self, tasks: u64) {
         // Relaxed: the spawn orders it before the tasks.
         self.missing.store(tasks, Ordering::Relaxed);
     }
 
-    /// What a task does last.
+    /// Counts a task that has ended: the last thing that the task does.
     pub(crate) fn count(&self) {
         // Release: pairs with the Acquire in `has_all`.
         if self.missing.fetch_sub(1, Ordering::Release) == 1 {
@@ -34,7 +35,7 @@ impl Landing {
         }
     }
 
-    /// Until as many have ended as were expected.
+    /// Waits until as many tasks have ended as were expected.
     pub(crate) fn wait(&self) {
         let begin = Instant::now();
         while !self.has_all() {

@@ -2,33 +2,33 @@
 
 use std::time::Instant;
 
-use crate::effort::Effort;
-use crate::results::Measured;
+use crate::measure::timing;
+use crate::record::Budget;
+use crate::record::Measured;
 use crate::runtimes::Runtime;
-use crate::timing;
 
 /// Regions of all before each shrink: the bees are awake, as in a program that is at work.
 const REGIONS_BETWEEN: u64 = 20;
 
 /// From the call until the surplus bees are parked.
-pub(crate) fn shrink(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let (shrinks, _) = cycles(runtime, effort)?;
+pub(crate) fn shrink(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let (shrinks, _) = cycles(runtime, budget)?;
     measured.samples = shrinks;
     Ok(())
 }
 
 /// From the call until a region of all has run.
-pub(crate) fn grow(runtime: &mut impl Runtime, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let (_, grows) = cycles(runtime, effort)?;
+pub(crate) fn grow(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let (_, grows) = cycles(runtime, budget)?;
     measured.samples = grows;
     Ok(())
 }
 
-fn cycles(runtime: &mut impl Runtime, effort: &Effort) -> Result<(Vec<f64>, Vec<f64>), String> {
+fn cycles(runtime: &mut impl Runtime, budget: &Budget) -> Result<(Vec<f64>, Vec<f64>), String> {
     let members = runtime.members();
     let (mut shrinks, mut grows) = (Vec::new(), Vec::new());
     let begin = Instant::now();
-    while shrinks.is_empty() || begin.elapsed() < effort.hot() {
+    while shrinks.is_empty() || begin.elapsed() < budget.hot() {
         runtime.empty_regions(members, REGIONS_BETWEEN);
         let mut outcome = Ok(());
         shrinks.push(timing::nanoseconds(|| outcome = runtime.resize_and_settle(1)));

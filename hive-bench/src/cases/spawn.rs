@@ -1,41 +1,41 @@
 //! Spawns: many empty tasks, until all have run.
 
 use crate::cases::landing::Landing;
-use crate::effort::Effort;
-use crate::results::Measured;
+use crate::measure::timing;
+use crate::record::Budget;
+use crate::record::Measured;
 use crate::runtimes::tasks::Tasks;
-use crate::timing;
 
-/// Before anything is timed, a share of the tasks: that the memory for them has been asked for.
+/// The share of the tasks that runs before anything is timed, so that their memory is allocated by then.
 const WARM_UP: u64 = 16;
 
-/// One producer. That all have run is the runtime's word; that its word is good is a unit test's.
-pub(crate) fn flood(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let tasks = effort.flood_tasks;
+/// One producer. The runtime says when all tasks have run; unit tests check that it is right.
+pub(crate) fn flood(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let tasks = budget.flood_tasks;
     runtime.flood(tasks / WARM_UP, || ())?;
-    measured.samples = timing::runs(effort, tasks, || runtime.flood(tasks, || ()))?;
+    measured.samples = timing::runs(budget, tasks, || runtime.flood(tasks, || ()))?;
     Ok(())
 }
 
-/// As many producers as bees.
+/// As many producers as members.
 pub(crate) fn producers(
     runtime: &mut impl Tasks,
     members: usize,
-    effort: &Effort,
+    budget: &Budget,
     measured: &mut Measured,
 ) -> Result<(), String> {
-    let each = effort.flood_tasks / members as u64;
+    let each = budget.flood_tasks / members as u64;
     runtime.floods(each / WARM_UP, || ())?;
-    measured.samples = timing::runs(effort, each * members as u64, || runtime.floods(each, || ()))?;
+    measured.samples = timing::runs(budget, each * members as u64, || runtime.floods(each, || ()))?;
     Ok(())
 }
 
-/// Nobody waits for these tasks but the case: each counts itself when it ends.
-pub(crate) fn outside(runtime: &mut impl Tasks, effort: &Effort, measured: &mut Measured) -> Result<(), String> {
-    let tasks = effort.posted_tasks;
+/// The runtime does not wait for these tasks. Each counts itself when it ends, and the case waits for the count.
+pub(crate) fn outside(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let tasks = budget.posted_tasks;
     let landing = Landing::of_this_thread();
     post(runtime, landing, tasks / WARM_UP)?;
-    measured.samples = timing::runs(effort, tasks, || post(runtime, landing, tasks))?;
+    measured.samples = timing::runs(budget, tasks, || post(runtime, landing, tasks))?;
     Ok(())
 }
 

@@ -5,19 +5,20 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::cases::landing::Landing;
-use crate::results::{Job, Measured};
+use crate::record::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
-/// The kernel lets a thread sleep for so much longer than was asked that shorter gaps must be polled through.
+/// A thread that sleeps oversleeps by so much that it has to poll through gaps shorter than this.
 const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 
-/// One sample a gap. The task says itself when it began, so how the posting thread waits is no part of the figure.
+/// One sample a gap. The task itself notes when it began, so the figure does not depend on how the posting thread
+/// waits.
 pub(crate) fn task(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
     let gap = job.case.wake_gap().ok_or("this case has no gap")?;
     let landing = Landing::of_this_thread();
-    // The first finds threads that have never slept, and does not count.
+    // The first task finds threads that have never slept, so it does not count.
     begin_of_a_task(runtime, landing)?;
-    for _ in 0..job.effort.samples_after_gap(gap) {
+    for _ in 0..job.budget.samples_after_gap(gap) {
         rest(gap);
         let posted = Instant::now();
         let begun = begin_of_a_task(runtime, landing)?;
@@ -28,7 +29,7 @@ pub(crate) fn task(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured)
 
 /// Posts a task and waits for its end.
 fn begin_of_a_task(runtime: &mut impl Tasks, landing: &'static Landing) -> Result<Instant, String> {
-    // Leaked as the landing is: a few bytes a sample.
+    // Leaked like the landing: a few bytes for each sample.
     let begun: &'static OnceLock<Instant> = Box::leak(Box::new(OnceLock::new()));
     landing.expect(1);
     runtime.post(move || {

@@ -1,16 +1,16 @@
-//! What is timed.
+//! The cases: everything that is timed.
 
 use std::time::Duration;
 
-use crate::runtimes::constructs::Construct;
+use super::construct::Construct;
 
 named! {
-    /// What is timed.
+    /// The cases: everything that is timed.
     Case {
         Region "region" "an empty region";
-        Reduce "reduce" "a region in which each bee gives a number, and their sum";
+        Reduce "reduce" "a region in which each member gives a number, and their sum";
         Barrier "barrier" "a barrier inside a region";
-        Alternate "alternate" "regions of 1, n, 1, n, ... bees, beside the mean of 1 and n";
+        Alternate "alternate" "regions of 1, n, 1, n, ... members, beside the mean of 1 and n";
         Shrink "shrink" "resize from n to 1, until the surplus bees are parked";
         Grow "grow" "resize from 1 to n, until a region of n has run";
         Idle100us "idle-100us" "a region after 100 us of idleness, beside a bare hand-over";
@@ -30,30 +30,30 @@ named! {
         JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
         Guest "guest" "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
         Stencil7 "stencil7" "a seven-point step on 128 x 128 x 128 cells, a loop over planes a step";
-        NbodyStatic "nbody-static" "a step of 512 bodies that pull at each other: a loop for the pulls and one for the moves";
+        NbodyStatic "nbody-static" "a step of 512 bodies that attract each other: a loop for forces and one for moves";
         NbodyDynamic "nbody-dynamic" "the same, its bodies handed out one by one";
-        Labels "labels" "connected components by labels, on an R-MAT graph of 16,384 vertices with a chain of 250: time a round";
+        Labels "labels" "connected components by labels on a graph of 16,384 vertices and a chain: time a round";
         Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
         Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
         Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
-        Spmv "spmv" "a sparse matrix times a vector: that of --matrix, or a grid's Laplacian with 90,000 rows, with --quick 3,600";
+        Spmv "spmv" "a sparse matrix (of --matrix, or of 90,000 rows, quick: 3,600) times a vector";
         Cg "cg" "conjugate gradients on the same matrix, b being A times ones: time an iteration";
         EpccParallel "epcc-parallel" "EPCC: what a region costs beside a delay in it";
-        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a bee, and its barrier";
+        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a member, and its barrier";
         EpccParallelFor "epcc-parallel-for" "EPCC: the same with its region";
         EpccBarrier "epcc-barrier" "EPCC: a barrier";
-        EpccSingle "epcc-single" "EPCC: what only one bee does, while the others wait";
+        EpccSingle "epcc-single" "EPCC: what only one member does, while the others wait";
         EpccOrdered "epcc-ordered" "EPCC: what is done in the order of a loop's iterations, an iteration";
-        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the bees";
-        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a bee, by blocks";
+        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the members";
+        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a member, by blocks";
         EpccStatic1 "epcc-static-1" "EPCC: the same, dealt round one by one";
         EpccDynamic1 "epcc-dynamic-1" "EPCC: the same, one by one to whoever comes";
         EpccGuided1 "epcc-guided-1" "EPCC: the same, in shrinking chunks";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
-        SpawnFlood "spawn-flood" "one bee spawns 1,000,000 empty tasks, with --quick 20,000, until all have run: time a task";
-        SpawnProducers "spawn-producers" "the same, a share of them from each of n bees at once: time a task";
-        SpawnOutside "spawn-outside" "a thread from outside spawns 100,000 tasks, with --quick 5,000, until all have run: time a task";
+        SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks (quick: 20,000), until all ran: time a task";
+        SpawnProducers "spawn-producers" "the same, a share of them from each of n members at once: time a task";
+        SpawnOutside "spawn-outside" "an outside thread spawns 100,000 tasks (quick: 5,000): time a task";
         Steal "steal" "a search of an unbalanced tree, by joins over halves of the children: time a node";
         Wake10us "wake-10us" "from a spawn from outside to the task's start, after 10 us of idleness";
         Wake100us "wake-100us" "the same after 100 us of idleness";
@@ -85,6 +85,12 @@ impl Case {
     /// In order of the window.
     pub(crate) const IDLE_USE: [Self; 5] =
         [Self::IdleUse1ms, Self::IdleUse10ms, Self::IdleUse100ms, Self::IdleUse1s, Self::IdleUse2s];
+
+    /// The common name of the cases that belong together with this one.
+    pub(crate) fn family(self) -> &'static str {
+        let name = self.name();
+        if self.is_idle_use() { "idle-use" } else { name.split_once('-').map_or(name, |(family, _)| family) }
+    }
 
     pub(crate) const fn unit(self) -> Unit {
         if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() {
@@ -123,7 +129,7 @@ impl Case {
         matches!(self, Self::IdleUse1ms | Self::IdleUse10ms | Self::IdleUse100ms | Self::IdleUse1s | Self::IdleUse2s)
     }
 
-    /// Of which construct EPCC's overhead is measured.
+    /// The construct whose overhead is measured, in the EPCC cases.
     pub(crate) const fn construct(self) -> Option<Construct> {
         Some(match self {
             Self::EpccParallel => Construct::Parallel,
@@ -155,7 +161,7 @@ impl Case {
         matches!(self, Self::Jacobi | Self::JacobiBarrier)
     }
 
-    /// Whether it is a kernel that goes in steps of parallel loops: OpenMP's are wholly in C.
+    /// Whether it is a kernel made of steps of parallel loops. For OpenMP these kernels are entirely in C.
     pub(crate) const fn is_of_loops(self) -> bool {
         let stream = matches!(self, Self::StreamCopy | Self::StreamScale | Self::StreamAdd);
         let even = matches!(self, Self::Stencil7 | Self::NbodyStatic | Self::Labels);
@@ -163,7 +169,7 @@ impl Case {
         stream || even || handed_out
     }
 
-    /// Whether there is a sparse matrix in it. OpenMP's are wholly in C, too.
+    /// Whether it works on a sparse matrix. For OpenMP these kernels are entirely in C, too.
     pub(crate) const fn is_sparse(self) -> bool {
         matches!(self, Self::Spmv | Self::Cg)
     }

@@ -11,7 +11,7 @@ pub(crate) struct Family(pub(crate) Vec<Case>);
 impl FromStr for Family {
     type Err = String;
 
-    /// A whole name is that case alone, also where others go on from it with a dash.
+    /// A whole name stands for that case alone, even if the names of other cases go on from it with a dash.
     fn from_str(name: &str) -> Result<Self, String> {
         let chosen = |fits: &dyn Fn(&str) -> bool| -> Vec<Case> {
             Case::ALL.iter().copied().filter(|case| fits(case.name())).collect()

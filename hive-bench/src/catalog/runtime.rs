@@ -1,11 +1,11 @@
-//! Who is timed.
+//! The runtimes that are measured.
 
 use std::time::Duration;
 
 use super::Case;
 
 named! {
-    /// Who is timed.
+    /// The runtimes that are measured.
     RuntimeId {
         Hive "hive" "hive with its default waiting";
         HiveHot "hive-hot" "hive with unbounded spinning";
@@ -31,7 +31,7 @@ impl RuntimeId {
         matches!(self, Self::Hive | Self::HiveHot) || self.is_other_protocol()
     }
 
-    /// hive by another sleep protocol than its own: regions are the same.
+    /// hive with another sleep protocol than its default one. Its regions are the same.
     const fn is_other_protocol(self) -> bool {
         matches!(self, Self::HiveTickle | Self::HiveNotify)
     }
@@ -63,19 +63,20 @@ impl RuntimeId {
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
 
-    /// Whether every bee stays on its CPU. Threads made anew would have to pin themselves each time.
+    /// Whether every member stays on its CPU. The threads of std::thread::scope are new in each region and would have
+    /// to pin themselves each time.
     pub(crate) const fn is_pinned(self) -> bool {
         !matches!(self, Self::StdScope)
     }
 
-    /// Whether there is something to be seen of the runtime in `case` with so many bees. One alone waits for nobody: in a kernel those
-    /// who differ in how they wait do the same.
+    /// Whether measuring the runtime in `case` with so many members shows anything. A single member never waits, so in
+    /// a kernel the runtimes that differ only in how they wait do the same.
     pub(crate) fn shows(self, case: Case, members: usize) -> bool {
         let waits_otherwise = self == Self::HiveHot || self.waits_actively();
         self.can(case) && !(case.is_kernel() && members == 1 && waits_otherwise)
     }
 
-    /// Whether the runtime can do `case` at all, the way its documentation has it.
+    /// Whether the runtime can do `case` at all, used as its documentation says.
     pub(crate) const fn can(self, case: Case) -> bool {
         if case.is_task() { self.can_task(case) } else { self.can_region(case) }
     }
@@ -100,7 +101,8 @@ impl RuntimeId {
         }
     }
 
-    /// What a team does for itself is done by rayon's workers, what comes from outside it by those outside.
+    /// Tasks that a team spawns itself are measured with rayon called from a worker, tasks from outside with rayon
+    /// called from outside.
     const fn can_task(self, case: Case) -> bool {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);

@@ -1,4 +1,4 @@
-//! One array that the bees of a team write at once, each its own part.
+//! One array that the members of a team write at once, each its own part.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -12,7 +12,8 @@ pub(crate) struct Disjoint<'a, T = f64> {
     array: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: all access goes through `part` and `shared`, whose callers promise not to collide; and items may be used by any thread.
+// SAFETY: all access goes through `part` and `shared`, whose callers promise not to collide; and items may be used by
+// any thread.
 unsafe impl<T: Send + Sync> Sync for Disjoint<'_, T> {}
 
 impl<'a, T> Disjoint<'a, T> {

@@ -1,4 +1,5 @@
-//! A graph with a few vertices of very many edges, like those of networks, and a long tail: by the recipe R-MAT, with a chain.
+//! A graph with a few vertices of very many edges, like those of networks, and a long tail: by the recipe R-MAT, with a
+//! chain.
 
 use fastrand::Rng;
 
@@ -10,13 +11,13 @@ pub(crate) struct Graph {
 }
 
 impl Graph {
-    /// `2^scale` vertices with `edge_factor` times as many random edges, and `ancestors` more vertices in a row behind vertex 0's part
-    /// of the graph.
+    /// `2^scale` vertices with `edge_factor` times as many random edges, and `chain` more vertices in a row behind
+    /// vertex 0's part of the graph.
     pub(crate) fn rmat_with_chain(scale: u32, edge_factor: usize, chain: usize) -> Self {
         let mut random = Rng::with_seed(scale.into());
         let mut edges = rmat(scale, edge_factor, &mut random);
         let vertices = 1 << scale;
-        // The name with most edges is 0, which is in the largest part.
+        // The vertex with the most edges has the number 0, and is in the largest component.
         let links = (vertices..vertices + as_u32(chain))
             .map(|vertex| if vertex == vertices { (0, vertex) } else { (vertex - 1, vertex) });
         edges.extend(links);
@@ -40,13 +41,14 @@ impl Graph {
         &self.neighbours[self.starts[vertex] as usize..self.starts[vertex + 1] as usize]
     }
 
-    /// For each vertex the least that can be reached from it. By union and find: what label propagation must come to.
+    /// For each vertex the least that can be reached from it. Computed by union and find: the right answer of label
+    /// propagation.
     pub(crate) fn least_reachable(&self) -> Vec<u32> {
         let mut parents: Vec<u32> = (0..as_u32(self.vertices())).collect();
         for vertex in 0..self.vertices() {
             for &neighbour in self.neighbours_of(vertex) {
                 let (a, b) = (root_of(&mut parents, as_u32(vertex)), root_of(&mut parents, neighbour));
-                // The lesser becomes the root.
+                // The smaller one becomes the root.
                 parents[a.max(b) as usize] = a.min(b);
             }
         }
@@ -58,7 +60,7 @@ fn as_u32(number: usize) -> u32 {
     u32::try_from(number).expect("a graph that fits into caches")
 }
 
-/// Shortens the way by half as it goes.
+/// Finds the root, and halves the path on the way.
 fn root_of(parents: &mut [u32], mut vertex: u32) -> u32 {
     while parents[vertex as usize] != vertex {
         let grandparent = parents[parents[vertex as usize] as usize];
@@ -68,8 +70,8 @@ fn root_of(parents: &mut [u32], mut vertex: u32) -> u32 {
     vertex
 }
 
-/// Each edge falls into a quarter of the matrix, then into a quarter of that, and so on: 57 %, 19 %, 19 % and 5 % (Graph500's). Then
-/// the vertices change names, all but 0, so that blocks of them have about as many edges each.
+/// Each edge falls into a quarter of the matrix, then into a quarter of that, and so on: 57 %, 19 %, 19 % and 5 %
+/// (Graph500's). Then the vertices change names, all but 0, so that blocks of them have about as many edges each.
 fn rmat(scale: u32, edge_factor: usize, random: &mut Rng) -> Vec<(u32, u32)> {
     let mut names: Vec<u32> = (0..1 << scale).collect();
     random.shuffle(&mut names[1..]);

@@ -1,4 +1,4 @@
-//! A loop of very many iterations with next to nothing in them, one by one to whoever comes for them: what handing out costs.
+//! A loop of very many iterations with next to nothing in them, which members take one by one: the cost of handing out.
 
 use std::hint::black_box;
 
@@ -42,13 +42,13 @@ impl Kernel for HandingOut {
         LEN as u64
     }
 
-    /// Exact in whatever order: all sums on the way are whole numbers far below 2^53.
+    /// The sum is exact in any order, because all partial sums are whole numbers far below 2^53.
     fn answer(&self) -> Result<u64, String> {
         let expected = (LEN * (LEN - 1) / 2) as f64;
         if self.sum == expected {
             Ok(self.sum.to_bits())
         } else {
-            Err(format!("wrong answer: the sum of the iterations' numbers is {}, not {expected}", self.sum))
+            Err(format!("wrong answer: the sum of the numbers of all iterations is {}, not {expected}", self.sum))
         }
     }
 }

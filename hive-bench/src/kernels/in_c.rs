@@ -2,20 +2,21 @@
 
 use std::ffi::c_int;
 
-/// Which of the two.
+/// Which of the two compiled versions.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InC {
-    /// By a team of so many.
+    /// With OpenMP, by a team of so many threads.
     OpenMp { members: c_int },
-    /// On the calling thread.
+    /// As plain loops, on the calling thread.
     Plain,
 }
 
-/// A function of both kinds: gives it the name by which Rust calls it, with `by: InC` before its arguments.
+/// Declares both versions of a function, and one function for Rust that calls either, by its first argument `by: InC`.
 macro_rules! compiled_twice {
     ($(fn $name:ident = $openmp:ident, $plain:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
         /// # Safety
-        /// Pointers lead to as much as the function in `c/kernels` says, and nobody else uses what it writes.
+        /// Pointers lead to as much memory as the function in `c/kernels` says, and no other thread uses what it
+        /// writes.
         #[expect(unsafe_code, reason = "a function in C")]
         unsafe fn $name(by: $crate::kernels::in_c::InC, $($argument: $type),*) $(-> $result)? {
             unsafe extern "C" {

@@ -1,6 +1,6 @@
 //! A heat step on a square plate by Jacobi's method: every cell becomes the mean of its four
 //! neighbours. The upper edge is hot, the other three are cold, and the plate begins patterned, so
-//! that a row in the wrong place shows. The answer does not depend on who computes which row, down to
+//! that a row in the wrong place shows. The answer does not depend on which member computes which row, down to
 //! the last bit.
 
 use std::ops::Range;
@@ -47,7 +47,7 @@ pub(crate) fn cells_of(rows: &Range<usize>) -> Range<usize> {
     (rows.start + 1) * WIDTH..(rows.end + 1) * WIDTH
 }
 
-/// Computes `rows`. `targets` holds their cells, `from_group` the whole plate.
+/// Computes `rows`. `to` holds their cells, `from` the whole plate.
 pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     for (out, row) in to.chunks_exact_mut(WIDTH).zip(rows) {
         let line = |row: usize| &from[row * WIDTH..(row + 1) * WIDTH];
@@ -55,10 +55,10 @@ pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     }
 }
 
-/// The same, for bees that have nothing but the two plates.
+/// The same, for members that have nothing but the two plates.
 ///
 /// # Safety
-/// Nobody else writes these rows of `targets`, and nobody writes `from_group`.
+/// Nobody else writes these rows of `to`, and nobody writes `from`.
 #[allow(unsafe_code)]
 pub(crate) unsafe fn sweep_part(to: &Disjoint<'_>, from: &Disjoint<'_>, rows: Range<usize>) {
     // SAFETY: the caller's promise.

@@ -1,4 +1,4 @@
-//! Work by recursive join, down to the last leaf: written once for whoever joins two closures.
+//! Work by recursive join, down to the last leaf: written once, for every runtime that can join two closures.
 
 /// Runs two closures, perhaps at the same time.
 pub(crate) trait Join: Copy + Send {
@@ -36,7 +36,7 @@ pub(crate) fn fib(by: impl Join, n: u64) -> u64 {
     a + b
 }
 
-/// How many joins that takes.
+/// The number of joins in that recursion.
 pub(crate) const fn joins_of_fib(n: u64) -> u64 {
     fib_by_adding(n + 1) - 1
 }

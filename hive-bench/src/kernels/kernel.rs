@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use crate::kernels::in_c::InC;
 use crate::runtimes::loops::Loops;
 
-/// Data, and steps over it. The answer does not depend on who does which part of a step.
+/// Data, and steps over it. The answer does not depend on which member does which part of a step.
 pub(crate) trait Kernel {
     /// So many steps, each one parallel loop or more.
     fn run(&mut self, by: &mut impl Loops, steps: u64);
@@ -15,7 +15,7 @@ pub(crate) trait Kernel {
     #[cfg(openmp_compiled)]
     fn run_in_c(&mut self, by: InC, steps: u64);
 
-    /// How many of what the case's figure counts a step has had.
+    /// How many units a step has; the figure of the case is the time of one unit.
     fn units(&self) -> u64 {
         1
     }
@@ -24,7 +24,7 @@ pub(crate) trait Kernel {
     fn answer(&self) -> Result<u64, String>;
 }
 
-/// Who can do a kernel: by loops of its own, or in C.
+/// A runtime that can run kernels: by loops of its own, or in C.
 pub(crate) trait Kernels {
     /// So many steps.
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64);
@@ -36,7 +36,8 @@ impl<L: Loops> Kernels for L {
     }
 }
 
-/// All of the bits, in order. By a good hash: in something simpler, equal changes at regular distances cancel out.
+/// A checksum of all bits, in order. It is a good hash, because in a simpler one equal changes at regular distances
+/// would cancel each other.
 pub(crate) fn checksum(bits: impl Iterator<Item = u64>) -> u64 {
     let mut hash = DefaultHasher::new();
     bits.for_each(|bits| hash.write_u64(bits));

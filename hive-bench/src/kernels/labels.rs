@@ -1,6 +1,6 @@
-//! Connected components by label propagation: every vertex takes the least label around it, in rounds, until no label changes. A test
-//! of many short loops one after the other, with a sum each (after the idea of ForkUnion's benchmark of that name). A round reads the
-//! labels of the round before, so labels and number of rounds are the same for all.
+//! Connected components by label propagation: every vertex takes the least label around it, in rounds, until no label
+//! changes. A test of many short loops one after the other, with a sum each (after the idea of ForkUnion's benchmark of
+//! that name). A round reads the labels of the round before, so labels and number of rounds are the same for all.
 
 use std::ops::Range;
 
@@ -12,7 +12,8 @@ use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::{placed, write_blocks};
 use crate::runtimes::{Runtime, loops::Loops};
 
-/// A graph that fits into a core's cache, and so many rounds at least: the label 0 goes a vertex a round along the chain.
+/// A graph that fits into a core's cache, and so many rounds at least: the label 0 goes a vertex a round along the
+/// chain.
 const SCALE: u32 = 14;
 const EDGE_FACTOR: usize = 8;
 const CHAIN: usize = 250;
@@ -23,7 +24,7 @@ pub(crate) struct Labels {
     from: Vec<u32>,
     /// What it writes.
     to: Vec<u32>,
-    /// Of the last time.
+    /// Whether labels changed in the last round.
     rounds: u64,
 }
 
@@ -48,7 +49,7 @@ impl Labels {
         let (graph, from, to) = (&self.graph, &self.from[..], Disjoint::new(&mut self.to));
         let changed = by.sum(from.len(), |vertices| {
             // SAFETY: a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "several bees write one array")]
+            #[expect(unsafe_code, reason = "several members write one array")]
             let to = unsafe { to.part(vertices.clone()) };
             relabel(to, from, graph, vertices) as f64
         });
@@ -64,11 +65,9 @@ fn relabel(to: &mut [u32], from: &[u32], graph: &Graph, vertices: Range<usize>) 
     for ((to, ends), old) in to.iter_mut().zip(ends).zip(&from[vertices]) {
         let neighbours = &graph.neighbours[ends[0] as usize..ends[1] as usize];
         *to = neighbours.iter().fold(*old, |least, neighbour| {
-            // SAFETY: `Labels::of` has seen that every neighbour is a vertex, and there is a label for each.
-            #[expect(
-                unsafe_code,
-                reason = "C does not look at the bounds either: with that a round takes a sixth longer"
-            )]
+            // C does not check the bounds either; with a check a round takes a sixth longer.
+            // SAFETY: `Labels::of` has checked that every neighbour is a vertex, and there is a label for each.
+            #[allow(unsafe_code)]
             let label = unsafe { from.get_unchecked(*neighbour as usize) };
             least.min(*label)
         });
@@ -141,7 +140,7 @@ mod tests {
     fn rounds_are_as_many_as_the_chain_is_long() {
         let mut labels = Labels::new(&mut Sequential);
         labels.run(&mut Sequential, 1);
-        // And one that finds that nothing changes.
+        // One more round finds that nothing changes.
         assert_eq!(labels.units(), CHAIN as u64 + 1);
         labels.answer().unwrap();
     }

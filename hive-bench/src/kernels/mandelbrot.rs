@@ -1,5 +1,5 @@
-//! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so rows go to whoever
-//! comes for them.
+//! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so members
+//! take rows one by one.
 
 #[cfg(openmp_compiled)]
 use crate::kernels::in_c::{InC, compiled_twice};
@@ -30,7 +30,7 @@ fn row(out: &mut [u32], number: usize) {
     }
 }
 
-/// Until a point is known to leave.
+/// Iterates until the point is known to leave the set.
 fn iterations(left: f64, up: f64) -> u32 {
     let (mut x, mut y) = (0.0, 0.0);
     let mut count = 0;

@@ -1,5 +1,5 @@
-//! A product of two matrices in tiles, which go to whoever comes for them. The answer does not depend on who does which tile, down to
-//! the last bit: every number of the product is added up in order.
+//! A product of two matrices in tiles, which members take one by one. The answer does not depend on which member
+//! computes which tile, down to the last bit: every number of the product is added up in order.
 
 use crate::kernels::disjoint::Disjoint;
 #[cfg(openmp_compiled)]
@@ -44,7 +44,7 @@ fn multiply_tile(product: &Disjoint<'_>, left: &[f64], right: &[f64], top: usize
         for i in top..top + TILE {
             let start = i * SIDE + side;
             // SAFETY: a tile is handed out once, and each row of it is used by itself.
-            #[expect(unsafe_code, reason = "several bees write one array")]
+            #[expect(unsafe_code, reason = "several members write one array")]
             let out = unsafe { product.part(start..start + TILE) };
             if first == 0 {
                 out.fill(0.0);
@@ -69,7 +69,8 @@ fn add_rows(out: &mut [f64], factors: &[f64; UNROLL], rows: &[f64]) {
 
 #[cfg(openmp_compiled)]
 compiled_twice! {
-    fn matmul_in_c = hb_openmp_matmul, hb_plain_matmul(times: u64, product: *mut f64, left: *const f64, right: *const f64);
+    fn matmul_in_c = hb_openmp_matmul, hb_plain_matmul(
+        times: u64, product: *mut f64, left: *const f64, right: *const f64);
 }
 
 impl Kernel for Matmul {

@@ -1,4 +1,4 @@
-//! Kernels with answers that can be checked: in pieces that any runtime can hand to its bees, or by recursion.
+//! Kernels with answers that can be checked: in pieces that any runtime can hand to its members, or by recursion.
 
 use std::ops::Range;
 
@@ -21,7 +21,7 @@ pub(crate) mod stencil;
 pub(crate) mod stream;
 pub(crate) mod triad;
 
-/// The part of `0..deque_len` that belongs to bee `id` of `members`: contiguous, in the order of ids,
+/// The part of `0..len` that belongs to member `id` of `members`: contiguous, in the order of ids,
 /// lengths that differ by at most one.
 pub(crate) fn split(id: usize, members: usize, len: usize) -> Range<usize> {
     let (share, rest) = (len / members, len % members);

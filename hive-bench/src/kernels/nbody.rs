@@ -1,7 +1,7 @@
-//! Bodies that pull at each other, all at all: a loop for the pulls and one for the moves, a step. A test of how soon a runtime has
-//! handed out a loop, since a step is short and every body costs the same (after the idea of ForkUnion's benchmark of that name:
-//! as many bodies, f32, a guessed square root). The answer does not depend on who does which body, down to the last bit: what pulls
-//! at a body is added up in lanes, in one order.
+//! Bodies that all attract each other: each step has a loop for the forces and a loop for the moves. It tests how fast
+//! a runtime distributes a loop, because a step is short and every body costs the same (after the idea of ForkUnion's
+//! benchmark of that name: as many bodies, f32, a guessed square root). The answer does not depend on which member does
+//! which body, down to the last bit: what pulls at a body is added up in lanes, in one order.
 
 use std::ops::Range;
 
@@ -13,20 +13,20 @@ use crate::runtimes::loops::Loops;
 
 /// `c/kernels/nbody.c` has the same.
 const BODIES: usize = 512;
-/// Sums side by side, since a compiler may not change the order of additions. With eight LLVM takes the loop over them apart, and then
-/// makes half as good vectors as gcc.
+/// The number of partial sums. A compiler may not change the order of additions, so they are written side by side. With
+/// eight of them LLVM splits the loop and makes vector code that is half as fast as that of gcc.
 const LANES: usize = 16;
 /// Keeps bodies that meet from flying apart.
 const SOFTENING: f32 = 0.01;
-/// That a step moves them by.
+/// The length of a step in time.
 const TIME: f32 = 1e-5;
 
 /// How the bodies of a loop are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A block a bee.
+    /// A block a member.
     Static,
-    /// One by one, to whoever comes for them.
+    /// One by one, taken by the members.
     Dynamic,
 }
 
@@ -47,7 +47,8 @@ pub(crate) struct Nbody {
 }
 
 impl Nbody {
-    /// At rest, anywhere in a cube. Small enough for any cache: whose memory it is makes no difference.
+    /// At rest, anywhere in a cube. They fit into any cache, so it makes no difference which member touches their
+    /// memory first.
     pub(crate) fn new(schedule: Schedule) -> Self {
         let mut random = fastrand::Rng::with_seed(BODIES as u64);
         let mut numbers = || std::array::from_fn(|_| random.f32());
@@ -80,15 +81,16 @@ fn total(mut lanes: [f32; LANES]) -> f32 {
     lanes[0]
 }
 
-/// Neighbouring lanes that make up one vector of the least instruction set.
+/// The number of lanes that make up one vector of the smallest instruction set.
 const TOGETHER: usize = 4;
 
-/// In as many lanes as go together: 512 bodies are 128 such.
+/// The array in vectors of `TOGETHER` bodies.
 fn in_vectors(all: &[f32; BODIES]) -> &[[f32; TOGETHER]] {
     all.as_chunks().0
 }
 
-/// What pulls at a body in place `at`. Some lanes after the others, so that what is added up stays in registers.
+/// The force on a body at the place `at`. Lanes are summed up in groups, one after the other, so that the sums stay in
+/// registers.
 fn pull(places: &Points, masses: &[f32; BODIES], at: [f32; 3]) -> [f32; 3] {
     let mut sums = [[0.0; LANES]; 3];
     for first in 0..LANES / TOGETHER {
@@ -153,7 +155,7 @@ impl Nbody {
         let pulls = self.pulls.disjoint();
         for_bodies(by, self.schedule, |bodies| {
             // SAFETY: a loop hands out each body once.
-            #[expect(unsafe_code, reason = "several bees write one array")]
+            #[expect(unsafe_code, reason = "several members write one array")]
             let [x, y, z] = pulls.each_ref().map(|pulls| unsafe { pulls.part(bodies.clone()) });
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
                 let at = places.coordinates().map(|places| places[body]);
@@ -168,10 +170,10 @@ impl Nbody {
         for_bodies(by, self.schedule, |bodies| {
             for coordinate in 0..3 {
                 // SAFETY: a loop hands out each body once.
-                #[expect(unsafe_code, reason = "several bees write one array")]
+                #[expect(unsafe_code, reason = "several members write one array")]
                 let places = unsafe { places[coordinate].part(bodies.clone()) };
                 // SAFETY: as above.
-                #[expect(unsafe_code, reason = "several bees write one array")]
+                #[expect(unsafe_code, reason = "several members write one array")]
                 let speeds = unsafe { speeds[coordinate].part(bodies.clone()) };
                 advance(places, speeds, &pulls[coordinate][bodies.clone()]);
             }

@@ -1,11 +1,11 @@
-//! A search of an unbalanced tree, after the idea of the benchmark UTS: nobody knows how large a subtree is until it has been
-//! searched, so work must be stolen all the time. The tree is nowhere in memory: what a node's children are follows from its hash.
-//! `c/openmp.c` has the same tree once more.
+//! A search of an unbalanced tree, after the idea of the benchmark UTS: the size of a subtree is unknown until it has
+//! been searched, so threads have to steal work all the time. The tree is not in memory: the hash of a node determines
+//! its children. `c/openmp.c` has the same tree once more.
 
 use crate::kernels::joins::Join;
 
-/// Where the tree begins: with this it has 1,390,125 nodes in nine generations below the root, a quarter of them below one of the
-/// root's children.
+/// Where the tree begins: with this it has 1,390,125 nodes in nine generations below the root, a quarter of them below
+/// one of the root's children.
 const ROOT: u64 = 18;
 const CHILDREN_OF_ROOT: u32 = 32;
 
@@ -22,7 +22,7 @@ impl Node {
         Self { hash: ROOT, depth }
     }
 
-    /// For the same search in another language: hash and depth.
+    /// Hash and depth, for the same search in C.
     #[cfg(openmp_compiled)]
     pub(crate) const fn parts(self) -> (u64, u32) {
         (self.hash, self.depth)
@@ -44,7 +44,8 @@ impl Node {
     }
 }
 
-/// A step of splitmix64: a few instructions, and no two children look alike.
+/// The child of this number: a step of splitmix64, which takes a few instructions and gives all children different
+/// hashes.
 const fn mix(hash: u64, number: u32) -> u64 {
     let mixed = hash.wrapping_add((number as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     let mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,5 +1,6 @@
-//! A step of a seven-point stencil over a cube: every cell becomes a mean of itself and its six neighbours. From one cube to the
-//! other and back; the border stays as it is. The answer does not depend on who does which planes, down to the last bit.
+//! A step of a seven-point stencil over a cube: every cell becomes a mean of itself and its six neighbours. From one
+//! cube to the other and back; the border stays as it is. The answer does not depend on which member does which planes,
+//! down to the last bit.
 
 use std::ops::Range;
 
@@ -37,7 +38,7 @@ impl Stencil {
 /// The cells of the planes between the border's.
 const INNER: Range<usize> = PLANE..PLANE * (SIDE + 1);
 
-/// Computes some planes, the first between the border's being 0. `targets` holds them, `from_group` is the whole cube.
+/// Computes some planes, the first between the border's being 0. `to` holds them, `from` is the whole cube.
 fn sweep(to: &mut [f64], from: &[f64], planes: Range<usize>) {
     for (to, z) in to.chunks_exact_mut(PLANE).zip(planes) {
         let line = |z: usize, y: usize| &from[z * PLANE + y * WIDTH..][..WIDTH];

@@ -55,8 +55,8 @@ impl Stream {
     }
 }
 
-/// A cache line at a time, each looked at: LLVM would make one call of memcpy of it, which for so much goes around the caches, and C's
-/// loop does not.
+/// Copies one cache line at a time. LLVM would turn a plain loop into a call of memcpy, which bypasses the caches for
+/// so much data, while the loop in C does not.
 fn copy(to: &mut [f64], from: &[f64]) {
     let ((to, to_rest), (from, from_rest)) = (to.as_chunks_mut::<LINE>(), from.as_chunks::<LINE>());
     for (to, from) in to.iter_mut().zip(from) {

@@ -2,18 +2,10 @@
 
 use std::ops::Range;
 
-use super::Symmetry;
+use super::entry::{Entry, Symmetry};
 
-/// One number of a matrix; the first row and the first column are 0.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Entry {
-    pub(crate) row: u32,
-    pub(crate) column: u32,
-    pub(crate) value: f64,
-}
-
-/// A sparse matrix by rows: columns ascend in each row, each once. Column indices of 32 bits, as numeric libraries have them: what is
-/// measured is mostly memory traffic.
+/// A sparse matrix by rows: columns ascend in each row, each once. Column indices of 32 bits, as numeric libraries have
+/// them: what is measured is mostly memory traffic.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Csr {
     columns: usize,
@@ -25,8 +17,8 @@ pub(crate) struct Csr {
 }
 
 impl Csr {
-    /// A matrix of these entries, those of one place added up in their order. Unless it is general, each entry off the diagonal stands
-    /// for its mirror image too.
+    /// A matrix of these entries, those of one place added up in their order. Unless it is general, each entry off the
+    /// diagonal stands for its mirror image too.
     ///
     /// # Panics
     /// When an entry lies outside.
@@ -80,8 +72,8 @@ impl Csr {
         &self.values
     }
 
-    /// Some rows of the product with `x`, each added up in the order of its columns; `y` holds these only. Never inlined, so that all
-    /// runtimes have the same machine code.
+    /// Some rows of the product with `x`, each added up in the order of its columns; `y` holds these only. Never
+    /// inlined, so that all runtimes have the same machine code.
     ///
     /// # Panics
     /// When `x` has not a number for each column, or there are no such rows.
@@ -101,11 +93,11 @@ impl Csr {
     #[inline(always)]
     fn multiply_and(&self, y: &mut [f64], x: &[f64], rows: Range<usize>, mut each: impl FnMut(usize, f64)) {
         assert_eq!((x.len(), y.len()), (self.columns, rows.len()), "a number for each column and for each of the rows");
-        // One length for both: one check a number.
+        // Both have the same length, so that there is one bounds check for each number.
         let (indices, values) = (&self.indices[..], &self.values[..self.indices.len()]);
         let product = |number: usize| {
-            // The value first: the other way round the compiler makes pairs of the products, which takes longer to gather than it saves.
-            // SAFETY: every index is less than the columns, and `x` has as many numbers.
+            // The value comes first. The other way round the compiler vectorizes the products, and gathering them takes
+            // longer than it saves. SAFETY: every index is less than the columns, and `x` has as many numbers.
             #[expect(unsafe_code, reason = "a check for each number would cost what C does not pay")]
             let product = values[number] * unsafe { *x.get_unchecked(indices[number] as usize) };
             product
@@ -114,7 +106,8 @@ impl Csr {
         let ends = &self.starts[rows.start + 1..=rows.end];
         for ((row, y), end) in rows.zip(y).zip(ends) {
             let mut sum = 0.0;
-            // By twos, in C too: a loop by ones takes a fifth longer or not, by where in the program it happens to lie.
+            // Two at a time, as in C. A loop of single numbers takes up to a fifth longer, depending on where in the
+            // program it happens to lie.
             while number + 1 < *end {
                 sum += product(number);
                 sum += product(number + 1);
@@ -136,7 +129,7 @@ impl Csr {
         y
     }
 
-    /// The largest sum of a row's magnitudes: the matrix makes no vector longer than so many times, when it is symmetric.
+    /// The largest sum of the magnitudes of a row. A symmetric matrix makes no vector longer than by this factor.
     pub(crate) fn largest_row(&self) -> f64 {
         let sum = |row: &[usize]| self.values[row[0]..row[1]].iter().map(|value| value.abs()).sum::<f64>();
         self.starts.windows(2).map(sum).fold(0.0, f64::max)

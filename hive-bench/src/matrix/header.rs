@@ -1,6 +1,6 @@
 //! The first line of a Matrix Market file: which numbers follow, and which of them stand for others.
 
-use super::Entry;
+use super::entry::Symmetry;
 use super::lines::{Wrong, shown};
 
 /// What the numbers are.
@@ -8,38 +8,8 @@ use super::lines::{Wrong, shown};
 pub(crate) enum Field {
     Real,
     Integer,
-    /// There are none, only their places; each is a one.
+    /// Only places, no numbers; each number is a one.
     Pattern,
-}
-
-/// What the entries below the diagonal say of those above.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Symmetry {
-    General,
-    Symmetric,
-    SkewSymmetric,
-}
-
-impl Symmetry {
-    /// As a header has it.
-    pub(crate) const fn name(self) -> &'static str {
-        match self {
-            Self::General => "general",
-            Self::Symmetric => "symmetric",
-            Self::SkewSymmetric => "skew-symmetric",
-        }
-    }
-
-    /// The entry on the other side of the diagonal that `node` stands for.
-    pub(crate) fn image(self, entry: Entry) -> Option<Entry> {
-        let Entry { row, column, value } = entry;
-        match self {
-            Self::General => None,
-            _ if row == column => None,
-            Self::Symmetric => Some(Entry { row: column, column: row, value }),
-            Self::SkewSymmetric => Some(Entry { row: column, column: row, value: -value }),
-        }
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,7 +23,7 @@ impl Header {
     pub(super) const FORM: &str =
         "`%%MatrixMarket matrix coordinate`, then real, integer or pattern, then general, symmetric or skew-symmetric";
 
-    /// Capital letters or small, as one likes.
+    /// Upper and lower case are the same.
     pub(crate) fn parse(line: &[u8]) -> Result<Self, Wrong> {
         let lower = line.to_ascii_lowercase();
         let words: Vec<&[u8]> = lower.split(u8::is_ascii_whitespace).filter(|word| !word.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! The lines of a text, one at a time with their numbers: nothing but the present one is in memory.
+//! The lines of a text, one at a time with their numbers: only the present one is in memory.
 
 use std::fmt;
 use std::io::{BufRead, Read};
@@ -38,7 +38,7 @@ impl Wrong {
     }
 }
 
-/// Bytes as they are shown in a message: not all of them, and none that a terminal obeys.
+/// Bytes as they are shown in a message: shortened, and without control characters.
 pub(crate) fn shown(bytes: &[u8]) -> String {
     const MOST: usize = 40;
     let text = String::from_utf8_lossy(bytes);
@@ -93,7 +93,7 @@ impl<R: BufRead> Lines<R> {
             match self.next()? {
                 None => return Ok(None),
                 Some(line) if line.is_empty() || line[0] == b'%' => {}
-                // Borrowed once more: the borrow that the loop began with would last over its next turn.
+                // Borrowed once more, because the borrow from the loop would last into its next turn.
                 Some(_) => return Ok(Some(self.text.trim_ascii())),
             }
         }

@@ -1,4 +1,5 @@
-//! Whether there is memory for a matrix: asked before any is taken, because a program that takes too much of it is killed without a word.
+//! Whether there is memory for a matrix. This is checked first, because the system kills a program that takes too much
+//! memory without a message.
 
 /// An error when `bytes` are more than the machine can give.
 pub(super) fn enough_for(bytes: u64) -> Result<(), String> {
@@ -9,7 +10,7 @@ pub(super) fn enough_for(bytes: u64) -> Result<(), String> {
     Err(format!("that takes {} of memory, and {} can be had", amount(bytes), amount(available)))
 }
 
-/// Bytes that can be had without swapping; without bound where the system does not say.
+/// Bytes that are available without swapping; `u64::MAX` if the system does not say.
 pub(super) fn available() -> u64 {
     std::fs::read_to_string("/proc/meminfo").ok().and_then(|text| available_of(&text)).unwrap_or(u64::MAX)
 }
@@ -19,7 +20,7 @@ fn available_of(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix(" kB")?.trim().parse().ok().and_then(|kilobytes: u64| kilobytes.checked_mul(1024))
 }
 
-/// For people.
+/// As text with a unit.
 pub(super) fn amount(bytes: u64) -> String {
     let mega = bytes as f64 / 1e6;
     if mega < 1e3 { format!("{mega:.1} MB") } else { format!("{:.1} GB", mega / 1e3) }

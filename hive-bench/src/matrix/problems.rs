@@ -1,5 +1,5 @@
-//! Matrices that are made up: symmetric and positive definite, so that conjugate gradients converge. What is given of them is the
-//! diagonal and what lies below it, in the order of rows.
+//! Made-up matrices: symmetric and positive definite, so that conjugate gradients converge. They consist of the
+//! diagonal and the entries below it, in the order of rows.
 
 use std::collections::HashSet;
 #[cfg(any(test, feature = "mpi"))]
@@ -73,7 +73,8 @@ impl Laplacian {
     }
 }
 
-/// The Laplacian of a random graph, plus the identity: a vertex's degree and one on the diagonal, minus one for each edge.
+/// The Laplacian of a random graph, plus the identity: a vertex's degree and one on the diagonal, minus one for each
+/// edge.
 pub(crate) struct RandomGraph {
     degrees: Vec<u32>,
     /// By the larger end, then by the smaller.
@@ -114,8 +115,8 @@ impl RandomGraph {
     }
 }
 
-/// So many different numbers less than `binding`, in ascending order (Floyd's way: a number that is taken already gives way to the
-/// largest that may be drawn, so that no draw is in vain).
+/// So many different numbers less than `bound`, in ascending order (by Floyd's algorithm: a number that is taken
+/// already is replaced by the largest that may be drawn, so no draw is in vain).
 fn distinct(count: u64, bound: u64, seed: u64) -> Vec<u64> {
     let mut random = fastrand::Rng::with_seed(seed);
     let mut taken = HashSet::new();

@@ -1,7 +1,8 @@
 //! Matrix Market files, as they are or compressed by gzip.
 //!
-//! A file is a header, a line with the numbers of rows, columns and entries, and a line for each entry, counted from one. Comments and
-//! blank lines may stand anywhere after the header. Entries of one place are added up, also those of a pattern.
+//! A file is a header, a line with the numbers of rows, columns and entries, and a line for each entry, counted from
+//! one. Comments and blank lines may stand anywhere after the header. Entries of one place are added up, also those of
+//! a pattern.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader};
@@ -32,19 +33,19 @@ pub(crate) struct SomeRows {
     pub(crate) symmetry: Symmetry,
 }
 
-/// Reads a file; whether it is compressed is told by its first bytes, not by its name. An error names the file and the line, what is
-/// there and what should be.
+/// Reads a file. Its first bytes, not its name, say whether it is compressed. An error names the file and the line,
+/// what is there and what should be there.
 pub(crate) fn file(path: &Path) -> Result<Loaded, String> {
     read_by(path, |source| text(source, memory::available()))
 }
 
-/// Reads a file and keeps some of the rows: those that `bees` says, when it is told how many there are.
+/// Reads a file and keeps some of the rows: those that `wanted` returns for the number of rows.
 #[cfg(feature = "mpi")]
 pub(crate) fn rows_of_file(path: &Path, wanted: impl FnOnce(usize) -> Range<usize>) -> Result<SomeRows, String> {
     read_by(path, |source| rows_of_text(source, wanted, memory::available()))
 }
 
-/// Opens a file, and has `read_text` read what is in it.
+/// Opens a file, and has `text` read what is in it.
 fn read_by<T>(path: &Path, text: impl FnOnce(Box<dyn BufRead>) -> Result<T, Fault>) -> Result<T, String> {
     let name = path.display();
     let file = File::open(path).map_err(|error| format!("{name}: cannot be opened: {error}"))?;
@@ -82,7 +83,8 @@ fn rows_of_text(
     least.fits_into(header.symmetry, memory).map_err(|wrong| lines.fault(&wrong))?;
     let mut kept = Vec::new();
     each_entry(&mut lines, header, size, |entry| {
-        // In the order in which the whole matrix would have them, so that those of one place are added up in the same order.
+        // In the order in which the whole matrix would have them, so that those of one place are added up in the same
+        // order.
         let both = [Some(entry), header.symmetry.image(entry)];
         let own = both.into_iter().flatten().filter(|entry| rows.contains(&(entry.row as usize)));
         kept.extend(own.map(|entry| Entry { row: entry.row - rows.start as u32, ..entry }));

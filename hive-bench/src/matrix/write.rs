@@ -4,8 +4,8 @@ use std::io::{self, Write};
 
 use super::{Entry, Symmetry};
 
-/// Writes `entries`, whose number has to be said beforehand, in a form from which the same numbers are read. Of a symmetric matrix only
-/// those on the diagonal and below.
+/// Writes `entries`, whose number has to be said beforehand, in a form from which the same numbers are read. Of a
+/// symmetric matrix only those on the diagonal and below.
 pub(crate) fn coordinates(
     out: &mut (impl Write + ?Sized),
     comment: &str,

@@ -1,22 +1,22 @@
-//! The model beside this machine: what two bees are predicted to take, and what they take.
+//! The model compared with this machine: the predicted times of two bees, and the measured ones.
 
 use super::costs::{Changes, Costs};
+use super::cpu::Cpu;
 use super::latency::Latency;
-use super::machine::Cpu;
 use super::predict::Team;
 use super::shape::Shape;
 use crate::catalog::{Case, RuntimeId};
-use crate::cpus;
-use crate::effort::Effort;
-use crate::kernels::sparse::Given;
-use crate::launch;
-use crate::reference::steps;
-use crate::results::{Job, Outcome, Reference};
+use crate::measure::reference::steps;
+use crate::record::Budget;
+use crate::record::Given;
+use crate::record::{Job, Outcome, Reference};
+use crate::run::launch;
 use crate::stats::median;
+use crate::system::cpus;
 
-/// Each case so often, in turn.
+/// How often each case is measured, in turn.
 const ROUNDS: usize = 5;
-/// A prediction is to be no farther off.
+/// A prediction may be off by this share.
 const TOLERANCE: f64 = 0.20;
 
 /// Nanoseconds: the case, and the round trip in the same process.
@@ -25,11 +25,11 @@ struct Measured {
     round_trip: f64,
 }
 
-/// Prints a line a case, and what each prediction is made of. Whether all are near enough.
+/// Prints a line for each case, and what each prediction consists of. Returns whether all are near enough.
 pub(super) fn run(changes: &Changes) -> Result<bool, String> {
     let cpus = cpus::in_order_of_use();
     let [first, second, ..] = cpus[..] else {
-        return Err("--check: this process may use a single CPU, and two bees are to be measured".to_owned());
+        return Err("--check: this process may use a single CPU, and two bees have to be measured".to_owned());
     };
     let costs = changes.over(Costs::default().measured(steps::measure(first)));
     let rounds: Vec<[Measured; 2]> = (0..ROUNDS)
@@ -75,7 +75,7 @@ fn measure(case: Case, cpus: &[usize]) -> Result<Measured, String> {
         case,
         members: 2,
         cpus: cpus.to_vec(),
-        effort: Effort::STANDARD,
+        budget: Budget::STANDARD,
         checksum: None,
         given: Given::default(),
         poll: None,
@@ -102,7 +102,8 @@ fn predict(round_trip: f64, costs: &Costs) -> Result<[f64; 2], String> {
 mod tests {
     use super::*;
 
-    /// The figures of the filed run: on that machine a round trip was 51 ns, a region 56 and a barrier 26 (see docs/start.md).
+    /// The figures of the filed run: on that machine a round trip was 51 ns, a region 56 and a barrier 26 (see
+    /// docs/start.md).
     #[test]
     fn the_filed_run_is_within_the_tolerance() {
         let [region, barrier] = predict(51.0, &Costs::default()).unwrap();

@@ -1,31 +1,32 @@
-//! What steps cost that are not transfers of a line.
+//! The cost of steps that are not transfers of a cache line.
 
 use serde::Serialize;
 
-use crate::reference::steps::Steps;
+use crate::measure::reference::steps::Steps;
 
 /// Picoseconds, but for the share.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Costs {
     /// The queen's steps from the arrival that she has read to the start of the next region.
     pub(super) call: u64,
-    /// A bee's from the start that it has read to its arrival, if there is nothing to do: it finds its part, runs it, and adds one.
+    /// A worker's steps from the start that it has read to its arrival, if there is nothing to do: it finds its part,
+    /// runs it, and adds one.
     pub(super) part: u64,
     /// A store or an addition in a line that the core has to itself.
     pub(super) write: u64,
     /// From the loss of a polled copy to the next poll.
     pub(super) poll: u64,
-    /// The share of a copy's transfer in which the line can serve nobody else.
+    /// The share of a copy's transfer in which the line can serve no other core.
     pub(super) serial: f64,
-    /// A semaphore's post that wakes somebody, for who posts.
+    /// A semaphore's post that wakes a thread, for the thread that posts.
     pub(super) post: u64,
-    /// From the end of that post until who was woken runs.
+    /// From the end of that post until the woken thread runs.
     pub(super) wake: u64,
 }
 
 impl Default for Costs {
-    /// `wake_bee` and `part` as `hive-bench latency` measures them on an AMD EPYC (docs/scaling.md); `write` and `poll_interval` are of that kind, too. What post and wake take is of the right
-    /// order, no more.
+    /// `call` and `part` as `hive-bench latency` measures them on an AMD EPYC (docs/scaling.md); `write` and `poll`
+    /// were measured there, too. The costs of a post and a wake are only of the right order.
     fn default() -> Self {
         Self { call: 4_000, part: 9_000, write: 2_000, poll: 7_000, serial: 1.0, post: 1_500_000, wake: 5_000_000 }
     }

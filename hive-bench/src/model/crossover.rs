@@ -3,13 +3,13 @@
 use super::predict::Prediction;
 use super::shape::Shape;
 
-/// Ahead by less than this is level.
+/// A shape that is ahead by less than this counts as level.
 const LEVEL: f64 = 0.98;
 
 /// What a prediction says, and its name.
 pub(super) type Figure = (&'static str, fn(&Prediction) -> f64);
 
-/// All that is predicted.
+/// All predicted figures.
 pub(super) const FIGURES: [Figure; 5] = [
     ("region", |one| one.region),
     ("fork", |one| one.fork),
@@ -23,10 +23,10 @@ pub(super) const FIGURES: [Figure; 5] = [
 pub(super) struct Crossover {
     pub(super) ahead: Shape,
     pub(super) behind: Shape,
-    /// The last size at which it was not; none: ahead at all sizes.
+    /// The last size at which it was not ahead; `None` if it is ahead at all sizes.
     pub(super) after: Option<usize>,
     pub(super) from: usize,
-    /// So many times as long takes the other at the largest size.
+    /// How many times as long the other takes at the largest size.
     pub(super) factor: f64,
 }
 

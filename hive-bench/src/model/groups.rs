@@ -1,21 +1,23 @@
-//! Who meets whom: bees in groups by what their CPUs share, and the groups' heads in groups again.
+//! Which bees meet each other: bees are in groups by what their CPUs share, and the leaders of the groups are in groups
+//! again.
 
-use super::machine::Cpu;
+use super::cpu::Cpu;
 
-/// Bees that meet in one line; the first is the head, and the only one that is in a group above as well.
+/// Bees that meet in one cache line. The first is the leader, and the only one that is in a group above as well.
 pub(super) type Group = Vec<usize>;
 
-/// By what the bees of the lowest groups belong together, and then their heads.
+/// What the bees of the lowest groups share, and then what their leaders share.
 type Key = fn(&Cpu) -> (u64, u64);
 
 /// All in one group.
 pub(super) const TOGETHER: &[Key] = &[];
-/// Groups by cluster, of heads by node, and of the heads of those. As in hive, two nodes that share a cache are apart.
+/// Groups by cluster, groups of leaders by node, and a group of the leaders of those. As in hive, two nodes that share
+/// a cache are separate.
 pub(super) const BY_CLUSTER: &[Key] = &[|cpu| (cpu.node, cpu.cluster), |cpu| (cpu.node, 0)];
-/// Groups by node, and of their heads.
+/// Groups by node, and a group of their leaders.
 pub(super) const BY_NODE: &[Key] = &[|cpu| (cpu.node, 0)];
 
-/// From the lowest level to the top. A group of one meets nobody, and is left out.
+/// All groups, from the lowest level to the top. A group of one is left out, because its bee meets no other.
 pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
     let mut groups = Vec::new();
     let mut members: Group = (0..cpus.len()).collect();
@@ -42,7 +44,7 @@ fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-/// A bee's place: the groups that it heads, from the lowest up, and the one in which it is led.
+/// The place of a bee: the groups that it leads, from the lowest up, and the one in which it is led.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
     pub(super) heads: Vec<usize>,
@@ -96,7 +98,7 @@ mod tests {
         assert_eq!(tree(&cpus(2), BY_NODE), [vec![0, 1]]);
     }
 
-    /// Everybody but the queen is led in exactly one group.
+    /// Every worker is led in exactly one group.
     #[test]
     fn everybody_has_a_head() {
         for count in 2..40 {

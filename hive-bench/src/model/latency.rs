@@ -3,9 +3,10 @@
 use std::path::Path;
 
 use super::costs::{named_number, picoseconds};
-use super::machine::Cpu;
-use crate::latency::{Distance, Matrix};
-use crate::reference::steps::Steps;
+use super::cpu::Cpu;
+use crate::commands::latency::Matrix;
+use crate::measure::reference::steps::Steps;
+use crate::system::distance::Distance;
 
 /// Round trips.
 #[derive(Debug)]
@@ -31,7 +32,7 @@ impl Latency {
         Self(Source::Table([nanoseconds; 5]))
     }
 
-    /// What a region takes besides, where that was measured with them.
+    /// What a region costs beside the transfers, if that was measured with them.
     pub(super) fn steps(&self) -> Option<Steps> {
         match &self.0 {
             Source::Matrix(matrix) => matrix.steps_ns,
@@ -62,7 +63,10 @@ impl Matrix {
     fn place(&self, os_index: usize) -> Result<usize, String> {
         let place = self.cpus.iter().position(|cpu| *cpu == os_index);
         place.ok_or_else(|| {
-            format!("--latency: the matrix has no row for CPU {os_index} of the machine; was it measured there, on all CPUs?")
+            format!(
+                "--latency: the matrix has no row for CPU {os_index} of the machine; was it measured there, on all \
+                 CPUs?"
+            )
         })
     }
 
@@ -77,7 +81,8 @@ impl Matrix {
                 let (here, there) = (self.cpus[one], self.cpus[other]);
                 let (back, forth) = (value(one, other), value(other, one));
                 return Err(format!(
-                    "between CPUs {here} and {there} it says {back} and {forth}: both should be the same time above zero"
+                    "between CPUs {here} and {there} it says {back} and {forth}: both should be the same time, \
+                     above zero"
                 ));
             }
         }
@@ -92,14 +97,18 @@ impl Matrix {
 
 fn matrix(path: &Path) -> Result<Source, String> {
     let text = std::fs::read_to_string(path).map_err(|error| {
-        format!("cannot be read: {error}; give the file of `hive-bench latency --json`, or a table such as cluster=40,node=110,far=230")
+        format!(
+            "cannot be read: {error}; give the file of `hive-bench latency --json`, or a table such as \
+             cluster=40,node=110,far=230"
+        )
     })?;
     let matrix: Matrix =
         serde_json::from_str(&text).map_err(|error| format!("holds no matrix of round trips: {error}"))?;
     matrix.check().map(Source::Matrix)
 }
 
-/// A distance that is left out costs what the next nearer one does, or, before the first, the first.
+/// A distance that is left out costs as much as the next nearer one; the distances before the first cost as much as the
+/// first.
 fn table(text: &str) -> Result<Source, String> {
     let mut given = [None; 5];
     for item in text.split(',').filter(|item| !item.trim().is_empty()) {

@@ -1,8 +1,8 @@
-//! A cache line: who has a copy, who may write it, and what its words say.
+//! A cache line: which cores have a copy, which one may write it, and the values of its words.
 
 use super::program::WORDS;
 
-/// What a core asks of a line that it does not have as it needs it.
+/// What a core requests of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     /// A copy.
@@ -14,7 +14,7 @@ pub(super) enum Want {
 /// One line, as the caches see it.
 #[derive(Clone, Debug)]
 pub(super) struct Line {
-    /// Who answers for the line; always a holder.
+    /// The core that answers requests for the line. It always has a copy.
     owner: usize,
     holders: Vec<bool>,
     holder_count: usize,
@@ -24,7 +24,7 @@ pub(super) struct Line {
 }
 
 impl Line {
-    /// With zeros, in the cache of `owner` alone, of so many cores.
+    /// A line of zeros that is only in the cache of `owner`, one of so many cores.
     pub(super) fn new(owner: usize, cores: usize) -> Self {
         let mut holders = vec![false; cores];
         holders[owner] = true;
@@ -35,19 +35,20 @@ impl Line {
         self.holders[core]
     }
 
-    /// Whether the core may write without asking anybody.
+    /// Whether the core may write without a request.
     pub(super) fn is_exclusive(&self, core: usize) -> bool {
         self.owner == core && self.holder_count == 1
     }
 
-    /// A word changes under the hands of a core that has the line alone.
+    /// Changes a word, for the core that is the only holder.
     pub(super) fn write(&mut self, word: usize, value: u64) {
         debug_assert_eq!(self.holder_count, 1, "a write while others have copies");
         self.words[word] = value;
         self.is_written = true;
     }
 
-    /// How long the core waits for it: a copy comes from the nearest holder, and ownership takes as long as the farthest holder is away.
+    /// How long the core waits: a copy comes from the nearest holder, and ownership takes as long as the distance to
+    /// the farthest holder.
     pub(super) fn transfer(&self, core: usize, want: Want, one_way: &[u64]) -> u64 {
         let others =
             (0..self.holders.len()).filter(|other| *other != core && self.holders[*other]).map(|other| one_way[other]);
@@ -58,10 +59,10 @@ impl Line {
         time.unwrap_or(0)
     }
 
-    /// The core gets what it wants. Returns who loses a copy, in ascending order.
+    /// Grants the request. Returns the cores that lose their copies, in ascending order.
     ///
-    /// A line that its only holder has written moves to its reader, with the right to write it: processors take a line that is read and then written in turn
-    /// for one that migrates.
+    /// A line that its only holder has written moves to its reader, with the right to write it: processors take a line
+    /// that is read and then written in turn for one that migrates.
     pub(super) fn grant(&mut self, core: usize, want: Want) -> Vec<usize> {
         let migrates = self.is_written && self.holder_count == 1 && self.owner != core;
         if want == Want::Copy && !migrates {

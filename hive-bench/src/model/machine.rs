@@ -1,30 +1,7 @@
 //! The machine that is asked about, from hwloc: which CPUs there are and what they share.
 
-use crate::cpus;
-use crate::latency::Distance;
-
-/// One hardware thread: the operating system's number, and which units it belongs to. Any numbers, equal for CPUs of the same unit.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Cpu {
-    pub(super) os_index: usize,
-    pub(super) core: u64,
-    /// Those that share the last cache level.
-    pub(super) cluster: u64,
-    pub(super) node: u64,
-    pub(super) package: u64,
-}
-
-impl Cpu {
-    pub(super) fn distance_to(&self, other: &Self) -> Distance {
-        let shared = |of: fn(&Self) -> u64| of(self) == of(other);
-        Distance::of_shared([
-            shared(|cpu| cpu.core),
-            shared(|cpu| cpu.cluster),
-            shared(|cpu| cpu.node),
-            shared(|cpu| cpu.package),
-        ])
-    }
-}
+use super::cpu::Cpu;
+use crate::system::cpus;
 
 /// In the order in which bees get them: a thread of each core, neighbours beside each other, and then the siblings.
 pub(super) fn in_order_of_use(cpus: &[Cpu]) -> Vec<Cpu> {
@@ -48,6 +25,7 @@ mod hwloc;
 #[cfg(all(test, feature = "hwloc"))]
 mod tests {
     use super::*;
+    use crate::system::distance::Distance;
 
     fn distances(description: &str) -> Vec<Distance> {
         let cpus = read(description).unwrap();

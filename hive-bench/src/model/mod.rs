@@ -1,8 +1,11 @@
-//! `model`: what teams take on a machine that is not at hand, by a simulation of its cache lines, event by event.
+//! `model`: how long teams take on another machine, by a simulation of its cache lines, event by event.
 
 mod check;
 mod costs;
+mod cpu;
 mod crossover;
+mod curves;
+mod forecast;
 mod groups;
 mod latency;
 mod line;
@@ -15,35 +18,39 @@ mod simulation;
 mod wake;
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, ValueEnum};
-use serde::Serialize;
 
-use crate::options;
+use crate::system::exit::{Failure, Outcome, fine_if};
+use crate::system::files;
 use costs::{Changes, Costs};
+use cpu::Cpu;
+use forecast::Forecast;
 use latency::Latency;
-use machine::Cpu;
-use predict::{Prediction, Team};
+use predict::Team;
 use shape::Shape;
 
 /// What is to be predicted.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// The machine: an XML file of hwloc's (`lstopo machine.xml`), or a synthetic description such as "pack:2 l3:8 core:8 pu:1"
+    /// The machine: an XML file of hwloc's (`lstopo machine.xml`), or a synthetic description such as "pack:2 l3:8
+    /// core:8 pu:1"
     #[arg(long, value_name = "XML", required_unless_present = "check")]
     machine: Option<String>,
-    /// Round trips between its CPUs: the file of `hive-bench latency --json`, or nanoseconds by distance: core=10,cluster=40,node=110,package=150,far=230
+    /// Round trips between its CPUs: the file of `hive-bench latency --json`, or nanoseconds by distance:
+    /// core=10,cluster=40,node=110,package=150,far=230
     #[arg(long, value_name = "FILE", required_unless_present = "check")]
     latency: Option<String>,
-    /// Teams of these sizes [default: powers of two, one and a half times these, and all cores]
+    /// Predict teams of these sizes [default: powers of two, one and a half times these, and all cores]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     cores: Vec<usize>,
-    /// Only these shapes
+    /// Predict only these shapes
     #[arg(long, value_name = "SHAPE,...", value_delimiter = ',')]
     shape: Vec<Shape>,
-    /// What steps cost beside transfers, in nanoseconds: call, part [default: as in the file of --latency], write, poll, post, wake; and serial, the share of a copy's transfer that keeps its line busy
-    #[arg(long, value_name = "NAME=NUMBER,...", value_parser = Changes::parse, default_value = "", hide_default_value = true)]
+    /// What steps cost beside transfers, in nanoseconds: call, part [default: as in the file of --latency], write,
+    /// poll, post, wake; and serial, the share of a copy's transfer that keeps its line busy
+    #[arg(long, value_name = "NAME=NUMBER,...", value_parser = Changes::parse)]
+    #[arg(default_value = "", hide_default_value = true)]
     costs: Changes,
     /// Draw the curves into this file
     #[arg(long, value_name = "FILE")]
@@ -51,38 +58,23 @@ pub(crate) struct Arguments {
     /// Keep the figures in this file
     #[arg(long, value_name = "FILE")]
     json: Option<PathBuf>,
-    /// Measure two bees here, and say how far off the prediction is; exit code 1 if by more than 20 %
+    /// Measure two bees on this machine, and say how far off the prediction is; the exit code is 1 if it is off by more
+    /// than 20 %
     #[arg(long, conflicts_with_all = ["machine", "latency", "cores", "shape", "svg", "json"])]
     check: bool,
 }
 
-/// What was asked, and the answers. The file of `--json`.
-#[derive(Debug, Serialize)]
-struct Forecast {
-    machine: String,
-    latency: String,
-    costs: Costs,
-    /// Where `wake_bee` and `part` among them are from, but for what `--costs` says.
-    steps_from: &'static str,
-    predictions: Vec<Prediction>,
-}
-
-/// Predicts, or checks. Exit codes: 0 fine, 1 a prediction is off, 2 bad usage.
-pub(crate) fn main(arguments: &Arguments) -> ExitCode {
-    let outcome = if arguments.check { check::run(&arguments.costs) } else { forecast(arguments).map(|()| true) };
-    match outcome {
-        Ok(true) => ExitCode::SUCCESS,
-        Ok(false) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(2)
-        }
+/// Predicts, or checks. It fails where a prediction is off.
+pub(crate) fn main(arguments: &Arguments) -> Outcome {
+    if arguments.check {
+        return fine_if(check::run(&arguments.costs).map_err(Failure::Usage)?);
     }
+    forecast(arguments).map_err(Failure::Usage)
 }
 
 fn forecast(arguments: &Arguments) -> Result<(), String> {
     for (flag, path) in [("--svg", &arguments.svg), ("--json", &arguments.json)] {
-        path.as_ref().map_or(Ok(()), |path| options::writable(flag, path))?;
+        path.as_ref().map_or(Ok(()), |path| files::writable(flag, path))?;
     }
     let (machine, latency) =
         (arguments.machine.clone().unwrap_or_default(), arguments.latency.clone().unwrap_or_default());
@@ -106,7 +98,8 @@ fn forecast(arguments: &Arguments) -> Result<(), String> {
     store(arguments, &forecast)
 }
 
-/// What was measured with the round trips goes over what holds by default, and `changes` over both. And where it is from.
+/// The costs of steps, and where `call` and `part` come from. Those that were measured with the round trips replace the
+/// defaults, and `changes` replace both.
 fn costs(round_trips: &Latency, changes: &Changes) -> (Costs, &'static str) {
     let (costs, from) = match round_trips.steps() {
         Some(steps) => (Costs::default().measured(steps), "measured with the round trips"),
@@ -119,10 +112,10 @@ fn costs(round_trips: &Latency, changes: &Changes) -> (Costs, &'static str) {
 fn sizes(wanted: &[usize], cpus: &[Cpu]) -> Result<Vec<usize>, String> {
     let most = cpus.len();
     if most < 2 {
-        return Err("--machine: it has a single CPU, on which nobody meets anybody".to_owned());
+        return Err("--machine: it has a single CPU, and a team needs two or more".to_owned());
     }
     if let Some(wrong) = wanted.iter().find(|size| !(2..=most).contains(*size)) {
-        return Err(format!("--cores {wrong}: the machine has {most} CPUs; a team is of 2 to {most}"));
+        return Err(format!("--cores {wrong}: the machine has {most} CPUs, so a team has 2 to {most} bees"));
     }
     let mut sizes = wanted.to_vec();
     if sizes.is_empty() {
@@ -143,9 +136,9 @@ fn store(arguments: &Arguments, forecast: &Forecast) -> Result<(), String> {
     if let Some(path) = &arguments.json {
         let text = serde_json::to_string_pretty(forecast)
             .map_err(|error| format!("the figures cannot be written as JSON: {error}"))?;
-        crate::write_file("--json", path, &text)?;
+        files::write("--json", path, &text)?;
     }
-    arguments.svg.as_ref().map_or(Ok(()), |path| crate::write_file("--svg", path, &report::picture(forecast)?))
+    arguments.svg.as_ref().map_or(Ok(()), |path| files::write("--svg", path, &report::picture(forecast)?))
 }
 
 #[cfg(test)]

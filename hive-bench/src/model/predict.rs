@@ -1,22 +1,23 @@
-//! What a shape takes for a team: programs made, carried out and timed.
+//! How long a team takes in a shape: makes the programs, simulates them, and reads the times.
 
 use serde::Serialize;
 
 use super::costs::Costs;
-use super::machine::Cpu;
+use super::cpu::Cpu;
 use super::program::Step;
 use super::shape::{Protocol, Shape};
 use super::simulation::{self, Marks, Setting};
 use super::wake;
 
-/// Until lines lie where they lie from then on, and those that count.
+/// The rounds until lines are where they stay from then on, and the rounds that count.
 const WARM_UP: usize = 6;
 const ROUNDS: usize = 12;
-/// Bees come to their first region at different times within so long, the same from run to run. They keep to the order in which they come: by their numbers
-/// neighbours would follow each other to a line, as if the processor had sorted them, and a flat shape would look far better than it is.
+/// Bees come to their first region at different times within this span, the same from run to run, and keep that order.
+/// If they came in the order of their ids, neighbours would follow each other to a line as if the processor had sorted
+/// them, and a flat shape would look far better than it is.
 const COME_WITHIN: u64 = 100_000_000;
 const SEED: u64 = 5;
-/// How long parts are where all of them end at once.
+/// The length of the parts, for the figure in which all of them end at once.
 const LONG_PART: u64 = 1_000_000;
 
 /// A team on its CPUs.
@@ -32,23 +33,24 @@ pub(super) struct Team<'a> {
 pub(super) struct Prediction {
     pub(super) members: usize,
     pub(super) shape: Shape,
-    /// An empty region: what its lines take, and the steps beside them.
+    /// The time of an empty region: the transfers of its lines, and the steps beside them.
     pub(super) region: f64,
-    /// From the queen's call until the last bee begins its part: with her steps.
+    /// From the queen's call until the last bee begins its part, including the queen's steps.
     pub(super) fork: f64,
-    /// From the end of all parts at once until the queen goes on: with the steps of a part.
+    /// From the end of all parts at once until the queen goes on, including the steps of a part.
     pub(super) join: f64,
     pub(super) barrier: f64,
     /// From the first post until the last bee runs.
     pub(super) cold_wake: f64,
-    /// Calls from one node to another in it.
+    /// How many bees are woken from another node.
     pub(super) crossings: usize,
-    /// What a bee waits after its arrival before it polls again: the best.
+    /// The best time for a bee to wait after its arrival before it polls again.
     pub(super) hold: f64,
 }
 
 impl Team<'_> {
-    /// Steps beside the lines are added, as if none of them ever went on while a line is under way: see docs/scaling.md. An error says where a protocol stands still.
+    /// Steps are added to the transfers, as if no step ever overlapped a transfer; see docs/scaling.md. An error says
+    /// where a protocol is stuck.
     pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
         let (hold, region) = self.best_hold(shape)?;
         let protocol = Protocol::new(shape, self.cpus, hold);
@@ -73,7 +75,7 @@ impl Team<'_> {
         })
     }
 
-    /// hive finds its hold by a search, too.
+    /// hive finds its back-off by a search, too.
     fn best_hold(&self, shape: Shape) -> Result<(u64, u64), String> {
         let from_queen = &self.one_way[0][1..];
         let (near, far) =
@@ -94,7 +96,7 @@ impl Team<'_> {
         best.ok_or_else(|| "no hold was tried".to_owned())
     }
 
-    /// All rounds of what `barriers_passed(member, number, steps)` adds to a program.
+    /// All rounds of what `round(member, number, steps)` adds to a program.
     fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Result<Marks, String> {
         let mut chance = fastrand::Rng::with_seed(SEED);
         let mut program = |member| {
@@ -166,7 +168,7 @@ mod tests {
         assert!((0.45..0.6).contains(&(two.barrier / 40.0)), "{two:?}");
     }
 
-    /// They meet in the same lines.
+    /// In both shapes the bees meet in the same lines.
     #[test]
     fn where_all_share_a_cache_the_shapes_are_one() {
         for count in 2..=4 {
@@ -203,7 +205,7 @@ mod tests {
                 assert_eq!(member.len(), 3 * (WARM_UP + ROUNDS));
                 assert!(member.is_sorted(), "{shape:?}: {member:?}");
             }
-            // Nobody begins before the queen calls, and she goes on after all have ended.
+            // No bee begins before the queen calls, and the queen goes on after all have ended.
             for (round, queen) in marks[0].chunks(3).enumerate() {
                 let of = |member: &Vec<u64>| member[3 * round + 1];
                 assert!(
@@ -221,7 +223,7 @@ mod tests {
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
             let marks = team.simulate(&protocol, |member, round, steps| {
-                // One bee comes late, another each time.
+                // One bee comes late, a different one each time.
                 steps.push(Step::Work(if round as usize % 24 == member { 9_000_000 } else { 1000 }));
                 steps.push(Step::Mark);
                 protocol.barrier(member, round, steps);

@@ -20,12 +20,12 @@ impl Words {
         Cell { line: self.0, word: 0 }
     }
 
-    /// Who has come to the end of a region.
+    /// How many bees have come to the end of a region.
     pub(super) fn left(self) -> Cell {
         Cell { line: self.0, word: 1 }
     }
 
-    /// Who has come to a barrier.
+    /// How many bees have come to a barrier.
     pub(super) fn arrivals(self) -> Cell {
         Cell { line: self.0, word: 2 }
     }
@@ -34,18 +34,18 @@ impl Words {
 /// One step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Step {
-    /// Nothing that others see, for so many picoseconds.
+    /// Work that other bees do not see, for so many picoseconds.
     Work(u64),
     /// A plain store.
     Store(Cell, u64),
     /// Adds one, in one indivisible step.
     Add(Cell),
-    /// A store by the bee whose last addition made the goal, and by nobody else.
+    /// A store, only by the bee whose last addition reached the goal.
     StoreIfLast { goal: u64, cell: Cell, value: u64 },
     /// Polls until the word is no less.
     Await(Cell, u64),
     /// Notes the time.
     Mark,
-    /// Waits until all bees are here, by an oracle that costs nothing.
+    /// Waits until all bees are here, at no cost.
     Meet,
 }

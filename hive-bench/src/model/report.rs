@@ -4,15 +4,15 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::Forecast;
 use super::crossover::{self, Crossover, FIGURES, Figure};
+use super::curves::{self, Curves};
+use super::forecast::Forecast;
 use super::predict::Prediction;
 use super::shape::Shape;
 use crate::catalog::Unit;
-use crate::html::curves::{self, Curves};
-use crate::tables::tick;
+use crate::report::tables::tick;
 
-/// A table for each figure, and below it who is ahead from where on.
+/// A table for each figure, and below it which shape is ahead from which size on.
 pub(super) fn text(forecast: &Forecast) -> String {
     let mut text = format!("{}\nround trips: {}\n{}\n", forecast.machine, forecast.latency, steps(forecast));
     let shapes = shapes(&forecast.predictions);
@@ -43,7 +43,7 @@ fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table 
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_header(std::iter::once("bees").chain(shapes.iter().map(|shape| shape.name())));
+        .set_header(std::iter::once("members").chain(shapes.iter().map(|shape| shape.name())));
     for row in predictions.chunks(shapes.len().max(1)) {
         let cells = row.iter().map(|one| tick_of(figure.1(one)));
         table.add_row(row.first().map(|one| one.members.to_string()).into_iter().chain(cells));
@@ -52,7 +52,7 @@ fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table 
     table
 }
 
-/// Three digits are more than the model knows.
+/// With few digits: three are already more than the model knows.
 fn tick_of(nanoseconds: f64) -> String {
     let unit = 10_f64.powf((nanoseconds.max(1.0).log10() - 2.0).floor());
     tick((nanoseconds / unit).round() * unit, Unit::Nanoseconds)
@@ -61,10 +61,10 @@ fn tick_of(nanoseconds: f64) -> String {
 fn sentence(crossover: &Crossover) -> String {
     let Crossover { ahead, behind, after, from, factor } = crossover;
     let since = match after {
-        Some(after) => format!("from {from} bees on (not at {after})"),
+        Some(after) => format!("from {from} members on (not at {after})"),
         None => format!("at all sizes, from {from} on"),
     };
-    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most bees", ahead.name(), behind.name())
+    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most members", ahead.name(), behind.name())
 }
 
 /// A chart for each figure, all in one picture.
@@ -76,7 +76,7 @@ pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
     };
     let charts = FIGURES.map(|figure| Curves {
         name: figure.0,
-        x_title: "bees of the team",
+        x_title: "members of the team",
         lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
     });
     curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
@@ -118,14 +118,14 @@ mod tests {
             text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"),
             "{text}"
         );
-        assert!(text.contains("node is ahead of flat from 64 bees on (not at 2), by 12.3 times"), "{text}");
+        assert!(text.contains("node is ahead of flat from 64 members on (not at 2), by 12.3 times"), "{text}");
     }
 
     #[test]
     fn a_picture_has_a_chart_for_each_figure() {
         let picture = picture(&forecast()).unwrap();
         assert!(picture.starts_with("<svg "), "{picture}");
-        for part in ["cold wake", "barrier", "bees of the team", "node", "pack:2"] {
+        for part in ["cold wake", "barrier", "members of the team", "node", "pack:2"] {
             assert!(picture.contains(part), "{part} is missing");
         }
     }

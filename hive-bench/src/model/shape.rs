@@ -1,26 +1,26 @@
-//! The protocols by which a team starts, ends and meets, as steps of its bees.
+//! The protocols by which a team starts regions, ends them and meets at barriers, as steps of its bees.
 
 use clap::ValueEnum;
 use serde::Serialize;
 
+use super::cpu::Cpu;
 use super::groups::{BY_CLUSTER, BY_NODE, Group, Place, TOGETHER, place, tree};
-use super::machine::Cpu;
 use super::program::{Step, Words};
 
 /// hive's `NEAR`: up to so many bees of a group meet in the line that starts them.
 const NEAR: usize = 4;
 
-/// What is compared.
+/// The shapes that are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, ValueEnum)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Shape {
-    /// All in one group, which has one line if it is small, else a start line and a barrier line
+    /// One group of all bees, which has one line if it is small, otherwise a start line and a barrier line
     Flat,
-    /// A group for each cluster, for the heads of a node's clusters, and for the heads of the nodes
+    /// A group for each cluster, one for the leaders of a node's clusters, and one for the leaders of the nodes
     Cluster,
-    /// A group for each node, and for the heads of the nodes
+    /// A group for each node, and one for the leaders of the nodes
     Node,
-    /// The queen writes and reads a line of each bee, one after the other
+    /// The queen writes and reads a line of each worker, one after the other
     Linear,
     /// One counter of arrivals, and a release flag in a line of its own
     Counter,
@@ -38,7 +38,7 @@ impl Shape {
     }
 }
 
-/// Where a shape's bees meet.
+/// The lines in which the bees of a shape meet.
 #[derive(Debug)]
 enum Lines {
     /// Two lines each: group g starts in line 2g, and meets there or, if it is large, in the next.
@@ -54,7 +54,7 @@ enum Lines {
 pub(super) struct Protocol {
     lines: Lines,
     places: Vec<Place>,
-    /// From an arrival at a region's end until the bee polls again.
+    /// The time from a bee's arrival at the end of a region until it polls again.
     hold: u64,
 }
 
@@ -73,7 +73,7 @@ impl Protocol {
         Self { lines, places, hold }
     }
 
-    /// In whose cache each line lies at first.
+    /// The bee in whose cache each line is at first.
     pub(super) fn owners(&self) -> Vec<usize> {
         match &self.lines {
             Lines::Groups(groups) => groups.iter().flat_map(|group| [group[0]; 2]).collect(),
@@ -143,12 +143,12 @@ impl Protocol {
         }
     }
 
-    /// A head comes last to its group, when it has met the other heads: its addition lets the group go.
+    /// A leader arrives last in its group, after it has met the other leaders, and its addition releases the group.
     fn barrier_of_groups(&self, groups: &[Group], member: usize, count: u64, steps: &mut Vec<Step>) {
         let Place { heads, led_in } = &self.places[member];
         let goal = |group: usize| count * groups[group].len() as u64;
         let arrivals = |group: usize| muster(groups, group).arrivals();
-        // With nobody above, the queen's topmost group is one in which she is as all others.
+        // In the topmost group there is no group above, so there the queen arrives like the others.
         let (meeting, below) = match (led_in, heads.split_last()) {
             (None, Some((top, below))) => (*top, below),
             (Some(group), _) => (*group, heads.as_slice()),

@@ -1,5 +1,5 @@
-//! Bees that carry out their programs on simulated caches, event by event, in picoseconds. The same input has the same outcome: events at one time go by
-//! the order in which they were caused.
+//! Bees that carry out their programs on simulated caches, event by event, in picoseconds. The same input always has
+//! the same outcome: events at the same time happen in the order in which they were caused.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -13,9 +13,9 @@ pub(super) struct Setting<'a> {
     /// Picoseconds of a transfer from one bee's core to another's.
     pub(super) one_way: &'a [Vec<u64>],
     pub(super) costs: &'a Costs,
-    /// In whose cache each line lies at first.
+    /// The bee in whose cache each line is at first.
     pub(super) lines: Vec<usize>,
-    /// A program a bee.
+    /// One program for each bee.
     pub(super) programs: Vec<Vec<Step>>,
 }
 
@@ -24,9 +24,9 @@ pub(super) type Marks = Vec<Vec<u64>>;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Event {
-    /// A bee goes on with the step it is at.
+    /// A bee goes on with its current step.
     Resume(usize),
-    /// A line can serve who is next in its queue.
+    /// A line can serve the next request in its queue.
     Serve(usize),
     /// A request has reached the caches that it concerns: here it takes effect.
     Snoop { line: usize, member: usize },
@@ -34,12 +34,12 @@ enum Event {
     Reply(usize),
 }
 
-/// A line, and who waits for it.
+/// A line, and the bees that wait for it.
 struct Site {
     line: Line,
     queue: VecDeque<(usize, Want)>,
     is_busy: bool,
-    /// Those who look at their copies until these are taken away.
+    /// The bees that poll their copies until these are invalidated.
     pollers: Vec<usize>,
 }
 
@@ -49,7 +49,7 @@ struct Member {
     marks: Vec<u64>,
     /// What the last addition made of its word.
     added: u64,
-    /// What a request on its way is for, and what it has found.
+    /// The purpose of a request that is under way, and what it has found.
     want: Option<Want>,
     sample: u64,
 }
@@ -64,7 +64,7 @@ struct Simulation<'a> {
     at_meeting: Vec<usize>,
 }
 
-/// Carries out all programs to their ends. An error says who waits for what.
+/// Carries out all programs to their ends. An error says which bee waits for what.
 pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
     let cores = setting.programs.len();
     let site = |owner: &usize| Site {
@@ -185,7 +185,7 @@ impl Simulation<'_> {
 
     fn snoop(&mut self, site: usize, member: usize) {
         let Some(want) = self.members[member].want else {
-            unreachable!("bee {member} has no request on its way");
+            unreachable!("member {member} has no request on its way");
         };
         let losers = self.sites[site].line.grant(member, want);
         if want == Want::Ownership {
@@ -204,7 +204,7 @@ impl Simulation<'_> {
     fn write(&mut self, member: usize) {
         let step = self.step(member);
         let Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) = step else {
-            unreachable!("bee {member} writes nothing in {step:?}");
+            unreachable!("member {member} writes nothing in {step:?}");
         };
         let line = &mut self.sites[cell.line].line;
         let value = match step {
@@ -222,7 +222,7 @@ impl Simulation<'_> {
         self.members[member].want = None;
         match self.step(member) {
             Some(Step::Await(_, goal)) if self.members[member].sample >= goal => self.advance(member, 0),
-            // The copy may still be there, and have changed; or be gone.
+            // The copy may still be there and have changed, or it may be gone.
             Some(Step::Await(..)) => self.cause(0, Event::Resume(member)),
             _ => self.advance(member, costs.write),
         }
@@ -232,7 +232,7 @@ impl Simulation<'_> {
         let stuck = (0..self.members.len()).find_map(|member| Some((member, self.step(member)?)));
         match stuck {
             Some((member, step)) => {
-                Err(format!("the simulated protocol stands still: bee {member} is at {step:?} for ever"))
+                Err(format!("the simulated protocol is stuck: member {member} is at {step:?} for ever"))
             }
             None => Ok(self.members.into_iter().map(|member| member.marks).collect()),
         }

@@ -1,32 +1,33 @@
-//! A cold wake: everybody but the queen sleeps, and all are called by semaphores.
+//! A cold wake: all workers sleep, and are woken by semaphores.
 
 use super::costs::Costs;
+use super::cpu::Cpu;
 use super::groups::{BY_CLUSTER, BY_NODE, Group, tree};
-use super::machine::Cpu;
 use super::shape::Shape;
 
-/// hive's `MAX_REGION_WAKES`: up to so many are called by one caller.
+/// hive's `CALLS_BY_ONE`: up to so many bees are woken by one bee.
 const CALLS_BY_ONE: usize = 4;
 
-/// How it went.
+/// The outcome of a wake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Wake {
     /// Picoseconds until the last bee runs.
     pub(super) time: u64,
-    /// Calls from one node to another.
+    /// How many bees were woken from another node.
     pub(super) crossings: usize,
 }
 
 struct Calls<'a> {
     cpus: &'a [Cpu],
     costs: &'a Costs,
-    /// Whom a bee calls for others than the one who woke it.
+    /// Which bees a bee wakes, after it was woken itself.
     groups: Vec<Group>,
     woken: Vec<Option<u64>>,
     crossings: usize,
 }
 
-/// The queen calls the team: by heads, by a tree of halves as hive's queen does for a flat team, or one after the other.
+/// The queen wakes the team: by the leaders of groups; by a tree of halves, as hive does in a flat team; or one after
+/// the other.
 pub(super) fn cold(shape: Shape, cpus: &[Cpu], costs: &Costs) -> Wake {
     let everybody: Group = (0..cpus.len()).collect();
     let groups = match shape {
@@ -43,21 +44,21 @@ pub(super) fn cold(shape: Shape, cpus: &[Cpu], costs: &Costs) -> Wake {
     } else {
         calls.lead(0, 0);
     }
-    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a bee sleeps on"))).max();
+    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a member sleeps on"))).max();
     Wake { time: time.unwrap_or(0), crossings: calls.crossings }
 }
 
 impl Calls<'_> {
-    /// When the caller is done with it, and when the one who is called runs.
+    /// When the waking bee is done with it, and when the woken bee runs.
     fn post(&mut self, caller: usize, member: usize, now: u64) -> (u64, u64) {
         self.crossings += usize::from(self.cpus[caller].node != self.cpus[member].node);
         let posted = now + self.costs.post;
         let runs = posted + self.costs.wake;
-        assert!(self.woken[member].replace(runs).is_none_or(|_| member == 0), "bee {member} is called twice");
+        assert!(self.woken[member].replace(runs).is_none_or(|_| member == 0), "member {member} is called twice");
         (posted, runs)
     }
 
-    /// A head calls the groups that it leads, the highest first. Returns when it is done.
+    /// A leader wakes the groups that it leads, the highest first. Returns when it is done.
     fn lead(&mut self, head: usize, mut now: u64) -> u64 {
         for place in (0..self.groups.len()).rev().filter(|place| self.groups[*place][0] == head).collect::<Vec<_>>() {
             let group = self.groups[place][1..].to_vec();
@@ -66,7 +67,7 @@ impl Calls<'_> {
         now
     }
 
-    /// Of many, the caller wakes the middle one to call those after it.
+    /// If there are many, the waking bee wakes the middle one, which wakes those after it.
     fn call_all(&mut self, caller: usize, sleepers: &[usize], mut now: u64) -> u64 {
         let mut end = sleepers.len();
         while end > CALLS_BY_ONE {
@@ -109,7 +110,7 @@ mod tests {
 
     #[test]
     fn of_eight_the_fifth_calls_the_last_three() {
-        // The fifth at 110, who then posts three times.
+        // The fifth bee runs at 110, and then posts three times.
         assert_eq!(cold(Shape::Flat, &cpus(9), &COSTS).time, 110 + 3 * 10 + 100);
     }
 

@@ -1,4 +1,5 @@
-//! Conjugate gradients: solves `A x = b` for a symmetric, positive definite matrix, `b` being `A` times ones. Each rank has some rows of the matrix and of all vectors.
+//! Conjugate gradients: solves `A x = b` for a symmetric, positive definite matrix, `b` being `A` times ones. Each rank
+//! has some rows of the matrix and of all vectors.
 
 mod part;
 mod product;
@@ -9,22 +10,24 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use hive::{Hive, NumaVec, Placement, Schedule};
 
-use super::check::Answer;
+use super::answer::Answer;
+use super::problem::{Problem, Setting, Solver};
 use super::rows::{Rows, addition};
 use super::sum::Sum;
-use super::{Problem, Setting, Solver};
-use crate::kernels::sparse::{Scalars, add, fit_for_cg, redirect};
+use crate::kernels::sparse::{Scalars, add, redirect};
 use crate::matrix::{self, Csr, Laplacian, Loaded, SomeRows};
+use crate::record::fit_for_cg;
 
 use product::Product;
 
-/// What system.
+/// The system to solve.
 #[derive(Args, Debug)]
 pub(super) struct System {
     /// Points along an edge of the square grid whose Laplacian the matrix is
-    #[arg(long, value_name = "K", default_value_t = 128, value_parser = value_parser!(u32).range(1..=i64::from(Laplacian::LARGEST_SIDE)))]
+    #[arg(long, value_name = "K", default_value_t = 128)]
+    #[arg(value_parser = value_parser!(u32).range(1..=i64::from(Laplacian::LARGEST_SIDE)))]
     side: u32,
-    /// The matrix instead: a Matrix Market file, perhaps compressed by gzip, that all ranks can read
+    /// Use this matrix instead: a Matrix Market file, gzipped or not, that all ranks can read
     #[arg(long, value_name = "FILE", conflicts_with = "side")]
     matrix: Option<PathBuf>,
 }
@@ -88,7 +91,7 @@ pub(super) struct Equations<'r> {
     /// Of the matrix and `p`, the direction of the next step.
     product: Product<'r>,
     x: NumaVec<f64>,
-    /// The residual `b - A x`, kept up by steps.
+    /// The residual `b - A x`, updated in each step.
     r: NumaVec<f64>,
     /// `A p`.
     q: NumaVec<f64>,
@@ -124,7 +127,7 @@ impl Solver for Equations<'_> {
     }
 }
 
-/// The whole system by one process, as one would write it for a hive: no halo, and hive's own reduction.
+/// The whole system in one process, written as for a single hive: no halo, and hive's own reduction.
 fn alone(setting: Setting<'_>, matrix: &Csr, steps: usize) -> Result<Answer, String> {
     let (hive, len) = (setting.hive, matrix.rows());
     let sum = addition(setting.blocks);
@@ -148,7 +151,7 @@ fn alone(setting: Setting<'_>, matrix: &Csr, steps: usize) -> Result<Answer, Str
     Ok(Answer { sums, values: x })
 }
 
-/// In order: a block is short, and its sum has to come out the same wherever it is.
+/// In order: a block is short, and its sum has to be the same whichever rank has it.
 #[inline(never)]
 fn dot(a: &[f64], b: &[f64]) -> f64 {
     a.iter().zip(b).map(|(a, b)| a * b).sum()

@@ -1,17 +1,9 @@
-//! Whether all ranks together come to what one process comes to, bit by bit.
+//! Whether all ranks together compute the same bits as one process.
 
-use super::{Problem, Setting, Solver};
+use super::problem::{Problem, Setting, Solver};
 
-/// What a problem comes to.
-#[derive(Debug)]
-pub(super) struct Answer {
-    /// Of each step.
-    pub(super) sums: Vec<f64>,
-    /// All rows, one after the other.
-    pub(super) values: Vec<f64>,
-}
-
-/// Solves the problem once more in the first rank, and compares there. What to print, or what differs.
+/// Solves the problem once more in the first rank, and compares there. Returns what to print; an error says what
+/// differs.
 pub(super) fn compare<P: Problem>(
     setting: Setting<'_>,
     problem: &P,

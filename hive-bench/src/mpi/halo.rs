@@ -1,4 +1,4 @@
-//! Rows of other ranks that this one needs, fetched anew for each step while it is busy with what needs none of them.
+//! Rows of other ranks that this one needs, fetched for each step while it computes what does not need them.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use ::mpi::{Count, Rank};
 use super::ranks::{Ranks, begins};
 use super::rows::Rows;
 
-/// Who sends what to whom.
+/// Which rows each rank sends to which.
 pub(super) struct Halo<'r> {
     ranks: &'r Ranks,
     /// Values in a row.
@@ -35,7 +35,8 @@ struct Incoming {
 }
 
 impl<'r> Halo<'r> {
-    /// Tells all other ranks which of their rows this one needs, in ascending order, and hears which of its own they need. All ranks must call it.
+    /// Tells all other ranks which of their rows this one needs, in ascending order, and hears which of its own they
+    /// need. All ranks must call it.
     pub(super) fn new(ranks: &'r Ranks, rows: &Rows, needed: &[usize], width: usize) -> Self {
         let mut of_owner = vec![0; ranks.count()];
         needed.iter().for_each(|row| of_owner[rows.owner(*row)] += 1);
@@ -52,7 +53,8 @@ impl<'r> Halo<'r> {
         Self { ranks, width, outgoing, incoming, received: vec![0.0; needed.len() * width], waited: Duration::ZERO }
     }
 
-    /// Sends of `own` what others need, and runs `meanwhile` while that is under way. The rows that this rank needs, in their order. All ranks must call it.
+    /// Sends the rows of `own` that other ranks need, and runs `meanwhile` while messages are under way. Returns the
+    /// rows that this rank needs, in their order. All ranks must call it.
     pub(super) fn exchange(&mut self, own: &[f64], meanwhile: impl FnOnce()) -> &[f64] {
         let Self { ranks, width, outgoing, incoming, received, waited } = self;
         for Outgoing { rows, message, .. } in &mut *outgoing {
@@ -81,13 +83,14 @@ impl<'r> Halo<'r> {
         &self.received
     }
 
-    /// Until messages had come, after all that could be done meanwhile.
+    /// How long this rank has waited for messages, after it had done everything that it could meanwhile.
     pub(super) const fn waited(&self) -> Duration {
         self.waited
     }
 }
 
-/// Which of its rows this rank is asked for, by one rank after the other, and how many by each; `takes_needed` has so many of each owner.
+/// Which of its rows this rank is asked for, by one rank after the other, and how many by each; `needed` has so many of
+/// each owner.
 fn ask(ranks: &Ranks, needed: &[usize], of_owner: &[Count]) -> (Vec<u64>, Vec<Count>) {
     let mut of_asker = vec![0; ranks.count()];
     ranks.world().all_to_all_into(of_owner, &mut of_asker[..]);

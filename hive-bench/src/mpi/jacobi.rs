@@ -1,5 +1,5 @@
-//! Heat on a square plate: every cell becomes the mean of its four neighbours. The upper edge is hot, the other three are cold, and the plate begins patterned, so that a row in the wrong place
-//! shows.
+//! Heat on a square plate: every cell becomes the mean of its four neighbours. The upper edge is hot, the other three
+//! are cold, and the plate begins patterned, so that a row in the wrong place shows.
 
 use std::mem;
 use std::ops::Range;
@@ -8,14 +8,14 @@ use std::time::Duration;
 use clap::{Args, value_parser};
 use hive::{Bee, Hive, NumaVec, Parts, Placement, Schedule};
 
-use super::check::Answer;
+use super::answer::Answer;
 use super::halo::Halo;
+use super::problem::{Problem, Setting, Solver};
 use super::rows::{Rows, addition};
 use super::sum::Sum;
-use super::{Problem, Setting, Solver};
 use crate::kernels::split;
 
-/// What plate.
+/// The plate to compute.
 #[derive(Args, Debug)]
 pub(super) struct Plate {
     /// Cells along an edge, the fixed border not counted
@@ -100,7 +100,8 @@ impl Problem for Plate {
 pub(super) struct Strip<'r> {
     hive: &'r Hive,
     width: usize,
-    /// Where parts of the own rows end: the first row, each bee's, the last row. Only the first and the last need rows of other ranks.
+    /// Where the parts of this rank's rows end: the first row, the part of each bee, the last row. Only the first and
+    /// the last need rows of other ranks.
     ends: Vec<usize>,
     from: NumaVec<f64>,
     to: NumaVec<f64>,
@@ -138,7 +139,8 @@ impl Strip<'_> {
         self.width..self.from.len() - self.width
     }
 
-    /// All own rows: those in the middle while the others' are on the way, then the first and the last.
+    /// Computes all rows of this rank: those in the middle while rows of other ranks are under way, then the first and
+    /// the last.
     fn sweep(&mut self) {
         let own = self.own();
         let Self { hive, width, ends, from, to, changes, has_above, halo, .. } = self;
@@ -161,7 +163,7 @@ impl Strip<'_> {
     }
 }
 
-/// Computes the rows of a part. `from_group` begins a row before the first part.
+/// Computes the rows of a part. `from` begins a row before the first part.
 fn sweep_part(bee: &Bee<'_>, part: usize, from: &[f64], [to, changes]: [&Parts<'_, f64>; 2]) {
     let rows = changes.range(part);
     if rows.is_empty() {
@@ -175,7 +177,8 @@ fn sweep_part(bee: &Bee<'_>, part: usize, from: &[f64], [to, changes]: [&Parts<'
     }
 }
 
-/// Where the parts of `rows` end: the first row, a share of the middle for each bee, the last row. Some may be empty.
+/// Where the parts of `rows` end: the first row, a share of the middle for each member, the last row. Some may be
+/// empty.
 fn ends(rows: usize, members: usize) -> Vec<usize> {
     let first = rows.min(1);
     let middle = rows.saturating_sub(2);
@@ -188,7 +191,8 @@ fn inner(row: &[f64]) -> &[f64] {
     &row[1..row.len() - 1]
 }
 
-/// Each cell of `here` becomes the mean of its neighbours in `count`. The sum of the squares of what they changed by. Never inlined, so that both ways have the same machine code.
+/// Each cell of `here` becomes the mean of its neighbours in `out`. The sum of the squares of what they changed by.
+/// Never inlined, so that both ways have the same machine code.
 #[inline(never)]
 fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) -> f64 {
     let width = out.len();
@@ -200,7 +204,8 @@ fn relax(out: &mut [f64], [up, here, down]: [&[f64]; 3]) -> f64 {
     squares(inner(out), inner(here))
 }
 
-/// The sum of the squares of the differences, kept apart by fours: adding up all in a row would take longer than fetching them.
+/// The sum of the squares of the differences, in four partial sums: adding one number after the other would take longer
+/// than fetching them.
 #[inline(never)]
 fn squares(new: &[f64], old: &[f64]) -> f64 {
     const LANES: usize = 4;

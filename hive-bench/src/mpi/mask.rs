@@ -6,7 +6,7 @@ use std::time::Duration;
 use hive::{Hive, Pin};
 
 use super::ranks::Ranks;
-use crate::cpus;
+use crate::system::cpus;
 
 /// A rank's CPUs.
 #[derive(Debug, PartialEq)]
@@ -35,8 +35,9 @@ impl Mask {
         Self { cpus, share: ((share + 1e-6) as usize).max(1), is_shared: own.iter().any(|cpu| ranks_on(cpu) > 1) }
     }
 
-    /// A hive on these CPUs. hive itself keeps to the mask. What it cannot know is that another process has the same CPUs: then its bees are no more than
-    /// their share, are not bound, because the other hive would bind to the same ones, and do not poll. The environment goes before that.
+    /// A hive on these CPUs. hive itself keeps to the mask, but it cannot know that another process has the same CPUs.
+    /// In that case the hive gets only its share of bees; they are not bound, because the other hive would bind its
+    /// bees to the same CPUs; and they do not poll. Settings in the environment take precedence.
     pub(super) fn hive(&self, bees: Option<usize>) -> Result<Hive, String> {
         let is_free = |names: &[&str]| self.is_shared && names.iter().all(|name| env::var_os(name).is_none());
         let mut builder = Hive::builder();

@@ -1,5 +1,5 @@
-//! The processes that mpirun has started. Everything that they tell one another goes through here, the halos and the sums; and all of it is called by
-//! the thread that has joined, between regions: that is what `MPI_THREAD_FUNNELED` asks for.
+//! The processes that mpirun has started. All communication between them goes through here, the halos and the sums. It
+//! is called only by the thread that has joined, between regions, as `MPI_THREAD_FUNNELED` requires.
 
 use std::thread;
 
@@ -13,12 +13,13 @@ use ::mpi::{Count, Threading};
 /// All ranks, and which of them this process is. When it is dropped, this process leaves.
 pub(super) struct Ranks {
     world: SimpleCommunicator,
-    /// Ends MPI when it is dropped, last.
+    /// Dropped last, which ends MPI.
     _universe: Universe,
 }
 
 impl Ranks {
-    /// Joins the others. The calling thread becomes the one that may call MPI, and is to be the queen of every region.
+    /// Joins the other ranks. Only the calling thread may call MPI from then on, and it has to be the queen of every
+    /// region.
     pub(super) fn join() -> Result<Self, String> {
         let (universe, provided) = ::mpi::initialize_with_threading(Threading::Funneled)
             .ok_or("this process has joined the other ranks before, and MPI lets it do so once")?;
@@ -58,7 +59,7 @@ impl Ranks {
         self.world.barrier();
     }
 
-    /// This rank's outcome, if no rank has an error; else the error of the first that has one, for all of them.
+    /// This rank's outcome if no rank has an error. Otherwise every rank gets the error of the first rank that has one.
     pub(super) fn agree<T>(&self, outcome: Result<T, String>) -> Result<T, String> {
         let own = if outcome.is_err() { self.world.rank() } else { self.world.size() };
         let mut first = 0;
@@ -108,7 +109,7 @@ impl Ranks {
 }
 
 impl Drop for Ranks {
-    /// The others would wait for ever for a rank that has panicked.
+    /// Ends all ranks after a panic, because the others would wait for this one for ever.
     fn drop(&mut self) {
         if thread::panicking() {
             self.world.abort(101);
@@ -122,10 +123,10 @@ impl std::fmt::Debug for Ranks {
     }
 }
 
-/// As MPI counts.
+/// The number as an integer of MPI.
 ///
 /// # Panics
-/// If MPI cannot count so far.
+/// If the number is too large for MPI.
 pub(super) fn message_len(len: usize) -> Count {
     Count::try_from(len)
         .unwrap_or_else(|_| panic!("a message of {len} values, and MPI counts them in {} bits", Count::BITS - 1))
@@ -134,7 +135,7 @@ pub(super) fn message_len(len: usize) -> Count {
 /// Where each rank's values begin, when they are laid out one after the other.
 ///
 /// # Panics
-/// If MPI cannot count so far.
+/// If the number is too large for MPI.
 pub(super) fn begins(counts: &[Count]) -> Vec<Count> {
     let before = |end: &mut usize, count: &Count| Some(message_len(std::mem::replace(end, *end + *count as usize)));
     counts.iter().scan(0, before).collect()

@@ -1,4 +1,4 @@
-//! What is printed of a run, by the first rank.
+//! What the first rank prints about a run.
 
 use std::fmt::Write;
 use std::time::Duration;
@@ -6,14 +6,14 @@ use std::time::Duration;
 use hive::Pin;
 
 use super::mask::Mask;
-use super::{Setting, Solver};
+use super::problem::{Setting, Solver};
 use crate::kernels::kernel::checksum;
 
 /// How long the steps took on one rank.
 pub(super) struct Took {
     pub(super) steps: u32,
     pub(super) all: Duration,
-    /// For other ranks.
+    /// The time spent waiting for other ranks.
     pub(super) waiting: Duration,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn print(setting: Setting<'_>, name: &str, mask: &Mask, solver: &impl
     println!("answer: checksum {:016x}", checksum(blocks.into_iter()));
 }
 
-/// Of this rank: who it is, its rows and times, and what its hive says of itself.
+/// About this rank: its number, its rows and times, and the report of its hive.
 fn lines(setting: Setting<'_>, mask: &Mask, solver: &impl Solver, took: &Took) -> String {
     let (ranks, own, steps) = (setting.ranks, solver.rows().own(), took.steps);
     let cpus = Pin::Cpus(mask.cpus.clone());

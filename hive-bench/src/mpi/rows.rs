@@ -1,5 +1,5 @@
-//! Which rows are whose. A fixed reduction cuts all rows into blocks by their number alone, and ranks have whole blocks: so each block is summed up by one rank as
-//! one process would do it.
+//! How rows are divided among ranks. A fixed reduction cuts the rows into blocks, which depend on the number of rows
+//! only, and each rank has whole blocks. So a block is summed up by one rank, just as a single process would do it.
 
 use std::ops::Range;
 

@@ -1,4 +1,5 @@
-//! Sums over the rows of all ranks: first of each block by the bees of a hive, then over all blocks, along the tree of hive's own fixed reductions.
+//! Sums over the rows of all ranks: first of each block by the bees of a hive, then over all blocks, along the tree
+//! of hive's own fixed reductions.
 
 use std::ops::Range;
 use std::time::{Duration, Instant};
@@ -8,11 +9,11 @@ use ::mpi::datatype::PartitionMut;
 use ::mpi::traits::*;
 use hive::Schedule;
 
-use super::Setting;
+use super::problem::Setting;
 use super::ranks::begins;
 use super::rows::{Rows, addition};
 
-/// Room for a sum, used again for each.
+/// Buffers that are used for every sum.
 pub(super) struct Sum<'r> {
     setting: Setting<'r>,
     rows: Rows,
@@ -30,8 +31,8 @@ impl<'r> Sum<'r> {
         Self { setting, rows, own, all, begins, waited: Duration::ZERO }
     }
 
-    /// The sum over all rows of all ranks, for each of them the same to the last bit, and the same as one process comes to with `par_reduce`. `map_pages` sums up some of this rank's rows, its
-    /// first being 0. All ranks must call it.
+    /// The sum over all rows of all ranks, the same to the last bit in each rank, and the same as `par_reduce` computes
+    /// in one process. `map` sums up some of this rank's rows, its first being 0. All ranks must call it.
     pub(super) fn over(&mut self, map: impl Fn(Range<usize>) -> f64 + Sync) -> f64 {
         let Self { setting: Setting { hive, ranks, blocks }, rows, own, all, begins, waited } = self;
         hive.par_for_mut(own, Schedule::Static, |blocks, sums, _| {
@@ -50,7 +51,7 @@ impl<'r> Sum<'r> {
         &self.rows
     }
 
-    /// Until the other ranks had their sums.
+    /// How long this rank has waited for the other ranks' sums.
     pub(super) const fn waited(&self) -> Duration {
         self.waited
     }

@@ -1,13 +1,14 @@
-//! chili: joins that stay on their thread until a heartbeat shares one of them. It has no regions, scopes of tasks or spawns.
+//! chili: joins that stay on their thread until a heartbeat shares one of them. It has no regions, scopes of tasks or
+//! spawns.
 
 use std::num::NonZero;
 
 use chili::{Config, Scope, ThreadPool};
 
-use crate::cpus;
 use crate::kernels::joins::Tree;
 use crate::kernels::search::Node;
 use crate::runtimes::tasks::Tasks;
+use crate::system::cpus;
 
 pub(crate) struct ChiliPool {
     pool: ThreadPool,
@@ -16,7 +17,8 @@ pub(crate) struct ChiliPool {
 impl ChiliPool {
     /// The pool counts the calling thread among its threads; the heartbeat has one more.
     pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> T {
-        // It binds nothing itself, and its threads are bound as the one that makes them: the caller gets a CPU, the others the rest.
+        // chili binds no threads, but they inherit the binding of the thread that makes them. So the caller gets one
+        // CPU, and the other threads share the rest.
         if let [_, others @ ..] = cpus {
             cpus::pin_to_any(others);
         }
@@ -41,7 +43,7 @@ impl Tasks for ChiliPool {
     }
 }
 
-// The kernels of `kernels`, once more: chili's closures are handed the scope to go on with.
+// These repeat functions of `kernels`, because chili hands its closures a scope, on which they have to go on.
 
 fn fib(scope: &mut Scope<'_>, n: u64) -> u64 {
     if n < 2 {

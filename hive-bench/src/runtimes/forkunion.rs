@@ -14,10 +14,10 @@ mod pool {
 
     use forkunion::{IndexedSplit, Prong, ThreadPool, Topology};
 
-    use crate::cpus;
     use crate::runtimes::Runtime;
     use crate::runtimes::loops::{Loops, Slots, chunk};
     use crate::runtimes::tasks::Tasks;
+    use crate::system::cpus;
 
     pub(crate) struct ForkUnionPool {
         pool: ThreadPool,
@@ -28,7 +28,7 @@ mod pool {
         pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
             let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
             let mut pool = ThreadPool::try_spawn(&topology, cpus.len()).map_err(|error| format!("no pool: {error}"))?;
-            // The pool itself binds to sets of CPUs; one each is what the others get.
+            // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
             pool.broadcast(|member, _| {
                 cpus::pin(cpus[member]);
             });

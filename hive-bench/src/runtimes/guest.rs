@@ -4,13 +4,13 @@ use hive::{Hive, Pin};
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::cpus;
 use crate::runtimes::Runtime;
+use crate::system::cpus;
 
 pub(crate) struct HiveAndRayon {
     hive: Hive,
     members: usize,
-    /// None: rayon's workers are the hive's bees.
+    /// `None` if rayon's workers are the hive's bees.
     beside: Option<ThreadPool>,
 }
 
@@ -21,7 +21,8 @@ impl HiveAndRayon {
         Ok(work(&mut Self { hive, members: cpus.len(), beside: None }))
     }
 
-    /// A pool of its own threads beside the hive, on the same CPUs; the calling thread is its first worker, as it is the hive's queen.
+    /// A pool with its own threads beside the hive, on the same CPUs. The calling thread is both its first worker and
+    /// the hive's queen.
     pub(crate) fn host_beside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         let places = cpus.to_vec();
         let builder = ThreadPoolBuilder::new().num_threads(cpus.len()).use_current_thread().start_handler(move |id| {

@@ -20,7 +20,7 @@ pub(crate) struct HiveTeam {
     members: usize,
 }
 
-/// How bees wait, where that is not as by default.
+/// How bees wait, if not as by default.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Waiting {
     spin: Option<Duration>,
@@ -48,7 +48,7 @@ impl HiveTeam {
         let result = work(&mut team);
         match team.hive.stats().total().rescues {
             0 => Ok(result),
-            rescues => Err(format!("{rescues} tasks were found by --poll alone: nobody had been woken for them")),
+            rescues => Err(format!("{rescues} tasks were found only by --poll: no bee had been woken for them")),
         }
     }
 
@@ -103,7 +103,7 @@ impl Runtime for HiveTeam {
     fn barriers(&mut self, times: u64) -> Result<(), String> {
         self.hive.spmd(self.members, |bee| {
             for _ in 0..times {
-                // A bee of one only counts its barriers, and the compiler adds up what it can see.
+                // In a region of one a barrier only counts, and the compiler would merge barriers that it can see.
                 black_box(bee).barrier();
             }
         });
@@ -128,8 +128,8 @@ impl Runtime for HiveTeam {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cpus;
     use crate::runtimes::loops::tests::loops_are_right;
+    use crate::system::cpus;
 
     #[test]
     fn loops() {

@@ -1,20 +1,22 @@
-//! Parallel loops, behind one interface: by each runtime as its documentation has them. Kernels are written once over it.
+//! Parallel loops, behind one interface: in each runtime as its documentation says. Kernels are written once over it.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// A team that is up and running. Whatever it does, a body gets ranges that together are `0..deque_len`, each index once.
+/// A team that is up and running. However it divides a loop, its bodies get ranges that together are `0..len`, each
+/// index once.
 pub(crate) trait Loops {
-    /// A contiguous block a bee (OpenMP: `schedule(static)`).
+    /// A contiguous block a member (OpenMP: `schedule(static)`).
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F);
 
-    /// Chunks that go to whoever comes for them (OpenMP: `schedule(dynamic, chunk)`).
+    /// Chunks that members take one by one (OpenMP: `schedule(dynamic, chunk)`).
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F);
 
-    /// The sum over a block of each bee. In which order they are added up, and with which borders, is the runtime's business.
+    /// The sum over a block of each member. The runtime decides the order of the additions and the bounds of the
+    /// blocks.
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
 
-    /// The sum over chunks that go to whoever comes for them.
+    /// The sum over chunks that members take one by one.
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64;
 }
 
@@ -24,16 +26,17 @@ pub(crate) fn chunk(number: usize, chunk: usize, len: usize) -> Range<usize> {
     begin..(begin + chunk).min(len)
 }
 
-/// A counter from which bees take chunks, for runtimes that have no such loop of their own.
+/// A counter from which members take chunks, for runtimes that have no such loop of their own.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicUsize);
 
 impl Counter {
-    /// Until nothing is left. Every bee calls this once.
+    /// Takes chunks until none is left. Every member calls this once.
     pub(crate) fn take_all(&self, len: usize, size: usize, mut body: impl FnMut(Range<usize>)) {
         loop {
-            // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave behind.
+            // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave
+            // behind.
             let number = self.0.fetch_add(1, Ordering::Relaxed);
             match chunk(number, size, len) {
                 left if left.is_empty() => return,
@@ -50,7 +53,7 @@ impl Counter {
     }
 }
 
-/// A number of each bee, on cache lines of its own.
+/// A number of each member, on cache lines of its own.
 pub(crate) struct Slots(Vec<Slot>);
 
 #[derive(Default)]
@@ -67,7 +70,7 @@ impl Slots {
         self.0.len()
     }
 
-    /// Within a region, by the bee itself.
+    /// Within a region, by the member itself.
     pub(crate) fn set(&self, member: usize, number: f64) {
         // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
         self.0[member].0.store(number.to_bits(), Ordering::Relaxed);
@@ -79,7 +82,7 @@ impl Slots {
         self.set(member, f64::from_bits(self.0[member].0.load(Ordering::Relaxed)) + number);
     }
 
-    /// After a region in which each bee has set its number.
+    /// After a region in which each member has set its number.
     pub(crate) fn sum(&self) -> f64 {
         self.0.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum()
     }

@@ -1,11 +1,6 @@
-//! Those that are measured, behind one interface. Each file is one runtime, used as its documentation has it. Batches
-//! are methods, so that a runtime whose loops belong in its own language can have them there.
+//! The runtimes that are measured, behind one interface. Each file is one runtime, used as its documentation says.
 
-use std::hint::black_box;
-
-use crate::catalog::RuntimeId;
-use crate::kernels::{disjoint::Disjoint, jacobi, split, triad};
-
+mod availability;
 pub(crate) mod chili;
 pub(crate) mod constructs;
 pub(crate) mod forkunion;
@@ -13,8 +8,10 @@ pub(crate) mod forkunion;
 pub(crate) mod guest;
 pub(crate) mod hive;
 pub(crate) mod loops;
+pub(crate) mod member;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
+mod runtime;
 pub(crate) mod sequential;
 #[cfg(openmp_compiled)]
 pub(crate) mod sequential_c;
@@ -22,116 +19,5 @@ pub(crate) mod solve;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
 
-/// A runtime lacks what the case needs. `RuntimeId::can` keeps such pairs out of the plan.
-pub(crate) const CANNOT: &str = "this runtime cannot do that";
-
-/// A team that is up and running, called from the thread that it takes for its master.
-pub(crate) trait Runtime {
-    /// The size of the whole team.
-    fn members(&self) -> usize;
-
-    /// Runs `body` once on each of the first `members` bees. Runtimes of one size take only that.
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F);
-
-    /// `times` regions with nothing in them.
-    fn empty_regions(&mut self, members: usize, times: u64) {
-        for _ in 0..times {
-            self.region(members, |id| {
-                black_box(id);
-            });
-        }
-    }
-
-    /// `times` regions, each with the sum of a number from each bee; the sum of sums.
-    fn sums(&mut self, times: u64) -> f64;
-
-    /// A region of one and a region of all, `pairs` times.
-    fn alternate(&mut self, pairs: u64) {
-        let members = self.members();
-        for _ in 0..pairs {
-            self.empty_regions(1, 1);
-            self.empty_regions(members, 1);
-        }
-    }
-
-    /// An empty region and a sum over `data` by rayon, `times` times; the sum of sums.
-    fn regions_and_iterators(&mut self, _times: u64, _data: &[f64]) -> Result<f64, String> {
-        Err(CANNOT.to_owned())
-    }
-
-    /// One region with `times` barriers in it.
-    fn barriers(&mut self, _times: u64) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-
-    /// The triad, `times` times, a region each.
-    fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        let (members, len) = (self.members(), arrays.a.len());
-        for _ in 0..times {
-            let (a, b, c) = (Disjoint::new(&mut arrays.a), &arrays.b, &arrays.c);
-            self.region(members, |id| {
-                let range = split(id, members, len);
-                // SAFETY: `split` gives each bee a part of its own.
-                #[allow(unsafe_code)]
-                let part = unsafe { a.part(range.clone()) };
-                triad::triad(part, &b[range.clone()], &c[range]);
-            });
-        }
-    }
-
-    /// `steps` heat steps, a region each.
-    fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
-        let members = self.members();
-        for step in 0..steps {
-            let (from, to) = plates.for_step(step);
-            let (from, to) = (Disjoint::new(from), Disjoint::new(to));
-            self.region(members, |id| {
-                // SAFETY: `split` gives each bee rows of its own, and a step only reads `from_group`.
-                #[allow(unsafe_code)]
-                unsafe {
-                    jacobi::sweep_part(&to, &from, split(id, members, jacobi::SIDE));
-                };
-            });
-        }
-    }
-
-    /// `steps` heat steps in one region, a barrier each.
-    fn jacobi_one_region(&mut self, _steps: u64, _plates: &mut jacobi::Plates) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-
-    /// Changes how many of the team are awake, and waits until the others are parked.
-    fn resize_and_settle(&mut self, _members: usize) -> Result<(), String> {
-        Err(CANNOT.to_owned())
-    }
-}
-
-/// One bee's share of `steps` heat steps in one region, for runtimes with a barrier.
-pub(crate) fn jacobi_member(
-    id: usize,
-    members: usize,
-    steps: u64,
-    [even, odd]: [&Disjoint<'_>; 2],
-    barrier: impl Fn(),
-) {
-    for step in 0..steps {
-        let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-        // SAFETY: `split` gives each bee rows of its own; the barrier keeps everybody in the same step.
-        #[allow(unsafe_code)]
-        unsafe {
-            jacobi::sweep_part(to, from, split(id, members, jacobi::SIDE));
-        };
-        barrier();
-    }
-}
-
-/// Whether a runtime can be had here; if not, why.
-pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
-    match runtime {
-        RuntimeId::ForkUnion => forkunion::availability(),
-        RuntimeId::HiveBesideRayon if !cfg!(feature = "guest") => Err("built without the feature guest".to_owned()),
-        RuntimeId::SequentialC => openmp::compiled(),
-        _ if runtime.is_openmp() => openmp::availability(runtime),
-        _ => Ok(()),
-    }
-}
+pub(crate) use availability::availability;
+pub(crate) use runtime::{CANNOT, Runtime, jacobi_member};

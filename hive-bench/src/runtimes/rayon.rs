@@ -1,4 +1,5 @@
-//! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and `spawn`.
+//! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and
+//! `spawn`.
 
 mod loops;
 
@@ -7,12 +8,12 @@ use std::hint::black_box;
 use rayon::prelude::*;
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
-use crate::cpus;
 use crate::kernels::joins::{self, Join, Tree};
 use crate::kernels::search::{self, Node};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::tasks::{Start, Tasks};
+use crate::system::cpus;
 
 pub(crate) struct RayonPool {
     pool: ThreadPool,
@@ -24,13 +25,13 @@ impl RayonPool {
         Self::host(cpus, builder(cpus).use_current_thread(), work)
     }
 
-    /// The calling thread is none of the pool's.
+    /// The calling thread does not belong to the pool.
     pub(crate) fn host_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         Self::host(cpus, builder(cpus), work)
     }
 
-    /// The same, with the caller on the last worker's CPU. rayon wakes the first worker first: on another CPU than the caller's, as in
-    /// hive, and not behind it.
+    /// The same, with the caller on the CPU of the last worker. rayon wakes its first worker first, which then runs on
+    /// another CPU than the caller, as in hive, and need not wait for the caller's.
     pub(crate) fn host_far_outside<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         Self::host_outside(cpus, |team| {
             cpus.last().map(|cpu| cpus::pin(*cpu));

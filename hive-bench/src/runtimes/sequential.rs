@@ -3,13 +3,13 @@
 use std::hint::black_box;
 use std::ops::Range;
 
-use crate::cpus;
 use crate::kernels::joins::{InOrder, Tree};
 use crate::kernels::search::{self, Node};
 use crate::kernels::{jacobi, triad};
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
 use crate::runtimes::tasks::Tasks;
+use crate::system::cpus;
 
 pub(crate) struct Sequential;
 
@@ -35,7 +35,7 @@ impl Runtime for Sequential {
 
     fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
         for _ in 0..times {
-            // Without this the compiler sees that once is enough.
+            // Without this the compiler would see that running it once is enough.
             let arrays = black_box(&mut *arrays);
             triad::triad(&mut arrays.a, &arrays.b, &arrays.c);
         }
@@ -56,11 +56,11 @@ impl Runtime for Sequential {
 
 impl Loops for Sequential {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        // Without this the compiler sees where once is enough.
+        // Without this the compiler would see where running it once is enough.
         body(black_box(0..len));
     }
 
-    /// One chunk: a plain loop hands nothing out.
+    /// One chunk, because a plain loop distributes nothing.
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, _chunk: usize, body: F) {
         self.blocks(len, body);
     }
@@ -80,7 +80,7 @@ impl Tasks for Sequential {
     }
 
     fn tree_sums(&mut self, tree: &Tree, times: u64) -> Result<u64, String> {
-        // Without this the compiler sees that once is enough.
+        // Without this the compiler would see that running it once is enough.
         Ok((0..times).map(|_| sum(black_box(tree))).sum())
     }
 
@@ -89,7 +89,7 @@ impl Tasks for Sequential {
     }
 }
 
-/// As one would write it: through a `join` that just calls, the compiler makes less of it.
+/// Written as plain recursion. Through a `join` that only calls, the compiler would make slower code.
 fn fib(n: u64) -> u64 {
     if n < 2 { n } else { fib(n - 1) + fib(n - 2) }
 }

@@ -1,15 +1,15 @@
-//! The baseline of the kernels in C: plain loops, by the compiler that builds the OpenMP rival. How far it is from `sequential` shows
-//! how far the two compilers are apart.
+//! The baseline of the kernels in C: plain loops, by the compiler that builds the OpenMP rival. Its distance from
+//! `sequential` shows how much the two compilers differ.
 
 use std::hint::black_box;
 
-use crate::cpus;
 use crate::kernels::in_c::InC;
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::sparse::System;
 use crate::runtimes::Runtime;
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
+use crate::system::cpus;
 
 pub(crate) struct SequentialC;
 
@@ -46,5 +46,5 @@ impl Solve for SequentialC {
     }
 }
 
-/// Plain calls are the other baseline's.
+/// Only the baseline in Rust has plain calls.
 impl Tasks for SequentialC {}

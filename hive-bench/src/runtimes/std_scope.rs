@@ -1,5 +1,5 @@
-//! Threads made for each region. The kernel places them: a thread that is made on a pinned one starts there, and moving itself
-//! away first would cost more than it gains.
+//! Threads made for each region. The kernel places them: a thread that is made on a pinned one starts there, and moving
+//! itself away first would cost more than it gains.
 
 use std::hint::black_box;
 use std::ops::Range;
@@ -9,7 +9,8 @@ use std::thread;
 use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, split};
 use crate::runtimes::loops::{Counter, Loops};
-use crate::runtimes::solve::{InRegion, Solve, Sums};
+use crate::runtimes::member::{InRegion, Sums};
+use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 use crate::runtimes::{Runtime, jacobi_member};
 
@@ -22,12 +23,12 @@ impl StdScope {
         work(&mut Self { members })
     }
 
-    /// A number of each bee, added up.
+    /// A number of each member, added up.
     fn sum_of(&self, number: impl Fn(usize) -> f64 + Sync) -> f64 {
         let number = &number;
         thread::scope(|scope| {
             let others: Vec<_> = (1..self.members).map(|id| scope.spawn(move || number(id))).collect();
-            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no bee panics"))
+            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no member panics"))
         })
     }
 }
@@ -105,8 +106,8 @@ impl Solve for StdScope {
             let member = InRegion::new(id, &sums, || {
                 barrier.wait();
             });
-            // SAFETY: the bees of this region, and nobody else.
-            #[expect(unsafe_code, reason = "several bees write the vectors")]
+            // SAFETY: the members of this region, and nobody else.
+            #[expect(unsafe_code, reason = "several members write the vectors")]
             let outcome = unsafe { shares.iterate(&member, begin, iterations) };
             if id == 0 {
                 *end.lock().expect("nobody panics with it") = outcome;
@@ -117,7 +118,7 @@ impl Solve for StdScope {
     }
 }
 
-/// Threads are no tasks.
+/// Starting threads is not compared with tasks.
 impl Tasks for StdScope {}
 
 #[cfg(test)]

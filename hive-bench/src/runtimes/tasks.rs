@@ -1,5 +1,5 @@
-//! Tasks, behind one interface: joins, scopes and spawns, as each runtime's documentation has them. Who lacks one says so;
-//! `RuntimeId::can` keeps that out of the plan.
+//! Tasks, behind one interface: joins, scopes and spawns, each as the documentation of the runtime says. A runtime that
+//! lacks one returns an error; `RuntimeId::can` keeps such pairs out of the plan.
 
 use std::hint;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,17 +26,17 @@ pub(crate) trait Tasks {
         Err(CANNOT.to_owned())
     }
 
-    /// One bee spawns so many tasks, each of which calls `task`; returns when all have run.
+    /// One member spawns so many tasks, each of which calls `task`; returns when all have run.
     fn flood<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 
-    /// Each bee at once spawns so many tasks; returns when all have run.
+    /// Each member at once spawns so many tasks; returns when all have run.
     fn floods<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 
-    /// Spawns a task for which nobody waits, from outside of the team.
+    /// Spawns a task from outside of the team. No thread of the runtime waits for it.
     fn post<F: FnOnce() + Send + 'static>(&mut self, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
@@ -48,7 +48,8 @@ pub(crate) struct Start {
 }
 
 impl Start {
-    /// A runtime may have reasons to begin one only after another has ended: then that is how it is measured.
+    /// A runtime may begin one producer only after another has ended. Then the wait ends after this time, and the
+    /// runtime is measured as it is.
     const PATIENCE: Duration = Duration::from_millis(1);
 
     pub(crate) const fn of(producers: usize) -> Self {

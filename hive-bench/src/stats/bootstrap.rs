@@ -4,11 +4,11 @@ use fastrand::Rng;
 
 use super::{median, quantile};
 
-/// Which rounds are drawn depends on this alone: the same files give the same interval.
+/// The seed of the draws, fixed so that the same files always give the same interval.
 const SEED: u64 = 7;
 const DRAWS: usize = 2000;
-/// Share of the draws outside the interval, on either side. With the usual 2.5 % one of twenty cases would seem to change when
-/// nothing has, and a run has hundreds.
+/// Share of the draws outside the interval, on either side. With the usual 2.5 %, one case in twenty would seem to
+/// change when nothing did, and a run has hundreds of cases.
 const TAIL: f64 = 0.005;
 
 /// A ratio, and where it lies in 99 of 100 draws.
@@ -21,7 +21,7 @@ pub(crate) struct Interval {
 
 /// Median of `new` over median of `old`, each with one value a round; `None` without values above zero on both sides.
 ///
-/// The rounds of the two runs have nothing to do with each other, so they are drawn independently, with replacement.
+/// The rounds of the two runs are independent of each other, so they are drawn independently, with replacement.
 pub(crate) fn ratio_of_medians(old: &[f64], new: &[f64]) -> Option<Interval> {
     let ratio = |old: &[f64], new: &[f64]| Some(median(new)? / median(old).filter(|old| *old > 0.0)?);
     let estimate = ratio(old, new)?;
@@ -31,7 +31,7 @@ pub(crate) fn ratio_of_medians(old: &[f64], new: &[f64]) -> Option<Interval> {
     Some(Interval { estimate, lower: quantile(&draws, TAIL)?, upper: quantile(&draws, 1.0 - TAIL)? })
 }
 
-/// As many as there are, any of them several times.
+/// Draws as many values as there are, with replacement.
 fn drawn(rounds: &[f64], random: &mut Rng) -> Vec<f64> {
     rounds.iter().map(|_| rounds[random.usize(..rounds.len())]).collect()
 }

@@ -1,19 +1,20 @@
-//! Conjugate gradients: solves `A x = b` for a symmetric, positive definite matrix. `b` is `A` times ones, so that the solution is known.
-//! So many iterations are done as are asked for, whether or not `x` is good enough before, so that all runtimes do the same work.
+//! Conjugate gradients: solves `A x = b` for a symmetric, positive definite matrix. `b` is `A` times ones, so that the
+//! solution is known. Exactly as many iterations are done as are asked for, even if `x` is good enough before, so that
+//! all runtimes do the same work.
 
 use super::Placed;
 use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::solve::Member;
+use crate::runtimes::member::Member;
 
 /// `A x = b` on the way to its solution.
 pub(crate) struct System {
     pub(super) placed: Placed,
     pub(super) b: Vec<f64>,
     pub(super) x: Vec<f64>,
-    /// The residual `b - A x`, kept up by steps.
+    /// The residual `b - A x`, updated in each step.
     pub(super) r: Vec<f64>,
     /// The direction of the next step.
     pub(super) p: Vec<f64>,
@@ -22,7 +23,7 @@ pub(crate) struct System {
     pub(crate) scalars: Scalars,
 }
 
-/// What an iteration takes over from the one before.
+/// What an iteration passes on to the next one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[repr(C)]
 pub(crate) struct Scalars {
@@ -30,7 +31,8 @@ pub(crate) struct Scalars {
     pub(crate) done: u64,
     /// `r . r`.
     pub(crate) rr: f64,
-    /// At this `r . r` there is nothing left to do: far below what rounding leaves of a residual, and far above where doubles end.
+    /// Below this `r . r` nothing is left to do. It is far below what rounding leaves of a residual, and far above the
+    /// smallest double.
     pub(crate) solved: f64,
 }
 
@@ -42,7 +44,7 @@ impl Scalars {
 
     /// At the beginning, where `r . r` is this.
     pub(crate) const fn begin(rr: f64) -> Self {
-        // What overflows at once is not solved.
+        // A system that overflows at once cannot be solved.
         Self { done: 0, rr, solved: if rr.is_finite() { rr * 1e-40 } else { 0.0 } }
     }
 
@@ -50,7 +52,7 @@ impl Scalars {
     pub(crate) fn step(&self, pq: f64) -> Option<f64> {
         match self.rr {
             rr if rr <= self.solved => Some(0.0),
-            // Not so for NaN either.
+            // The comparison is false for NaN, too.
             rr if pq > 0.0 => Some(rr / pq),
             _ => None,
         }
@@ -68,7 +70,8 @@ impl Scalars {
     pub(crate) fn breakdown(&self, pq: f64) -> String {
         let iteration = self.done + 1;
         format!(
-            "conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not positive definite"
+            "conjugate gradients broke down in iteration {iteration}: p.Ap is {pq:e}, so the matrix is not \
+             positive definite"
         )
     }
 }
@@ -94,28 +97,28 @@ impl System {
         self.scalars = Scalars::of(&self.b);
     }
 
-    /// For runtimes whose regions are loops: three an iteration, two of them sums.
+    /// For runtimes whose regions are loops: three loops in each iteration, two of them with a sum.
     pub(crate) fn by_loops(&mut self, by: &mut impl Loops, iterations: u64) -> Result<(), String> {
         for _ in 0..iterations {
             let (blocks, mut scalars) = (self.placed.blocks(), self.scalars);
             let shares = self.shares();
             // SAFETY: a loop hands out each block once, and has ended when the next begins.
-            #[expect(unsafe_code, reason = "several bees write the vectors")]
+            #[expect(unsafe_code, reason = "several members write the vectors")]
             let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply(block) }).sum());
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several bees write the vectors")]
+            #[expect(unsafe_code, reason = "several members write the vectors")]
             let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
             let kept = scalars.turn(rr);
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several bees write the vectors")]
+            #[expect(unsafe_code, reason = "several members write the vectors")]
             by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.turn(block, kept) }));
             self.scalars = scalars;
         }
         Ok(())
     }
 
-    /// For runtimes with a barrier: what the bees of one region work on, and where they begin.
+    /// For runtimes with a barrier: what the members of one region work on, and where they begin.
     pub(crate) fn shares(&mut self) -> Shares<'_> {
         Shares {
             placed: &self.placed,
@@ -136,15 +139,17 @@ pub(crate) struct Shares<'a> {
     q: Disjoint<'a>,
 }
 
-/// Sums of a vector's numbers are kept apart by fours: adding up all in a row would take longer than fetching them.
+/// How many partial sums a sum over a vector has. Adding up one number after the other would take longer than fetching
+/// them.
 const LANES: usize = 4;
 
-#[expect(unsafe_code, reason = "several bees write the vectors")]
+#[expect(unsafe_code, reason = "several members write the vectors")]
 impl Shares<'_> {
-    /// One bee's share of all iterations, in one region. What it comes to is the same for all bees.
+    /// One member's share of all iterations, in one region. The result is the same for all members.
     ///
     /// # Safety
-    /// Each of as many bees as there are blocks calls this once, all in the same region, and nobody else uses the vectors.
+    /// There are as many members as blocks. Each calls this once, all in the same region, and no other thread uses the
+    /// vectors.
     pub(crate) unsafe fn iterate(
         &self,
         member: &impl Member,
@@ -153,13 +158,13 @@ impl Shares<'_> {
     ) -> Result<Scalars, String> {
         let block = member.id();
         for _ in 0..iterations {
-            // SAFETY: the block is this bee's; `p` was last written before a barrier.
+            // SAFETY: the block is this member's; `p` was last written before a barrier.
             let pq = member.sum(unsafe { self.multiply(block) });
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
-            // SAFETY: the block is this bee's.
+            // SAFETY: the block is this member's.
             let rr = member.sum(unsafe { self.advance(block, step) });
             let kept = scalars.turn(rr);
-            // SAFETY: the block is this bee's; the others have read `p` before the sums.
+            // SAFETY: the block is this member's; the others have read `p` before the sums.
             unsafe { self.turn(block, kept) };
             member.barrier();
         }
@@ -288,7 +293,7 @@ mod tests {
         let error = of([1.0, -2.0]).unwrap_err();
         assert!(error.contains("iteration 1: p.Ap is -7e0") && error.contains("not positive definite"), "{error}");
         assert!(of([1e200, 1e-200]).is_err());
-        // Nothing is asked of a system whose solution is known to be zero.
+        // A system whose solution is zero from the start has nothing to solve.
         of([0.0, 0.0]).unwrap();
     }
 

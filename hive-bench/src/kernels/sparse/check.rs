@@ -1,28 +1,29 @@
-//! Whether conjugate gradients did what they should. Runtimes add up in different orders, so that no two answers have the same bits;
-//! what can be asked for is this:
+//! Whether conjugate gradients did what they should. Runtimes add up in different orders, so no two answers have the
+//! same bits. Two properties are checked instead:
 //!
-//! - The residual that was kept up by steps is the one that `x` leaves. Whatever the sums came to, each step changes both by the same
-//!   amount, up to the rounding of that step: a part in 1e16 of `|A| |x| + |b|`, once an iteration, up and down. A part in 1e12 is more than
-//!   thousands of iterations lose, and far less than a lost number makes.
-//! - The error `1 - x` is as small as plain loops make it in nine tenths of the iterations. A wrong sum means wrong steps, and those
-//!   hardly converge. The error is measured by the norm of the matrix, `sqrt(e . A e)`, in which every step makes it smaller. Rounding
-//!   moves it by parts in 1e13 as long as the steps are few; later, and where eigenvalues lie far apart, it delays convergence, by an
-//!   iteration more for the one than for the other. Where ten iterations do not count for as much, a twentieth is added; and for the rest
-//!   that rounding leaves, a part in 1e9 of the first error.
+//! - The residual that the steps update is the residual of `x`. Whatever the sums are, each step changes both by the
+//!   same amount, up to the rounding of that step, which is a part in 1e16 of `|A| |x| + |b|`. The tolerance is a part
+//!   in 1e12: more than thousands of iterations lose by rounding, and far less than a lost number causes.
+//! - The error `1 - x` is as small as plain loops make it in nine tenths of the iterations. Wrong sums lead to wrong
+//!   steps, which hardly converge. The error is measured by the norm of the matrix, `sqrt(e . A e)`, in which every
+//!   step makes it smaller. Rounding moves it by parts in 1e13 as long as the steps are few; later, and if eigenvalues
+//!   lie far apart, it delays convergence by an iteration or so, differently for each runtime. The tolerance is a
+//!   twentieth of the error, in case a tenth of the iterations gain less than that, and a part in 1e9 of the first
+//!   error, for what rounding leaves.
 
-use super::System;
+use super::cg::System;
 use crate::matrix::Csr;
 use crate::runtimes::sequential::Sequential;
 
 /// Of `|A| |x| + |b|`.
 const RESIDUAL: f64 = 1e-12;
-/// Where errors hardly shrink.
+/// The tolerance for the error, as a factor.
 const SLACK: f64 = 1.05;
 /// Of the first error.
 const REST: f64 = 1e-9;
 
-/// The largest error that may be left after so many iterations, of that at the beginning.
-pub(super) fn largest_error(matrix: &Csr, iterations: u64) -> Result<f64, String> {
+/// The largest error that may be left after so many iterations, relative to the first error.
+pub(crate) fn largest_error(matrix: &Csr, iterations: u64) -> Result<f64, String> {
     let mut system = System::new(&mut Sequential, matrix);
     system.by_loops(&mut Sequential, iterations * 9 / 10)?;
     match system.error() {
@@ -46,7 +47,8 @@ impl System {
             return Ok(());
         }
         Err(format!(
-            "wrong answer: after {iterations} iterations the error is {error:e} of that at the beginning, more than {largest_error:e}"
+            "wrong answer: after {iterations} iterations the error is {error:e} of that at the beginning, more than \
+             {largest_error:e}"
         ))
     }
 
@@ -59,7 +61,8 @@ impl System {
         if apart == 0.0 { 0.0 } else { apart / scale }
     }
 
-    /// The error `1 - x` in the norm of the matrix, of that at the beginning; zero when that was, and no number when this is no norm.
+    /// The error `1 - x` in the norm of the matrix, relative to the first error. Zero if the first error was zero, and
+    /// NaN if the matrix defines no norm.
     fn error(&self) -> f64 {
         let error: Vec<f64> = self.x.iter().map(|x| 1.0 - x).collect();
         let products = self.placed.matrix().product(&error);
@@ -85,7 +88,7 @@ mod tests {
 
     fn matrices() -> [Csr; 3] {
         let graph: Vec<Entry> = RandomGraph::new(300, 900, 5).unwrap().entries().collect();
-        // Eigenvalues that lie far apart: rounding tells the most on these.
+        // Eigenvalues that lie far apart, which are the most sensitive to rounding.
         let spread = (0..200).map(|row| Entry { row, column: row, value: 10.0_f64.powf(f64::from(row) / 40.0) });
         [
             Laplacian::new(40).matrix(),
@@ -131,7 +134,7 @@ mod tests {
         let largest = largest_error(&grid, ITERATIONS).unwrap();
         let mut system = System::new(&mut Sequential, &grid);
         for _ in 0..ITERATIONS {
-            // As if a bee's part of r . r had been lost.
+            // As if the part of r . r of one member had been lost.
             system.scalars.rr *= 0.9;
             system.by_loops(&mut Sequential, 1).unwrap();
         }

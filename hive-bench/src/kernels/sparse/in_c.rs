@@ -38,7 +38,8 @@ struct Vectors {
 
 compiled_twice! {
     fn iterate_in_c = hb_openmp_conjugate_gradients, hb_plain_conjugate_gradients(
-        iterations: u64, matrix: *const Matrix, vectors: *const Vectors, state: *mut Scalars, broken: *mut f64) -> std::ffi::c_int;
+        iterations: u64, matrix: *const Matrix, vectors: *const Vectors, state: *mut Scalars,
+        broken: *mut f64) -> std::ffi::c_int;
 }
 
 impl System {
@@ -48,7 +49,8 @@ impl System {
         let vectors =
             Vectors { x: self.x.as_mut_ptr(), r: self.r.as_mut_ptr(), p: self.p.as_mut_ptr(), q: self.q.as_mut_ptr() };
         let mut broken = 0.0;
-        // SAFETY: a square matrix, its blocks, and vectors with a number for each row; nobody else uses what is written.
+        // SAFETY: a square matrix, its blocks, and vectors with a number for each row; nobody else uses what is
+        // written.
         #[expect(unsafe_code, reason = "loops in C")]
         let stopped = unsafe {
             iterate_in_c(by, iterations, &raw const matrix, &raw const vectors, &raw mut self.scalars, &raw mut broken)

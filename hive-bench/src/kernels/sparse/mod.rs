@@ -1,9 +1,8 @@
-//! Kernels on a sparse matrix: its product with a vector, and conjugate gradients. Rows go to the bees in blocks of about equally
-//! many nonzeros, the same for all runtimes.
+//! Kernels on a sparse matrix: its product with a vector, and conjugate gradients. Rows go to the members in blocks of
+//! about equally many nonzeros, the same for all runtimes.
 
 mod cg;
 mod check;
-mod given;
 #[cfg(openmp_compiled)]
 mod in_c;
 mod placed;
@@ -12,8 +11,6 @@ mod spmv;
 pub(crate) use cg::{Scalars, System};
 #[cfg(feature = "mpi")]
 pub(crate) use cg::{add, redirect};
-pub(crate) use given::Given;
-#[cfg(feature = "mpi")]
-pub(crate) use given::fit_for_cg;
+pub(crate) use check::largest_error;
 pub(crate) use placed::Placed;
 pub(crate) use spmv::Product;

@@ -6,7 +6,7 @@ use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 
-/// A matrix and its blocks of rows, one a bee.
+/// A matrix and its blocks of rows, one a member.
 pub(crate) struct Placed {
     matrix: Csr,
     /// Where each block begins, and where the last one ends.
@@ -14,7 +14,7 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// A copy of `matrix` whose memory each bee has touched first where it will work.
+    /// A copy of `matrix`. Each member has touched the memory first on which it will work.
     pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
         let bounds = blocks(matrix, runtime.members());
         let numbers: Vec<usize> = bounds.iter().map(|row| matrix.starts()[*row]).collect();
@@ -43,13 +43,13 @@ impl Placed {
         &self.bounds
     }
 
-    /// A vector with a number for each row, touched first by who has the row.
+    /// A vector with a number for each row, touched first by the member that has the row.
     pub(crate) fn vector(&self, runtime: &mut impl Runtime, value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
         array(runtime, &self.bounds, value)
     }
 }
 
-/// Bounds of so many blocks of rows: each ends with the row in which its share of the nonzeros does.
+/// The bounds of so many blocks of rows. Each block ends with the row in which its share of the nonzeros ends.
 fn blocks(matrix: &Csr, members: usize) -> Vec<usize> {
     let share = |member: usize| member as u128 * matrix.nonzeros() as u128 / members as u128;
     let row_of = |number: u128| matrix.starts().partition_point(|start| (*start as u128) < number);
@@ -58,21 +58,21 @@ fn blocks(matrix: &Csr, members: usize) -> Vec<usize> {
     bounds
 }
 
-/// An array of which bee i computes the items from the i-th bound to the next.
+/// An array of which member i computes the items from the i-th bound to the next.
 fn array<T: Copy + Default + Send + Sync>(
     runtime: &mut impl Runtime,
     bounds: &[usize],
     value: impl Fn(usize) -> T + Sync,
 ) -> Vec<T> {
-    // One more than that, so that a bound can be added at the end where it lies. All zeros: the system hands out such memory when it
-    // is touched.
+    // There is room for one more item, so that a last bound can be pushed without moving the array. The array is all
+    // zeros, because the system provides such memory only when it is touched.
     let mut array = vec![T::default(); bounds[bounds.len() - 1] + 1];
     let members = runtime.members();
     let whole = Disjoint::new(&mut array);
     runtime.region(members, |member| {
         let range = bounds[member]..bounds[member + 1];
-        // SAFETY: bounds ascend, so each bee has a part of its own.
-        #[expect(unsafe_code, reason = "several bees write one array")]
+        // SAFETY: bounds ascend, so each member has a part of its own.
+        #[expect(unsafe_code, reason = "several members write one array")]
         let part = unsafe { whole.part(range.clone()) };
         part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
     });

@@ -27,7 +27,7 @@ fn wrong(text: &str, parts: &[&str]) {
     }
 }
 
-/// A file for one test, gone with it.
+/// A file for one test, deleted at its end.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -40,14 +40,15 @@ impl Scratch {
 
 impl Drop for Scratch {
     fn drop(&mut self) {
-        // Nothing depends on it.
+        // A file that stays behind does no harm.
         let _ = std::fs::remove_file(&self.0);
     }
 }
 
 #[test]
 fn comments_blank_lines_and_windows_line_ends() {
-    let text = "%%MatrixMarket MATRIX coordinate Real general\r\n% a comment\r\n\r\n  2 3   2 \r\n1 3 0.5\r\n%\r\n\r\n2\t1\t-1e3";
+    let text = "%%MatrixMarket MATRIX coordinate Real general\r\n% a comment\r\n\r\n  2 3   2 \r\n1 3 0.5\r\n%\r\n\
+                \r\n2\t1\t-1e3";
     assert_eq!(read(text), Ok(vec![(0, 2, 0.5), (1, 0, -1000.0)]));
 }
 
@@ -271,7 +272,11 @@ proptest! {
     }
 
     #[test]
-    fn a_damaged_file_is_refused_or_read((rows, columns, entries) in some_entries(), place: prop::sample::Index, byte: u8) {
+    fn a_damaged_file_is_refused_or_read(
+        (rows, columns, entries) in some_entries(),
+        place: prop::sample::Index,
+        byte: u8,
+    ) {
         let mut text = written(rows, columns, Symmetry::General, &entries);
         let place = place.index(text.len());
         text[place] = byte;

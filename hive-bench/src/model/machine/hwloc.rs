@@ -6,7 +6,7 @@ use hwlocality::Topology;
 use hwlocality::object::TopologyObject;
 use hwlocality::object::types::ObjectType;
 
-use super::Cpu;
+use crate::model::cpu::Cpu;
 
 pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
     let builder = Topology::builder();
@@ -20,7 +20,8 @@ pub(super) fn read(description: &str) -> Result<Vec<Cpu>, String> {
         // Not by hwlocality's `from_xml_file`, which panics over a file that is not there.
         let xml = std::fs::read_to_string(description).map_err(|error| {
             format!(
-                "cannot be read: {error}; `lstopo machine.xml` writes such a file, and \"pack:2 core:4 pu:1\" describes a machine"
+                "cannot be read: {error}; `lstopo machine.xml` writes such a file, and \"pack:2 core:4 pu:1\" \
+                 describes a machine"
             )
         })?;
         builder.from_xml(&xml).map_err(|error| format!("hwloc does not take it as XML: {error}"))

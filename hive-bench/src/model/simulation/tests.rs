@@ -56,7 +56,8 @@ fn an_invalidation_takes_as_long_as_to_the_farthest() {
     let poll = |wait| vec![Step::Work(wait), Step::Await(LINE.start(), 1), Step::Mark];
     let write = vec![Step::Work(200), Step::Store(LINE.start(), 1), Step::Mark];
     let marks = simulate(&three(), &[0], vec![write, poll(0), poll(1)]);
-    // Both have copies by 60. The store takes them away; core 1 then has the line from 0, and core 2 its copy from core 1.
+    // Both have copies by 60. The store takes them away; core 1 then has the line from 0, and core 2 its copy from core
+    // 1.
     assert_eq!(marks, [vec![250], vec![260], vec![320]]);
 }
 
@@ -89,7 +90,8 @@ fn only_the_last_stores() {
     let mut first = member(0);
     first.extend([Step::Await(Words(1).start(), 1), Step::Mark]);
     let marks = simulate(&pair(), &[0, 1], vec![first, member(1000)]);
-    // The other's addition is done at 1100; its store is free, if it is not the first's poll that has the line: then an invalidation more.
+    // The other's addition is done at 1100; its store is free, if it is not the first's poll that has the line: then an
+    // invalidation more.
     assert_eq!(marks[0], [1300]);
 }
 
@@ -103,14 +105,14 @@ fn all_go_on_from_a_meeting_at_once() {
 fn who_waits_for_ever_is_named() {
     let programs = vec![vec![], vec![Step::Await(LINE.start(), 1)]];
     let error = run(&Setting { one_way: &pair(), costs: &bare(), lines: vec![0], programs }).unwrap_err();
-    assert!(error.contains("bee 1") && error.contains("Await"), "{error}");
+    assert!(error.contains("member 1") && error.contains("Await"), "{error}");
 }
 
-/// Bees numbered otherwise do the same at the same times.
+/// With other numbers the bees do the same at the same times.
 #[test]
 fn numbers_do_not_matter() {
     let order = [2, 0, 1];
-    // No two do anything at one time: ties go by number.
+    // No two bees do anything at the same time, because ties would be resolved by number.
     let member = |k: u64| {
         vec![Step::Work(1 + 7 * k), Step::Add(LINE.left()), Step::Mark, Step::Await(LINE.left(), 3), Step::Mark]
     };

@@ -1,10 +1,11 @@
-//! A rank's rows of a matrix, with the columns that it has to do with.
+//! A rank's rows of a matrix, with only the columns that occur in them.
 
 use std::ops::Range;
 
 use crate::matrix::Csr;
 
-/// Own columns first, then those of other ranks. Numbers of a row stay in the order of the whole matrix, so that they are added up in the same.
+/// Own columns first, then those of other ranks. Numbers of a row stay in the order of the whole matrix, so that they
+/// are added up in the same.
 #[derive(Debug, PartialEq)]
 pub(super) struct Local {
     pub(super) matrix: Csr,
@@ -40,7 +41,7 @@ impl Local {
     }
 }
 
-/// The rows for which that is so, neighbours together.
+/// The rows for which the condition holds, in ranges of neighbours.
 fn runs(rows: usize, is_so: impl Fn(usize) -> bool) -> Vec<Range<usize>> {
     let mut runs: Vec<Range<usize>> = Vec::new();
     for row in (0..rows).filter(|row| is_so(*row)) {

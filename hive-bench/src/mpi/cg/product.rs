@@ -7,15 +7,15 @@ use hive::{Hive, NumaVec, Placement, Schedule};
 
 use super::part::Local;
 use crate::matrix::Csr;
-use crate::mpi::Setting;
 use crate::mpi::halo::Halo;
+use crate::mpi::problem::Setting;
 use crate::mpi::rows::Rows;
 
 /// A matrix and the vector that it is multiplied with.
 pub(super) struct Product<'r> {
     hive: &'r Hive,
     local: Local,
-    /// This rank's part, then what it needs of others.
+    /// This rank's part, then the values that it needs from other ranks.
     vector: NumaVec<f64>,
     halo: Halo<'r>,
 }
@@ -39,7 +39,8 @@ impl<'r> Product<'r> {
         &mut self.vector[..self.local.matrix.rows()]
     }
 
-    /// This rank's part of the product: rows that need nothing of others while that is on the way, then the others. All ranks must call it.
+    /// This rank's part of the product: first the rows that need no values of other ranks, while those values are under
+    /// way, then the other rows. All ranks must call it.
     pub(super) fn times(&mut self, product: &mut [f64]) {
         let Self { hive, local: Local { matrix, inner, border, .. }, vector, halo } = self;
         let own = matrix.rows();

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use hive::{Bee, Loop, Ordered, Reduction, Schedule};
 
-use crate::runtimes::constructs::{Construct, Constructs, Delay, ITERATIONS, check};
+use crate::catalog::{Construct, ITERATIONS};
+use crate::runtimes::constructs::{Constructs, Delay, check};
 
 use super::HiveTeam;
 

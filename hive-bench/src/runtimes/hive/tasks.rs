@@ -68,8 +68,8 @@ mod tests {
     use super::super::Waiting;
     use super::*;
     use crate::catalog::RuntimeId;
-    use crate::cpus;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
+    use crate::system::cpus;
 
     #[test]
     fn tasks_by_every_protocol() {

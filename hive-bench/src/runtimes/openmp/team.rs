@@ -4,15 +4,16 @@
 use std::ffi::{CStr, c_int, c_void};
 use std::ops::Range;
 
-use super::expect_library;
+use super::environment::expect_library;
 use crate::catalog::RuntimeId;
+use crate::catalog::{Construct, ITERATIONS};
 use crate::kernels::in_c::InC;
 use crate::kernels::kernel::{Kernel, Kernels};
 use crate::kernels::search::Node;
 use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, triad};
 use crate::runtimes::Runtime;
-use crate::runtimes::constructs::{Construct, Constructs, Delay, ITERATIONS, check};
+use crate::runtimes::constructs::{Constructs, Delay, check};
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
@@ -106,7 +107,7 @@ impl Runtime for OpenMp {
     }
 
     fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all bees are done with it.
+        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all members are done with it.
         unsafe { hb_region(int(members), call::<F>, (&raw const body).cast()) };
     }
 
@@ -199,7 +200,7 @@ impl Tasks for OpenMp {
     }
 }
 
-/// `wake_bee` for a closure whose type has no name.
+/// `call` for a closure whose type has no name.
 fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize) {
     call::<F>
 }
@@ -207,6 +208,7 @@ fn of_type<F: Fn(usize) + Sync>(_body: &F) -> extern "C" fn(*const c_void, usize
 /// One thread's rows of one step.
 fn heat(step: u64, rows: Range<usize>, even: &Disjoint<'_>, odd: &Disjoint<'_>) {
     let (from, to) = if step.is_multiple_of(2) { (even, odd) } else { (odd, even) };
-    // SAFETY: each thread gets rows of its own, and all are in the same step: it ends with a barrier or with the region.
+    // SAFETY: each thread gets rows of its own, and all are in the same step: it ends with a barrier or with the
+    // region.
     unsafe { jacobi::sweep_part(to, from, rows) };
 }

@@ -1,6 +1,6 @@
-//! Loops: of several ways to write them, those that took least time here. Even ones are cut into a block a worker: by a parallel iterator
-//! where a worker asks, and from outside by `broadcast`, which wakes all workers at once. Uneven ones are cut as rayon cuts them, into
-//! halves where somebody steals: one by one (`with_max_len(1)`) never took less.
+//! Loops, each in the form that was fastest here. Even loops are cut into one block for each worker: by a parallel
+//! iterator if a worker calls, and by `broadcast` from outside, which wakes all workers at once. Uneven loops are cut
+//! by rayon itself, which halves a range when a worker steals; one by one (`with_max_len(1)`) was never faster.
 
 use std::ops::Range;
 

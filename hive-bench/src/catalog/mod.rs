@@ -1,0 +1,86 @@
+//! What can be measured: every case and every runtime, with its name and its limits.
+
+/// Gives a field-less enum its list, and one name for the command line, the tables and the results.
+macro_rules! named {
+    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
+        $(#[$of])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
+        pub(crate) enum $type {
+            $(#[doc = $help] #[serde(rename = $name)] $variant,)*
+        }
+
+        impl $type {
+            pub(crate) const ALL: &[Self] = &[$(Self::$variant,)*];
+
+            pub(crate) const fn name(self) -> &'static str {
+                match self { $(Self::$variant => $name,)* }
+            }
+
+            pub(crate) const fn help(self) -> &'static str {
+                match self { $(Self::$variant => $help,)* }
+            }
+        }
+
+        impl clap::ValueEnum for $type {
+            fn value_variants<'a>() -> &'a [Self] {
+                Self::ALL
+            }
+
+            fn to_possible_value(&self) -> Option<clap::builder::PossibleValue> {
+                Some(clap::builder::PossibleValue::new(self.name()).help(self.help()))
+            }
+        }
+    };
+}
+
+mod case;
+mod construct;
+mod family;
+mod protocol;
+mod runtime;
+
+pub(crate) use case::{Case, Unit};
+pub(crate) use construct::{Construct, ITERATIONS};
+pub(crate) use family::Family;
+pub(crate) use protocol::Protocol;
+pub(crate) use runtime::RuntimeId;
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::*;
+
+    #[test]
+    fn names_are_one_for_all_uses() {
+        for case in Case::ALL {
+            assert_eq!(serde_json::to_string(case).unwrap(), format!("\"{}\"", case.name()));
+            assert_eq!(Case::from_str(case.name(), false).unwrap(), *case);
+        }
+        for runtime in RuntimeId::ALL {
+            assert_eq!(serde_json::to_string(runtime).unwrap(), format!("\"{}\"", runtime.name()));
+        }
+    }
+
+    #[test]
+    fn only_hive_resizes_and_sequential_has_only_plain_loops_and_calls() {
+        for runtime in RuntimeId::ALL {
+            assert_eq!(runtime.can(Case::Shrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveHot));
+        }
+        for case in Case::ALL {
+            assert_eq!(RuntimeId::Sequential.can(*case), case.is_kernel() || case.is_recursion(), "{case:?}");
+            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops() || case.is_sparse(), "{case:?}");
+        }
+    }
+
+    #[test]
+    fn hive_s_protocols_are_measured_beside_each_other() {
+        for case in Case::ALL.iter().filter(|case| case.shows_sleep()) {
+            for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive()) {
+                assert!(runtime.can(*case), "{runtime:?} {case:?}");
+            }
+            let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
+            assert_eq!(rayon.iter().filter(|rayon| rayon.can(*case)).count(), 1, "{case:?}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! The one table of commands: what each is called, what it takes, and which function runs it.
+
+use std::path::PathBuf;
+
+use clap::Subcommand;
+
+#[cfg(feature = "hwloc")]
+use crate::commands::numa;
+#[cfg(feature = "hwloc")]
+use crate::commands::topo;
+use crate::commands::{compare, generate, latency, report, trace};
+use crate::model;
+#[cfg(feature = "mpi")]
+use crate::mpi;
+use crate::run::runner;
+use crate::runtimes::hive::HiveTeam;
+use crate::runtimes::openmp;
+use crate::system::cpus;
+use crate::system::exit::Outcome;
+
+/// What the program can do beside running the suite. The last three are hidden: the program starts itself with them.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Print the report of an earlier run once more, from the file that --json left
+    Report(report::Arguments),
+    /// Say what changed from one run to another, from the files that --json left, gzipped or not
+    ///
+    /// Times on a shared machine drift. Therefore a case is judged by its multiple of a reference, where the same
+    /// process measured one that costs what the case costs: regions, reductions and barriers of two or more are judged
+    /// by round trips; regions of one by a mutex; regions after idleness by hand-overs if the runtime's threads sleep
+    /// by then, and by round trips if they still poll. Every other case, and every case without its reference, is
+    /// judged by its time. A case counts as faster or slower if the whole 99 % interval, from a bootstrap over the
+    /// rounds of both runs, lies on one side. Both runs need at least three rounds.
+    ///
+    /// Exit codes: 0 if all is well; 1 if one of hive's runtimes got slower, with the whole interval beyond the
+    /// threshold, or fails where it did not fail before; 2 for bad usage, such as a file that cannot be read or is not
+    /// a run, or two runs without a case in common.
+    Compare {
+        /// The file of the run before
+        old: PathBuf,
+        /// The file of the run after
+        new: PathBuf,
+        /// Accept that hive gets slower by up to this
+        #[arg(long, value_name = "PERCENT", default_value = "5", value_parser = compare::percent)]
+        threshold: f64,
+    },
+    /// Write a matrix to a file
+    #[command(subcommand)]
+    Generate(generate::Generate),
+    /// Run cases on a traced hive, and write a timeline of what its bees do
+    Trace(trace::Arguments),
+    /// Predict fork, join, barrier and cold wake on another machine, by simulating its cache lines
+    ///
+    /// Exit codes: 0 if all is well, 1 if --check finds a prediction off by more than 20 %, 2 for bad usage.
+    Model(model::Arguments),
+    /// Show the machine as hwloc sees it, and where the bees of a hive are
+    ///
+    /// With HWLOC_SYNTHETIC or HWLOC_XMLFILE hwloc describes another machine: bees get places on it, but no thread is
+    /// bound.
+    #[cfg(feature = "hwloc")]
+    Topo(topo::Arguments),
+    /// Measure how long a cache line takes from each CPU to each other one and back
+    ///
+    /// A bar on the terminal shows the progress. With one CPU there is nothing to measure, and the matrix is a single
+    /// zero.
+    Latency(latency::Arguments),
+    /// Measure what it costs to have memory, or the rest of a team, on another NUMA node
+    #[cfg(feature = "hwloc")]
+    Numa(numa::Arguments),
+    /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
+    ///
+    /// Exit codes: 0 if all is well, 1 if the method broke down or --check found a bit that differs, 2 for bad usage.
+    /// docs/beyond-one-machine.md says how to run it.
+    #[cfg(feature = "mpi")]
+    Mpi(mpi::Arguments),
+    /// Measure one thing.
+    #[command(hide = true)]
+    Runner { job: String },
+    /// Say which OpenMP library is in use.
+    #[command(hide = true)]
+    OpenmpLibrary,
+    /// Say what hive makes of this machine.
+    #[command(hide = true)]
+    HiveReport,
+}
+
+impl Command {
+    /// Runs the command.
+    pub(crate) fn run(&self) -> Outcome {
+        match self {
+            Self::Report(arguments) => report::main(arguments),
+            Self::Compare { old, new, threshold } => compare::main(old, new, *threshold),
+            Self::Generate(what) => generate::main(what),
+            Self::Trace(arguments) => trace::main(arguments),
+            Self::Model(arguments) => model::main(arguments),
+            #[cfg(feature = "hwloc")]
+            Self::Topo(arguments) => topo::main(arguments),
+            Self::Latency(arguments) => latency::main(arguments),
+            #[cfg(feature = "hwloc")]
+            Self::Numa(arguments) => numa::main(arguments),
+            #[cfg(feature = "mpi")]
+            Self::Mpi(arguments) => mpi::main(arguments),
+            Self::Runner { job } => runner::main(job),
+            Self::OpenmpLibrary => runner::answer(openmp::library()),
+            Self::HiveReport => runner::answer(HiveTeam::report(&cpus::in_order_of_use())),
+        }
+    }
+}

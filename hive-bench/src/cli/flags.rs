@@ -1,0 +1,53 @@
+//! The flags of a run.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::catalog::{Family, Protocol, RuntimeId};
+
+/// What to measure, how often, and where the results go.
+#[derive(Debug, Args)]
+pub(crate) struct Flags {
+    /// List all cases and runtimes, and say which runtimes are absent on this machine
+    #[arg(long)]
+    pub(crate) list: bool,
+    /// Run only these cases. The part of a name before a dash chooses all cases that begin so: join, wake, spawn, idle,
+    /// idle-use
+    #[arg(long, value_name = "CASE,...", value_delimiter = ',')]
+    pub(crate) case: Vec<Family>,
+    /// Run only these runtimes
+    #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
+    pub(crate) runtime: Vec<RuntimeId>,
+    /// Compare these sleep protocols of hive with each other and with rayon, in the wake, idle-use, spawn and steal
+    /// cases, or in those of --case
+    #[arg(long, value_name = "PROTOCOL,...", value_delimiter = ',', conflicts_with = "runtime")]
+    pub(crate) sleep: Vec<Protocol>,
+    /// Let hive's sleeping bees wake at this interval and look for tasks, such as 2ms [default: never]
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub(crate) poll: Option<Duration>,
+    /// Run only teams of these sizes, including the queen [default: 1, 2, 4, ... and all CPUs]
+    #[arg(long, value_name = "N,...", value_delimiter = ',')]
+    pub(crate) bees: Vec<usize>,
+    /// Run every case this many times [default: as often as fits into the time]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
+    pub(crate) rounds: Option<u16>,
+    /// Run fewer and shorter rounds, to see whether everything works; this takes less than 30 s
+    #[arg(long)]
+    pub(crate) quick: bool,
+    /// Use this matrix for spmv and cg: a Matrix Market file, gzipped or not [default: the Laplacian of a grid]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) matrix: Option<PathBuf>,
+    /// Print every table, not only what fits one screen
+    #[arg(long)]
+    pub(crate) full: bool,
+    /// Write every raw sample, with machine, build and command line, to this file; `none` writes no file [default: a
+    /// file named by the date, in target/hive-bench or hive-bench-results]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) json: Option<PathBuf>,
+    /// Write the report as a page for a browser, with charts, to this file; `none` writes no file [default: beside the
+    /// raw samples]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}

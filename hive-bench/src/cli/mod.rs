@@ -1,0 +1,69 @@
+//! The command line.
+
+mod commands;
+mod flags;
+pub(crate) mod options;
+mod outputs;
+
+use clap::Parser;
+
+pub(crate) use commands::Command;
+pub(crate) use flags::Flags;
+
+/// Measure hive beside its rivals. Without arguments it runs every case with every runtime, in less than 90 s on two
+/// CPUs of their own.
+///
+/// Exit codes: 0 if all is well, 1 if a measurement or a check failed (compare: if hive got slower), 2 for bad usage.
+#[derive(Debug, Parser)]
+#[command(version, disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) flags: Flags,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+    use std::time::Duration;
+
+    use crate::catalog::{Case, Protocol};
+
+    #[test]
+    fn the_definition_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn lists_are_comma_separated() {
+        let cli = Cli::parse_from(["hive-bench", "--case", "region,idle-2ms", "--bees", "1,2", "--rounds", "3"]);
+        let cases: Vec<_> = cli.flags.case.into_iter().flat_map(|family| family.0).collect();
+        assert_eq!(cases, [Case::Region, Case::Idle2ms]);
+        assert_eq!(cli.flags.bees, [1, 2]);
+        assert_eq!(cli.flags.rounds, Some(3));
+        assert!(cli.command.is_none());
+    }
+
+    #[test]
+    fn protocols_choose_the_runtimes() {
+        let cli = Cli::parse_from(["hive-bench", "--sleep", "jec,none", "--poll", "2ms"]);
+        assert_eq!(cli.flags.sleep, [Protocol::Jec, Protocol::None]);
+        assert_eq!(cli.flags.poll, Some(Duration::from_millis(2)));
+        let both = Cli::try_parse_from(["hive-bench", "--sleep", "jec", "--runtime", "chili"]).unwrap_err().to_string();
+        assert!(both.contains("--sleep") && both.contains("--runtime"), "{both}");
+        let error = Cli::try_parse_from(["hive-bench", "--sleep", "deep"]).unwrap_err().to_string();
+        assert!(error.contains("--sleep") && error.contains("tickle"), "{error}");
+        assert!(Cli::try_parse_from(["hive-bench", "--poll", "soon"]).is_err());
+    }
+
+    #[test]
+    fn an_unknown_name_is_refused_with_the_flag_and_the_names() {
+        let error = Cli::try_parse_from(["hive-bench", "--runtime", "tokio"]).unwrap_err();
+        assert_eq!(error.exit_code(), 2);
+        let text = error.to_string();
+        assert!(text.contains("--runtime") && text.contains("rayon-worker"), "{text}");
+    }
+}

@@ -1,0 +1,176 @@
+//! The command line after it was checked: the choice leaves something to measure, and the results can be written.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+use crate::catalog::{Case, RuntimeId};
+use crate::cli::flags::Flags;
+use crate::cli::outputs::{self, Outputs};
+use crate::record::Budget;
+use crate::record::Given;
+use crate::run::plan::{Rounds, STANDARD_TIME, Wanted};
+use crate::run::sizes::{checked_size, default_sizes};
+
+const QUICK_TIME: Duration = Duration::from_secs(15);
+
+#[derive(Debug, PartialEq)]
+pub(crate) struct Options {
+    pub(crate) wanted: Wanted,
+    pub(crate) rounds: Rounds,
+    pub(crate) budget: Budget,
+    pub(crate) poll: Option<Duration>,
+    pub(crate) outputs: Outputs,
+    /// Everything is printed, not only what fits one screen.
+    pub(crate) full: bool,
+    pub(crate) matrix: Option<PathBuf>,
+    /// What `prepare` has found out about the matrix.
+    pub(crate) given: Given,
+}
+
+impl Options {
+    /// Checks the flags. `most` is the number of CPUs that this process may use. An error names the flag and says what
+    /// is possible.
+    pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
+        let wanted = Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.bees, most)?, most };
+        something_left(&wanted)?;
+        if flags.poll == Some(Duration::ZERO) {
+            return Err(
+                "--poll 0s: bees that never sleep are `--sleep none`; name how long they sleep, such as 2ms".to_owned()
+            );
+        }
+        let (html, json) = (flags.html.as_deref(), flags.json.as_deref());
+        let outputs = Outputs::choose(html, json, &outputs::default_home(), SystemTime::now())?;
+        let (budget, time) = if flags.quick { (Budget::QUICK, QUICK_TIME) } else { (Budget::STANDARD, STANDARD_TIME) };
+        let rounds = flags.rounds.map_or(Rounds::Within(time), |rounds| Rounds::Each(rounds.into()));
+        let (full, matrix) = (flags.full, flags.matrix.clone());
+        Ok(Self { wanted, rounds, budget, poll: flags.poll, outputs, full, matrix, given: Given::default() })
+    }
+
+    /// Reads the matrix and creates the directory for the results, before anything is measured.
+    pub(crate) fn prepare(mut self) -> Result<Self, String> {
+        self.outputs.prepare()?;
+        self.given = Given::prepare(self.matrix.as_deref(), &self.wanted.cases, &mut self.budget)?;
+        Ok(self)
+    }
+}
+
+fn cases(flags: &Flags) -> Vec<Case> {
+    let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
+    let mut cases = or_all(&chosen, Case::ALL);
+    if chosen.is_empty() && !flags.sleep.is_empty() {
+        cases.retain(|case| case.shows_sleep());
+    }
+    cases
+}
+
+fn runtimes(flags: &Flags) -> Vec<RuntimeId> {
+    let mut chosen = flags.runtime.clone();
+    if !flags.sleep.is_empty() {
+        chosen = flags.sleep.iter().map(|protocol| protocol.runtime()).collect();
+        chosen.extend([RuntimeId::RayonWorker, RuntimeId::RayonOutside]);
+    }
+    or_all(&chosen, RuntimeId::ALL)
+}
+
+/// The chosen items, or all if none was chosen: in the catalogue's order, and each once.
+fn or_all<T: Copy + PartialEq>(chosen: &[T], all: &[T]) -> Vec<T> {
+    all.iter().copied().filter(|item| chosen.is_empty() || chosen.contains(item)).collect()
+}
+
+fn sizes(chosen: &[usize], most: usize) -> Result<Vec<usize>, String> {
+    if chosen.is_empty() {
+        return Ok(default_sizes(most));
+    }
+    let mut sizes = chosen.iter().map(|&size| checked_size(size, most)).collect::<Result<Vec<_>, _>>()?;
+    sizes.sort_unstable();
+    sizes.dedup();
+    Ok(sizes)
+}
+
+fn something_left(wanted: &Wanted) -> Result<(), String> {
+    let shown = |case: Case, size: usize| {
+        case.has_size(size, wanted.most) && wanted.runtimes.iter().any(|runtime| runtime.shows(case, size))
+    };
+    let can = |case: &Case| wanted.sizes.iter().any(|size| shown(*case, *size));
+    if wanted.cases.iter().any(can) {
+        return Ok(());
+    }
+    let names = wanted.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(",");
+    Err(format!(
+        "--case {names} leaves nothing to measure with the chosen --runtime and --bees: only hive resizes; a barrier \
+         needs hive, OpenMP or std-scope; sequential has only kernels and recursions, and sequential-c only kernels in \
+         C; with one member, runtimes that differ only in how they wait are left out of kernels; tasks from inside \
+         need rayon-worker, and tasks from outside rayon-outside; most cases need 2 members or more; see --list"
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    fn check(arguments: &[&str], most: usize) -> Result<Options, String> {
+        let cli = Cli::parse_from(std::iter::once(&"hive-bench").chain(arguments));
+        Options::check(&cli.flags, most)
+    }
+
+    #[test]
+    fn without_flags_everything_is_wanted() {
+        let options = check(&[], 4).unwrap();
+        assert_eq!(options.wanted.cases, Case::ALL);
+        assert_eq!(options.wanted.sizes, [1, 2, 4]);
+        assert_eq!(options.budget, Budget::STANDARD);
+        assert_eq!(options.rounds, Rounds::Within(STANDARD_TIME));
+    }
+
+    #[test]
+    fn rounds_win_over_the_time() {
+        assert_eq!(check(&["--rounds", "12"], 2).unwrap().rounds, Rounds::Each(12));
+        assert_eq!(check(&["--quick", "--rounds", "1"], 2).unwrap().budget, Budget::QUICK);
+    }
+
+    #[test]
+    fn protocols_bring_their_cases_and_rayon() {
+        let wanted = check(&["--sleep", "none,tickle"], 2).unwrap().wanted;
+        let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
+        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveHot, RuntimeId::HiveTickle], &rayon[..]].concat());
+        assert!(wanted.cases.contains(&Case::Steal) && wanted.cases.contains(&Case::IdleUse1ms));
+        assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
+        assert_eq!(
+            check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases,
+            [Case::JoinFib, Case::JoinTree]
+        );
+    }
+
+    #[test]
+    fn nobody_polls_without_end() {
+        assert_eq!(check(&["--poll", "2ms"], 2).unwrap().poll, Some(Duration::from_millis(2)));
+        assert!(check(&["--poll", "0s"], 2).unwrap_err().contains("--poll 0s"));
+    }
+
+    #[test]
+    fn a_team_is_no_larger_than_the_machine() {
+        for wrong in ["0", "3"] {
+            let error = check(&["--bees", wrong], 2).unwrap_err();
+            assert!(error.contains(&format!("--bees {wrong}")) && error.contains("1 to 2"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_choice_that_leaves_nothing_is_an_error() {
+        let error = check(&["--case", "shrink", "--runtime", "libgomp"], 2).unwrap_err();
+        assert!(error.contains("--case shrink") && error.contains("--runtime"), "{error}");
+        assert!(check(&["--case", "idle-2ms", "--bees", "1"], 2).is_err());
+        assert!(check(&["--case", "matmul", "--runtime", "hive-hot", "--bees", "1"], 2).is_err());
+    }
+
+    #[test]
+    fn a_file_that_cannot_be_written_is_found_at_once() {
+        for flag in ["--json", "--html"] {
+            let error = check(&[flag, "/nowhere/at/all"], 2).unwrap_err();
+            assert!(error.contains(&format!("{flag} /nowhere/at/all")), "{error}");
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! What changed from one run to another, figure by figure.
+
+use crate::catalog::{Case, Unit};
+use crate::record::{Reference, Run};
+use crate::report::figures::{Figures, Key, least};
+use crate::stats::bootstrap::{Interval, ratio_of_medians};
+use crate::stats::median;
+
+/// With fewer rounds on either side it is unknown how much a figure varies by itself.
+const ENOUGH_ROUNDS: usize = 3;
+
+/// How one figure changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Slower,
+    Faster,
+    Inconclusive,
+    FewRounds,
+    /// It was measured in the old run, and failed in the new one.
+    Fails,
+}
+
+impl Verdict {
+    pub(super) const ALL: [Self; 5] = [Self::Slower, Self::Faster, Self::Inconclusive, Self::FewRounds, Self::Fails];
+
+    pub(super) const fn name(self) -> &'static str {
+        match self {
+            Self::Slower => "slower",
+            Self::Faster => "faster",
+            Self::Inconclusive => "inconclusive",
+            Self::FewRounds => "too few rounds",
+            Self::Fails => "FAILS NOW",
+        }
+    }
+
+    fn of(interval: Interval) -> Self {
+        if interval.lower > 1.0 {
+            Self::Slower
+        } else if interval.upper < 1.0 {
+            Self::Faster
+        } else {
+            Self::Inconclusive
+        }
+    }
+}
+
+/// One figure of both runs.
+#[derive(Clone, Debug)]
+pub(super) struct Change {
+    pub(super) key: Key,
+    pub(super) old: f64,
+    /// `None` where it failed.
+    pub(super) new: Option<f64>,
+    /// The reference that the figures are multiples of; `None` if they are times.
+    pub(super) reference: Option<Reference>,
+    pub(super) interval: Option<Interval>,
+    pub(super) verdict: Verdict,
+}
+
+impl Change {
+    /// `None` unless both runs measured it, and it did not fail in the old one.
+    fn of(key: Key, old: &Figures, new: &Figures) -> Option<Self> {
+        let least = least(key.case.unit());
+        let rounds =
+            |figures: &Figures| -> Vec<f64> { figures.rounds(key).into_iter().map(|value| value.max(least)).collect() };
+        let (old_rounds, new_rounds) = (rounds(old), rounds(new));
+        let was = median(&old.rounds(key))?;
+        if !new.has(key) {
+            return None;
+        }
+        let Some(is) = median(&new.rounds(key)) else {
+            return Some(Self { key, old: was, new: None, reference: None, interval: None, verdict: Verdict::Fails });
+        };
+        let multiples =
+            |reference: &Reference| Some((old.multiples(key, *reference)?, new.multiples(key, *reference)?));
+        let reference = reference(key).filter(|reference| multiples(reference).is_some());
+        let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
+        let interval = ratio_of_medians(&before, &after);
+        let few = before.len().min(after.len()) < ENOUGH_ROUNDS;
+        let verdict = interval.filter(|_| !few).map_or(Verdict::FewRounds, Verdict::of);
+        Some(Self { key, old: was, new: Some(is), reference, interval: interval.filter(|_| !few), verdict })
+    }
+
+    /// Whether it fails now, or takes longer by more than so many percent with the whole interval.
+    fn is_loss(&self, threshold: f64) -> bool {
+        let limit = 1.0 + threshold / 100.0;
+        self.verdict == Verdict::Fails || self.interval.is_some_and(|interval| interval.lower > limit)
+    }
+}
+
+/// The reference that drifts with the machine as the case does. A region of one moves no cache line, so it does not
+/// drift with round trips; and a region whose threads still poll does not drift with hand-overs.
+fn reference(key: Key) -> Option<Reference> {
+    match key.case {
+        Case::Region if key.members == 1 => Some(Reference::Mutex),
+        Case::Region | Case::Reduce | Case::Barrier | Case::Alternate if key.members > 1 => Some(Reference::RoundTrip),
+        case => match case.gap() {
+            Some(gap) if key.runtime.sleeps_after(gap) => Some(Reference::HandOver),
+            Some(_) => Some(Reference::RoundTrip),
+            None => None,
+        },
+    }
+}
+
+/// The figures that both runs have.
+#[derive(Debug)]
+pub(super) struct Comparison {
+    pub(super) changes: Vec<Change>,
+    /// How many figures only the old run has, and how many only the new one.
+    pub(super) lonely: [usize; 2],
+    /// What the reader of the table must know.
+    pub(super) warnings: Vec<String>,
+}
+
+impl Comparison {
+    pub(super) fn of(old: &Run, new: &Run) -> Result<Self, String> {
+        let (before, after) = (Figures::of(&old.records), Figures::of(&new.records));
+        let changes: Vec<_> = before.keys().filter_map(|key| Change::of(key, &before, &after)).collect();
+        if changes.is_empty() {
+            return Err("the runs have no case in common that was measured at the same size with the same runtime; \
+                        run both with the same --case, --runtime and --bees"
+                .to_owned());
+        }
+        let only = |here: &Figures, there: &Figures| here.keys().filter(|key| !there.has(*key)).count();
+        let lonely = [only(&before, &after), only(&after, &before)];
+        Ok(Self { changes, lonely, warnings: warnings(old, new) })
+    }
+
+    /// Where hive got slower beyond the threshold, or fails.
+    pub(super) fn losses(&self, threshold: f64) -> Vec<&Change> {
+        self.changes.iter().filter(|change| change.key.runtime.is_hive() && change.is_loss(threshold)).collect()
+    }
+}
+
+/// What makes the runs hard to compare.
+fn warnings(old: &Run, new: &Run) -> Vec<String> {
+    let mut warnings = Vec::new();
+    for (which, run) in [("old", old), ("new", new)] {
+        warnings.extend(run.unknown.told().map(|unknown| format!("the {which} run: {unknown}")));
+        warnings.extend(run.disturbance.warnings().into_iter().map(|warning| format!("the {which} run: {warning}")));
+    }
+    let [before, after] = [old, new].map(|run| (&run.machine.processor, &run.machine.system, &run.machine.cpus));
+    if before != after {
+        warnings.push(
+            "the runs are of different machines or systems: only multiples of references can be compared".to_owned(),
+        );
+    }
+    if old.budget != new.budget {
+        warnings.push(
+            "the runs did not measure the same amount: one was made with --quick, or by another build".to_owned(),
+        );
+    }
+    warnings
+}
+
+/// What a case measures, for the table.
+pub(super) const fn quantity(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Nanoseconds => "time",
+        Unit::PercentOfCpu => "CPU use",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::RuntimeId;
+    use crate::record::Outcome;
+    use crate::record::results::tests::run;
+    use crate::report::figures::tests::{key, record};
+
+    /// Rounds of hive's region of two, each with its round trip.
+    fn measured(rounds: &[(f64, f64)]) -> Run {
+        let round = |(round, (value, unit)): (usize, &(f64, f64))| {
+            record(key(RuntimeId::Hive), round, &[*value], &[(Reference::RoundTrip, *unit)])
+        };
+        Run { records: rounds.iter().enumerate().map(round).collect(), ..run() }
+    }
+
+    fn change(old: &[(f64, f64)], new: &[(f64, f64)]) -> Change {
+        Comparison::of(&measured(old), &measured(new)).unwrap().changes.remove(0)
+    }
+
+    #[test]
+    fn multiples_decide_not_times() {
+        let old = [(100.0, 100.0), (101.0, 100.0), (102.0, 101.0)];
+        let drifted = old.map(|(value, unit)| (3.0 * value, 3.0 * unit));
+        assert_eq!(change(&old, &drifted).verdict, Verdict::Inconclusive);
+        let slower = old.map(|(value, unit)| (value, unit / 1.2));
+        let change = change(&old, &slower);
+        assert_eq!((change.verdict, change.reference), (Verdict::Slower, Some(Reference::RoundTrip)));
+        assert!(change.is_loss(5.0) && !change.is_loss(25.0));
+    }
+
+    #[test]
+    fn the_whole_interval_must_be_beyond_the_threshold() {
+        let old = [(100.0, 100.0); 4];
+        let change = change(&old, &[(103.0, 100.0), (110.0, 100.0), (111.0, 100.0), (112.0, 100.0)]);
+        assert_eq!(change.verdict, Verdict::Slower);
+        assert!(change.interval.unwrap().estimate > 1.05 && !change.is_loss(5.0) && change.is_loss(1.0), "{change:?}");
+    }
+
+    #[test]
+    fn two_rounds_tell_nothing() {
+        let change = change(&[(100.0, 100.0); 2], &[(900.0, 100.0); 5]);
+        assert_eq!(change.verdict, Verdict::FewRounds);
+        assert!(!change.is_loss(5.0));
+    }
+
+    #[test]
+    fn a_case_that_fails_now_is_a_loss() {
+        let mut new = measured(&[(100.0, 100.0); 3]);
+        for record in &mut new.records {
+            record.outcome = Outcome::Failed("gone".to_owned());
+        }
+        let comparison = Comparison::of(&measured(&[(100.0, 100.0); 3]), &new).unwrap();
+        assert_eq!(comparison.losses(5.0).len(), 1);
+        let mut rivals = new.clone();
+        rivals.records.iter_mut().for_each(|record| record.runtime = RuntimeId::Libomp);
+        assert!(Comparison::of(&rivals, &new).is_err());
+    }
+
+    #[test]
+    fn rivals_do_not_decide() {
+        let comparison = Comparison::of(&run(), &run()).unwrap();
+        assert_eq!(comparison.changes.len(), 2);
+        let mut slower = run();
+        for record in slower.records.iter_mut().filter(|record| !record.runtime.is_hive()) {
+            if let Outcome::Measured(measured) = &mut record.outcome {
+                measured.samples[0] *= 2.0;
+            }
+        }
+        let comparison = Comparison::of(&run(), &slower).unwrap();
+        assert_eq!(comparison.changes[1].verdict, Verdict::Slower);
+        assert!(comparison.losses(5.0).is_empty());
+    }
+
+    #[test]
+    fn what_only_one_run_has_is_counted() {
+        let mut new = run();
+        new.records.retain(|record| record.runtime.is_hive());
+        new.machine.processor = "another".to_owned();
+        let comparison = Comparison::of(&run(), &new).unwrap();
+        assert_eq!(comparison.lonely, [1, 0]);
+        assert!(comparison.warnings[0].contains("different machines"), "{:?}", comparison.warnings);
+    }
+
+    #[test]
+    fn the_reference_takes_what_the_case_takes() {
+        let of = |case, members, runtime| reference(Key { case, members, runtime });
+        assert_eq!(of(Case::Region, 1, RuntimeId::Hive), Some(Reference::Mutex));
+        assert_eq!(of(Case::Barrier, 1, RuntimeId::Hive), None);
+        assert_eq!(of(Case::Barrier, 2, RuntimeId::Libomp), Some(Reference::RoundTrip));
+        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::Hive), Some(Reference::HandOver));
+        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::HiveHot), Some(Reference::RoundTrip));
+        assert_eq!(of(Case::Jacobi, 2, RuntimeId::Hive), None);
+    }
+}

@@ -1,0 +1,122 @@
+//! What changed, as text.
+
+use std::fmt::Write;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use super::comparison::{Change, Comparison, Verdict, quantity};
+use crate::report::tables::{amount, reference_name};
+
+const LEGEND: &str = "\
+old, new: medians over the rounds. change: how much the median changed, in what the column \"in\" says: the time,
+or the multiple of a reference that the same process measured and that drifts with the machine as the case does.
+99 % interval: from a bootstrap over the rounds of each run. slower, faster: the whole interval lies on one side.
+The interval shows how rounds differ within a run. How the machine differs from one run to the next it cannot
+show; to see that, compare two runs of the same build.";
+
+pub(super) fn text(comparison: &Comparison, threshold: f64) -> String {
+    let mut table = Table::new();
+    let header = ["case", "of", "runtime", "old", "new", "time", "in", "change", "99 % interval", ""];
+    table.load_style(presets::NOTHING).set_header(header);
+    table.add_rows(comparison.changes.iter().map(row));
+    for column in [1, 3, 4, 5, 7, 8] {
+        if let Some(column) = table.column_mut(column) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    let mut text = format!("{}\n\n{LEGEND}\n\n", table.trim_fmt());
+    for warning in &comparison.warnings {
+        let _ = writeln!(text, "warning: {warning}");
+    }
+    let [old, new] = comparison.lonely;
+    if old + new > 0 {
+        let _ = writeln!(
+            text,
+            "figures that were not compared: {old} that only the old run has, {new} that only the new one has"
+        );
+    }
+    let (hive, others): (Vec<_>, Vec<_>) = comparison.changes.iter().partition(|change| change.key.runtime.is_hive());
+    let _ = writeln!(text, "hive: {}\nthe others: {}", counts(&hive), counts(&others));
+    text + &losses(comparison, threshold)
+}
+
+fn row(change: &Change) -> [String; 10] {
+    let unit = change.key.case.unit();
+    let measured =
+        change.interval.map(|interval| (percent(interval.estimate), between(interval.lower, interval.upper)));
+    let (estimate, interval) = measured.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
+    [
+        change.key.case.name().to_owned(),
+        change.key.members.to_string(),
+        change.key.runtime.name().to_owned(),
+        amount(change.old, unit),
+        change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
+        change.new.filter(|_| change.old > 0.0).map_or_else(|| "-".to_owned(), |new| percent(new / change.old)),
+        change.reference.map_or(quantity(unit), reference_name).to_owned(),
+        estimate,
+        interval,
+        change.verdict.name().to_owned(),
+    ]
+}
+
+/// How often each verdict was reached.
+fn counts(changes: &[&Change]) -> String {
+    let count = |verdict: Verdict| changes.iter().filter(|change| change.verdict == verdict).count();
+    let counts = Verdict::ALL.into_iter().map(|verdict| (verdict, count(verdict)));
+    let told: Vec<_> = counts
+        .filter(|(_, count)| *count > 0)
+        .map(|(verdict, count)| format!("{} in {count}", verdict.name()))
+        .collect();
+    if told.is_empty() { "not measured".to_owned() } else { told.join(", ") }
+}
+
+fn losses(comparison: &Comparison, threshold: f64) -> String {
+    let losses = comparison.losses(threshold);
+    if losses.is_empty() {
+        return format!(
+            "hive did not get slower by more than {threshold} % in any case, as far as the rounds can show\n"
+        );
+    }
+    let mut text = format!("hive got slower by more than {threshold} % with the whole interval, or fails now:\n");
+    for change in losses {
+        let (runtime, case, members) = (change.key.runtime.name(), change.key.case.name(), change.key.members);
+        let by = change.interval.map_or_else(
+            || "fails now".to_owned(),
+            |interval| format!("{} ({})", percent(interval.estimate), between(interval.lower, interval.upper)),
+        );
+        let _ = writeln!(text, "  {runtime} {case} of {members}: {by}");
+    }
+    text
+}
+
+/// A ratio as a change in percent.
+fn percent(ratio: f64) -> String {
+    format!("{:+.1} %", 100.0 * (ratio - 1.0))
+}
+
+fn between(lower: f64, upper: f64) -> String {
+    format!("{} to {}", percent(lower), percent(upper))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Outcome;
+    use crate::record::results::tests::run;
+
+    #[test]
+    fn a_loss_is_named_with_its_interval() {
+        let mut new = run();
+        for record in &mut new.records {
+            if let Outcome::Measured(measured) = &mut record.outcome {
+                measured.samples[0] *= 1.1;
+            }
+        }
+        let comparison = Comparison::of(&run(), &new).unwrap();
+        let told = text(&comparison, 5.0);
+        assert!(told.contains("hive: slower in 1\nthe others: slower in 1\n"), "{told}");
+        assert!(told.contains("  hive region of 2: +10.0 % (+10.0 % to +10.0 %)"), "{told}");
+        assert!(told.contains("110 ns") && told.contains("121 ns") && told.contains("round trip"), "{told}");
+        assert!(text(&comparison, 12.0).contains("did not get slower by more than 12 %"), "{told}");
+    }
+}

@@ -1,0 +1,192 @@
+//! Where the bees of a hive are, and which of them are parked.
+
+use clap::Args;
+use hive::{Builder, Hive, Pin, Place, PlaceList, ProcBind, Report, Shrink};
+
+/// What hive to build. For an option that is not given, the environment (HIVE_PLACES and so on) decides, or hive's
+/// default.
+#[derive(Debug, Default, Args)]
+pub(crate) struct Wanted {
+    /// Bees of the hive, including the queen [default: one for each CPU that hive may use]
+    #[arg(long, value_name = "N")]
+    bees: Option<usize>,
+    /// What the bees are bound to: none, core, cluster, node, package or a list of CPUs; this is the short form of the
+    /// next two [default: that of hive]
+    #[arg(long, value_name = "PLACE")]
+    pin: Option<Pin>,
+    /// The places there are, as in OMP_PLACES: threads, cores, ll_caches, numa_domains or sockets, with a count or
+    /// without, or a list such as {0:4},{4:4}
+    #[arg(long, value_name = "PLACES")]
+    places: Option<PlaceList>,
+    /// Which bee gets which place, as in OMP_PROC_BIND: false, true, primary, close or spread
+    #[arg(long, value_name = "POLICY")]
+    proc_bind: Option<ProcBind>,
+    /// Which places are given up first when the hive shrinks: compact, spread or keep_nodes
+    #[arg(long, value_name = "ORDER")]
+    shrink: Option<Shrink>,
+    /// Resize the hive to this, to see which bees are parked, or where further bees go
+    #[arg(long, value_name = "M", visible_alias = "shrink-to")]
+    size: Option<usize>,
+}
+
+impl Wanted {
+    /// The queen is bound, too.
+    fn builder(&self) -> Builder {
+        let mut builder = Hive::builder().pin_queen(true);
+        builder = self.bees.map_or(builder.clone(), |bees| builder.bees(bees));
+        builder = self.pin.clone().map_or(builder.clone(), |pin| builder.pin(pin));
+        builder = self.places.clone().map_or(builder.clone(), |places| builder.places(places));
+        builder = self.proc_bind.map_or(builder.clone(), |bind| builder.proc_bind(bind));
+        self.shrink.map_or(builder.clone(), |shrink| builder.shrink(shrink))
+    }
+}
+
+/// The bees of one hive.
+#[derive(Debug)]
+pub(crate) struct Members {
+    places: Vec<Option<Place>>,
+    /// Bees with this id or a higher one are parked.
+    awake: usize,
+    /// What the bees are bound to, in the words of hive's report.
+    pub(crate) binding: String,
+    /// Warnings: of hive, or about what the kernel says.
+    pub(crate) warnings: Vec<String>,
+}
+
+/// What a CPU is used for, with the ids of the bees in ascending order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Bound(Vec<usize>),
+    /// All bees that are bound to it are parked.
+    Parked(Vec<usize>),
+    Free,
+}
+
+impl Members {
+    /// Builds a hive and looks where its bees are. An error is that of hive, with the flag that caused it, if that is
+    /// known.
+    pub(crate) fn find(wanted: &Wanted, foreign: bool) -> Result<Self, String> {
+        let hive = wanted.builder().build().map_err(|error| format!("no such hive: {error}"))?;
+        let built = hive.bees();
+        let awake = wanted.size.unwrap_or(built);
+        let resize = |size| hive.resize(size).map_err(|error| format!("--size {awake}: {error}"));
+        resize(awake.max(built))?;
+        let (places, report) = (hive.places(), hive.report());
+        let mut warnings = report.warnings().to_vec();
+        if !foreign {
+            warnings.extend(strays(&hive, &places));
+        }
+        resize(awake)?;
+        hive.wait_until_parked();
+        Ok(Self { places, awake, binding: binding(&report), warnings })
+    }
+
+    /// What a CPU is used for.
+    pub(crate) fn on(&self, cpu: usize) -> State {
+        let (awake, parked): (Vec<usize>, Vec<usize>) = self.of(cpu).partition(|member| *member < self.awake);
+        match (awake.is_empty(), parked.is_empty()) {
+            (false, _) => State::Bound(awake),
+            (true, false) => State::Parked(parked),
+            (true, true) => State::Free,
+        }
+    }
+
+    fn of(&self, cpu: usize) -> impl Iterator<Item = usize> {
+        let is_there = move |place: &Option<Place>| place.as_ref().is_some_and(|place| place.cpus().contains(&cpu));
+        self.places.iter().enumerate().filter(move |(_, place)| is_there(place)).map(|(member, _)| member)
+    }
+
+    pub(crate) fn awake(&self) -> std::ops::Range<usize> {
+        0..self.awake
+    }
+
+    pub(crate) fn parked(&self) -> std::ops::Range<usize> {
+        self.awake..self.places.len()
+    }
+
+    /// The bees that may run anywhere.
+    pub(crate) fn unbound(&self) -> Vec<usize> {
+        self.places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(member, _)| member).collect()
+    }
+}
+
+/// The line of the report that says so.
+fn binding(report: &Report) -> String {
+    let text = report.to_string();
+    text.lines().find_map(|line| line.strip_prefix("pinned to:")).unwrap_or_default().trim().to_owned()
+}
+
+/// A warning for each bee that the kernel lets run elsewhere than hive says.
+fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
+    let allowed = hive.spmd_map(places.len(), |_| allowed());
+    let stray = |(member, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
+        let (mut wanted, allowed) = (place.as_ref()?.cpus().to_vec(), allowed?);
+        wanted.sort_unstable();
+        (wanted != allowed).then(|| {
+            format!(
+                "member {member} belongs on CPUs {}, and the kernel lets it run on {}",
+                Pin::Cpus(wanted),
+                Pin::Cpus(allowed)
+            )
+        })
+    };
+    places.iter().zip(allowed).enumerate().filter_map(stray).collect()
+}
+
+/// The CPUs that the kernel lets the calling thread run on, in ascending order, where it says.
+fn allowed() -> Option<Vec<usize>> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
+    let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    match list.trim().parse() {
+        Ok(Pin::Cpus(cpus)) => Some(cpus),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::system::cpus;
+
+    fn find(wanted: &Wanted) -> Result<Members, String> {
+        Members::find(wanted, false)
+    }
+
+    #[test]
+    fn who_is_parked_is_told_from_who_is_not() {
+        let first = cpus::in_order_of_use()[0];
+        let wanted = Wanted { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Wanted::default() };
+        let members = find(&wanted).unwrap();
+        assert_eq!((members.awake(), members.parked()), (0..2, 2..3));
+        assert_eq!(members.on(first), State::Bound(vec![0, 1]));
+        assert_eq!(members.on(70_000), State::Free);
+        assert!(members.unbound().is_empty() && members.warnings.is_empty(), "{:?}", members.warnings);
+    }
+
+    #[test]
+    fn members_by_which_a_hive_grows_have_places() {
+        let first = cpus::in_order_of_use()[0];
+        let places = format!("{{{first}}}").parse().ok();
+        let wanted =
+            Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
+        let members = find(&wanted).unwrap();
+        assert_eq!((members.awake(), members.parked(), members.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
+        assert!(members.binding.contains("bound by primary"), "{}", members.binding);
+    }
+
+    #[test]
+    fn members_without_a_place_are_told() {
+        let members = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
+        assert_eq!((members.unbound(), members.parked()), (vec![0, 1], 2..2));
+    }
+
+    #[test]
+    fn what_hive_refuses_is_told_in_its_words() {
+        for (size, mention) in [(0, "at least 1 member"), (70_000, "limit is 1024")] {
+            let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
+            assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");
+        }
+        let both = Wanted { pin: Some(Pin::Core), proc_bind: Some(ProcBind::Close), ..Wanted::default() };
+        assert!(find(&both).unwrap_err().contains("no such hive: "));
+    }
+}

@@ -1,0 +1,205 @@
+//! How much one runner measures. `--quick` measures less of everything, to try the program out, and `trace` even less.
+
+use std::ops::Range;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Case;
+use crate::kernels::joins::joins_of_fib;
+
+/// How much one runner measures. A field that the file of an earlier build lacks is zero: that build did not measure
+/// it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub(crate) struct Budget {
+    /// Time for the batches of a case that can be repeated without a pause.
+    hot_ms: u64,
+    /// Samples after 0.1, 2, 20 and 200 ms of idleness, and at about those gaps.
+    after_idle: [u32; 4],
+    /// Between the last region and the window in which CPU time is counted.
+    cpu_wait_ms: u64,
+    cpu_window_ms: u64,
+    /// Steps of the heat kernel.
+    pub(crate) jacobi_steps: u64,
+    /// Samples of a kernel that goes in steps of parallel loops, each of 10 to 30 ms on one CPU.
+    #[serde(default)]
+    pub(crate) kernel_samples: u64,
+    /// Points along an edge of the grid whose Laplacian the sparse kernels work on, without `--matrix`.
+    #[serde(default)]
+    pub(crate) grid_side: u32,
+    /// Numbers in the matrix of the sparse kernels.
+    #[serde(default)]
+    pub(crate) matrix_nonzeros: u64,
+    /// Iterations of conjugate gradients.
+    #[serde(default)]
+    pub(crate) cg_iterations: u64,
+    /// Samples of the round trip, each with a cache line of its own.
+    pub(crate) round_trips: u32,
+    /// The index of the Fibonacci number that is computed.
+    pub(crate) fib: u64,
+    /// How many tasks members spawn, and how many a thread from outside spawns.
+    pub(crate) flood_tasks: u64,
+    pub(crate) posted_tasks: u64,
+    /// Generations of the tree that is searched.
+    pub(crate) search_depth: u32,
+    /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
+    use_windows: [u32; 3],
+    /// The windows after those, once each: from when to when after the last task.
+    late_windows_ms: [(u64, u64); 2],
+}
+
+impl Budget {
+    pub(crate) const STANDARD: Self = Self {
+        hot_ms: 25,
+        after_idle: [100, 15, 5, 2],
+        cpu_wait_ms: 1000,
+        cpu_window_ms: 200,
+        jacobi_steps: 500,
+        kernel_samples: 2,
+        grid_side: 300,
+        matrix_nonzeros: 448_800,
+        cg_iterations: 50,
+        round_trips: 25,
+        fib: 30,
+        flood_tasks: 1_000_000,
+        posted_tasks: 100_000,
+        search_depth: 9,
+        use_windows: [100, 10, 2],
+        late_windows_ms: [(100, 1000), (1000, 1200)],
+    };
+
+    pub(crate) const QUICK: Self = Self {
+        hot_ms: 10,
+        after_idle: [20, 5, 2, 1],
+        cpu_wait_ms: 150,
+        cpu_window_ms: 100,
+        jacobi_steps: 50,
+        kernel_samples: 1,
+        grid_side: 60,
+        matrix_nonzeros: 17_760,
+        cg_iterations: 30,
+        round_trips: 9,
+        fib: 20,
+        flood_tasks: 20_000,
+        posted_tasks: 5_000,
+        search_depth: 6,
+        use_windows: [10, 3, 1],
+        late_windows_ms: [(100, 150), (150, 250)],
+    };
+
+    /// So little that a person can look at all of it in a timeline.
+    pub(crate) const TRACE: Self = Self {
+        hot_ms: 1,
+        jacobi_steps: 20,
+        after_idle: [5, 5, 2, 1],
+        fib: 16,
+        flood_tasks: 2_000,
+        posted_tasks: 500,
+        search_depth: 5,
+        use_windows: [3, 2, 1],
+        ..Self::QUICK
+    };
+
+    pub(crate) const fn hot(&self) -> Duration {
+        Duration::from_millis(self.hot_ms)
+    }
+
+    pub(crate) const fn cpu_wait(&self) -> Duration {
+        Duration::from_millis(self.cpu_wait_ms)
+    }
+
+    pub(crate) const fn cpu_window(&self) -> Duration {
+        Duration::from_millis(self.cpu_window_ms)
+    }
+
+    pub(crate) fn samples_after_gap(&self, gap: Duration) -> u32 {
+        match gap.as_micros() {
+            ..1_000 => self.after_idle[0],
+            1_000..20_000 => self.after_idle[1],
+            20_000..200_000 => self.after_idle[2],
+            _ => self.after_idle[3],
+        }
+    }
+
+    /// The window after the last task in which an idle-use case counts CPU time, and how many such windows there are.
+    pub(crate) const fn use_window(&self, case: Case) -> Option<(Range<Duration>, u32)> {
+        let ((begin, end), times) = match case {
+            Case::IdleUse1ms => ((0, 1), self.use_windows[0]),
+            Case::IdleUse10ms => ((1, 10), self.use_windows[1]),
+            Case::IdleUse100ms => ((10, 100), self.use_windows[2]),
+            Case::IdleUse1s => (self.late_windows_ms[0], 1),
+            Case::IdleUse2s => (self.late_windows_ms[1], 1),
+            _ => return None,
+        };
+        Some((Duration::from_millis(begin)..Duration::from_millis(end), times))
+    }
+
+    /// About how long a runner takes for this case. The number of rounds, the progress bar and the time limit depend on
+    /// it.
+    pub(crate) fn expected(&self, case: Case) -> Duration {
+        let known = self.expected_pauses(case).or_else(|| self.expected_loops(case));
+        Duration::from_millis(15) + known.unwrap_or_else(|| self.expected_work(case))
+    }
+
+    /// For the cases that are mostly waiting.
+    fn expected_pauses(&self, case: Case) -> Option<Duration> {
+        let one = Duration::from_micros(150);
+        if let Some(gap) = case.gap() {
+            // As many hand-overs as regions.
+            return Some((gap + one) * 2 * self.samples_after_gap(gap));
+        }
+        if let Some(gap) = case.wake_gap() {
+            return Some((gap + one) * self.samples_after_gap(gap));
+        }
+        if let Some((window, times)) = self.use_window(case) {
+            return Some((window.end + 4 * one) * times);
+        }
+        match case {
+            Case::CpuIdle => Some(self.cpu_wait() + self.cpu_window()),
+            Case::CpuParked => Some(self.cpu_window()),
+            _ => None,
+        }
+    }
+
+    /// For kernels of loops: the time to make the data, and the time for the samples and the run before the first one.
+    fn expected_loops(&self, case: Case) -> Option<Duration> {
+        let (data, sample) = match case {
+            Case::StreamCopy | Case::StreamScale | Case::StreamAdd => (45, 9),
+            Case::Stencil7 => (25, 9),
+            Case::NbodyStatic | Case::NbodyDynamic => (1, 8),
+            Case::Labels => (30, 20),
+            Case::Matmul => (5, 17),
+            Case::Mandelbrot => (1, 25),
+            // LLVM's OpenMP takes a hundred times as long for this case as the fastest runtime.
+            Case::Dynamic1m => (0, 35),
+            _ => return None,
+        };
+        Some(Duration::from_millis(data + sample * (1 + self.kernel_samples)))
+    }
+
+    /// For all other cases. This is the average over the runtimes; OpenMP's take ten times as long for tasks as the
+    /// rest.
+    fn expected_work(&self, case: Case) -> Duration {
+        let nodes = 6 << (2 * self.search_depth);
+        self.hot()
+            + match case {
+                Case::TriadMemory => Duration::from_millis(90),
+                Case::Jacobi | Case::JacobiBarrier => {
+                    Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot())
+                }
+                Case::Spmv => self.matrix_set_up(),
+                Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),
+                Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),
+                Case::Steal => Duration::from_nanos(60 * nodes),
+                Case::SpawnFlood | Case::SpawnProducers => Duration::from_nanos(120 * self.flood_tasks),
+                Case::SpawnOutside => Duration::from_nanos(400 * self.posted_tasks),
+                _ => Duration::from_millis(10),
+            }
+    }
+
+    /// How long a runner takes to make or read its sparse matrix.
+    fn matrix_set_up(&self) -> Duration {
+        Duration::from_nanos(60 * self.matrix_nonzeros)
+    }
+}

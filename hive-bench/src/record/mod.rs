@@ -1,0 +1,14 @@
+//! The data of a run: what is to be measured, and what came of it, in memory and in the file of `--json`.
+
+mod budget;
+mod given;
+mod job;
+pub(crate) mod results;
+pub(crate) mod saved;
+
+pub(crate) use budget::Budget;
+pub(crate) use given::Given;
+#[cfg(feature = "mpi")]
+pub(crate) use given::fit_for_cg;
+pub(crate) use job::Job;
+pub(crate) use results::{Absent, Measured, Outcome, Record, Reference, Run, Unknown};

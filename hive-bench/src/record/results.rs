@@ -1,0 +1,154 @@
+//! The results of a run: every raw sample, and what is needed to judge it. This is the file of `--json`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::{Case, RuntimeId};
+use crate::record::budget::Budget;
+use crate::system::machine::{Build, Disturbance, Machine};
+
+/// What was measured in the same process as a case, to compare it with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Reference {
+    /// One cache line to another CPU and back.
+    RoundTrip,
+    /// A semaphore posted after the idle time, answered by a store.
+    HandOver,
+    /// Lock and unlock of a std Mutex without contention.
+    Mutex,
+    /// Half a region of one and half a region of n.
+    Mean,
+}
+
+/// What a runner hands back: samples in the case's unit.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Measured {
+    pub(crate) samples: Vec<f64>,
+    pub(crate) references: BTreeMap<Reference, Vec<f64>>,
+    /// Where the members were seen running, in order of their ids.
+    pub(crate) seen_on: Vec<usize>,
+    /// How long one delay of a construct takes on a single thread, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) delay: Option<f64>,
+}
+
+/// How a runner ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Outcome {
+    Measured(Measured),
+    Failed(String),
+}
+
+/// One runner.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Record {
+    pub(crate) round: usize,
+    pub(crate) runtime: RuntimeId,
+    pub(crate) case: Case,
+    pub(crate) members: usize,
+    /// How long the runner ran.
+    pub(crate) seconds: f64,
+    pub(crate) outcome: Outcome,
+}
+
+/// A runtime that is absent on this machine, or in this build.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Absent {
+    pub(crate) runtime: RuntimeId,
+    pub(crate) reason: String,
+}
+
+/// A whole run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Run {
+    pub(crate) date: String,
+    pub(crate) command_line: Vec<String>,
+    pub(crate) machine: Machine,
+    pub(crate) build: Build,
+    /// The name in the file is that of earlier builds.
+    #[serde(rename = "effort")]
+    pub(crate) budget: Budget,
+    pub(crate) seed: u64,
+    /// How many runners of the last rounds were dropped for lack of time.
+    pub(crate) left_out: usize,
+    pub(crate) absent: Vec<Absent>,
+    pub(crate) disturbance: Disturbance,
+    pub(crate) records: Vec<Record>,
+    /// The records of the file that this build does not understand.
+    #[serde(skip)]
+    pub(crate) unknown: Unknown,
+}
+
+impl Run {
+    pub(crate) fn has_failures(&self) -> bool {
+        self.records.iter().any(|record| matches!(record.outcome, Outcome::Failed(_)))
+    }
+}
+
+/// Records that this build does not understand, because it lacks their case or runtime.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Unknown {
+    pub(crate) records: usize,
+    /// What they are of, as the file has it: "runtime of case".
+    pub(crate) names: BTreeSet<String>,
+}
+
+impl Unknown {
+    /// One sentence about them, or `None` if everything is known.
+    pub(crate) fn told(&self) -> Option<String> {
+        let names: Vec<_> = self.names.iter().map(String::as_str).take(6).collect();
+        let more = if self.names.len() > names.len() { ", ..." } else { "" };
+        let (count, names) = (self.records, names.join(", "));
+        (count > 0)
+            .then(|| format!("records that this build does not know were left out, {count} in all: {names}{more}"))
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::report::figures::tests::{key, record};
+
+    /// hive and a rival in three rounds of a small case.
+    pub(crate) fn run() -> Run {
+        let of = |round| {
+            let reference = [(Reference::RoundTrip, 100.0)];
+            let record = |runtime, value| record(key(runtime), round, &[value], &reference);
+            [record(RuntimeId::Hive, 110.0), record(RuntimeId::Libomp, 500.0)]
+        };
+        Run {
+            date: "2026-11-21T09:12:56Z".to_owned(),
+            command_line: vec!["hive-bench".to_owned(), "--case".to_owned(), "region".to_owned()],
+            machine: Machine { processor: "a processor".to_owned(), cpus: vec![0, 1], ..Machine::default() },
+            build: Build::read(),
+            budget: Budget::STANDARD,
+            seed: 2,
+            left_out: 0,
+            absent: Vec::new(),
+            disturbance: Disturbance::default(),
+            records: (0..3).flat_map(of).collect(),
+            unknown: Unknown::default(),
+        }
+    }
+
+    #[test]
+    fn a_record_survives_json() {
+        let references = BTreeMap::from([(Reference::RoundTrip, vec![0.1, 207.3])]);
+        let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1], delay: None };
+        for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
+            let record = Record {
+                round: 3,
+                runtime: RuntimeId::HiveHot,
+                case: Case::Idle2ms,
+                members: 2,
+                seconds: 0.25,
+                outcome,
+            };
+            let text = serde_json::to_string(&record).unwrap();
+            assert_eq!(serde_json::from_str::<Record>(&text).unwrap(), record, "{text}");
+        }
+    }
+}

@@ -1,7 +1,0 @@
-//! Bare references, measured in every child before its runtime has threads: what the hardware and the kernel charge
-//! whoever asks.
-
-pub(crate) mod hand_over;
-pub(crate) mod mutex;
-pub(crate) mod round_trip;
-pub(crate) mod steps;

@@ -1,0 +1,50 @@
+//! The report in full: the machine, every table, how to read them, and what they leave out.
+
+use std::fmt::Write;
+
+use super::figures::Figures;
+use super::notes::notes;
+use super::ranking::Ranking;
+use super::{protocols, tables, targets};
+use crate::record::Run;
+
+const LEGEND: &str = "\
+Figures are medians over the rounds; beside them the middle half of the rounds. \"x hive\": how many
+times as long as hive took, in the same round; likewise \"x sequential\". \"x round trip\", \"x hand-over\",
+\"x mutex\", \"x mean\": how many times as long as that took in the same process.
+Marks: ? fewer than three rounds; = the rounds do not agree on which is faster; ~ the middle half is
+wider than half of the value.";
+
+/// Every table.
+pub(super) fn text(run: &Run, figures: &Figures) -> String {
+    let ranking = Ranking::of(figures);
+    format!("{}\n{}\n{}", measured(run, figures), ranking.text(), targets::text(figures))
+}
+
+/// Everything that was measured.
+fn measured(run: &Run, figures: &Figures) -> String {
+    let mut text = head(run);
+    for (case, members) in figures.groups() {
+        text.push('\n');
+        text.push_str(&tables::group(figures, case, members));
+    }
+    let protocols = protocols::all(figures);
+    if !protocols.is_empty() {
+        let _ = write!(text, "\n{protocols}");
+    }
+    let _ = writeln!(text, "\n{LEGEND}");
+    for note in notes(run) {
+        let _ = writeln!(text, "{note}");
+    }
+    text
+}
+
+fn head(run: &Run) -> String {
+    let machine = &run.machine;
+    let mut text = format!("{}\n{}, {}\n", machine.processor, machine.system, run.date);
+    let cpus: Vec<String> = machine.cpus.iter().map(ToString::to_string).collect();
+    let _ = writeln!(text, "CPUs in the order of use: {}", cpus.join(" "));
+    let _ = writeln!(text, "OpenMP compiled by: {}", run.build.openmp);
+    let _ = writeln!(text, "{}", machine.hive_report.trim_end());
+    text
+}

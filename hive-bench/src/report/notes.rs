@@ -1,0 +1,60 @@
+//! What a reader must know before any figure: what is absent, what failed, and what disturbed the run.
+
+use crate::record::{Absent, Outcome, Record, Run};
+
+/// All notes: absent runtimes, failed runners, threads on the wrong CPU, a machine that was not idle.
+pub(crate) fn notes(run: &Run) -> Vec<String> {
+    let absent = |Absent { runtime, reason }: &Absent| format!("{} is absent: {reason}", runtime.name());
+    run.absent.iter().map(absent).chain(troubles(run)).collect()
+}
+
+/// The same notes without absent runtimes.
+pub(super) fn troubles(run: &Run) -> Vec<String> {
+    let cpus = &run.machine.cpus;
+    let mut notes: Vec<String> = run.records.iter().filter_map(|record| trouble(record, cpus)).collect();
+    notes.sort();
+    notes.dedup();
+    if run.left_out > 0 {
+        notes.push(format!(
+            "warning: slower than expected, {} measurements of the last rounds were left out",
+            run.left_out
+        ));
+    }
+    notes.extend(run.unknown.told().map(|unknown| format!("warning: {unknown}")));
+    let warnings = run.disturbance.warnings();
+    notes.extend(warnings.into_iter().map(|warning| format!("warning: {warning}")));
+    notes
+}
+
+fn trouble(record: &Record, cpus: &[usize]) -> Option<String> {
+    let who = format!("{} {} of {}", record.runtime.name(), record.case.name(), record.members);
+    match &record.outcome {
+        Outcome::Failed(reason) => Some(format!("failed: {who}: {reason}")),
+        Outcome::Measured(measured) => {
+            let seen_on = &measured.seen_on;
+            let misplaced = record.runtime.is_pinned() && !cpus.starts_with(seen_on);
+            misplaced.then(|| format!("warning: {who}: members ran on CPUs {seen_on:?}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalog::RuntimeId;
+    use crate::report::figures::tests::{key, record};
+
+    #[test]
+    fn a_failure_and_a_wrong_place_are_told() {
+        let mut broken = record(key(RuntimeId::ForkUnion), 0, &[], &[]);
+        broken.outcome = Outcome::Failed("gone".to_owned());
+        assert_eq!(trouble(&broken, &[0, 1]).unwrap(), "failed: forkunion region of 2: gone");
+
+        let mut squeezed = record(key(RuntimeId::Libomp), 0, &[1.0], &[]);
+        if let Outcome::Measured(measured) = &mut squeezed.outcome {
+            measured.seen_on = vec![0, 0];
+        }
+        assert!(trouble(&squeezed, &[0, 1]).unwrap().contains("[0, 0]"));
+        assert_eq!(trouble(&squeezed, &[0, 0]), None);
+    }
+}

@@ -1,0 +1,33 @@
+//! Has one job done by a runner, a process of its own.
+
+use std::time::{Duration, Instant};
+
+use crate::catalog::RuntimeId;
+use crate::record::{Job, Measured, Outcome};
+use crate::runtimes::openmp;
+use crate::system::start;
+
+/// Runs one job. Returns how it ended and how many seconds it took.
+pub(crate) fn run(job: &Job) -> (Outcome, f64) {
+    let begin = Instant::now();
+    let outcome = run_job(job).map_or_else(Outcome::Failed, Outcome::Measured);
+    (outcome, begin.elapsed().as_secs_f64())
+}
+
+fn run_job(job: &Job) -> Result<Measured, String> {
+    let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
+    let environment = match job.runtime {
+        runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.members]),
+        _ => Vec::new(),
+    };
+    let output = start::answer_of(&["runner".to_owned(), text], &environment, time_limit(job))?;
+    serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
+}
+
+/// After this the runner is killed. It is far more than a slow machine needs, and more still in a guest of numa-vm,
+/// where every instruction may be emulated.
+fn time_limit(job: &Job) -> Duration {
+    let slow = if job.runtime == RuntimeId::StdScope { 20 } else { 10 };
+    let emulated = std::env::var_os("NUMA_VM").is_some_and(|value| value == "1");
+    (Duration::from_secs(20) + slow * job.budget.expected(job.case)) * if emulated { 30 } else { 1 }
+}

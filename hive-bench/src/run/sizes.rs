@@ -1,0 +1,30 @@
+//! How many bees the teams have.
+
+/// The size of a team, which `--bees` names.
+pub(crate) fn checked_size(size: usize, most: usize) -> Result<usize, String> {
+    if (1..=most).contains(&size) {
+        return Ok(size);
+    }
+    Err(format!("--bees {size}: this process may use {most} CPUs, so a team has 1 to {most} members"))
+}
+
+/// One, every power of two up to the CPUs at hand, and all of them.
+pub(crate) fn default_sizes(most: usize) -> Vec<usize> {
+    let mut sizes: Vec<usize> =
+        std::iter::successors(Some(1), |size| Some(size * 2)).take_while(|size| *size < most).collect();
+    sizes.push(most.max(1));
+    sizes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_powers_of_two_and_all() {
+        assert_eq!(default_sizes(1), [1]);
+        assert_eq!(default_sizes(2), [1, 2]);
+        assert_eq!(default_sizes(6), [1, 2, 4, 6]);
+        assert_eq!(default_sizes(8), [1, 2, 4, 8]);
+    }
+}

@@ -1,0 +1,150 @@
+//! The CPUs that this process may use, in the order in which every runtime gets them: one of each
+//! core first, then the siblings.
+
+use std::collections::{BTreeSet, HashSet};
+use std::fs;
+use std::hash::Hash;
+use std::str::FromStr;
+
+use hive::Pin;
+
+/// The CPUs in the order of use: member i of a team is bound to the i-th.
+pub(crate) fn in_order_of_use() -> Vec<usize> {
+    let allowed: Vec<usize> =
+        core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();
+    if allowed.is_empty() { vec![0] } else { siblings_last(&allowed, core_of) }
+}
+
+/// A list of CPUs as a user types it, such as `0,2,4-7`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct List(Vec<usize>);
+
+impl FromStr for List {
+    type Err = String;
+
+    /// hive has a parser for such lists, which is used here.
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(Pin::Cpus(cpus)) => Ok(Self(cpus)),
+            _ => Err("not a list of CPUs such as 0,2,4-7".to_owned()),
+        }
+    }
+}
+
+impl List {
+    /// The listed CPUs, each once, or without a list all CPUs that this process may use. An error names the flag and
+    /// the CPUs that may be used.
+    pub(crate) fn chosen(flag: &str, list: Option<&Self>) -> Result<Vec<usize>, String> {
+        let allowed = in_order_of_use();
+        let Some(Self(listed)) = list else { return Ok(allowed) };
+        if let Some(cpu) = listed.iter().find(|cpu| !allowed.contains(cpu)) {
+            let allowed = Pin::Cpus(allowed.iter().copied().collect::<BTreeSet<_>>().into_iter().collect());
+            return Err(format!("{flag}: this process may not use CPU {cpu}; it may use {allowed}"));
+        }
+        let mut seen = HashSet::new();
+        Ok(listed.iter().copied().filter(|cpu| seen.insert(*cpu)).collect())
+    }
+}
+
+/// Binds the calling thread to a CPU. Returns `false` if the system cannot do that.
+pub(crate) fn pin(cpu: usize) -> bool {
+    core_affinity::set_for_current(core_affinity::CoreId { id: cpu })
+}
+
+/// Binds the calling thread to several CPUs. Returns `false` if there are none, or if the system cannot do that.
+#[cfg(target_os = "linux")]
+pub(crate) fn pin_to_any(cpus: &[usize]) -> bool {
+    // SAFETY: a set of CPUs is plain numbers, all zero when empty.
+    #[allow(unsafe_code)]
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    for &cpu in cpus.iter().filter(|cpu| **cpu < libc::CPU_SETSIZE as usize) {
+        // SAFETY: the set has a bit for each number below its size.
+        #[allow(unsafe_code)]
+        unsafe {
+            libc::CPU_SET(cpu, &mut set);
+        };
+    }
+    // SAFETY: the set is as large as is said.
+    #[allow(unsafe_code)]
+    let failed = unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) };
+    failed == 0
+}
+
+/// Binds the calling thread to several CPUs: not implemented on this system.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn pin_to_any(_cpus: &[usize]) -> bool {
+    false
+}
+
+/// The CPU that the calling thread runs on, where the system says.
+#[cfg(target_os = "linux")]
+pub(crate) fn current() -> Option<usize> {
+    // SAFETY: the call has no preconditions.
+    #[allow(unsafe_code)]
+    let cpu = unsafe { libc::sched_getcpu() };
+    usize::try_from(cpu).ok()
+}
+
+/// The CPU that the calling thread runs on, where the system says.
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn current() -> Option<usize> {
+    None
+}
+
+/// One CPU of each core first, then their siblings.
+pub(crate) fn siblings_last<Cpu: Copy, Core: Eq + Hash>(cpus: &[Cpu], core_of: impl Fn(Cpu) -> Core) -> Vec<Cpu> {
+    let mut cores = HashSet::new();
+    let (mut first, siblings): (Vec<_>, Vec<_>) = cpus.iter().partition(|cpu| cores.insert(core_of(**cpu)));
+    first.extend(siblings);
+    first
+}
+
+/// The name of a CPU's core: the list of its siblings. A CPU about which nothing is known is a core of its own.
+fn core_of(cpu: usize) -> String {
+    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
+    fs::read_to_string(path).unwrap_or_else(|_| cpu.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_of_each_core_first() {
+        let neighbours = |cpu: usize| (cpu / 2).to_string();
+        assert_eq!(siblings_last(&[0, 1, 2, 3], neighbours), [0, 2, 1, 3]);
+        let halves = |cpu: usize| (cpu % 4).to_string();
+        assert_eq!(siblings_last(&[1, 3, 5, 6], halves), [1, 3, 6, 5]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_thread_bound_to_any_of_one_is_there() {
+        let last = *in_order_of_use().last().unwrap();
+        std::thread::spawn(move || {
+            assert!(!pin_to_any(&[]));
+            assert!(pin_to_any(&[last]));
+            assert_eq!(current(), Some(last));
+        })
+        .join()
+        .unwrap();
+    }
+
+    #[test]
+    fn lists_are_of_cpus_that_may_be_used() {
+        let all = in_order_of_use();
+        assert_eq!(List::chosen("--cpus", None), Ok(all.clone()));
+        let twice: List = format!("{0},{0}", all[0]).parse().unwrap();
+        assert_eq!(List::chosen("--cpus", Some(&twice)), Ok(vec![all[0]]));
+        let error = List::chosen("--cpus", Some(&"60000".parse().unwrap())).unwrap_err();
+        assert!(error.contains("--cpus") && error.contains("60000"), "{error}");
+        for wrong in ["", "core", "3-1", "1,"] {
+            assert!(wrong.parse::<List>().unwrap_err().contains("0,2,4-7"), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn there_is_a_cpu() {
+        assert!(!in_order_of_use().is_empty());
+    }
+}

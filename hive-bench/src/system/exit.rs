@@ -1,0 +1,34 @@
+//! How the program ends: 0 when all is well, 1 when a measurement or a check failed, 2 for bad usage.
+
+use std::process::ExitCode;
+
+/// Why the program does not end with 0.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// What was asked for cannot be done.
+    Usage(String),
+    /// Something went wrong after the work had begun.
+    Work(String),
+    /// Only the exit code; the message has been printed already.
+    Silent(u8),
+}
+
+/// What a command comes to.
+pub(crate) type Outcome = Result<(), Failure>;
+
+/// Success, or a failure whose message has been printed already.
+pub(crate) const fn fine_if(fine: bool) -> Outcome {
+    if fine { Ok(()) } else { Err(Failure::Silent(1)) }
+}
+
+/// Prints the error, if there is one.
+pub(crate) fn code(outcome: Outcome) -> ExitCode {
+    let (code, error) = match outcome {
+        Ok(()) => return ExitCode::SUCCESS,
+        Err(Failure::Silent(code)) => return ExitCode::from(code),
+        Err(Failure::Work(error)) => (1, error),
+        Err(Failure::Usage(error)) => (2, error),
+    };
+    eprintln!("error: {error}");
+    ExitCode::from(code)
+}

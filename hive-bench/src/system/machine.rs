@@ -1,0 +1,157 @@
+//! Where and with what a run was made: the head of the report, and part of its file.
+
+use std::fs;
+
+use serde::{Deserialize, Serialize};
+
+use super::topology::{self, Place};
+use super::{cpus, start};
+
+/// Where a run was made.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Machine {
+    pub(crate) processor: String,
+    pub(crate) system: String,
+    /// The CPUs that this process may use, in the order of use.
+    pub(crate) cpus: Vec<usize>,
+    /// The report of a hive like those that are measured: places, mask, quota, warnings.
+    pub(crate) hive_report: String,
+    /// How those CPUs belong together. Files of earlier builds lack it.
+    #[serde(default)]
+    pub(crate) topology: Vec<Place>,
+}
+
+/// What was measured.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Build {
+    /// What hive itself says about its build.
+    pub(crate) hive: String,
+    pub(crate) commit: String,
+    /// The C compiler of the OpenMP rival, or why there is none.
+    pub(crate) openmp: String,
+}
+
+/// What else went on while a run was made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Disturbance {
+    /// Runnable threads in the minute before the run, where the system says.
+    pub(crate) load_before: Option<f64>,
+    /// Share of the machine's time that the hypervisor gave to others during the run, in percent,
+    /// where the system says.
+    pub(crate) stolen_percent: Option<f64>,
+}
+
+impl Machine {
+    pub(crate) fn read() -> Self {
+        let cpus = cpus::in_order_of_use();
+        let hive_report = start::ask("hive-report", &[]).unwrap_or_else(|error| error);
+        let topology = topology::places(&cpus);
+        Self { processor: processor(), system: system(), cpus, hive_report, topology }
+    }
+
+    /// The processor's name alone.
+    pub(crate) fn read_name() -> String {
+        processor()
+    }
+}
+
+impl Build {
+    pub(crate) fn read() -> Self {
+        let info = hive::build_info();
+        Self { hive: info.to_string(), commit: info.commit.to_owned(), openmp: env!("HIVE_BENCH_OPENMP").to_owned() }
+    }
+}
+
+fn processor() -> String {
+    let text = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let name = text.lines().find_map(|line| line.strip_prefix("model name"));
+    name.map_or_else(|| std::env::consts::ARCH.to_owned(), |name| name.trim_start_matches([' ', '\t', ':']).to_owned())
+}
+
+fn system() -> String {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    format!("{} {}", std::env::consts::OS, release.trim()).trim_end().to_owned()
+}
+
+/// Observes the machine from `start` to `finish`.
+pub(crate) struct Watch {
+    load_before: Option<f64>,
+    ticks_before: Option<Ticks>,
+}
+
+impl Watch {
+    pub(crate) fn start() -> Self {
+        let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+        Self {
+            load_before: load.split_whitespace().next().and_then(|first| first.parse().ok()),
+            ticks_before: Ticks::read(),
+        }
+    }
+
+    pub(crate) fn finish(self) -> Disturbance {
+        let stolen_percent =
+            self.ticks_before.zip(Ticks::read()).and_then(|(before, after)| after.stolen_since(&before));
+        Disturbance { load_before: self.load_before, stolen_percent }
+    }
+}
+
+impl Disturbance {
+    /// What a reader of the tables must know about the run.
+    pub(crate) fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        if let Some(load) = self.load_before.filter(|load| *load > 0.5) {
+            warnings.push(format!("the machine was not idle before the run: load {load:.1}"));
+        }
+        if let Some(stolen) = self.stolen_percent.filter(|stolen| *stolen > 0.5) {
+            warnings.push(format!("the hypervisor gave {stolen:.1}% of the CPU time to others during the run"));
+        }
+        warnings
+    }
+}
+
+/// The machine's clock ticks so far.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Ticks {
+    stolen: u64,
+    all: u64,
+}
+
+impl Ticks {
+    fn read() -> Option<Self> {
+        Self::parse(&fs::read_to_string("/proc/stat").ok()?)
+    }
+
+    /// The first line of /proc/stat: user nice system idle iowait irq softirq steal, then guest
+    /// times, which are counted in user.
+    fn parse(text: &str) -> Option<Self> {
+        let line = text.lines().next()?.strip_prefix("cpu ")?;
+        let ticks: Vec<u64> = line.split_whitespace().take(8).map_while(|field| field.parse().ok()).collect();
+        Some(Self { stolen: *ticks.get(7)?, all: ticks.iter().sum() })
+    }
+
+    fn stolen_since(&self, before: &Self) -> Option<f64> {
+        let all = self.all.checked_sub(before.all).filter(|all| *all > 0)?;
+        Some(100.0 * self.stolen.checked_sub(before.stolen)? as f64 / all as f64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stolen_time_is_a_share_of_all() {
+        let before = Ticks::parse("cpu  10 0 10 70 0 0 0 10 5 0\ncpu0 1 2").unwrap();
+        let after = Ticks::parse("cpu  20 0 20 130 0 0 0 30 5 0\n").unwrap();
+        assert_eq!(after.stolen_since(&before), Some(20.0));
+        assert_eq!(before.stolen_since(&before), None);
+        assert_eq!(Ticks::parse("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn a_quiet_machine_gives_no_warning() {
+        assert!(Disturbance::default().warnings().is_empty());
+        let busy = Disturbance { load_before: Some(1.9), stolen_percent: Some(3.0) };
+        assert_eq!(busy.warnings().len(), 2);
+    }
+}

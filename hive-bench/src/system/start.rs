@@ -1,0 +1,109 @@
+//! Starts this program once more, in a process of its own, and waits for its answer, up to a time limit.
+
+use std::io::Read;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// Prefixes of the runtimes' environment variables. The caller's shell may have set some; the new process gets only
+/// those that it is given here.
+const RUNTIME_VARIABLES: [&str; 6] = ["HIVE_", "OMP_", "GOMP_", "KMP_", "LIBOMP_", "RAYON_"];
+
+/// What this program, started once more, answers to a question of one word.
+pub(crate) fn ask(question: &str, environment: &[(&str, String)]) -> Result<String, String> {
+    let output = answer_of(&[question.to_owned()], environment, Duration::from_secs(10))?;
+    Ok(output.trim().to_owned())
+}
+
+/// What this program prints when it is started with these arguments, and with no runtime's variables but these.
+pub(crate) fn answer_of(
+    arguments: &[String],
+    environment: &[(&str, String)],
+    limit: Duration,
+) -> Result<String, String> {
+    let program = std::env::current_exe().map_err(|error| format!("this program's own file is not known: {error}"))?;
+    let mut command = Command::new(program);
+    for (name, _) in std::env::vars_os() {
+        if name.to_str().is_some_and(|name| RUNTIME_VARIABLES.iter().any(|prefix| name.starts_with(prefix))) {
+            command.env_remove(name);
+        }
+    }
+    command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
+    wait_for(command, limit)
+}
+
+/// What the command prints, or its error message. It blocks while waiting, because polling would take CPU time from the
+/// process.
+fn wait_for(mut command: Command, limit: Duration) -> Result<String, String> {
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(|error| format!("cannot start a process: {error}"))?;
+    let output = read_to_end(child.stdout.take());
+    let errors = read_to_end(child.stderr.take());
+    let Ok(output) = output.recv_timeout(limit) else {
+        return Err(kill(&mut child, limit));
+    };
+    let status = child.wait().map_err(|error| format!("cannot wait for the process: {error}"))?;
+    let errors = errors.recv().unwrap_or_default();
+    if status.success() { Ok(output) } else { Err(complaint(&errors, status)) }
+}
+
+/// The whole of a pipe, when its other end is closed.
+fn read_to_end(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
+    let (send, receive) = mpsc::channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // After an error, what was read before it is still worth showing.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        // Nobody listens any more when the process took too long.
+        let _ = send.send(String::from_utf8_lossy(&bytes).into_owned());
+    });
+    receive
+}
+
+fn kill(child: &mut Child, limit: Duration) -> String {
+    let ended = child.kill().and_then(|()| child.wait());
+    let limit = limit.as_secs();
+    match ended {
+        Ok(_) => format!("killed: not done after {limit} s"),
+        Err(error) => format!("not done after {limit} s, and cannot be killed: {error}"),
+    }
+}
+
+/// The last two lines of the error output that say something, and how the process ended.
+fn complaint(errors: &str, status: ExitStatus) -> String {
+    let lines = errors.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with("note: "));
+    let text = lines.rev().take(2).collect::<Vec<_>>();
+    let text = text.into_iter().rev().collect::<Vec<_>>().join(" ");
+    if text.is_empty() { format!("the process ended with {status}") } else { format!("{text} ({status})") }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, limit: Duration) -> Result<String, String> {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]);
+        wait_for(command, limit)
+    }
+
+    #[test]
+    fn output_comes_back() {
+        assert_eq!(shell("echo 17", Duration::from_secs(20)), Ok("17\n".to_owned()));
+    }
+
+    #[test]
+    fn a_failure_says_why() {
+        let error = shell("echo broken >&2; exit 3", Duration::from_secs(20)).unwrap_err();
+        assert!(error.contains("broken") && error.contains('3'), "{error}");
+    }
+
+    #[test]
+    fn a_process_that_hangs_is_killed() {
+        let error = shell("exec sleep 600", Duration::from_millis(100)).unwrap_err();
+        assert!(error.contains("killed"), "{error}");
+    }
+}
