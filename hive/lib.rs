@@ -61,6 +61,7 @@
 
 #[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]
 pub mod adapters;
+mod global;
 #[cfg(doc)]
 pub mod guides;
 mod hives;
@@ -80,6 +81,10 @@ mod tasks;
 mod topology;
 mod tuning;
 
+pub use crate::global::{
+    broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_loop, par_reduce, par_rows_mut,
+    par_scan, resize, scope, spawn, spawn_on, spmd, spmd_map, stats, stop_spinning, try_spmd, wait_until_parked,
+};
 pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;
 pub use crate::hives::hive_set::HiveSet;
@@ -96,10 +101,6 @@ pub use crate::observe::build_info::{BuildInfo, build_info};
 pub use crate::observe::stats::{Counts, Stats, Steals};
 pub use crate::pool::config::{Builder, SleepProtocol};
 pub use crate::pool::error::{BuildError, ResizeError, SpmdError};
-pub use crate::pool::global::{
-    broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_loop, par_reduce, par_rows_mut,
-    par_scan, resize, scope, spawn, spawn_on, spmd, spmd_map, stats, stop_spinning, try_spmd, wait_until_parked,
-};
 pub use crate::pool::handle::Hive;
 pub use crate::pool::report::Report;
 pub use crate::protocol::region::shape::{BarrierShape, ParseShapeError};

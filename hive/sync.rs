@@ -24,10 +24,10 @@ pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES}
 pub(crate) use crate::region::nesting::{is_in_region, within_region};
 pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
+pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::wait::{WaitPolicy, serialize_poll};
-pub(crate) use crate::tuning::back_off::BackOff;
 
 /// Up to how many workers of a group one bee wakes by itself when a region starts. If there are more, a sleeping worker
 /// is woken first, and wakes half of the others.

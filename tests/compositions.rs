@@ -4,7 +4,7 @@
 //! panic somewhere themselves. Afterwards both hives work.
 //!
 //! A case has a name that reads like the code: `outside/a2.install/b1.team/a2.join`; `compositions/case.rs` has all the words. What is to happen
-//! is not recorded but worked out, by the rules of that page, in `compositions/oracle.rs`, from what each thread is inside of. Processes of this
+//! is not recorded but worked out, by the rules of that page, in `compositions/expectation.rs`, from what each thread is inside of. Processes of this
 //! program's own run the cases, so that one that hangs or dies takes no other with it.
 //!
 //!     cargo test --test compositions                              # one of ten cases, the same ones each time

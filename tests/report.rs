@@ -78,7 +78,7 @@ fn build_info_is_complete() {
 fn report_with(test: &str, variables: &[(&str, &str)]) -> String {
     in_own_process_with(test, variables, || {
         let hive = Hive::builder().build().unwrap();
-        println!("{}bees: {}\nwarned: {}", hive.report(), hive.bees(), hive.report().warnings().len());
+        println!("{}size: {}\nwarned: {}", hive.report(), hive.bees(), hive.report().warnings().len());
     })
 }
 
@@ -86,7 +86,7 @@ fn report_with(test: &str, variables: &[(&str, &str)]) -> String {
 fn the_environment_is_heard() {
     let variables = [("HIVE_NUM_BEES", "3"), ("HIVE_PIN", "none"), ("HIVE_SPIN", "50us")];
     let report = report_with("the_environment_is_heard", &variables);
-    assert_contains_all(report_line(&report, "bees"), &["3"]);
+    assert_contains_all(report_line(&report, "size"), &["3"]);
     assert_contains_all(report_line(&report, "pinned to"), &["none"]);
     assert_contains_all(report_line(&report, "waiting"), &["50µs"]);
     assert_eq!((report_line(&report, "warned"), report_line(&report, "warnings")), ("0", "none"));
@@ -97,7 +97,7 @@ fn bad_values_in_the_environment_are_warnings_and_as_if_not_there() {
     let variables = [("HIVE_NUM_BEES", "none"), ("HIVE_PIN", "socks"), ("HIVE_SPIN", "200")];
     let report = report_with("bad_values_in_the_environment_are_warnings_and_as_if_not_there", &variables);
     let plain = Hive::builder().build().unwrap();
-    assert_eq!(report_line(&report, "bees"), plain.bees().to_string());
+    assert_eq!(report_line(&report, "size"), plain.bees().to_string());
     assert_eq!(report_line(&report, "warned"), "3");
     for (name, value) in variables {
         let warning = report.lines().find(|line| line.starts_with("warning:") && line.contains(name));

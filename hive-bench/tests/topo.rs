@@ -159,7 +159,7 @@ fn a_machine_of_one_node_has_its_own_figures() {
 #[test]
 fn bad_usage_says_what_is_possible() {
     refused(&["topo", "--bees", "0"], &["0 bees"]);
-    refused(&["topo", "--bees", "2", "--size", "0"], &["--size 0", "at least 1 member"]);
+    refused(&["topo", "--bees", "2", "--size", "0"], &["--size 0", "at least 1 bee"]);
     refused(&["topo", "--places", "{0:4"], &["--places", "at character 5"]);
     refused(&["topo", "--proc-bind", "wide"], &["--proc-bind", "one of false"]);
     refused(&["topo", "--shrink", "most"], &["--shrink", "keep_nodes"]);

@@ -7,7 +7,6 @@
 pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod error;
-pub(crate) mod global;
 pub(crate) mod handle;
 pub(crate) mod hooks;
 pub(crate) mod report;

@@ -7,6 +7,7 @@
 pub(crate) mod abort;
 pub(crate) mod affinity;
 pub(crate) mod asymmetric_fence;
+pub(crate) mod back_off;
 pub(crate) mod cpu_mask;
 pub(crate) mod fork;
 pub(crate) mod parse_duration;

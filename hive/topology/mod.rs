@@ -1,7 +1,7 @@
 //! The machine as plain data, and which places a team's bees get on it.
 //!
 //! [`read`] says what the machine looks like, [`PlaceAssignment`] which CPUs a bee is for, [`cpu_quota`] how many CPUs' worth of
-//! time the process may use, [`claim_free`] keeps the hives of a process apart. Nothing here changes a thread: that is `pin.rs`.
+//! time the process may use, [`claim_free`] keeps the hives of a process apart. Nothing here changes a thread: that is `pinning.rs`.
 
 pub(crate) mod affinity_guard;
 pub(crate) mod binding_request;

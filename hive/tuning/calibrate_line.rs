@@ -9,12 +9,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::protocol::region::line_choice::{CalibratingQueen, CalibratingWorker, LineChoice};
+use crate::sys::back_off;
 use crate::sys::signal_mask;
 use crate::sys::thread_limits::ThreadReservation;
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
-use crate::tuning::back_off;
 
 /// The number of lines to choose from. About every other line is a fifth slower than the best one.
 const LINES: usize = 16;

@@ -1,4 +1,4 @@
-//! What each thread of a case is inside of: written down by the verbs of the test, which know it, and read by the rules in `oracle.rs`.
+//! What each thread of a case is inside of: written down by the verbs of the test, which know it, and read by the rules in `expectation.rs`.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -70,7 +70,7 @@ pub(crate) enum Command {
     /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
     ///
     /// Exit codes: 0 if all is well, 1 if the method broke down or --check found a bit that differs, 2 for bad usage.
-    /// docs/beyond-one-machine.md says how to run it.
+    /// docs/mpi.md says how to run it.
     #[cfg(feature = "mpi")]
     Mpi(mpi::Arguments),
     /// Measure one thing.

@@ -105,7 +105,7 @@ impl Protocol {
             Lines::Groups(groups) => {
                 let Place { heads, led_in } = &self.places[member];
                 let others = |group: usize| groups[group].len() as u64 - 1;
-                let left = |group: usize| muster(groups, group).left();
+                let left = |group: usize| barrier(groups, group).left();
                 steps.extend(heads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
                 steps.extend(led_in.map(|group| Step::Add(left(group))));
             }
@@ -147,7 +147,7 @@ impl Protocol {
     fn barrier_of_groups(&self, groups: &[Group], member: usize, count: u64, steps: &mut Vec<Step>) {
         let Place { heads, led_in } = &self.places[member];
         let goal = |group: usize| count * groups[group].len() as u64;
-        let arrivals = |group: usize| muster(groups, group).arrivals();
+        let arrivals = |group: usize| barrier(groups, group).arrivals();
         // In the topmost group there is no group above, so there the queen arrives like the others.
         let (meeting, below) = match (led_in, heads.split_last()) {
             (None, Some((top, below))) => (*top, below),
@@ -170,7 +170,7 @@ fn signal(group: usize) -> Words {
 }
 
 /// The line in which it meets, and ends a region.
-fn muster(groups: &[Group], group: usize) -> Words {
+fn barrier(groups: &[Group], group: usize) -> Words {
     Words(2 * group + usize::from(groups[group].len() > NEAR))
 }
 

@@ -1,5 +1,5 @@
 //! `mpi`: Jacobi's method and conjugate gradients on several machines, with one hive in each rank.
-//! `docs/beyond-one-machine.md` is about it.
+//! `docs/mpi.md` is about it.
 
 mod answer;
 mod cg;

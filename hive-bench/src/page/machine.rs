@@ -7,7 +7,7 @@ use crate::system::machine::Machine;
 use crate::system::topology::{Cache, Place};
 
 /// A CPU's place in the order of use, and where it is.
-type Seat<'a> = (usize, &'a Place);
+type Slot<'a> = (usize, &'a Place);
 
 /// What makes CPUs belong together, from the outside in: a name, and the CPUs that share it. `None` where the machine
 /// does not say.
@@ -45,21 +45,21 @@ fn cpu(cpu: usize, member: usize) -> Part {
     Part::Cell { title: format!("CPU {cpu}"), note: format!("member {member}"), class: "cpu" }
 }
 
-fn parts(seats: &[Seat<'_>], levels: &[Level]) -> Vec<Part> {
+fn parts(slots: &[Slot<'_>], levels: &[Level]) -> Vec<Part> {
     let Some((level, inner)) = levels.split_first() else {
-        return seats.iter().map(|(member, place)| cpu(place.cpu, *member)).collect();
+        return slots.iter().map(|(member, place)| cpu(place.cpu, *member)).collect();
     };
-    let mut groups: Vec<(Option<String>, Vec<Seat<'_>>)> = Vec::new();
-    for seat in seats {
-        let name = level(seat.1);
+    let mut groups: Vec<(Option<String>, Vec<Slot<'_>>)> = Vec::new();
+    for slot in slots {
+        let name = level(slot.1);
         match groups.iter_mut().find(|(of, _)| *of == name) {
-            Some((_, members)) => members.push(*seat),
-            None => groups.push((name, vec![*seat])),
+            Some((_, members)) => members.push(*slot),
+            None => groups.push((name, vec![*slot])),
         }
     }
-    let group = |(name, seats): (Option<String>, Vec<Seat<'_>>)| match name {
-        Some(name) => vec![Part::group(name, Vec::new(), parts(&seats, inner))],
-        None => parts(&seats, inner),
+    let group = |(name, slots): (Option<String>, Vec<Slot<'_>>)| match name {
+        Some(name) => vec![Part::group(name, Vec::new(), parts(&slots, inner))],
+        None => parts(&slots, inner),
     };
     groups.into_iter().flat_map(group).collect()
 }
@@ -69,8 +69,8 @@ pub(crate) fn picture(machine: &Machine) -> Markup {
     let told = machine.topology.len() == machine.cpus.len();
     // Files of earlier builds say which CPUs there are and nothing else.
     let (places, levels) = if told { (&machine.topology, &LEVELS[..]) } else { (&bare, &[][..]) };
-    let seats: Vec<Seat<'_>> = places.iter().enumerate().collect();
-    let whole = Part::group(machine.processor.clone(), Vec::new(), parts(&seats, levels));
+    let slots: Vec<Slot<'_>> = places.iter().enumerate().collect();
+    let whole = Part::group(machine.processor.clone(), Vec::new(), parts(&slots, levels));
     let (width, height) = whole.size();
     let (width, height) = (width + 2, height + 2);
     html! {

@@ -182,7 +182,7 @@ mod tests {
 
     #[test]
     fn what_hive_refuses_is_told_in_its_words() {
-        for (size, mention) in [(0, "at least 1 member"), (70_000, "limit is 1024")] {
+        for (size, mention) in [(0, "at least 1 bee"), (70_000, "limit is 1024")] {
             let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
             assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");
         }

@@ -35,10 +35,10 @@ pub(crate) struct Steps {
 #[repr(align(128))]
 struct Line {
     word: AtomicU64,
-    muster: AtomicU64,
+    barrier: AtomicU64,
     job: Cell<fn(&Self)>,
     base: Cell<u64>,
-    berth: Cell<[u64; 4]>,
+    cell: Cell<[u64; 4]>,
 }
 
 /// What a bee writes and no other bee has to read.
@@ -61,7 +61,7 @@ thread_local! {
 /// The closure that both of them run, which does nothing.
 fn nothing(line: &Line) {
     let outer = INNERMOST.replace(1);
-    black_box(line.berth.get()[0]);
+    black_box(line.cell.get()[0]);
     INNERMOST.set(outer);
 }
 
@@ -70,7 +70,7 @@ fn nothing(line: &Line) {
 fn queens(line: &Line, own: &Own) {
     // The orderings are those of the library at the same steps. There is no other thread here to pair with. Acquire: as
     // its wait for the bees.
-    let arrived = line.muster.load(Ordering::Acquire);
+    let arrived = line.barrier.load(Ordering::Acquire);
     one_poll_at_a_time();
     own.base.set(arrived);
     // Release: as the turn is given back.
@@ -81,11 +81,11 @@ fn queens(line: &Line, own: &Own) {
     }
     own.reigns.store(true, Ordering::Relaxed);
     compiler_fence(Ordering::SeqCst);
-    // Acquire: as the attendance is read.
+    // Acquire: as the occupancy is read.
     if !own.reserved.load(Ordering::Relaxed) || own.sleepers.load(Ordering::Acquire) > 0 {
         return;
     }
-    line.berth.set(black_box([1; 4]));
+    line.cell.set(black_box([1; 4]));
     line.job.set(nothing);
     line.base.set(arrived);
     // Acquire: as a look at the start word. Release: as the order is published.
@@ -106,7 +106,7 @@ fn bees(line: &Line, own: &Own) {
     // Relaxed: a figure with one writer.
     own.regions.store(own.regions.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     // Release: as a bee leaves.
-    let before = line.muster.fetch_add(LEFT, Ordering::Release);
+    let before = line.barrier.fetch_add(LEFT, Ordering::Release);
     // A worker looks whether a sleeping bee has to be woken. Relaxed: no other thread reads the word here.
     own.waits.store(before & 1 != 0, Ordering::Relaxed);
 }
@@ -114,7 +114,7 @@ fn bees(line: &Line, own: &Own) {
 #[inline(never)]
 fn poll(line: &Line) {
     // Acquire: as the wait for the bees.
-    black_box(line.muster.load(Ordering::Acquire));
+    black_box(line.barrier.load(Ordering::Acquire));
     one_poll_at_a_time();
 }
 
@@ -122,8 +122,8 @@ fn poll(line: &Line) {
 pub(crate) fn measure(cpu: usize) -> Steps {
     let measured = thread::spawn(move || {
         cpus::pin(cpu);
-        let (word, muster) = (AtomicU64::new(0), AtomicU64::new(0));
-        let line = Line { word, muster, job: Cell::new(nothing), base: Cell::new(0), berth: Cell::new([0; 4]) };
+        let (word, barrier) = (AtomicU64::new(0), AtomicU64::new(0));
+        let line = Line { word, barrier, job: Cell::new(nothing), base: Cell::new(0), cell: Cell::new([0; 4]) };
         let own = Own { reserved: AtomicBool::new(true), ..Own::default() };
         let repeat = |times: u64, step: &dyn Fn()| (0..times).for_each(|_| step());
         let samples: [Vec<f64>; 3] = timing::batches_in_turn(&Budget::STANDARD, |which, times| match which {
@@ -152,10 +152,10 @@ mod tests {
     fn steps_leave_the_words_that_a_region_would() {
         let line = Line {
             word: AtomicU64::new(0),
-            muster: AtomicU64::new(0),
+            barrier: AtomicU64::new(0),
             job: Cell::new(nothing),
             base: Cell::new(7),
-            berth: Cell::new([0; 4]),
+            cell: Cell::new([0; 4]),
         };
         let own = Own { reserved: AtomicBool::new(true), ..Own::default() };
         for _ in 0..3 {
@@ -164,7 +164,7 @@ mod tests {
         }
         // Relaxed: one thread.
         assert_eq!(line.word.load(Ordering::Relaxed), 3 * EPOCH);
-        assert_eq!(line.muster.load(Ordering::Relaxed), 3 * LEFT);
-        assert_eq!((line.base.get(), line.berth.get(), own.regions.into_inner()), (2 * LEFT, [1; 4], 3));
+        assert_eq!(line.barrier.load(Ordering::Relaxed), 3 * LEFT);
+        assert_eq!((line.base.get(), line.cell.get(), own.regions.into_inner()), (2 * LEFT, [1; 4], 3));
     }
 }
