@@ -13,8 +13,9 @@ use crate::reductions::par_scan::Scan;
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::region::bee::Bee;
+use crate::sys::fork;
 use crate::sys::process::{ProcessCell, ProcessLock};
-use crate::sys::{fork, stderr};
+use crate::sys::warn_once::warn_once;
 use crate::tasks::scope::Scope;
 use crate::topology::pin_policy::Pin;
 
@@ -68,7 +69,7 @@ fn build_queen_alone(error: &str) -> Hive {
     let hive = builder.clone().build().or_else(|_| builder.pin(Pin::None).build());
     let hive = hive.unwrap_or_else(|second| unreachable!("a hive of one bee needs nothing: {second}"));
     let warning = format!("the hive starts with its queen alone: {error}");
-    stderr::warn_once(&warning);
+    warn_once(&warning);
     hive.add_warning(warning);
     hive
 }

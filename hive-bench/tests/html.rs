@@ -14,7 +14,7 @@ use files::Files;
 
 const SIZE: (u32, u32) = (1200, 2400);
 /// A browser that takes longer hangs.
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Writes the page of a run with a bit of everything.
 fn page(files: &Files) -> String {
@@ -139,9 +139,9 @@ fn wait(mut child: Child) {
             assert!(status.success(), "the browser ended with {status}");
             return;
         }
-        if begin.elapsed() > PATIENCE {
+        if begin.elapsed() > TIME_LIMIT {
             child.kill().expect("the browser can be killed");
-            panic!("the browser was not done after {PATIENCE:?}");
+            panic!("the browser was not done after {TIME_LIMIT:?}");
         }
         std::thread::sleep(Duration::from_millis(50));
     }

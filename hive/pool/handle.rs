@@ -16,8 +16,13 @@ use crate::pool::error::{BuildError, BuildProblem, ResizeError, SpmdError};
 use crate::pool::report::Report;
 use crate::pool::shared::Shared;
 use crate::region::bee::{Bee, UserBody};
+#[cfg(unix)]
+use crate::region::nesting;
 use crate::region::results;
-use crate::sys::{process, stderr};
+use crate::sys::process;
+use crate::sys::warn_once::warn_once;
+#[cfg(unix)]
+use crate::sys::{fork, wait};
 use crate::tasks::heap_job::is_large;
 use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::machine_info::MachineInfo;
@@ -101,6 +106,8 @@ impl Hive {
     /// Builds the hive that `builder` describes: see [`Builder::build`].
     pub(crate) fn build(builder: &Builder) -> Result<Self, BuildError> {
         // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
+        #[cfg(unix)]
+        fork::call_in_children(&[wait::forget_workers, nesting::forget_other_bees]);
         process::initialize_libraries();
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();
@@ -113,7 +120,7 @@ impl Hive {
             machine_info.warnings.push(warning.clone());
             // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
             if config.is_from_environment {
-                stderr::warn_once(warning);
+                warn_once(warning);
             }
         }
         // A timeline that cannot be written does not keep the hive from being built.

@@ -112,7 +112,8 @@ impl Shared {
         // The groups in which bees meet: as configured, or as measured on this machine.
         let barrier_choice = BarrierChoice::for_config(&config, &machine_info, &place_map);
         let shape = Shape::new(barrier_choice.shape, &place_map.addresses(capacity), capacity);
-        let team = Team::new(capacity, policy, start_line, sleep, place_map.neighbours(capacity), shape);
+        let team = Team::new(capacity, policy, start_line, sleep, place_map.neighbours(capacity), shape)
+            .with_nesting(nesting::NESTING);
         // The watchdog and the timeline need bees that record what they are doing; other hives are spared the cost.
         let team = if config.watchdog_limit.is_some() { team.record_activity() } else { team };
         Arc::new(Self {

@@ -12,6 +12,7 @@
 
 pub(crate) mod abort_on_unwind;
 pub(crate) mod neighbours;
+pub(crate) mod nesting;
 pub(crate) mod region;
 pub(crate) mod tasks;
 pub(crate) mod waiting_hive;
@@ -22,6 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::neighbours::{Distance, Neighbours};
+use crate::protocol::nesting::Nesting;
 use crate::protocol::region::announcement::AnnouncedRegion;
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::deadlock::DeadlockDetector;
@@ -46,7 +48,7 @@ use crate::protocol::worker::resize::ResizeState;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
-use crate::sync::{BeeCounters, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number, within_region};
+use crate::sync::{BeeCounters, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number};
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
 pub(crate) struct Team {
@@ -110,6 +112,8 @@ struct Fixed {
     unique_number: u64,
     /// Which records the bees keep of what they do: for the watchdog, and for the trace.
     instrumentation: Instrumentation,
+    /// How the team runs the program's code inside of a region that is ending.
+    nesting: Nesting,
 }
 
 impl Team {
@@ -163,8 +167,15 @@ impl Team {
                 no_barrier: Barrier::new(),
                 unique_number: next_team_number(),
                 instrumentation: Instrumentation::default(),
+                nesting: Nesting::default(),
             }),
         }
+    }
+
+    /// Gives the team the functions by which it knows what a thread is inside of.
+    pub(crate) fn with_nesting(mut self, nesting: Nesting) -> Self {
+        self.fixed.nesting = nesting;
+        self
     }
 
     /// Makes the bees record what they are doing, for the watchdog's snapshot (`worker/snapshot.rs`).
@@ -307,7 +318,7 @@ impl Team {
             // The payload that nobody will see is dropped only now, after the poison has released the bees that waited
             // for this one, and while this thread still counts as a bee of the region. Its drop is the program's code
             // and may call hive.
-            within_region(region, || drop(unheard));
+            self.fixed.nesting.within_region(region, || drop(unheard));
         }
     }
 
@@ -319,7 +330,8 @@ impl Team {
     /// As [`RegionPanics::end_region`].
     #[cold]
     fn end_poisoned_region(&self, queen: &RegionContext<'_>) {
-        within_region(queen, || self.panics.end_region(queen.bees()));
+        let nesting = self.fixed.nesting;
+        nesting.within_region(queen, || self.panics.end_region(queen.bees(), nesting.is_in_region));
     }
 
     /// Poisons the running region, whose epoch is `epoch`: every bee that waits at one of its barriers, or comes to

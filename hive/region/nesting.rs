@@ -16,6 +16,7 @@ use std::cell::Cell;
 use std::{iter, ptr};
 
 use crate::protocol::Team;
+use crate::protocol::nesting::Nesting;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::tasks::task_context::TaskContext;
 
@@ -292,6 +293,9 @@ pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, 
         Role::Region(_) | Role::Ending | Role::LostToFork => false,
     })
 }
+
+/// These functions as the protocol takes them: see [`Nesting`].
+pub(crate) const NESTING: Nesting = Nesting { run_within: |context, body| within_region(context, body), is_in_region };
 
 #[cfg(test)]
 mod tests {

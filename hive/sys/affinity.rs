@@ -5,6 +5,8 @@
 
 use std::{fmt, io};
 
+use crate::sys::cpu_mask::CpuMask;
+
 /// A failed call that reads or sets the affinity mask.
 #[derive(Debug)]
 pub(crate) struct CallError {
@@ -39,6 +41,21 @@ pub(crate) use linux::{apply, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use elsewhere::{apply, current_cpu, query};
+
+/// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as before.
+pub(crate) fn migrate_off(cpus: &CpuMask) {
+    let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(cpu));
+    if !is_in_the_way {
+        return;
+    }
+    let Ok(mask) = query() else { return };
+    let other_cpus = mask.difference(cpus);
+    // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that comes back.
+    if !other_cpus.is_empty() && apply(&other_cpus).is_ok() {
+        // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
+        let _ = apply(&mask);
+    }
+}
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
@@ -200,7 +217,6 @@ mod elsewhere {
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
     use crate::sys::process::ProcessCell;
-    use crate::topology::hwloc::HwlocTopology;
 
     /// There is no portable way to ask for this.
     pub(crate) fn current_cpu() -> Option<usize> {
@@ -226,8 +242,8 @@ mod elsewhere {
 
     /// The topology that hwloc needs for binding. It is read once and lives as long as the process.
     fn topology(call: &'static str) -> Result<&'static Topology, CallError> {
-        static TOPOLOGY: ProcessCell<Option<HwlocTopology>> = ProcessCell::new();
-        let topology = TOPOLOGY.get_or_init(|| HwlocTopology::new().ok()).as_deref();
+        static TOPOLOGY: ProcessCell<Option<Topology>> = ProcessCell::new();
+        let topology = TOPOLOGY.get_or_init(|| Topology::new().ok()).as_ref();
         topology.ok_or_else(|| CallError { call, error: io::Error::other("hwloc could not read the machine") })
     }
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::sys::stderr::write_message;
 
 #[cfg(unix)]
-pub(crate) use atfork::without_forks;
+pub(crate) use atfork::{call_in_children, without_forks};
 
 /// The number of forks between this process and its first ancestor that used hive. It may be higher, because some forks
 /// are counted twice.
@@ -44,14 +44,15 @@ mod atfork {
     use std::io;
     use std::mem::ManuallyDrop;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Mutex, MutexGuard, PoisonError};
+    use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 
-    use crate::region::nesting;
     use crate::sys::fork::{GENERATION, wiped_page};
-    use crate::sys::wait;
 
     /// Held by a thread that does something during which no thread may fork, and by a thread that forks.
     static FORK_LOCK: Mutex<()> = Mutex::new(());
+
+    /// What a child calls before anything else. Set while no thread forks.
+    static CHILD_HOOKS: OnceLock<&'static [fn()]> = OnceLock::new();
 
     thread_local! {
         /// The guard of `FORK_LOCK`, while this thread forks. `ManuallyDrop`, so that the thread-local needs no
@@ -72,6 +73,14 @@ mod atfork {
             adjust_to_fork();
         }
         work()
+    }
+
+    /// From now on each child calls `hooks` on its only thread, before anything else. The first call counts. The hooks must
+    /// neither allocate nor take locks.
+    pub(crate) fn call_in_children(hooks: &'static [fn()]) {
+        if CHILD_HOOKS.get().is_none() {
+            without_forks(|| _ = CHILD_HOOKS.set(hooks));
+        }
     }
 
     fn lock_forks() -> MutexGuard<'static, ()> {
@@ -121,8 +130,7 @@ mod atfork {
     fn adjust_to_fork() {
         // Relaxed: the child has only one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
-        wait::forget_workers();
-        nesting::forget_other_bees();
+        CHILD_HOOKS.get().into_iter().copied().flatten().for_each(|forget| forget());
     }
 
     /// Gives the lock back, if this thread has it.

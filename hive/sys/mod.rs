@@ -18,3 +18,4 @@ pub(crate) mod stderr;
 pub(crate) mod thread_id;
 pub(crate) mod thread_limits;
 pub(crate) mod wait;
+pub(crate) mod warn_once;

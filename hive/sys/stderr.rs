@@ -4,18 +4,6 @@
 //! panics, and text that cannot be written is lost. `eprintln` and similar macros panic in that case, so the library
 //! does not use them; a test below looks through the source for them.
 
-use std::collections::BTreeSet;
-
-use crate::sys::process::ProcessLock;
-
-/// Writes a warning, once in a process, even if several of its hives give it.
-pub(crate) fn warn_once(warning: &str) {
-    static GIVEN_WARNINGS: ProcessLock<BTreeSet<String>> = ProcessLock::new(BTreeSet::new());
-    if GIVEN_WARNINGS.with(|given| given.insert(warning.to_owned())) {
-        write_message(&format!("hive: {warning}\n"));
-    }
-}
-
 /// Writes a text, all of it if the system accepts all of it.
 ///
 /// It does not allocate, and does not take the standard library's lock: in a forked child that may be held for ever, by

@@ -12,8 +12,7 @@ use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::fork;
-use crate::topology::pinning;
+use crate::sys::{affinity, fork};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
@@ -132,7 +131,7 @@ impl WaitPolicy {
     /// kernel takes many milliseconds to notice that it waits for this one.
     #[cold]
     pub(crate) fn migrate_off_worker_cpus(&self) {
-        pinning::migrate_off(&self.worker_cpus);
+        affinity::migrate_off(&self.worker_cpus);
     }
 
     /// The spinner for one wait.

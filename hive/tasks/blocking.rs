@@ -11,6 +11,7 @@ use std::sync::{Arc, PoisonError};
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::rethrow;
 use crate::protocol::tasks::task::Task;
+use crate::region::nesting::is_in_region;
 use crate::sync::{Condvar, Mutex};
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::heap_job::HeapJob;
@@ -118,7 +119,7 @@ impl Completion {
     /// With the first panic.
     fn rethrow_first(self) {
         if let Some(panic) = self.0.panic.take() {
-            rethrow(panic);
+            rethrow(panic, is_in_region);
         }
     }
 }

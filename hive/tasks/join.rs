@@ -15,6 +15,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::{drop_and_rethrow, ignore_panic};
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::nesting::is_in_region;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::stack_job::StackJob;
 
@@ -91,8 +92,8 @@ where
     abort_guard.disarm();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(panic), other) => drop_and_rethrow(panic, other),
-        (other, Err(panic)) => drop_and_rethrow(panic, other),
+        (Err(panic), other) => drop_and_rethrow(panic, other, is_in_region),
+        (other, Err(panic)) => drop_and_rethrow(panic, other, is_in_region),
     }
 }
 

@@ -76,21 +76,6 @@ pub(crate) fn adopt_mask(mask: &CpuMask) -> Result<(), BindError> {
     if current_mask().is_ok_and(|current| current == *mask) { Ok(()) } else { set_mask(mask) }
 }
 
-/// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as before.
-pub(crate) fn migrate_off(cpus: &CpuMask) {
-    let is_in_the_way = affinity::current_cpu().is_some_and(|cpu| cpus.contains(cpu));
-    if !is_in_the_way {
-        return;
-    }
-    let Ok(mask) = current_mask() else { return };
-    let other_cpus = mask.difference(cpus);
-    // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that comes back.
-    if !other_cpus.is_empty() && affinity::apply(&other_cpus).is_ok() {
-        // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
-        let _ = affinity::apply(&mask);
-    }
-}
-
 /// Lets the calling thread run where it might before hive bound it, as long as the guard lives; for threads that it spawns
 /// meanwhile, which inherit the mask. Does nothing on a thread that is not bound.
 pub(crate) fn unbind() -> Result<RestoreBinding, BindError> {

@@ -50,7 +50,7 @@ pub(crate) struct Start {
 impl Start {
     /// A runtime may begin one producer only after another has ended. Then the wait ends after this time, and the
     /// runtime is measured as it is.
-    const PATIENCE: Duration = Duration::from_millis(1);
+    const TIME_LIMIT: Duration = Duration::from_millis(1);
 
     pub(crate) const fn of(producers: usize) -> Self {
         Self { missing: AtomicUsize::new(producers) }
@@ -60,7 +60,7 @@ impl Start {
         let begin = Instant::now();
         // Relaxed: nothing else is read after it.
         self.missing.fetch_sub(1, Ordering::Relaxed);
-        while self.missing.load(Ordering::Relaxed) > 0 && begin.elapsed() < Self::PATIENCE {
+        while self.missing.load(Ordering::Relaxed) > 0 && begin.elapsed() < Self::TIME_LIMIT {
             hint::spin_loop();
         }
     }

@@ -10,7 +10,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_in_region, is_unwinding};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_unwinding};
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
@@ -117,10 +117,10 @@ impl RegionPanics {
     /// # Panics
     /// With the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
     #[cold]
-    pub(crate) fn end_region(&self, bees: u32) {
+    pub(crate) fn end_region(&self, bees: u32, is_in_region: fn(u64) -> bool) {
         let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.lock_record());
         if let Some((_, payload)) = panic {
-            rethrow(payload);
+            rethrow(payload, is_in_region);
         }
         match unfinished {
             Some((id, Unfinished::Body)) => panic!(
@@ -143,7 +143,7 @@ impl RegionPanics {
 
 /// Continues a panic that was caught inside hive, on the thread that has called hive.
 #[cold]
-pub(crate) fn rethrow(panic: Payload) -> ! {
+pub(crate) fn rethrow(panic: Payload, is_in_region: fn(u64) -> bool) -> ! {
     resume_unwind(translate_release(panic, is_in_region))
 }
 
@@ -165,9 +165,9 @@ fn translate_release(panic: Payload, is_in: impl FnOnce(u64) -> bool) -> Payload
 }
 
 /// Drops `value`, which nobody will see because of the panic, and continues the panic.
-pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T) -> ! {
+pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T, is_in_region: fn(u64) -> bool) -> ! {
     ignore_panic(|| drop(value));
-    rethrow(panic)
+    rethrow(panic, is_in_region)
 }
 
 /// Runs `work` while a panic is on its way. If `work` panics as well, that panic is swallowed.
@@ -204,8 +204,11 @@ mod tests {
             Ok(said) => *said,
             Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
         };
-        let ended = catch_unwind(AssertUnwindSafe(|| panics.end_region(3))).map_err(message);
-        assert!(catch_unwind(AssertUnwindSafe(|| panics.end_region(3))).is_ok(), "the next region has nothing of it");
+        let ended = catch_unwind(AssertUnwindSafe(|| panics.end_region(3, |_| false))).map_err(message);
+        assert!(
+            catch_unwind(AssertUnwindSafe(|| panics.end_region(3, |_| false))).is_ok(),
+            "the next region has nothing of it"
+        );
         ended
     }
 

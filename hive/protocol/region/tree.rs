@@ -21,7 +21,7 @@ use crate::protocol::region::groups::{Group, GroupBases};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
 use crate::protocol::region::start_line::StartLine;
-use crate::sync::{Activity, within_region};
+use crate::sync::Activity;
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
 /// that the leader lock protects.
@@ -246,7 +246,7 @@ impl Team {
                 // runs the panic hook, which is the program's code and might wait for one of these bees.
                 self.poison_region(region.epoch());
                 self.run_catching_panic(region, || {
-                    within_region(region, || panic_on_mismatch(region, view.barriers_passed + 1))
+                    self.fixed.nesting.within_region(region, || panic_on_mismatch(region, view.barriers_passed + 1))
                 });
                 wait()
             }

@@ -39,15 +39,7 @@ pub(crate) fn next_team_number() -> u64 {
     1
 }
 
-/// No script has one region inside another.
-pub(crate) fn is_in_region(_key: u64) -> bool {
-    false
-}
 
-/// No script asks what its threads are inside of.
-pub(crate) fn within_region<M, R>(_member: &M, part: impl FnOnce() -> R) -> R {
-    part()
-}
 
 /// The process would end, with this line.
 pub(crate) fn abort_with_message(why: std::fmt::Arguments<'_>) -> ! {

@@ -29,15 +29,7 @@ pub(crate) fn next_team_number() -> u64 {
     1
 }
 
-/// No scene has one region inside another.
-pub(crate) fn is_in_region(_key: u64) -> bool {
-    false
-}
 
-/// No scene asks what its threads are inside of.
-pub(crate) fn within_region<M, R>(_member: &M, part: impl FnOnce() -> R) -> R {
-    part()
-}
 
 /// No scene has barriers in destructors. Shuttle's threads share one thread's count of panics.
 pub(crate) fn is_unwinding() -> bool {
