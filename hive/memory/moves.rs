@@ -3,16 +3,7 @@
 
 use std::ops::Range;
 
-use crate::memory::plan::Plan;
-
-/// The owner of an index: see [`Plan::owner`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Owner {
-    /// The bee's number.
-    pub bee: usize,
-    /// The NUMA node of the bee, by the system's number; None: not known.
-    pub node: Option<usize>,
-}
+use crate::memory::plan::{Owner, Plan};
 
 /// A range of neighbouring indices that go from the same old owner to the same new owner.
 #[derive(Clone, Debug, PartialEq, Eq)]

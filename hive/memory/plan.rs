@@ -9,9 +9,17 @@ use std::sync::Arc;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::{Blocks, Loop};
 use crate::memory::mapping::page_size;
-use crate::memory::moves::Owner;
 use crate::memory::nodes;
 use crate::pool::handle::Hive;
+
+/// The owner of an index: see [`Plan::owner`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Owner {
+    /// The bee's number.
+    pub bee: usize,
+    /// The NUMA node of the bee, by the system's number; None: not known.
+    pub node: Option<usize>,
+}
 
 /// Which bee of a team owns which of the indices `0..len`, and on which NUMA node each bee is. One plan serves for the
 /// memory ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`],

@@ -11,8 +11,8 @@ use std::str::FromStr;
 use std::time::Duration;
 use std::{env, process};
 
+use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
-use crate::protocol::region::start_line::MAX_BEES;
 use crate::sys::parse_duration;
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::pin_policy::Pin;

@@ -19,6 +19,7 @@ use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
 use crate::tuning::cache::CacheDir;
 use crate::tuning::cached_times::CachedTimes;
+use crate::tuning::shape_times::ShapeTimes;
 use crate::tuning::trial;
 
 /// Where nothing can be measured: the smallest number of bees for which it pays to meet in groups. The model in
@@ -49,9 +50,6 @@ enum ChoiceReason {
     /// The shape with the best of these times, which this process or an earlier one has measured.
     Cached(ShapeTimes),
 }
-
-/// For each shape that was measured, the least time of a region with a barrier in it.
-pub(crate) type ShapeTimes = Vec<(BarrierShape, Duration)>;
 
 impl BarrierChoice {
     /// Chooses the shape for a hive that is built with `config`.

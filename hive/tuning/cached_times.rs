@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use crate::protocol::region::shape::BarrierShape;
 use crate::sys::process::ProcessLock;
-use crate::tuning::barrier_choice::ShapeTimes;
 use crate::tuning::cache::{CacheDir, CacheUnused};
+use crate::tuning::shape_times::ShapeTimes;
 
 /// The times that this process has measured or read. The key is a hash of the machine and of the bees' places.
 static PROCESS_CACHE: ProcessLock<BTreeMap<u64, ShapeTimes>> = ProcessLock::new(BTreeMap::new());

@@ -22,7 +22,7 @@ use crate::sys::thread_limits::ThreadReservation;
 use crate::sys::wait::WaitPolicy;
 use crate::topology::pinning;
 use crate::topology::place_assignment::Place;
-use crate::tuning::barrier_choice::ShapeTimes;
+use crate::tuning::shape_times::ShapeTimes;
 
 /// The time that a measurement may take, since the building of a hive waits for it; also how long its bees poll before
 /// they sleep.

@@ -17,8 +17,9 @@
 
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::worker::slot::Slot;
+use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{Leadership, Team};
-use crate::sync::{AtomicU32, AtomicU64, Ordering, fence};
+use crate::sync::{AtomicU64, Ordering, fence};
 
 /// The start word of the region that has been announced. `StartWord::NONE`: no region is announced at the moment.
 /// Written by the thread that holds the leader lock; read by workers that want to look for tasks.
@@ -42,44 +43,6 @@ impl AnnouncedRegion {
         // Relaxed: the fence in `Team::try_mark_looking` orders this load after the store of the worker's phase.
         let word = StartWord::from_bits(self.0.load(Ordering::Relaxed));
         id < word.bees() && word.epoch() > last_epoch
-    }
-}
-
-/// What a worker that is in no region does about tasks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u32)]
-pub(crate) enum TaskPhase {
-    /// Nothing. Before it looks for a task it must look for announcements.
-    Idle = 0,
-    /// It looks for a task. Soon it will be in one, or be idle again.
-    Looking = 1,
-    /// It is in the middle of a task.
-    InTask = 2,
-}
-
-/// The phase of one bee. Only the bee's own thread changes it; a thread that announces a region reads it.
-pub(crate) struct TaskPhaseWord(AtomicU32);
-
-impl TaskPhaseWord {
-    pub(crate) fn new() -> Self {
-        Self(AtomicU32::new(TaskPhase::Idle as u32))
-    }
-
-    /// Sets the phase of the calling bee.
-    pub(crate) fn set(&self, phase: TaskPhase) {
-        // Relaxed: the one change that has to be ordered, to `Looking`, is ordered by the fence in
-        // `Team::try_mark_looking`.
-        self.0.store(phase as u32, Ordering::Relaxed);
-    }
-
-    fn get(&self) -> TaskPhase {
-        // Relaxed: the fence in `Team::try_announce_region` orders this load after the announcement.
-        match self.0.load(Ordering::Relaxed) {
-            0 => TaskPhase::Idle,
-            1 => TaskPhase::Looking,
-            2 => TaskPhase::InTask,
-            bits => unreachable!("no bee is ever in phase {bits}"),
-        }
     }
 }
 

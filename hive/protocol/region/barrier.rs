@@ -13,7 +13,7 @@
 
 use std::fmt;
 
-use crate::protocol::region::start_line::MAX_BEES;
+use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::worker::slot::Slot;
 use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
 

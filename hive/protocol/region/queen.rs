@@ -13,10 +13,11 @@ use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::barrier::RegionEnd;
 use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::group_part::{Children, GroupPart};
 use crate::protocol::region::leader_lock::LeaderGuard;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
-use crate::protocol::region::tree::{Children, GroupPart, Tree};
+use crate::protocol::region::tree::Tree;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Activity, Counter, Event, MAX_REGION_WAKES, Ordering, fence};
 

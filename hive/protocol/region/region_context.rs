@@ -9,10 +9,10 @@ use std::fmt;
 
 use crate::protocol::Team;
 use crate::protocol::region::barrier::{BarrierError, BaseCount, View};
+use crate::protocol::region::group_part::{Children, GroupPart};
+use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
 use crate::protocol::region::panics::Unfinished;
-use crate::protocol::region::start_line::MAX_BEES;
-use crate::protocol::region::tree::{Children, GroupPart};
 use crate::sync::{Event, is_unwinding, serialize_poll};
 
 /// How often `wait_until` polls its condition between two checks of everything else.

@@ -12,10 +12,8 @@ use crate::protocol::region::barrier::{Barrier, BaseCount};
 use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::closure_cell;
 use crate::protocol::region::closure_cell::ClosureCell;
+use crate::protocol::region::max_bees::MAX_BEES;
 use crate::sync::{AtomicU64, Ordering, UnsafeCell};
-
-/// The largest number of bees that a start word can hold.
-pub(crate) const MAX_BEES: u32 = u16::MAX as u32;
 
 /// The start word: the epoch, which counts the regions so far, and the number of bees in the latest region's team.
 ///

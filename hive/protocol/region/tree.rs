@@ -16,7 +16,8 @@ use std::array;
 use std::ops::Range;
 
 use crate::protocol::Team;
-use crate::protocol::region::barrier::{Barrier, BarrierError, BaseCount, RegionEnd, View};
+use crate::protocol::region::barrier::{BarrierError, BaseCount, RegionEnd};
+use crate::protocol::region::group_part::{Children, GroupPart};
 use crate::protocol::region::groups::{Group, GroupBases};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
@@ -84,55 +85,6 @@ impl Tree {
             base: *self.base_mut(group_id, part_bees),
             barrier: team.group(group_id).barrier(start_line, part_bees),
         }
-    }
-}
-
-/// The part that a group has in one region.
-#[derive(Clone, Copy)]
-pub(crate) struct GroupPart<'c> {
-    pub(crate) group_id: u32,
-    /// How many bees of the region's team are in the group, the leader included.
-    pub(crate) bees: u32,
-    /// Whether the leader collects the group's arrivals, because it represents the group in a wider one: see `View`.
-    pub(crate) is_collected: bool,
-    /// The counts of the barrier at the beginning of the region.
-    pub(crate) base: BaseCount,
-    /// The barrier of the group for this number of bees.
-    pub(crate) barrier: &'c Barrier,
-}
-
-impl GroupPart<'_> {
-    /// The view of a bee that has passed `barriers_passed` barriers of the region.
-    #[inline(always)]
-    pub(crate) fn view(&self, barriers_passed: u64) -> View {
-        View { bees: self.bees, is_collected: self.is_collected, base: self.base, barriers_passed }
-    }
-}
-
-/// The parts of the groups that a bee leads in one region, the widest first. The entries after the last part are
-/// `None`.
-#[derive(Clone, Copy)]
-pub(crate) struct Children<'c>([Option<GroupPart<'c>>; MAX_LEVELS]);
-
-impl<'c> Children<'c> {
-    /// For a bee that leads no group, or only groups in which it is the team's only bee.
-    pub(crate) const NONE: Self = Self([None; MAX_LEVELS]);
-
-    /// Removes and returns the widest part, marked as not collected. For the queen, whose own group this is.
-    pub(crate) fn take_widest(&mut self) -> Option<GroupPart<'c>> {
-        // The first entry moves to the end, where it is taken out, and the others move up by one.
-        self.0.rotate_left(1);
-        self.0[MAX_LEVELS - 1].take().map(|widest| GroupPart { is_collected: false, ..widest })
-    }
-
-    /// The parts, the widest first.
-    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &GroupPart<'c>> + Clone {
-        self.0.iter().flatten()
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0[0].is_none()
     }
 }
 

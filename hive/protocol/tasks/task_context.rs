@@ -6,13 +6,13 @@
 use std::cell::Cell;
 
 use crate::protocol::neighbours::Distance;
-use crate::protocol::region::announcement::TaskPhase;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
+use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{Leadership, Team};
 use crate::sync::{Counter, Event, Worker};
 

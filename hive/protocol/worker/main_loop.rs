@@ -7,10 +7,11 @@ use std::ops::ControlFlow;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
-use crate::protocol::region::tree::{GroupPart, Tree};
+use crate::protocol::region::tree::Tree;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};

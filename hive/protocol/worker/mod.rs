@@ -12,4 +12,5 @@ pub(crate) mod resize;
 pub(crate) mod slot;
 pub(crate) mod slot_table;
 pub(crate) mod snapshot;
+pub(crate) mod task_phase;
 pub(crate) mod wake_range;

@@ -27,9 +27,9 @@
 
 use crossbeam_utils::CachePadded;
 
-use crate::protocol::region::announcement::TaskPhaseWord;
 use crate::protocol::region::exchange_slots::ExchangeSlots;
 use crate::protocol::tasks::queues::LocalQueues;
+use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore};
 

@@ -4,12 +4,13 @@ use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
 /// Parts of mutants' names, and what the models begin with that are to be tried first.
-const HINTS: [(&str, &[&str]); 32] = [
+const HINTS: [(&str, &[&str]); 33] = [
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
     ("loop_state.rs", &["loop_regions"]),
     ("single.rs", &["single"]),
     ("deque_marks.rs", &["task_inside_spin"]),
+    ("task_phase.rs", &["task_nested_start"]),
     ("announcement.rs", &["task_nested_start"]),
     ("start_line.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("start_line.rs", &["start_spin"]),
