@@ -81,7 +81,7 @@ impl FromStr for Pin {
     }
 }
 
-/// A text that says no [`Binding`].
+/// A text that could not be read as a [`Pin`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePinError(String);
 
