@@ -44,6 +44,7 @@ impl Schedule {
             Self::StaticChunk(chunk) if chunk > 0 => Self::StaticChunk(blocks(chunk)),
             Self::Dynamic(chunk) if chunk > 0 => Self::Dynamic(blocks(chunk)),
             Self::Guided(chunk) if chunk > 0 => Self::Guided(blocks(chunk)),
+            // A chunk of 0 stays 0, and `Loop::new` refuses it. The other schedules have no length of chunks.
             other => other,
         }
     }

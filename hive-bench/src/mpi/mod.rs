@@ -65,18 +65,15 @@ struct Terms {
     check: bool,
 }
 
-/// Solves, and prints by the first rank. The exit code is the same from all ranks.
+/// Solves, and prints by the first rank, its error too. The exit code is the same from all ranks.
 pub(crate) fn main(arguments: &Arguments) -> Outcome {
     let ranks = Ranks::join().map_err(Failure::Usage)?;
     let outcome = match &arguments.problem {
         What::Jacobi { plate, terms } => run(&ranks, plate, terms),
         What::Cg { system, terms } => run(&ranks, system, terms),
     };
-    match outcome {
-        Err(Failure::Usage(_)) if !ranks.is_first() => Err(Failure::Silent(2)),
-        Err(Failure::Work(_)) if !ranks.is_first() => Err(Failure::Silent(1)),
-        outcome => outcome,
-    }
+    // Said while the ranks are still together: mpirun ends all others as soon as one has ended with a code that is not 0.
+    outcome.map_err(|failure| failure.told(ranks.is_first()))
 }
 
 fn run<P: Problem>(ranks: &Ranks, problem: &P, terms: &Terms) -> Outcome {

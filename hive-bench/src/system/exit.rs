@@ -21,14 +21,33 @@ pub(crate) const fn fine_if(fine: bool) -> Outcome {
     if fine { Ok(()) } else { Err(Failure::Silent(1)) }
 }
 
+impl Failure {
+    /// The same with nothing left to say. Prints the error, unless another process does.
+    #[cfg(feature = "mpi")]
+    pub(crate) fn told(self, prints: bool) -> Self {
+        let (code, error) = self.parts();
+        if let Some(error) = error.filter(|_| prints) {
+            eprintln!("error: {error}");
+        }
+        Self::Silent(code)
+    }
+
+    /// The exit code, and what is to be said.
+    fn parts(self) -> (u8, Option<String>) {
+        match self {
+            Self::Silent(code) => (code, None),
+            Self::Work(error) => (1, Some(error)),
+            Self::Usage(error) => (2, Some(error)),
+        }
+    }
+}
+
 /// Prints the error, if there is one.
 pub(crate) fn code(outcome: Outcome) -> ExitCode {
-    let (code, error) = match outcome {
-        Ok(()) => return ExitCode::SUCCESS,
-        Err(Failure::Silent(code)) => return ExitCode::from(code),
-        Err(Failure::Work(error)) => (1, error),
-        Err(Failure::Usage(error)) => (2, error),
-    };
-    eprintln!("error: {error}");
+    let Err(failure) = outcome else { return ExitCode::SUCCESS };
+    let (code, error) = failure.parts();
+    if let Some(error) = error {
+        eprintln!("error: {error}");
+    }
     ExitCode::from(code)
 }

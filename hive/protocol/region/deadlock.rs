@@ -88,8 +88,9 @@ impl DeadlockDetector {
 }
 
 impl Team {
-    /// Marks the regions that the caller, who holds the leader lock, begins until the guard is dropped: each is inside
-    /// another region or beside one, and the bees of that region may do something for this one's.
+    /// Until the guard is dropped, regions of this team count as having help from outside: bees of a region around this
+    /// one, or of another hive's region beside it, may bring what its bees wait for. So no deadlock is reported in them
+    /// (`declare_stall`), and `ordered` goes by indices alone. The caller holds the leader lock.
     pub(crate) fn mark_outside_help(&self) -> impl Drop {
         struct OutsideHelpGuard<'c>(&'c AtomicBool);
         impl Drop for OutsideHelpGuard<'_> {
