@@ -39,8 +39,8 @@ impl StealingLoop<'_> {
                 // The loop is running out of units, so small batches are better from now on.
                 batch_size.reset();
                 if !own.give_back(self.round, &rest) {
-                    // Other bees have taken the range to a later round, as `run_all` does with the ranges of bees that are
-                    // late, and there nobody looks for units of this one.
+                    // Other bees have taken the range to a later round, as `run_all` does with the ranges of bees that
+                    // are late, and there nobody looks for units of this one.
                     run(rest);
                 }
             }

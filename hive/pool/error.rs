@@ -159,6 +159,7 @@ impl Error for BuildError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             BuildProblem::Threads(error) => error.source(),
+            BuildProblem::WatchdogThread(cause) => Some(cause),
             #[cfg(feature = "rayon")]
             BuildProblem::RayonPool(cause) => Some(cause),
             _ => None,

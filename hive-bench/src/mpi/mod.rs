@@ -72,7 +72,8 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
         What::Jacobi { plate, terms } => run(&ranks, plate, terms),
         What::Cg { system, terms } => run(&ranks, system, terms),
     };
-    // Said while the ranks are still together: mpirun ends all others as soon as one has ended with a code that is not 0.
+    // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
+    // others.
     outcome.map_err(|failure| failure.told(ranks.is_first()))
 }
 
