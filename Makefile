@@ -1,8 +1,9 @@
-# Does all the set-up on a machine with Rust, C tools, make and git, then the job:
-#   make bench   measures hive beside its rivals (arguments for hive-bench: ARGS="--quick")
-#   make test    runs every test
-#   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be (ARGS="smt offline" for some of them; NUMA_VM is where numa-vm is)
-# What is missing and can be had is installed; what cannot be had is left out, with a line that says so.
+# Sets up a machine that has Rust, C tools, make and git, and then does the job:
+#   make bench       measures hive beside its rivals (arguments for hive-bench: ARGS="--quick")
+#   make test        runs all tests
+#   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
+#                    (ARGS="smt offline" for some of the guests; NUMA_VM is the path of numa-vm)
+# What is missing is installed if that is possible; else it is left out, with a line that says so.
 
 CARGO ?= cargo
 ARGS ?=

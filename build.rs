@@ -1,4 +1,5 @@
-//! Records how the library is built, for `hive::build_info()`. Warns where something cannot be found out, and never fails.
+//! Cargo runs this program before it builds the library. It records how the library is built, in environment variables
+//! of the compiler that `hive::build_info()` reads. It warns about what cannot be found out, and never fails.
 
 use std::env;
 use std::path::Path;
@@ -15,25 +16,29 @@ fn main() {
     record("COMMIT", commit());
 }
 
+/// Makes `value` the compiler's environment variable `HIVE_<name>`.
 fn record(name: &str, value: String) {
     println!("cargo::rustc-env=HIVE_{name}={value}");
 }
 
+/// The value of a variable that cargo sets for build scripts.
 fn variable(name: &str) -> String {
     env::var(name).unwrap_or_else(|_| warn(name))
 }
 
-/// What to record for something that cannot be found out.
+/// Warns that something cannot be found out, and returns the value to record for it.
 fn warn(what: &str) -> String {
     println!("cargo::warning={what} could not be found out; build_info() will say \"unknown\"");
     "unknown".to_owned()
 }
 
+/// The features that change how the library reads the machine, separated by commas.
 fn features() -> String {
     let is_on = |name: &&str| env::var_os(format!("CARGO_FEATURE_{}", name.to_uppercase())).is_some();
     ["hwloc"].iter().filter(|name| is_on(name)).copied().collect::<Vec<_>>().join(",")
 }
 
+/// The version of hwloc that the library is built with; "none" without the feature.
 fn hwloc() -> String {
     if env::var_os("CARGO_FEATURE_HWLOC").is_none() {
         return "none".to_owned();
@@ -41,12 +46,14 @@ fn hwloc() -> String {
     output("pkg-config", &["--modversion", "hwloc"]).unwrap_or_else(|| warn("the version of hwloc"))
 }
 
-/// The commit of this checkout; a packaged copy has none, and may lie inside somebody else's.
+/// The commit of this checkout. A packaged copy has none, and must not ask git, because it may be inside the checkout
+/// of another project.
 fn commit() -> String {
     if !Path::new(".git").exists() {
         return "unknown".to_owned();
     }
-    // The commit changes what HEAD or its branch names, and adding files changes the index.
+    // A commit changes the log of HEAD, changing the branch changes HEAD, and adding files changes the index. Each of
+    // them can change the description below.
     for file in ["HEAD", "index", "logs/HEAD"] {
         println!("cargo::rerun-if-changed=.git/{file}");
     }
@@ -54,6 +61,7 @@ fn commit() -> String {
     described.unwrap_or_else(|| warn("the commit"))
 }
 
+/// The first line that a program prints; `None` if the program fails or prints nothing.
 fn output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8(output.stdout).ok()?;

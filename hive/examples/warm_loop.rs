@@ -1,4 +1,5 @@
-//! A hot loop of empty regions of two; the number of them is the argument. What `.ci/syscalls` counts the system calls of.
+//! A warm loop of empty regions of two bees; the argument is the number of regions. `.ci/syscalls` runs it and counts
+//! its system calls.
 
 use std::hint::black_box;
 

@@ -1,4 +1,8 @@
-//! How what the program and the environment say of pinning, places and their order goes together.
+//! What a hive is bound to, given what the program and the environment ask for.
+//!
+//! When a hive is built, `Builder` combines its own [`BindingRequest`] with that of the environment. The result is a
+//! part of the hive's configuration, and `place_map.rs` makes places of it. The table "Which setting wins" in
+//! `docs/places.md` lists the rules.
 
 use std::fmt;
 
@@ -7,25 +11,32 @@ use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
-/// What the program, or the environment, asks for.
+/// What the program or the environment asks for; each setting is `None` if it was not given.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct BindingRequest {
+    /// `Builder::pin` or `HIVE_PIN`.
     pub(crate) pin: Option<Pin>,
+    /// `Builder::places` or `HIVE_PLACES`.
     pub(crate) places: Option<PlaceList>,
+    /// `Builder::proc_bind` or `HIVE_PROC_BIND`.
     pub(crate) proc_bind: Option<ProcBind>,
+    /// `Builder::shrink` or `HIVE_SHRINK`.
     pub(crate) shrink: Option<Shrink>,
-    /// Whether the places are in the order to shrink in already.
+    /// Whether the listed places are already in the order of `shrink`, so that no warning says that `shrink` has no
+    /// effect on a list. A set of hives gives each of its hives such a list.
     pub(crate) is_ordered: bool,
 }
 
-/// What bees are bound to, and in which order.
+/// What bees are bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Binding {
+    /// A setting of [`Pin`].
     Pin(Pin),
+    /// Places by OpenMP's grammar, and the policy by which bees get them.
     Places { list: PlaceList, proc_bind: ProcBind },
 }
 
-/// As in the report: "core", "cores, bound by spread".
+/// The text in the report, such as "core" or "places cores, bound by spread".
 impl fmt::Display for Binding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -36,7 +47,7 @@ impl fmt::Display for Binding {
 }
 
 impl Binding {
-    /// Whether [`Shrink`] says in which order bees have their places.
+    /// Whether [`Shrink`] decides the order in which bees get places.
     pub(crate) fn is_ordered_by_hive(&self) -> bool {
         match self {
             Self::Pin(pin) => !matches!(pin, Pin::None | Pin::Cpus(_)),
@@ -47,24 +58,29 @@ impl Binding {
     }
 }
 
-/// What is in effect.
+/// The settings that are in effect.
 #[derive(Clone, Debug)]
 pub(crate) struct ResolvedBinding {
-    /// None: as fits the number of bees.
+    /// `None` if hive chooses by itself, by the number of bees and free CPUs.
     pub(crate) binding: Option<Binding>,
-    /// Whether the list of CPUs or places in it, if there is one, is the environment's.
+    /// Whether a list of CPUs or places in `binding`, if there is one, came from the environment.
     pub(crate) is_from_environment: bool,
+    /// The order in which a shrinking hive gives up places.
     pub(crate) shrink: Shrink,
-    /// What was said and is not heard.
+    /// A warning for each setting that has no effect.
     pub(crate) warnings: Vec<String>,
 }
 
-/// Two things that a program has asked for and that exclude one another.
+/// Two settings that the program has both given and that exclude each other, by their names.
 pub(crate) type Conflict = (&'static str, &'static str);
 
 impl BindingRequest {
-    /// The program's word goes before that of the `environment`; within one of them places go before pinning, and a policy that
-    /// is an order before [`Shrink`].
+    /// Combines the program's request, `self`, with that of the `environment`. The program's settings win over those of
+    /// the environment. Within each request, places and a policy win over pinning, and a policy that is an order of its
+    /// own wins over [`Shrink`].
+    ///
+    /// # Errors
+    /// If two settings of the program exclude each other.
     pub(crate) fn resolve(&self, environment: &Self) -> Result<ResolvedBinding, Conflict> {
         self.conflict().map_or(Ok(()), Err)?;
         let mut warnings = Vec::new();
@@ -81,6 +97,7 @@ impl BindingRequest {
         Ok(ResolvedBinding { binding, is_from_environment, shrink: shrink.unwrap_or_default(), warnings })
     }
 
+    /// Two settings of this request that exclude each other, if there are such settings.
     fn conflict(&self) -> Option<Conflict> {
         let is_order = self.proc_bind.is_some_and(ProcBind::assigns_places);
         match self {
@@ -91,7 +108,8 @@ impl BindingRequest {
         }
     }
 
-    /// The environment's policy, but for an order where the program has asked for another.
+    /// The policy of the environment, which is `self`. If that policy is an order of its own and the program has asked
+    /// for the order `shrink`, the policy counts as `true`, with a warning.
     fn proc_bind_with_shrink(&self, shrink: Option<Shrink>, warnings: &mut Vec<String>) -> Option<ProcBind> {
         match (self.proc_bind?, shrink) {
             (bind, Some(shrink)) if bind.assigns_places() => {
@@ -104,6 +122,8 @@ impl BindingRequest {
         }
     }
 
+    /// What bees are bound to, given the policy `bind` that is in effect. `None` if neither the program nor the
+    /// environment says anything about it.
     fn choose_binding(
         &self,
         environment: &Self,
@@ -120,6 +140,7 @@ impl BindingRequest {
         warnings.extend(
             environment.pin.as_ref().map(|pin| format!("HIVE_PIN={pin} has no effect: places or a policy are given")),
         );
+        // A policy without places is for cores, and places without a policy are for the policy `true`.
         let list = list.cloned().unwrap_or(PlaceList::Named { each: PlaceUnit::Cores, count: None });
         Some(match bind.unwrap_or(ProcBind::True) {
             ProcBind::False => Binding::Pin(Pin::None),
@@ -148,6 +169,7 @@ mod tests {
         BindingRequest { shrink: Some(shrink), ..BindingRequest::default() }
     }
 
+    /// A request with the settings of both; those of `one` win.
     fn merged(one: BindingRequest, other: BindingRequest) -> BindingRequest {
         BindingRequest {
             pin: one.pin.or(other.pin),
@@ -158,7 +180,7 @@ mod tests {
         }
     }
 
-    /// What is in effect, and how many warnings there are.
+    /// The binding and the order that are in effect, and the number of warnings.
     fn resolve_for_test(program: &BindingRequest, environment: &BindingRequest) -> (String, Shrink, usize) {
         let resolved = program.resolve(environment).unwrap();
         let binding = resolved.binding.map_or_else(|| "default".to_owned(), |binding| binding.to_string());

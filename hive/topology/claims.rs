@@ -1,4 +1,7 @@
-//! Which CPUs the living hives of this process are pinned to.
+//! Which CPUs the living hives of this process have claimed, so that two hives do not choose the same CPUs by default.
+//!
+//! `place_map.rs` makes a [`Claim`] when a hive is built and extends it when the hive grows. Dropping the [`Claim`],
+//! with the hive, gives the CPUs back. Claims bind no thread and are not known to other processes.
 
 use std::collections::BTreeMap;
 
@@ -6,18 +9,24 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
 use crate::sys::process::ProcessLock;
 
-/// The CPUs that living hives of this process are pinned to, so that two of them do not choose the same ones by default.
+/// The claims of all living hives of this process.
 static CLAIMS: ProcessLock<Claims> = ProcessLock::new(Claims { generation: 0, hives_per_cpu: BTreeMap::new() });
 
+/// How many hives have claimed each CPU.
 struct Claims {
-    /// A child after fork has the parent's claims in its memory, and none of its hives.
+    /// The fork generation that the claims were made in. A forked child has the parent's claims in its memory but none
+    /// of its hives, so claims of an earlier generation do not count.
     generation: u32,
-    /// How many hives have claimed a CPU: lists may overlap.
+    /// For each claimed CPU, by the operating system's number, how many hives have claimed it. There can be several,
+    /// because the user may list the same CPU for two hives.
     hives_per_cpu: BTreeMap<usize, usize>,
 }
 
 impl Claims {
-    /// Calls `f` with this process's. Nothing that can panic runs between two changes that belong together.
+    /// Calls `f` with the claims of this process, under the lock. In a forked child the parent's claims are discarded
+    /// first.
+    ///
+    /// A panic leaves the claims usable: nothing in this file can panic between two changes that belong together.
     fn with_current<R>(f: impl FnOnce(&mut Self) -> R) -> R {
         CLAIMS.with(|claims| {
             let generation = fork::generation();
@@ -28,16 +37,19 @@ impl Claims {
         })
     }
 
+    /// The CPUs that at least one hive has claimed.
     fn claimed(&self) -> CpuMask {
         self.hives_per_cpu.keys().copied().collect()
     }
 
+    /// Counts one more hive for each of the CPUs.
     fn insert(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
             *self.hives_per_cpu.entry(cpu).or_insert(0) += 1;
         }
     }
 
+    /// Counts one hive less for each of the CPUs, and forgets those that no hive has any more.
     fn remove(&mut self, cpus: &CpuMask) {
         for cpu in cpus.iter() {
             if let Some(hives) = self.hives_per_cpu.get_mut(&cpu) {
@@ -48,7 +60,8 @@ impl Claims {
     }
 }
 
-/// Claims CPUs for a hive. `choose` gets what other hives have, and says what this one takes; no other hive chooses meanwhile.
+/// Claims CPUs for a hive. `choose` gets the CPUs that other hives have claimed, and returns the CPUs to claim and any
+/// other result. The lock is held while it runs, so no two hives choose at the same time.
 pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim, T) {
     Claims::with_current(|claims| {
         let (cpus, chosen) = choose(&claims.claimed());
@@ -57,17 +70,18 @@ pub(crate) fn claim<T>(choose: impl FnOnce(&CpuMask) -> (CpuMask, T)) -> (Claim,
     })
 }
 
-/// What a hive has claimed; dropping it gives the CPUs back.
+/// The CPUs that a hive has claimed. Dropping it gives them back.
 #[must_use = "the CPUs are given back when this is dropped"]
 #[derive(Debug)]
 pub(crate) struct Claim {
+    /// The fork generation that the claim was made in. In a forked child the claim has no effect.
     generation: u32,
     cpus: CpuMask,
 }
 
 impl Claim {
-    /// Claims more CPUs, for bees that the hive has grown by: those that no other hive has. Says which of the CPUs asked for
-    /// the hive has now.
+    /// Claims those of the CPUs that no hive has claimed yet, for bees that the hive has grown by. Returns which of
+    /// `cpus` the hive has now, including those that it had before.
     pub(crate) fn extend(&mut self, cpus: &CpuMask) -> CpuMask {
         Claims::with_current(|claims| {
             if claims.generation == self.generation {
@@ -94,11 +108,12 @@ impl Drop for Claim {
 mod tests {
     use super::*;
 
-    /// Far from the CPUs that other tests may claim.
+    /// A set of CPUs. The tests of this file use numbers that no other test of the program claims.
     fn mask(text: &str) -> CpuMask {
         text.parse().unwrap()
     }
 
+    /// The CPUs among these that are claimed.
     fn taken(among: &CpuMask) -> CpuMask {
         Claims::with_current(|claims| claims.claimed()).intersection(among)
     }
@@ -108,7 +123,7 @@ mod tests {
         let (all, own) = (mask("40000-40009"), mask("40000-40003"));
         let (first, seen) = claim(|taken| (own.clone(), taken.intersection(&all)));
         assert_eq!(seen, CpuMask::new());
-        // The second shares a CPU with the first, as lists may.
+        // The second claim shares CPU 40003 with the first: the user may list one CPU for two hives.
         let (mut second, seen) = claim(|taken| (mask("40003-40005"), taken.intersection(&all)));
         assert_eq!(seen, own);
         assert_eq!(taken(&all), mask("40000-40005"));
@@ -133,7 +148,7 @@ mod tests {
     fn a_claim_of_another_process_is_let_be() {
         let all = mask("42000-42009");
         let (_own, ()) = claim(|_| (mask("42000"), ()));
-        // As a guard looks that a child got by fork.
+        // A forked child has such a claim: it is of another generation.
         let mut inherited = Claim { generation: u32::MAX, cpus: mask("42000") };
         assert_eq!(inherited.extend(&mask("42001")), CpuMask::new());
         drop(inherited);

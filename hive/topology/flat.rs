@@ -1,4 +1,5 @@
-//! The machine without hwloc: a list of CPUs, of which nobody knows what they share.
+//! Reads the machine without hwloc, as a flat list of CPUs: nothing is known of the cores, caches and nodes that they
+//! share. `read_machine` in `mod.rs` uses it in builds without the feature `hwloc`, and if hwloc fails.
 
 use std::num::NonZero;
 use std::thread;
@@ -6,9 +7,11 @@ use std::thread;
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
 
-/// Each CPU a core of its own, all in one cluster, node and package.
+/// The machine with the CPUs in `allowed`, as far as they can be listed. Each CPU is a core of its own, and all CPUs
+/// are in one cluster, one node and one package.
 pub(crate) fn read(allowed: Option<&CpuMask>) -> Machine {
-    // The list is that of the calling thread's own mask, so a thread that hive has pinned must be unpinned here.
+    // `core_affinity` lists the CPUs in the mask of the calling thread. A thread that hive has bound must therefore be
+    // unbound before it calls this function.
     let listed = core_affinity::get_core_ids().unwrap_or_default();
     let listed = listed.into_iter().map(|core| core.id).collect();
     let available = thread::available_parallelism().map_or(1, NonZero::get);
@@ -16,8 +19,11 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Machine {
     Machine::new(cpus.iter().map(cpu_as_own_core), TopologySource::Flat, false)
 }
 
-/// The listed CPUs that are allowed; the allowed ones where the list knows none of them (it ends at 1,024 CPUs); as many as
-/// are said to be available where nothing is known.
+/// Chooses the CPUs of the machine by the first of these rules that gives any:
+///
+/// - the listed CPUs that are allowed;
+/// - the allowed CPUs: `core_affinity`'s list ends at 1,024 CPUs and may therefore contain none of them;
+/// - CPUs 0 to `available - 1`, where `available` is how many CPUs the system says it has for this process.
 fn select_cpus(listed: &CpuMask, allowed: Option<&CpuMask>, available: usize) -> CpuMask {
     let listed_and_allowed = allowed.map_or_else(|| listed.clone(), |allowed| listed.intersection(allowed));
     if !listed_and_allowed.is_empty() {
@@ -29,6 +35,7 @@ fn select_cpus(listed: &CpuMask, allowed: Option<&CpuMask>, available: usize) ->
     }
 }
 
+/// A CPU that shares its core with no other CPU, and everything else with all CPUs.
 fn cpu_as_own_core(cpu: usize) -> RawCpu {
     RawCpu { os_index: cpu, core: cpu as u64, cluster: 0, node: 0, package: 0, slowness: 0 }
 }

@@ -1,4 +1,7 @@
-//! The machine as hwloc sees it.
+//! Reads the machine by the library hwloc: cores and their kinds, hardware threads, caches, NUMA nodes and packages.
+//!
+//! `read_machine` in `mod.rs` calls [`read`] and takes a flat list of CPUs instead if that fails. `memory/nodes.rs`
+//! uses [`HwlocTopology`] and [`nearest_node`] to find the NUMA node of a CPU or of a page of memory.
 
 #[cfg(test)]
 pub(crate) mod described_machines;
@@ -20,31 +23,36 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
 
-/// hwloc's description of the machine. hwloc has a lock for the whole process where one begins and where it ends, so no thread forks meanwhile.
+/// hwloc's description of the machine. hwloc takes a process-wide lock of its own when a description is created and
+/// when it is destroyed. A child that is forked at that moment would inherit the lock in its locked state, so this type
+/// keeps threads from forking meanwhile.
 pub(crate) struct HwlocTopology(ManuallyDrop<Topology>);
 
 impl HwlocTopology {
-    /// Every description of hwloc's begins here.
+    /// Makes hwloc read the machine. All of hive's uses of hwloc begin with this call.
     ///
     /// # Errors
-    /// If there is none, in words.
+    /// A message that says why hwloc could not read the machine.
     pub(crate) fn new() -> Result<Self, String> {
         unusable_reason().map_or(Ok(()), Err)?;
         let builder = fork::without_forks(Topology::builder);
-        // Files are read here, and no lock is held.
+        // hwloc reads files here and holds no lock, so other threads may fork.
         let built =
             builder.build().map_err(|error| format!("hwloc could not read the machine{}: {error}", override_note()))?;
         Ok(Self(ManuallyDrop::new(built)))
     }
 }
 
-/// hwloc takes a refusal of the affinity mask for a mask that is too small, and tries larger ones without end. So it is
-/// not asked where hive is refused it.
+/// Why hwloc must not be used in this process, if there is a reason.
+///
+/// If the system refuses to tell the affinity mask, hwloc believes that its buffer was too small and tries larger ones
+/// without end. So hive makes the same system call first, and does not call hwloc if it is refused.
 #[cfg(any(target_os = "linux", target_os = "android"))]
 fn unusable_reason() -> Option<String> {
     affinity::query_error().map(|error| format!("{error}; hwloc is not asked then, which would try again without end"))
 }
 
+/// On other systems hwloc can always be used.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 fn unusable_reason() -> Option<String> {
     None
@@ -61,15 +69,17 @@ impl Deref for HwlocTopology {
 #[expect(unsafe_code, reason = "drops what is dropped by hand")]
 impl Drop for HwlocTopology {
     fn drop(&mut self) {
-        // SAFETY: this is the end of it.
+        // SAFETY: `self` is being dropped, so nothing uses the field afterwards, and a `ManuallyDrop` is not dropped a
+        // second time by the compiler.
         fork::without_forks(|| unsafe { ManuallyDrop::drop(&mut self.0) });
     }
 }
 
-/// The variables by which a user makes hwloc describe another machine.
+/// The environment variables by which a user makes hwloc describe another machine.
 const OVERRIDE_VARIABLES: [&str; 2] = ["HWLOC_XMLFILE", "HWLOC_SYNTHETIC"];
 
-/// The machine within the allowed CPUs, and warnings; or why there is none.
+/// Reads the machine and keeps only the CPUs in `allowed`; `None` keeps all CPUs. Returns the machine and warnings, or
+/// a message that says why hwloc could not read a machine with CPUs that the process may use.
 pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
     let topology = HwlocTopology::new()?;
     let mut warnings = Vec::new();
@@ -77,10 +87,12 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
     if foreign {
         warnings.push(format!("hwloc describes another machine{}: binding has no effect", override_note()));
     } else if !override_note().is_empty() && env::var_os("HWLOC_THISSYSTEM").is_none() {
-        // hwloc falls back by itself, with at most a line on stderr, when a file is missing or a description has a mistake.
+        // The user asked for another machine and hwloc describes this one: hwloc falls back by itself if a file is
+        // missing or a description has a mistake, and prints at most a line on standard error. With `HWLOC_THISSYSTEM`
+        // the user says that the description is of this machine, so there is nothing to warn about.
         warnings.push(format!("hwloc could not use what it was given{} and describes this machine", override_note()));
     }
-    // This thread's mask says nothing about another machine.
+    // The affinity mask of a thread says nothing about the CPUs of another machine.
     let allowed = if foreign { None } else { allowed };
     let cpus = read_cpus(&topology, allowed);
     if cpus.is_empty() {
@@ -91,24 +103,29 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
     Ok((Machine::new(cpus, TopologySource::Hwloc { version: version() }, foreign), warnings))
 }
 
-/// " (HWLOC_XMLFILE=...)" if hwloc was told to describe another machine, else nothing.
+/// A part of a message, such as " (HWLOC_XMLFILE=...)", if the user made hwloc describe another machine; else an empty
+/// text.
 fn override_note() -> String {
     let variable = OVERRIDE_VARIABLES.iter().find_map(|name| Some((name, env::var_os(name)?)));
     variable.map(|(name, value)| format!(" ({name}={})", value.display())).unwrap_or_default()
 }
 
-/// hwloc may leave out CPUs that the mask has, such as those that were switched off between the two readings.
+/// A warning that names the allowed CPUs that hwloc does not know, if there are any. For example, CPUs may have been
+/// switched off between the reading of the mask and the reading of the machine.
 fn unknown_cpus_warning(cpus: &[RawCpu], allowed: &CpuMask) -> Option<String> {
     let unknown = allowed.difference(&cpus.iter().map(|cpu| cpu.os_index).collect());
     (!unknown.is_empty()).then(|| format!("hwloc does not know the allowed CPUs {unknown}: they are not used"))
 }
 
+/// The version of hwloc's programming interface, such as "2.11.0".
 fn version() -> String {
+    // One byte each for the minor version and the patch level, and the rest for the major version.
     let version = hwlocality::hwloc_api_version();
     format!("{}.{}.{}", version >> 16, version >> 8 & 0xff, version & 0xff)
 }
 
-/// The allowed CPUs in hwloc's logical order, in which neighbours share most.
+/// The CPUs that both hwloc and `allowed` permit, in hwloc's logical order, in which CPUs that are next to each other
+/// share the most.
 fn read_cpus(topology: &Topology, allowed: Option<&CpuMask>) -> Vec<RawCpu> {
     let permitted = topology.allowed_cpuset();
     let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
@@ -123,35 +140,42 @@ fn read_cpus(topology: &Topology, allowed: Option<&CpuMask>) -> Vec<RawCpu> {
         .collect()
 }
 
+/// The units that one CPU, hwloc's object `pu`, belongs to. Its slowness is left at 0.
 fn read_cpu(topology: &Topology, nodes: &[&TopologyObject], pu: &TopologyObject, os_index: usize) -> RawCpu {
-    // Some systems tell of CPUs only: then a CPU is its own core, and the machine is the package.
+    // Some systems say nothing about cores or packages. In that case a CPU is its own core, or the machine is the
+    // package.
     let core = pu.first_ancestor_with_type(ObjectType::Core).unwrap_or(pu);
     let package = pu.first_ancestor_with_type(ObjectType::Package).unwrap_or_else(|| topology.root_object());
     let key = TopologyObject::global_persistent_index;
     RawCpu {
         os_index,
         core: key(core),
+        // Without a shared cache, the CPUs of a package form one cluster.
         cluster: key(last_level_cache(core).unwrap_or(package)),
-        // A CPU that is local to no node, as when its node is switched off, goes with the others of its package.
+        // A CPU that is local to no node, for example because its node is switched off, is grouped with the other such
+        // CPUs of its package.
         node: key(nearest_node(nodes, os_index).unwrap_or(package)),
         package: key(package),
         slowness: 0,
     }
 }
 
-/// The CPUs of each kind of core, from the slowest to the fastest. None where hwloc does not know which is faster.
+/// The CPUs of each kind of core, from the slowest kind to the fastest. Empty if hwloc does not know which kind is
+/// faster.
 fn core_kinds(topology: &Topology) -> Vec<CpuSet> {
     let kinds = topology.cpu_kinds().into_iter().flatten();
     kinds.filter(|kind| kind.efficiency.is_some()).map(|kind| kind.cpuset).collect()
 }
 
-/// How many kinds are faster than the CPU's; a CPU of a kind that nobody knows of counts among the fastest.
+/// How many of the `kinds` are faster than the kind of this CPU. A CPU that is in none of them counts as one of the
+/// fastest.
 fn slowness(kinds: &[CpuSet], os_index: usize) -> u64 {
     kinds.iter().rev().position(|cpus| cpus.is_set(os_index)).unwrap_or(0) as u64
 }
 
-/// The outermost data or unified cache between the core and its package: the third level, or a lower one if several cores
-/// share it. A private cache does not make a cluster: hypervisors often hide the third level.
+/// The cache that makes a cluster of the cores around it: the outermost data or unified cache between the core and its
+/// package. That is the third level, or a lower level that several cores share. A private first or second level does
+/// not make a cluster: it is often the only one to be seen because a hypervisor hides the third level.
 fn last_level_cache(core: &TopologyObject) -> Option<&TopologyObject> {
     let outermost = core
         .ancestors()
@@ -162,13 +186,16 @@ fn last_level_cache(core: &TopologyObject) -> Option<&TopologyObject> {
     (third_level_or_above || cpu_count(outermost.cpuset()) > cpu_count(core.cpuset())).then_some(outermost)
 }
 
-/// The node that has the CPU and the fewest others: memory that is attached higher up, to a package or to the machine, is local
-/// to more CPUs. Of two memories at the same place (DRAM and high-bandwidth memory) the first is the ordinary one.
+/// The NUMA node that is nearest to a CPU: of the nodes that the CPU is local to, the one that is local to the fewest
+/// CPUs. Memory that is attached higher up, to a package or to the whole machine, is local to more CPUs. If two nodes
+/// are local to the same CPUs, such as ordinary memory (DRAM) and high-bandwidth memory, the first one is taken, which
+/// is the ordinary memory.
 pub(crate) fn nearest_node<'t>(nodes: &[&'t TopologyObject], os_index: usize) -> Option<&'t TopologyObject> {
     let local = nodes.iter().filter(|node| node.cpuset().is_some_and(|cpus| cpus.is_set(os_index)));
     local.min_by_key(|node| cpu_count(node.cpuset())).copied()
 }
 
+/// The number of CPUs in a set; 0 if there is no set or if it is infinite.
 fn cpu_count(cpus: Option<BitmapRef<'_, CpuSet>>) -> usize {
     cpus.and_then(|cpus| cpus.weight()).unwrap_or(0)
 }

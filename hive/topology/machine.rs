@@ -1,29 +1,37 @@
-//! The machine's CPUs and what they share.
+//! The machine as plain data: the CPUs that this process may use, and the cores, caches, NUMA nodes and packages that
+//! they share.
+//!
+//! `hwloc.rs` or `flat.rs` describes each CPU as a [`RawCpu`], and [`Machine::new`] builds a [`Machine`] from these.
+//! All other files of this folder work with the [`Machine`], so they do not depend on where the description came from.
 
 use std::collections::{BTreeSet, HashMap};
 
 use crate::sys::cpu_mask::CpuMask;
 
-/// One CPU that this process may use, and which units it belongs to. Units are numbered from 0 among those this process may
-/// use, in the order of their first CPU, so that the numbers index an array.
+/// One CPU that this process may use, with the number of each unit that it belongs to. The units of one kind are
+/// numbered from 0 in the order of their first CPU, and only units with a CPU that this process may use are counted, so
+/// the numbers can be used as indices of an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Cpu {
-    /// The operating system's number, as in an affinity mask.
+    /// The operating system's number of the CPU, as in an affinity mask.
     pub(crate) os_index: usize,
+    /// The number of the physical core.
     pub(crate) core: usize,
-    /// The CPUs that share the last cache level.
+    /// The number of the cluster: the CPUs that share a last-level cache.
     pub(crate) cluster: usize,
-    /// NUMA node.
+    /// The number of the NUMA node.
     pub(crate) node: usize,
+    /// The number of the package (socket).
     pub(crate) package: usize,
-    /// 0: the first hardware thread of its core that this process may use.
+    /// The position of this hardware thread among those of its core that this process may use; 0 is the first.
     pub(crate) smt_index: usize,
-    /// 0: of the fastest kind of core that this process may use, 1: of the next kind, and so on. All 0 where kinds are not known.
+    /// The rank of the CPU's kind of core, among the kinds that this process may use: 0 is the fastest kind, 1 the next
+    /// one, and so on. It is 0 for every CPU if the kinds are not known.
     pub(crate) slowness: usize,
 }
 
 impl Cpu {
-    /// The number of the unit of this kind that the CPU belongs to.
+    /// The number of the unit of the kind `unit` that the CPU belongs to.
     pub(crate) fn unit_number(&self, unit: Unit) -> usize {
         match unit {
             Unit::Core => self.core,
@@ -34,16 +42,21 @@ impl Cpu {
     }
 }
 
-/// What CPUs are grouped by.
+/// A kind of hardware that groups CPUs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unit {
+    /// A physical core.
     Core,
+    /// The CPUs that share a last-level cache.
     Cluster,
+    /// A NUMA node.
     Node,
+    /// A package, that is, a socket.
     Package,
 }
 
 impl Unit {
+    /// The unit's name in reports and messages.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Unit::Core => "core",
@@ -54,7 +67,9 @@ impl Unit {
     }
 }
 
-/// A CPU as its source describes it: keys may be any numbers that are equal exactly for CPUs of the same unit.
+/// A CPU as hwloc or the flat list describes it. The fields `core`, `cluster`, `node` and `package` are keys: any
+/// numbers that are equal for two CPUs exactly if the CPUs belong to the same unit. [`Machine::new`] replaces them by
+/// numbers that count from 0.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RawCpu {
     pub(crate) os_index: usize,
@@ -62,30 +77,36 @@ pub(crate) struct RawCpu {
     pub(crate) cluster: u64,
     pub(crate) node: u64,
     pub(crate) package: u64,
-    /// Greater for slower kinds of cores; 0 where kinds are not known.
+    /// A number that is greater for slower kinds of cores; 0 for every CPU if the kinds are not known.
     pub(crate) slowness: u64,
 }
 
-/// Who described the machine.
+/// Where the description of a machine came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TopologySource {
-    /// hwloc, of this API version.
+    /// hwloc, with the version of its programming interface.
     #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "a flat build has no other source"))]
     Hwloc { version: String },
-    /// A flat list: what the CPUs share is not known.
+    /// A flat list of CPUs, without knowledge of what they share.
     Flat,
 }
 
-/// The CPUs that this process may use; never empty.
+/// The CPUs that this process may use, at least one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Machine {
     cpus: Vec<Cpu>,
+    /// Where the description came from: [`Machine::source`].
     source: TopologySource,
+    /// Whether this is another machine than the one that the process runs on: [`Machine::is_foreign`].
     is_foreign: bool,
 }
 
 impl Machine {
-    /// The CPUs in the order given, their units renumbered. `is_foreign`: see [`Machine::is_foreign`].
+    /// A machine of the CPUs `raw`, in that order, with their units numbered anew. For `foreign` see
+    /// [`Machine::is_foreign`].
+    ///
+    /// # Panics
+    /// If there is no CPU.
     pub(crate) fn new(raw: impl IntoIterator<Item = RawCpu>, source: TopologySource, foreign: bool) -> Self {
         let (mut cores, mut clusters) = (Numbering::default(), Numbering::default());
         let (mut nodes, mut packages) = (Numbering::default(), Numbering::default());
@@ -95,6 +116,7 @@ impl Machine {
         let cpus: Vec<_> = raw
             .into_iter()
             .map(|raw| {
+                // The hardware threads of a core are numbered in the order in which they are listed.
                 let thread_count = threads_per_core.entry(raw.core).or_insert(0);
                 let smt_index = *thread_count;
                 *thread_count += 1;
@@ -105,6 +127,7 @@ impl Machine {
                     node: nodes.number_of(raw.node),
                     package: packages.number_of(raw.package),
                     smt_index,
+                    // How many of the kinds that are present are faster.
                     slowness: kinds.range(..raw.slowness).count(),
                 }
             })
@@ -113,54 +136,58 @@ impl Machine {
         Self { cpus, source, is_foreign: foreign }
     }
 
-    /// In the order of the machine: neighbours share most.
+    /// All CPUs, in the order of the machine: CPUs that are next to each other share the most.
     pub(crate) fn cpus(&self) -> &[Cpu] {
         &self.cpus
     }
 
+    /// Where the description of the machine came from.
     pub(crate) fn source(&self) -> &TopologySource {
         &self.source
     }
 
-    /// Whether hwloc was told to describe another machine than this one (`HWLOC_SYNTHETIC`, `HWLOC_XMLFILE`). All of the
-    /// described CPUs then count as allowed, and binding to them has no effect.
+    /// Whether the user made hwloc describe another machine than the one that the process runs on (`HWLOC_SYNTHETIC`,
+    /// `HWLOC_XMLFILE`). In that case all CPUs of the described machine count as allowed, and binding a thread to them
+    /// has no effect.
     pub(crate) fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 
-    /// The CPU with this operating system number.
+    /// The CPU with the operating system's number `os_index`, if the process may use it.
     pub(crate) fn find_cpu(&self, os_index: usize) -> Option<&Cpu> {
         self.cpus.iter().find(|cpu| cpu.os_index == os_index)
     }
 
-    /// The operating system numbers of all CPUs.
+    /// The set of all CPUs, by the operating system's numbers.
     pub(crate) fn mask(&self) -> CpuMask {
         self.cpus.iter().map(|cpu| cpu.os_index).collect()
     }
 
-    /// How many units of this kind there are.
+    /// The number of units of the kind `unit`.
     pub(crate) fn unit_count(&self, unit: Unit) -> usize {
+        // Units are numbered from 0 without gaps, so the highest number says how many there are.
         self.cpus.iter().map(|cpu| cpu.unit_number(unit) + 1).max().unwrap_or(0)
     }
 
-    /// The CPUs of each kind of core, the fastest first; one kind where kinds are not known.
+    /// The CPUs of each kind of core, the fastest kind first. If the kinds are not known, all CPUs are of one kind.
     pub(crate) fn core_kinds(&self) -> Vec<CpuMask> {
         let last = self.cpus.iter().map(|cpu| cpu.slowness).max().unwrap_or(0);
         let of_kind = |slowness| self.cpus.iter().filter(move |cpu| cpu.slowness == slowness).map(|cpu| cpu.os_index);
         (0..=last).map(|slowness| of_kind(slowness).collect()).collect()
     }
 
-    /// The CPUs of one unit.
+    /// The CPUs of the unit `number` of the kind `unit`.
     pub(crate) fn unit_cpus(&self, unit: Unit, number: usize) -> impl Iterator<Item = &Cpu> {
         self.cpus.iter().filter(move |cpu| cpu.unit_number(unit) == number)
     }
 }
 
-/// Numbers keys from 0 in the order in which they come up.
+/// Gives each key a number: 0 to the first one, 1 to the next new one, and so on.
 #[derive(Default)]
 struct Numbering(HashMap<u64, usize>);
 
 impl Numbering {
+    /// The number of `key`. A key that has not been seen before gets the next free number.
     fn number_of(&mut self, key: u64) -> usize {
         let next = self.0.len();
         *self.0.entry(key).or_insert(next)

@@ -1,7 +1,10 @@
-//! The machine as plain data, and which places a team's bees get on it.
+//! The machine as plain data, and the CPUs that each bee of a hive runs on.
 //!
-//! [`read`] says what the machine looks like, [`PlaceAssignment`] which CPUs a bee is for, [`cpu_quota`] how many CPUs' worth of
-//! time the process may use, [`claim_free`] keeps the hives of a process apart. Nothing here changes a thread: that is `pinning.rs`.
+//! While a hive is built, [`machine_info`] reads the machine and the limits on the process, [`binding_request`]
+//! combines what the program and the environment ask for, and [`place_map`] gives each bee a place that no other hive
+//! of the process has, as far as that is possible. Later, each worker's thread binds itself to its place by
+//! [`pinning`], and the queen's thread by [`affinity_guard`]; these two are the only files here that change a thread.
+//! The settings and their meaning are described in `docs/places.md`.
 
 pub(crate) mod affinity_guard;
 pub(crate) mod binding_request;
@@ -31,10 +34,11 @@ pub(crate) use crate::topology::machine::RawCpu;
 #[cfg(target_os = "linux")]
 pub(crate) use crate::topology::quota::cgroup_directories;
 
-/// The machine within the allowed CPUs (`None`: the system does not tell, so all of them), and what was not as it should be.
+/// Reads the machine and keeps only the CPUs in `allowed`. `None` means that the system does not tell which CPUs are
+/// allowed; all of them are kept then. Also returns warnings about what could not be read as it should be.
 ///
-/// Never fails: where hwloc cannot read the machine, a flat list of CPUs takes its place and a warning says why. Costs
-/// milliseconds with hwloc: read once and keep it.
+/// This function never fails: if hwloc cannot read the machine, it returns a flat list of CPUs and a warning that says
+/// why. With hwloc it takes milliseconds, so callers keep the result.
 pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     #[cfg(feature = "hwloc")]
     {

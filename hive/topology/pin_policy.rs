@@ -1,4 +1,8 @@
-//! What a hive's bees are pinned to, as the user says it.
+//! What the bees of a hive are pinned to, as the program or the environment says it: the public type [`Pin`] and its
+//! text form; and the error for unknown words, which [`Shrink`](crate::topology::shrink::Shrink) and
+//! [`ProcBind`](crate::topology::proc_bind::ProcBind) share.
+//!
+//! `binding_request.rs` decides whether a [`Pin`] is in effect, and `place_assignment.rs` makes places of it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,8 +11,9 @@ use crate::sys::cpu_mask::{parse_cpu_list, write_cpu_list};
 
 /// Where the bees of a hive may run; in the environment `HIVE_PIN`.
 ///
-/// Bees fill a unit before they go on to the next. As long as there are no more bees than physical cores, no two of them
-/// get the same core; the second hardware threads come last.
+/// As long as there are no more bees than physical cores, no two bees get the same core; second hardware threads come
+/// last. In the default order, [`Shrink::Compact`](crate::topology::shrink::Shrink::Compact), bees fill a unit before
+/// they go on to the next one.
 ///
 /// ```
 /// # use hive::Pin;
@@ -19,24 +24,25 @@ use crate::sys::cpu_mask::{parse_cpu_list, write_cpu_list};
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Pin {
-    /// `none`: anywhere that the process may run; the operating system decides.
+    /// `none`: bees run anywhere that the process may run, and the operating system decides where.
     None,
-    /// `core`: one CPU each, the first hardware thread of every core before any second one. After the last CPU the bees
-    /// start again at the first. CPUs that another hive of the process is pinned to are left out.
+    /// `core`: each bee has one CPU. The first hardware threads of all cores come before any second one. If there are
+    /// more bees than CPUs, the bees after the last CPU start again at the first. CPUs that another hive of the process
+    /// is pinned to are left out.
     Core,
-    /// `cluster`: on the CPUs that share one last-level cache.
+    /// `cluster`: each bee is on the CPUs that share one last-level cache.
     Cluster,
-    /// `node`: on the CPUs of one NUMA node.
+    /// `node`: each bee is on the CPUs of one NUMA node.
     Node,
-    /// `package`: on the CPUs of one package (socket).
+    /// `package`: each bee is on the CPUs of one package (socket).
     Package,
-    /// A list such as `0,2,4-7`: bee `i` on the CPU at position `i` of the list, starting again after the last. Numbers are
-    /// the operating system's; the order counts.
+    /// A list such as `0,2,4-7`: bee `i` is on the CPU at position `i` of the list, and bees after the end of the list
+    /// start again at its beginning. The numbers are the operating system's, and their order counts.
     Cpus(Vec<usize>),
 }
 
 impl Pin {
-    /// The word for it; a list has none.
+    /// The word for this setting; `None` for a list of CPUs.
     fn keyword(&self) -> Option<&'static str> {
         match self {
             Pin::None => Some("none"),
@@ -49,7 +55,7 @@ impl Pin {
     }
 }
 
-/// As [`FromStr`] reads it.
+/// Writes the text that [`FromStr`] reads.
 impl fmt::Display for Pin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -73,6 +79,7 @@ impl FromStr for Pin {
         match parse_cpu_list(trimmed) {
             Ok(cpus) if !cpus.is_empty() => Ok(Pin::Cpus(cpus)),
             Ok(_) => Err(ParsePinError("it is empty".to_owned())),
+            // A text that begins with a digit was meant to be a list, so the error says what is wrong with the list.
             Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => {
                 Err(ParsePinError(error.to_string()))
             }
@@ -81,7 +88,7 @@ impl FromStr for Pin {
     }
 }
 
-/// A text that could not be read as a [`Pin`].
+/// The error that a text is not a [`Pin`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePinError(String);
 
@@ -94,7 +101,8 @@ impl fmt::Display for ParsePinError {
 
 impl std::error::Error for ParsePinError {}
 
-/// A text that says no [`ProcBind`](crate::topology::proc_bind::ProcBind) or [`Shrink`](crate::topology::shrink::Shrink).
+/// The error that a text is not a [`ProcBind`](crate::topology::proc_bind::ProcBind) or
+/// [`Shrink`](crate::topology::shrink::Shrink).
 ///
 /// ```
 /// let error = "most".parse::<hive::Shrink>().unwrap_err();
@@ -102,8 +110,11 @@ impl std::error::Error for ParsePinError {}
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePolicyError {
+    /// The text that was given.
     text: String,
+    /// What it was meant to be, as a part of the message.
     what: &'static str,
+    /// The words that are possible, as a part of the message.
     expected: &'static str,
 }
 

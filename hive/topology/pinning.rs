@@ -1,7 +1,11 @@
-//! Binds the calling thread to a place, and puts back what was before.
+//! Binds the calling thread to a place, and restores the mask that it had before.
 //!
-//! A thread that hive has bound remembers the mask that it had: a hive that is built there must see the CPUs of the process and
-//! not the one core of the bee. Binding that fails is for the caller to report; it is never fatal.
+//! Workers bind themselves when they start ([`adopt_mask`], then [`bind`]), `affinity_guard.rs` binds the queen, and
+//! [`unbind`] is for threads that are about to spawn others or read the machine.
+//!
+//! hive remembers the original mask of each thread that it has bound, because a hive that is built on such a thread
+//! must see the CPUs of the process and not the one core of the bee. If the system refuses to bind a thread, the
+//! functions return an error; the caller reports it as a warning, and the thread runs unbound.
 
 #[cfg(all(test, target_os = "linux"))]
 pub(crate) mod tests;
@@ -19,16 +23,19 @@ use crate::topology::machine::Machine;
 use crate::topology::place_assignment::Place;
 
 thread_local! {
-    /// What hive has done to this thread; `None`: it is not bound by hive. Without a destructor, so that it is there for as long as the thread is, in the
-    /// destructors of others, too. The last guard empties it.
-    static CURRENT_BINDING: RefCell<ManuallyDrop<Option<ThreadBinding>>> = const { RefCell::new(ManuallyDrop::new(None)) };
+    /// How hive has bound this thread; `None` if it has not. The value has no destructor, so that it can be used for as
+    /// long as the thread runs, even in the destructors of other thread-local values. It leaks nothing: the first guard
+    /// of a thread is the last one to be dropped, and sets the value back to `None`.
+    static CURRENT_BINDING: RefCell<ManuallyDrop<Option<ThreadBinding>>> =
+        const { RefCell::new(ManuallyDrop::new(None)) };
 }
 
+/// How a thread is bound by hive.
 #[derive(Clone)]
 struct ThreadBinding {
-    /// The mask that the thread had before hive bound it.
+    /// The mask that the thread had before hive bound it for the first time.
     original_mask: CpuMask,
-    /// Where it is bound now; `None`: it is let loose for a while.
+    /// The place that the thread is bound to now; `None` while it is unbound for a moment by [`unbind`].
     place: Option<Place>,
 }
 
@@ -37,24 +44,25 @@ pub(crate) fn current_mask() -> Result<CpuMask, CallError> {
     affinity::query()
 }
 
-/// The CPUs that the calling thread may run on but for what hive has bound it to.
+/// The CPUs that the calling thread could run on if hive had not bound it.
 pub(crate) fn original_mask() -> Result<CpuMask, CallError> {
     saved_mask().map_or_else(current_mask, Ok)
 }
 
-/// The place that the calling thread is bound to by hive.
+/// The place that hive has bound the calling thread to, if it has.
 pub(crate) fn bound_place() -> Option<Place> {
     CURRENT_BINDING.with_borrow(|binding| binding.as_ref()?.place.clone())
 }
 
+/// The original mask of the calling thread, if hive has bound it.
 fn saved_mask() -> Option<CpuMask> {
     CURRENT_BINDING.with_borrow(|binding| Some(binding.as_ref()?.original_mask.clone()))
 }
 
-/// The machine within the calling thread's original mask, and warnings: see [`topology::read`].
+/// The machine with the CPUs in the calling thread's original mask, and warnings: see [`topology::read_machine`].
 pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
-    // Without hwloc the list of CPUs is that of this thread's mask. If the thread cannot be unbound, the original mask still
-    // says what is allowed.
+    // The thread is unbound while the machine is read, because without hwloc the list of CPUs is that of the thread's
+    // current mask. If the thread cannot be unbound, its original mask still says which CPUs are allowed.
     let _unpinned = unbind().ok();
     match original_mask() {
         Ok(mask) => topology::read_machine(Some(&mask)),
@@ -66,25 +74,31 @@ pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
     }
 }
 
-/// Binds the calling thread to a place as long as the guard lives. Does nothing for a place of a foreign machine.
+/// Binds the calling thread to a place for as long as the guard lives. Does nothing if the place is on another machine
+/// than this one: see [`Machine::is_foreign`].
 pub(crate) fn bind(place: &Place) -> Result<RestoreBinding, BindError> {
     if place.is_foreign() { Ok(RestoreBinding(None)) } else { change_binding(&place.mask(), Some(place.clone())) }
 }
 
-/// Gives the calling thread, which is hive's own, the mask of the thread that built the hive.
+/// Gives the calling thread, which is one of hive's own, the mask that the hive was built with. There is no guard,
+/// because the thread keeps this mask until it ends.
 pub(crate) fn adopt_mask(mask: &CpuMask) -> Result<(), BindError> {
     if current_mask().is_ok_and(|current| current == *mask) { Ok(()) } else { set_mask(mask) }
 }
 
-/// Lets the calling thread run where it might before hive bound it, as long as the guard lives; for threads that it spawns
-/// meanwhile, which inherit the mask. Does nothing on a thread that is not bound.
+/// Gives the calling thread its original mask for as long as the guard lives. This is for a thread that is about to
+/// spawn others, because a new thread inherits the mask of the thread that spawns it. Does nothing on a thread that
+/// hive has not bound.
 pub(crate) fn unbind() -> Result<RestoreBinding, BindError> {
     saved_mask().map_or(Ok(RestoreBinding(None)), |original| change_binding(&original, None))
 }
 
+/// Gives the calling thread another mask, and notes the place that this means; `None` means unbound. The guard restores
+/// both.
 fn change_binding(mask: &CpuMask, place: Option<Place>) -> Result<RestoreBinding, BindError> {
     let previous = current_mask().map_err(|error| BindError { cpus: mask.clone(), error })?;
     set_mask(mask)?;
+    // Only the first binding of a thread saves its mask: a later one keeps what that one has saved.
     let original = saved_mask().unwrap_or_else(|| previous.clone());
     let previous_binding =
         CURRENT_BINDING.replace(ManuallyDrop::new(Some(ThreadBinding { original_mask: original, place })));
@@ -95,38 +109,45 @@ fn change_binding(mask: &CpuMask, place: Option<Place>) -> Result<RestoreBinding
     })))
 }
 
+/// Sets the calling thread's mask and nothing else.
 fn set_mask(mask: &CpuMask) -> Result<(), BindError> {
     affinity::apply(mask).map_err(|error| BindError { cpus: mask.clone(), error })
 }
 
-/// Puts back what the calling thread was bound to when dropped. Guards of one thread are dropped in the reverse of their order.
+/// A guard that, when dropped, restores the mask and the binding that the calling thread had before. The guards of one
+/// thread must be dropped in the reverse of the order in which they were made.
 #[must_use = "the previous mask comes back when this is dropped"]
 pub(crate) struct RestoreBinding(
-    /// `None`: nothing was changed.
+    /// What to restore; `None` if nothing was changed.
     Option<PreviousBinding>,
 );
 
-/// How a thread was bound before.
+/// How a thread was bound before a guard was made.
 struct PreviousBinding {
+    /// The mask that it had.
     mask: CpuMask,
+    /// What hive had noted about it; `None` if hive had not bound it.
     binding: Option<ThreadBinding>,
-    /// The mask is that of one thread.
+    /// Keeps the guard on its thread, whose mask it restores.
     not_send: PhantomData<*const ()>,
 }
 
 impl Drop for RestoreBinding {
     fn drop(&mut self) {
         let Some(previous) = self.0.take() else { return };
-        // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
+        // This fails only if the system has meanwhile taken those CPUs away from the process. In that case it has
+        // chosen other CPUs for the thread itself.
         let _ = affinity::apply(&previous.mask);
         drop(ManuallyDrop::into_inner(CURRENT_BINDING.replace(ManuallyDrop::new(previous.binding))));
     }
 }
 
-/// A thread could not be bound.
+/// The error that a thread could not be bound.
 #[derive(Debug)]
 pub(crate) struct BindError {
+    /// The CPUs that it was to be bound to.
     cpus: CpuMask,
+    /// The system call that failed, and why.
     error: CallError,
 }
 

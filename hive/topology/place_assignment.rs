@@ -1,4 +1,8 @@
-//! Which CPUs each bee of a hive is for. Pure: nothing is asked of the system, no thread is touched.
+//! Which CPUs each bee of a hive is pinned to: the public type [`Place`], and the list of places with the order in
+//! which bees get them ([`PlaceAssignment`]).
+//!
+//! This file makes the places of a `Pin`, and `place_policy.rs` those of a list of places; `place_map.rs` calls both.
+//! These are computations on the data of a [`Machine`] only: they ask the system for nothing and change no thread.
 
 #[cfg(test)]
 pub(crate) mod tests;
@@ -13,22 +17,24 @@ use crate::topology::shrink::{Shrink, cpus_in_order};
 
 /// The CPUs that one bee of a hive is pinned to.
 ///
-/// Its numbers of core, cluster, node and package count from 0 the units that the process may use; they are there where all of
-/// the place's CPUs are in the same unit.
+/// The numbers of its core, cluster, node and package count the units that the process may use, from 0. Each is `None`
+/// if the place has CPUs in more than one such unit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
+    /// The operating system's numbers of the CPUs.
     cpus: Vec<usize>,
     core: Option<usize>,
     cluster: Option<usize>,
     node: Option<usize>,
     package: Option<usize>,
-    /// The unit that the place is, if it was not chosen CPU by CPU.
+    /// The kind and number of the unit that the place was made of; `None` if its CPUs were chosen one by one.
     unit: Option<(Unit, usize)>,
-    /// On another machine than this one: see [`Machine::is_foreign`].
+    /// Whether the place is on another machine than this one: see [`Machine::is_foreign`].
     is_foreign: bool,
 }
 
 impl Place {
+    /// A place of these CPUs of the machine. `unit` is the unit that they were chosen by, for the report.
     pub(crate) fn new(machine: &Machine, cpus: &[&Cpu], unit: Option<(Unit, usize)>) -> Self {
         let common_unit = |unit| common_unit_number(cpus, unit);
         Self {
@@ -47,41 +53,45 @@ impl Place {
         &self.cpus
     }
 
-    /// The physical core.
+    /// The number of the physical core that contains all CPUs of the place, if there is one.
     pub fn core(&self) -> Option<usize> {
         self.core
     }
 
-    /// The group of CPUs that share a last-level cache.
+    /// The number of the cluster that contains all CPUs of the place, if there is one. A cluster is the CPUs that share
+    /// a last-level cache.
     pub fn cluster(&self) -> Option<usize> {
         self.cluster
     }
 
-    /// The NUMA node.
+    /// The number of the NUMA node that contains all CPUs of the place, if there is one.
     pub fn node(&self) -> Option<usize> {
         self.node
     }
 
-    /// The package (socket).
+    /// The number of the package (socket) that contains all CPUs of the place, if there is one.
     pub fn package(&self) -> Option<usize> {
         self.package
     }
 
+    /// The set of the place's CPUs.
     pub(crate) fn mask(&self) -> CpuMask {
         self.cpus.iter().copied().collect()
     }
 
+    /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
     pub(crate) fn is_foreign(&self) -> bool {
         self.is_foreign
     }
 }
 
+/// The number of the unit that all of the CPUs belong to; `None` if they belong to several, or if there is no CPU.
 fn common_unit_number(cpus: &[&Cpu], unit: Unit) -> Option<usize> {
     let number = cpus.first()?.unit_number(unit);
     cpus.iter().all(|cpu| cpu.unit_number(unit) == number).then_some(number)
 }
 
-/// Short: "cpu 3", "cpus 0-7 (node 0)".
+/// A short form: "cpu 3", "cpus 0-7 (node 0)".
 impl fmt::Display for Place {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "cpu{} {}", if self.cpus.len() == 1 { "" } else { "s" }, self.mask())?;
@@ -95,16 +105,22 @@ impl fmt::Display for Place {
 /// The places of all bees that a hive may ever have.
 #[derive(Clone, Debug)]
 pub(crate) struct PlaceAssignment {
+    /// All places. A CPU that the user lists twice makes two equal places. Empty if bees are not bound.
     pub(crate) places: Vec<Place>,
-    /// Which of them each bee has.
+    /// Which of the places each bee has.
     pub(crate) order: PlaceOrder,
-    /// Whether bees have their places for themselves, as far as there are places: each is a core, or a part of one.
+    /// Whether bees have their places for themselves, as far as there are enough: each place is a core or a part of
+    /// one.
     pub(crate) is_exclusive: bool,
 }
 
 impl PlaceAssignment {
-    /// The places of a hive's bees. CPUs that are `claimed` by other hives of the process are left out where each bee gets
-    /// one of its own; a unit is never taken as a whole, and a list is the user's own word.
+    /// The places of a hive's bees for a `Pin`. The CPUs `taken` by other hives of the process are left out if each bee
+    /// gets a CPU of its own. They are not left out of larger units, which no hive has for itself alone, nor of a list,
+    /// because the user named its CPUs on purpose.
+    ///
+    /// # Errors
+    /// If there is no CPU to pin to, or if a listed CPU may not be used.
     pub(crate) fn new(machine: &Machine, pin: &Pin, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
         match pin {
             Pin::None => Ok(Self { places: Vec::new(), order: PlaceOrder::repeating(Vec::new()), is_exclusive: false }),
@@ -116,28 +132,32 @@ impl PlaceAssignment {
         }
     }
 
-    /// The place of a bee; none: it runs anywhere.
+    /// The place of a bee; `None` if it may run anywhere.
     pub(crate) fn place_of(&self, bee: usize) -> Option<&Place> {
         self.order.place_of(bee).map(|place| &self.places[place])
     }
 
-    /// The place of a bee, unless an earlier bee has had the same turn: nobody starts again at the first place.
+    /// The place of a bee from the first pass through the order. `None` for a bee after the end of that pass, for which
+    /// [`PlaceAssignment::place_of`] starts again.
     pub(crate) fn unshared_place_of(&self, bee: usize) -> Option<&Place> {
         self.order.initial.get(bee).map(|&place| &self.places[place])
     }
 
-    /// Whether bees have their places for themselves, as far as there are places, so that other hives should leave them alone.
+    /// Whether bees have their places for themselves, as far as there are enough, so that other hives should not use
+    /// them.
     pub(crate) fn is_exclusive(&self) -> bool {
         self.is_exclusive
     }
 
-    /// The CPUs that the first so many bees have for their own, and that other hives should leave alone.
+    /// The CPUs that the first `bees` bees have for themselves, and that other hives should not use. Empty if the
+    /// places are not exclusive.
     pub(crate) fn exclusive_cpus(&self, bees: usize) -> CpuMask {
         let unshared = bees.min(self.order.initial.len());
         let places = self.order.initial[..unshared].iter().map(|&place| &self.places[place]);
         places.filter(|_| self.is_exclusive).flat_map(Place::cpus).copied().collect()
     }
 
+    /// One free CPU for each bee, in the order `shrink`.
     fn by_core(machine: &Machine, shrink: Shrink, taken: &CpuMask) -> Result<Self, PlaceError> {
         let cpus = cpus_in_order(machine, taken, shrink);
         if cpus.is_empty() {
@@ -146,7 +166,8 @@ impl PlaceAssignment {
         Ok(Self::one_cpu_each(machine, &cpus))
     }
 
-    /// Bees go where they would go by cores, so that a hive of as many bees as there are physical cores uses all units.
+    /// Each bee gets the whole unit that contains the CPU which it would get by [`PlaceAssignment::by_core`]. Thereby a
+    /// hive of as many bees as there are physical cores uses all units.
     fn by_unit(machine: &Machine, unit: Unit, shrink: Shrink) -> Self {
         let place =
             |number| Place::new(machine, &machine.unit_cpus(unit, number).collect::<Vec<_>>(), Some((unit, number)));
@@ -158,6 +179,7 @@ impl PlaceAssignment {
         }
     }
 
+    /// The listed CPUs, in the order of the list, which may name a CPU several times.
     fn by_cpu_list(machine: &Machine, list: &[usize]) -> Result<Self, PlaceError> {
         if list.is_empty() {
             return Err(PlaceError::EmptyList);
@@ -170,7 +192,11 @@ impl PlaceAssignment {
         Err(PlaceError::NotAllowed { cpus: list.iter().copied().collect::<CpuMask>().difference(&allowed), allowed })
     }
 
-    /// The CPUs of the environment's list that the process may use, in its order, and what was left out.
+    /// The CPUs of the list in `HIVE_PIN` that the process may use, in the order of the list, and a warning that names
+    /// those that were left out.
+    ///
+    /// # Errors
+    /// If the process may use none of them.
     pub(crate) fn allowed_listed_cpus(
         machine: &Machine,
         list: &[usize],
@@ -184,21 +210,23 @@ impl PlaceAssignment {
         let problem = || {
             let (requested, used) = (Pin::Cpus(list.to_vec()), Pin::Cpus(known.clone()));
             format!(
-                "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; bees are on CPUs {used} in turn"
+                "HIVE_PIN={requested}: CPUs {unknown} are left out, as this process may use CPUs {allowed}; \
+                 bees are on CPUs {used} in turn"
             )
         };
         let problem = (!unknown.is_empty()).then(problem);
         Ok((known, problem))
     }
 
+    /// A place for each of the CPUs, in their order.
     fn one_cpu_each(machine: &Machine, cpus: &[&Cpu]) -> Self {
         let places: Vec<_> = cpus.iter().map(|&cpu| Place::new(machine, &[cpu], None)).collect();
         Self { order: PlaceOrder::repeating((0..places.len()).collect()), places, is_exclusive: true }
     }
 }
 
-/// What a hive is pinned to if the user says nothing: to cores as long as every bee gets a free CPU of its own, else to
-/// nothing, because two bees that are tied to one CPU wait for each other while others may be idle.
+/// What a hive is pinned to if the user says nothing: to cores if every bee gets a free CPU of its own, else to
+/// nothing. Two bees that are bound to one CPU wait for each other even while other CPUs are idle.
 pub(crate) fn default_pin(machine: &Machine, taken: &CpuMask, bees: usize) -> Pin {
     let free = machine.mask().difference(taken).len();
     if bees <= free { Pin::Core } else { Pin::None }
@@ -207,13 +235,13 @@ pub(crate) fn default_pin(machine: &Machine, taken: &CpuMask, bees: usize) -> Pi
 /// Why there are no places.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum PlaceError {
-    /// A list without CPUs.
+    /// The list of CPUs is empty.
     EmptyList,
-    /// A list with CPUs that the process may not use.
+    /// The process may not use some of the listed CPUs.
     NotAllowed { cpus: CpuMask, allowed: CpuMask },
-    /// Every allowed CPU belongs to another hive.
+    /// Other hives have all of the allowed CPUs.
     AllClaimed { allowed: CpuMask },
-    /// A list of places without a CPU that the process may use.
+    /// No place of the list has a CPU that the process may use.
     NoUsablePlace { list: String, allowed: CpuMask },
 }
 
@@ -228,7 +256,8 @@ impl fmt::Display for PlaceError {
             }
             Self::NoUsablePlace { list, allowed } => write!(
                 f,
-                "none of the places {list:?} has a CPU that this process may use: it may use CPUs {allowed}; name places with some of these"
+                "none of the places {list:?} has a CPU that this process may use: it may use CPUs {allowed}; \
+                 name places with some of these"
             ),
             Self::AllClaimed { allowed } => write!(
                 f,

@@ -1,4 +1,6 @@
-//! A list of places, as the user says it in OpenMP's grammar.
+//! A list of places in the grammar of OpenMP's `OMP_PLACES`: the public types [`PlaceList`] and [`PlaceUnit`], and
+//! their text form. `place_list/parser.rs` reads the text, and `place_policy.rs` makes places of the list. The grammar
+//! is described in `docs/places.md`.
 
 pub(crate) mod parser;
 #[cfg(test)]
@@ -12,9 +14,10 @@ use crate::topology::machine::Unit;
 
 /// Places for a hive's bees by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
 ///
-/// The grammar and its meaning are in [`guides::places`](crate::guides::places). CPUs that the process may not use are left out of their places, and places without CPUs
-/// left out of the list, with a warning in [`Hive::report`](crate::pool::handle::Hive::report). `OMP_PLACES` itself is not read; a program that wants to may pass it
-/// on:
+/// The grammar and its meaning are described in [`guides::places`](crate::guides::places). CPUs that the process may
+/// not use are left out of their places, and places without other CPUs are left out of the list, with a warning in
+/// [`Hive::report`](crate::pool::handle::Hive::report). hive does not read `OMP_PLACES` itself; a program that wants it
+/// to count can pass it on:
 ///
 /// ```
 /// use hive::{Hive, PlaceList, PlaceUnit};
@@ -22,25 +25,30 @@ use crate::topology::machine::Unit;
 /// let places: PlaceList = std::env::var("OMP_PLACES").as_deref().unwrap_or("cores").parse()?;
 /// let hive = Hive::builder().bees(2).places(places).build()?;
 /// # drop(hive);
-/// assert_eq!("sockets(2)".parse(), Ok(PlaceList::Named { each: PlaceUnit::Sockets, count: std::num::NonZero::new(2) }));
+/// assert_eq!(
+///     "sockets(2)".parse(),
+///     Ok(PlaceList::Named { each: PlaceUnit::Sockets, count: std::num::NonZero::new(2) })
+/// );
 /// assert_eq!("{0:2}:2:4, {9}".parse(), Ok(PlaceList::Listed(vec![vec![0, 1], vec![4, 5], vec![9]])));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceList {
-    /// A word such as `by_core`, or `by_core(4)`: each such unit that the process may use is a place, or the first so many of them.
+    /// A word such as `cores`, or `cores(4)`: each such unit that the process may use is a place, or only the first so
+    /// many of them.
     Named {
         /// What each place is.
         each: PlaceUnit,
-        /// How many places; None: as many as there are.
+        /// How many places there are at most; `None` means one for each unit.
         count: Option<NonZero<usize>>,
     },
-    /// Such as `{0:4},{8:4}`: the operating system's numbers of each place's CPUs. The order of the places counts.
+    /// A list such as `{0:4},{8:4}`: for each place the operating system's numbers of its CPUs. The order of the places
+    /// counts.
     Listed(Vec<Vec<usize>>),
 }
 
-/// What each place of a [`PlaceList`] is, if it is named by a word.
+/// What each place of a [`PlaceList`] is, if the places are named by a word.
 ///
 /// ```
 /// # use hive::{PlaceList, PlaceUnit};
@@ -50,21 +58,24 @@ pub enum PlaceList {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum PlaceUnit {
-    /// `thread_count`: a hardware thread.
+    /// `threads`: a hardware thread.
     Threads,
-    /// `by_core`: a physical core with all its hardware threads.
+    /// `cores`: a physical core with all its hardware threads.
     Cores,
-    /// `ll_caches`: the CPUs that share one last-level cache, as [`Binding::Cluster`](crate::topology::pin_policy::Pin::Cluster).
+    /// `ll_caches`: the CPUs that share one last-level cache, as with
+    /// [`Pin::Cluster`](crate::topology::pin_policy::Pin::Cluster).
     LlCaches,
     /// `numa_domains`: the CPUs of one NUMA node.
     NumaDomains,
-    /// `sockets`: the CPUs of one package.
+    /// `sockets`: the CPUs of one package (socket).
     Sockets,
 }
 
 impl PlaceUnit {
+    /// All units that have a word.
     const ALL: [Self; 5] = [Self::Threads, Self::Cores, Self::LlCaches, Self::NumaDomains, Self::Sockets];
 
+    /// The word in a list of places.
     fn keyword(self) -> &'static str {
         match self {
             Self::Threads => "threads",
@@ -75,7 +86,7 @@ impl PlaceUnit {
         }
     }
 
-    /// The machine's unit; none: a CPU by itself.
+    /// The machine's kind of unit; `None` if each place is a single CPU.
     pub(crate) fn unit(self) -> Option<Unit> {
         match self {
             Self::Threads => None,
@@ -87,14 +98,14 @@ impl PlaceUnit {
     }
 }
 
-/// Its word in a [`PlaceList`].
+/// Writes the word that stands for the unit in a [`PlaceList`].
 impl fmt::Display for PlaceUnit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.keyword())
     }
 }
 
-/// As [`FromStr`] reads it, in short: `{0:4}:8:4`.
+/// Writes a text that [`FromStr`] reads as the same list, in a short form such as `{0:4}:8:4`.
 impl fmt::Display for PlaceList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -105,7 +116,8 @@ impl fmt::Display for PlaceList {
     }
 }
 
-/// Reads one of the words `thread_count`, `by_core`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in parentheses, or a list of places.
+/// Reads one of the words `threads`, `cores`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in
+/// parentheses, or a list of places.
 impl FromStr for PlaceList {
     type Err = ParsePlacesError;
 
@@ -114,11 +126,13 @@ impl FromStr for PlaceList {
     }
 }
 
-/// Three or more places that are equally far apart become one entry.
+/// Writes a list of places, separated by commas. Three or more places in a row that are equally far apart become one
+/// entry with a length and a stride.
 fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::Result {
     let mut separator = "";
     while let [first, ..] = places {
         let stride = places.get(1).and_then(|second| stride_between(first, second));
+        // How many places, from the first one on, are each `stride` above the one before.
         let run_len = places
             .windows(2)
             .take_while(|pair| stride.is_some() && stride_between(&pair[0], &pair[1]) == stride)
@@ -136,7 +150,9 @@ fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::R
     Ok(())
 }
 
-/// By how much all of the second place's numbers are above those of the first.
+/// The stride between two places: the number by which each CPU of the second place is above the CPU at the same
+/// position of the first one. `None` if the places have different lengths, or if this number is not the same for all
+/// CPUs.
 fn stride_between(first: &[usize], second: &[usize]) -> Option<isize> {
     let difference = |(&a, &b): (&usize, &usize)| b.checked_signed_diff(a);
     let stride = difference((first.first()?, second.first()?))?;
@@ -145,7 +161,7 @@ fn stride_between(first: &[usize], second: &[usize]) -> Option<isize> {
     is_regular.then_some(stride)
 }
 
-/// Each run of consecutive numbers as its first one and its length.
+/// Writes one place. Each run of consecutive numbers is written as its first number and its length.
 fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
     f.write_str("{")?;
     for (nth, run) in cpus.chunk_by(|&cpu, &next| cpu.checked_add(1) == Some(next)).enumerate() {
@@ -158,7 +174,7 @@ fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
     f.write_str("}")
 }
 
-/// A text that is no [`PlaceList`].
+/// The error that a text is not a [`PlaceList`]. The message says at which character, and what was expected there.
 ///
 /// ```
 /// let error = "{0:4".parse::<hive::PlaceList>().unwrap_err();
@@ -167,7 +183,7 @@ fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParsePlacesError {
     text: String,
-    /// Counted from 1.
+    /// The position of the first character that does not fit, counted from 1.
     character: usize,
     problem: String,
 }

@@ -1,4 +1,8 @@
-//! Which place each bee of a hive has, and the claim on it that keeps other hives of the process away.
+//! Which place each bee of a hive has, and the claim that keeps other hives of the process off these places.
+//!
+//! `Hive::build` calls [`PlaceMap::build`]. Later, a hive that hires a worker calls [`PlaceMap::claim_place`] for it,
+//! and the worker's thread calls [`PlaceMap::release_place`] if it could not be bound. Reports, the team's shape and
+//! the order in which bees steal from one another use the places, too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,64 +22,79 @@ use crate::topology::place_policy::PlacePolicy;
 
 /// The places of a hive's bees.
 pub(crate) struct PlaceMap {
+    /// What bees are bound to: what the user asked for, or the default that was chosen.
     pub(crate) binding: Binding,
-    /// Whether the user said nothing of pinning.
+    /// Whether the user said nothing about pinning, so that the binding is hive's own choice.
     pub(crate) is_default: bool,
+    /// The places of all bees that the hive may ever have.
     places: PlaceAssignment,
-    /// What is not as it was asked for.
+    /// A warning about what could not be done as the user asked for it, if there is one.
     pub(crate) warning: Option<String>,
-    /// CPUs that other hives leave alone.
+    /// The CPUs that this hive has claimed, so that other hives do not choose them by default.
     claim: Mutex<Claim>,
-    /// Whether a bee, by its number, could not have its place. No lock: a forked child may ask for places, too.
+    /// For each bee, by its number, whether it is not bound to the place that was planned for it.
+    /// [`PlaceMap::release_place`] sets a flag and nothing clears it. These are atomics and not behind a lock, because
+    /// a forked child may ask for places, too, and could find a lock locked for ever.
     unplaced: Box<[AtomicBool]>,
 }
 
 impl PlaceMap {
-    /// Finds places for a hive, apart from those of other hives where that is possible.
+    /// Chooses the places of a hive's bees, apart from those of other hives if that is possible, and claims their CPUs.
+    ///
+    /// # Errors
+    /// If what the user asked for has no CPU that the process may use, or if other hives have all of them.
     pub(crate) fn build(config: &Config, machine_info: &MachineInfo) -> Result<Self, BuildError> {
         let bees = config.bees as usize;
         let (claim, chosen) = claims::claim(|taken| {
             let chosen = choose_places(config, machine_info, taken);
+            // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
             let cpus = chosen.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.exclusive_cpus(bees));
             (cpus, chosen)
         });
         let (binding, places, warning) = chosen?;
         let is_default = config.binding.is_none();
-        // A hive that is its queen alone may have a bee for tasks, too.
+        // A hive of its queen alone may get a worker that runs tasks, so there is room for at least two bees.
         let unplaced = (0..config.max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
         Ok(Self { binding, is_default, places, warning, claim: Mutex::new(claim), unplaced })
     }
 
-    /// The place of a bee; none: it is not bound. By default a bee is bound only where it is alone.
+    /// The place of a bee; `None` if it is not bound.
     pub(crate) fn place_of(&self, bee: usize) -> Option<&Place> {
-        // Relaxed: nothing else is read on the strength of it.
+        // Relaxed, may read what the store in `release_place` wrote: no other data is read because of this flag. A
+        // caller that still reads `false` gets the place as it was planned.
         let is_unplaced = self.unplaced.get(bee).is_some_and(|unplaced| unplaced.load(Ordering::Relaxed));
         if is_unplaced { None } else { self.planned_place(bee) }
     }
 
+    /// The place that a bee has unless it could not be bound to it. If the user said nothing about pinning, bees after
+    /// the first pass through the places have none, because they would start again at places of earlier bees.
     fn planned_place(&self, bee: usize) -> Option<&Place> {
         if self.is_default { self.places.unshared_place_of(bee) } else { self.places.place_of(bee) }
     }
 
-    /// Who of a hive's `bees` is near to whom. Bees beyond the CPUs that there are count as unbound: they share places with earlier ones.
+    /// Which of the first `bees` bees are near which others. Bees after the first pass through the places count as
+    /// unbound, because they start again at places of earlier bees.
     pub(crate) fn neighbours(&self, bees: u32) -> Neighbours {
         let first = (0..bees as usize).map_while(|bee| self.places.unshared_place_of(bee));
         Neighbours::new(&first.map(address_of).collect::<Vec<_>>())
     }
 
-    /// Where the first of a hive's `bees` are to be bound; those after them are bound nowhere.
+    /// The locations of the first of the hive's `bees`, in the order of the bees. The list ends before the first bee
+    /// that is not bound; the bees after that one are not bound either.
     pub(crate) fn addresses(&self, bees: u32) -> Vec<Location> {
         (0..bees as usize).map_while(|bee| self.planned_place(bee)).map(address_of).collect()
     }
 
-    /// The CPUs that bees of a hive of `bees` have for their own.
+    /// The CPUs that the workers of a hive of `bees` bees have for themselves, that is, without the queen's. Empty if
+    /// the queen has no place.
     pub(crate) fn worker_cpus(&self, bees: usize) -> CpuMask {
         let all = self.places.exclusive_cpus(bees);
         self.place_of(0).map_or_else(CpuMask::new, |queen| all.difference(&queen.mask()))
     }
 
-    /// The place for a bee's thread to be bound to, claimed for this hive. By default none if another hive has come to have it since
-    /// this one was built; what the user asked for is given in any case.
+    /// The place for a bee's thread to be bound to, after claiming its CPUs for this hive. Returns `None` for a bee
+    /// that is not to be bound. In the default binding, that is also a bee whose place another hive has claimed since
+    /// this hive was built; a place that the user asked for is returned in any case.
     pub(crate) fn claim_place(&self, bee: usize) -> Option<&Place> {
         let place = self.place_of(bee)?;
         if !self.places.is_exclusive() {
@@ -90,18 +109,21 @@ impl PlaceMap {
         Some(place)
     }
 
-    /// Notes that a bee is not bound to the place that was meant for it.
+    /// Notes that a bee is not bound to its place, so that [`PlaceMap::place_of`] returns `None` for it from now on.
+    /// The hive's claim on the CPUs stays.
     pub(crate) fn release_place(&self, bee: usize) {
-        // Relaxed: as above.
+        // Relaxed, may be read by the load in `place_of`: the flag publishes no other data.
         self.unplaced[bee].store(true, Ordering::Relaxed);
     }
 }
 
-/// Where a bee at `place` is.
+/// The location of a bee at `place`, as the team wants it: the numbers of its core, its cluster and its node.
 pub(crate) fn address_of(place: &Place) -> Location {
     [place.core(), place.cluster(), place.node()]
 }
 
+/// The binding that is in effect, the places by it, and a warning about what of it could not be had. `claimed` are the
+/// CPUs of other hives.
 fn choose_places(
     config: &Config,
     machine_info: &MachineInfo,
@@ -114,6 +136,7 @@ fn choose_places(
         .map_err(|error| BuildError(BuildProblem::Binding(error.to_string())))
 }
 
+/// As [`choose_places`], for a binding that is already chosen.
 fn resolve_places(
     machine: &Machine,
     binding: Binding,
@@ -121,6 +144,8 @@ fn resolve_places(
     claimed: &CpuMask,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), PlaceError> {
     let (binding, warning) = match binding {
+        // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
+        // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
         Binding::Pin(Pin::Cpus(list)) if config.is_from_environment => {
             let (known, warning) = PlaceAssignment::allowed_listed_cpus(machine, &list)?;
             (Binding::Pin(Pin::Cpus(known)), warning)
@@ -149,7 +174,8 @@ mod tests {
 
     #[test]
     fn neighbours_follow_the_machine() {
-        // Two nodes of two clusters of two cores of two threads; numbers that no machine here has.
+        // Two nodes of two clusters of two cores of two threads. The CPUs have numbers that no machine in use has, so
+        // no other test's claims are in the way.
         let cpu = |cpu: u64| {
             let (core, cluster, node) = (cpu / 2, cpu / 4, cpu / 8);
             RawCpu { os_index: 7_000 + cpu as usize, core, cluster, node, package: 0, slowness: 0 }

@@ -1,4 +1,7 @@
-//! The places of a hive's bees by a list of places.
+//! Gives bees places from a list of places ([`PlaceList`]) by a policy ([`ProcBind`]).
+//!
+//! `place_map.rs` calls [`PlaceAssignment::from_list`] if places or a policy are in effect; for `Pin` it calls the
+//! functions in `place_assignment.rs` instead. The grammar of lists and the policies are described in `docs/places.md`.
 
 use std::collections::{BTreeSet, HashMap};
 use std::num::NonZero;
@@ -10,23 +13,34 @@ use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::{PlaceOrder, ProcBind};
 use crate::topology::shrink::{Shrink, cpus_in_order};
 
-/// What bees get places by.
+/// What decides which bee gets which place of a list.
 pub(crate) struct PlacePolicy {
+    /// OpenMP's policy.
     pub(crate) bind: ProcBind,
+    /// hive's own order, for the policy `true` and places that are named by a word.
     pub(crate) shrink: Shrink,
-    /// Bees that the hive is built with.
+    /// The number of bees that the hive is built with, which the policies spread over the places.
     pub(crate) bees: usize,
 }
 
 impl PlaceAssignment {
-    /// The places of a list, and what of the list is not as it was asked for. CPUs that are `claimed` by other hives of the process are left out of
-    /// threads and cores; a larger unit is never taken as a whole, and a list of CPUs is the user's own word.
+    /// Makes the places of `list` and says which bee gets which of them. Also returns a warning if some of the list
+    /// could not be had.
+    ///
+    /// The CPUs `taken` by other hives of the process are left out of places that are single threads or cores. They are
+    /// not left out of larger units, which no hive has for itself alone, nor of listed CPUs, because the user named
+    /// these on purpose.
+    ///
+    /// # Errors
+    /// If no place is left.
     pub(crate) fn from_list(
         machine: &Machine,
         list: &PlaceList,
         policy: &PlacePolicy,
         taken: &CpuMask,
     ) -> Result<(Self, Option<String>), PlaceError> {
+        // Gives the bees the places by the policy. `default_order` is hive's own order, which only the policy `true`
+        // uses.
         let assemble = |places: Vec<Place>, exclusive, default_order: &dyn Fn(&[Place]) -> Vec<usize>| {
             let turns = PlaceOrder::new(policy.bind, policy.bees, places.len(), || default_order(&places));
             Self { places, order: turns, is_exclusive: exclusive }
@@ -51,6 +65,7 @@ impl PlaceAssignment {
                 if places.is_empty() {
                     return Err(PlaceError::NoUsablePlace { list: list.to_string(), allowed: machine.mask() });
                 }
+                // Listed places are the bees' own if none of them is larger than a core.
                 let is_exclusive = places.iter().all(|place| place.core().is_some());
                 Ok((assemble(places, is_exclusive, &|places| (0..places.len()).collect()), warning))
             }
@@ -58,7 +73,7 @@ impl PlaceAssignment {
     }
 }
 
-/// Leaves the first so many places, and says if there are fewer.
+/// Keeps the first `count` places. Returns a warning if there are fewer.
 fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usize>>) -> Option<String> {
     let wanted = count.map_or(places.len(), NonZero::get);
     places.truncate(wanted);
@@ -66,9 +81,11 @@ fn truncate(places: &mut Vec<Place>, list: &PlaceList, count: Option<NonZero<usi
     (found < wanted).then(|| format!("{list} asks for {wanted} places and there are {found}: these are used"))
 }
 
-/// A place for each unit, of its CPUs that are not taken, in the machine's order.
+/// A place for each unit of the kind `each`, made of its CPUs that are not taken. Units without such CPUs make no
+/// place. The places are in the order of the machine.
 fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place> {
     let is_free = |cpu: &&Cpu| !taken.contains(cpu.os_index);
+    // Each hardware thread is a place.
     let Some(unit) = each.unit() else {
         return machine.cpus().iter().filter(is_free).map(|cpu| Place::new(machine, &[cpu], None)).collect();
     };
@@ -80,10 +97,12 @@ fn unit_places(machine: &Machine, each: PlaceUnit, taken: &CpuMask) -> Vec<Place
     nonempty.map(|(number, cpus)| Place::new(machine, cpus, Some((unit, number)))).collect()
 }
 
-/// The listed places as far as the process may use their CPUs, and what was left out.
+/// The listed places, each without the CPUs that the process may not use, and without places that have no other CPUs.
+/// Also returns a warning that names what was left out.
 fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Option<String>) {
     let allowed_cpus: HashMap<_, _> = machine.cpus().iter().map(|cpu| (cpu.os_index, cpu)).collect();
     let usable_cpus = |cpus: &Vec<usize>| {
+        // Each CPU once, in ascending order.
         let distinct: BTreeSet<_> = cpus.iter().collect();
         distinct.into_iter().filter_map(|cpu| allowed_cpus.get(cpu).copied()).collect::<Vec<_>>()
     };
@@ -100,7 +119,8 @@ fn usable_places(machine: &Machine, listed: &[Vec<usize>]) -> (Vec<Place>, Optio
     (places, problem)
 }
 
-/// Bees go where they would go by cores: each to the place that has the CPU.
+/// The order of places in which bees go where they would go if each was pinned to one CPU in the order `shrink`: each
+/// bee gets the place that contains that CPU. A place therefore appears once for each of its CPUs.
 fn core_order(machine: &Machine, places: &[Place], shrink: Shrink, taken: &CpuMask) -> Vec<usize> {
     let place_of_cpu =
         places.iter().enumerate().flat_map(|(number, place)| place.cpus().iter().map(move |&cpu| (cpu, number)));
@@ -131,7 +151,7 @@ mod tests {
         PlaceAssignment::from_list(&machine(), &list.parse().unwrap(), &sharing, &taken.parse().unwrap())
     }
 
-    /// The first bees' places, and the CPUs that they claim.
+    /// The places of the first `bees` bees, and the CPUs that these bees claim.
     fn places(list: &str, taken: &str, bees: usize) -> (Vec<String>, String) {
         let places = from_list(list, taken).unwrap().0;
         let masks = (0..bees).map(|bee| places.place_of(bee).unwrap().mask().to_string()).collect();

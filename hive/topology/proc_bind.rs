@@ -1,4 +1,6 @@
-//! Which of a list's places each bee gets, by OpenMP's thread affinity policies.
+//! Which of a list's places each bee gets, by the thread affinity policies of OpenMP: the public type [`ProcBind`], and
+//! [`PlaceOrder`], the resulting order. `place_policy.rs` calls [`PlaceOrder::new`] for lists of places, and
+//! `place_assignment.rs` makes orders of its own. The policies are described in `docs/places.md`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,9 +9,9 @@ use crate::topology::pin_policy::ParsePolicyError;
 
 /// How bees are bound to a list of places, in OpenMP's words; in the environment `HIVE_PROC_BIND`.
 ///
-/// A policy places as many bees as the hive is built with. Its threads stay where they are when it shrinks, or when a region
-/// has fewer bees: these are then the first ones. Bees by which it grows go to places that are still empty, and then round
-/// all of them. The first place of the list is the primary one.
+/// A policy places as many bees as the hive is built with. The hive's threads stay where they are when it shrinks, or
+/// when a region has fewer bees, which are then the first ones. Bees by which the hive grows go to places that are
+/// still empty, and after those to all places in rotation. The first place of the list is the primary one.
 ///
 /// ```
 /// # use hive::ProcBind;
@@ -21,23 +23,27 @@ use crate::topology::pin_policy::ParsePolicyError;
 pub enum ProcBind {
     /// `false`: bees are not bound.
     False,
-    /// `true`: bees are bound, in hive's own order: that of a list as it is written, and among places that are named by a word the one
-    /// that [`Shrink`](crate::topology::shrink::Shrink) says, second hardware threads last.
+    /// `true`: bees are bound in hive's own order. Listed places are given out in the order of the list, and places
+    /// that are named by a word in the order that [`Shrink`](crate::topology::shrink::Shrink) says, with second
+    /// hardware threads last.
     True,
-    /// `primary`, once `master`: all bees are in the first place.
+    /// `primary`, which OpenMP formerly called `master`: all bees are in the first place.
     Primary,
-    /// `close`: each bee is in the place after that of the bee before it. If there are more bees than places, each place
-    /// has several that follow one another; the first places have one more where that does not come out even.
+    /// `close`: each bee is in the place after that of the bee before it. If there are more bees than places, each
+    /// place has several bees that follow one another, and if the numbers do not divide evenly, the first places have
+    /// one more.
     Close,
-    /// `spread_order`: the list is cut into as many parts as there are bees, of places that follow one another, and each bee
-    /// is in the first place of its part; the first parts have one more where that does not come out even. If there are more bees
-    /// than places, as `close`.
+    /// `spread`: the list is cut into as many parts of consecutive places as there are bees, and each bee is in the
+    /// first place of its part. If the numbers do not divide evenly, the first parts have one place more. If there are
+    /// more bees than places, this is the same as `close`.
     Spread,
 }
 
 impl ProcBind {
+    /// All policies.
     const ALL: [Self; 5] = [Self::False, Self::True, Self::Primary, Self::Close, Self::Spread];
 
+    /// The word for the policy, in the environment and in reports.
     fn keyword(self) -> &'static str {
         match self {
             Self::False => "false",
@@ -48,21 +54,21 @@ impl ProcBind {
         }
     }
 
-    /// Whether it says which bee gets which place.
+    /// Whether the policy itself decides which bee gets which place, so that hive's own order has no effect.
     pub(crate) fn assigns_places(self) -> bool {
         matches!(self, Self::Primary | Self::Close | Self::Spread)
     }
 }
 
-/// As [`FromStr`] reads it.
+/// Writes the word that [`FromStr`] reads.
 impl fmt::Display for ProcBind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.keyword())
     }
 }
 
-/// Reads `false`, `true`, `primary` (or `master`), `close` or `spread_order`. OpenMP's lists of one policy for each level of nesting are an error: a
-/// hive has one level.
+/// Reads `false`, `true`, `primary` (or `master`), `close` or `spread`. OpenMP's lists of policies, one for each level
+/// of nesting, are an error, because a hive has one level.
 impl FromStr for ProcBind {
     type Err = ParsePolicyError;
 
@@ -79,15 +85,18 @@ impl FromStr for ProcBind {
     }
 }
 
-/// Which places the first bees have, and which those after them have, again and again.
+/// Which place each bee has, as indices into a list of places.
 #[derive(Clone, Debug)]
 pub(crate) struct PlaceOrder {
+    /// The places of the first bees: bee `i` has the place at position `i`.
     pub(crate) initial: Vec<usize>,
+    /// The places of the bees after those, over and over again. Empty if these bees have none.
     pub(crate) repeated: Vec<usize>,
 }
 
 impl PlaceOrder {
-    /// For `bees` on so many places, at least one. `own`: hive's order.
+    /// The order for a hive that is built with `bees` bees on `places` places, at least one. `default_order` returns
+    /// hive's own order, which only the policy `true` uses.
     pub(crate) fn new(bind: ProcBind, bees: usize, places: usize, default_order: impl FnOnce() -> Vec<usize>) -> Self {
         let in_list_order = || (0..places).collect();
         match bind {
@@ -104,12 +113,12 @@ impl PlaceOrder {
         }
     }
 
-    /// One order for the first bees and the later ones.
+    /// The bees get the places in `order`, and the bees after its end start again at its beginning.
     pub(crate) fn repeating(order: Vec<usize>) -> Self {
         Self { repeated: order.clone(), initial: order }
     }
 
-    /// The place of a bee; none: it is not bound.
+    /// The index of a bee's place; `None` if the bee is not bound.
     pub(crate) fn place_of(&self, bee: usize) -> Option<usize> {
         match bee.checked_sub(self.initial.len()) {
             None => self.initial.get(bee).copied(),
@@ -118,8 +127,10 @@ impl PlaceOrder {
     }
 }
 
-/// The first place of each bee's part, then the second ones for bees by which the hive grows, and so on.
+/// The order of `spread`: the first place of each bee's part, then the second place of each part for bees by which the
+/// hive grows, and so on.
 fn spread_order(bees: usize, places: usize) -> Vec<usize> {
+    // Each part as its first place and its length.
     let parts: Vec<_> =
         even_parts(places, bees).scan(0, |end, len| Some((std::mem::replace(end, *end + len), len))).collect();
     let rounds = parts.iter().map(|&(_, len)| len).max().unwrap_or(0);
@@ -127,12 +138,12 @@ fn spread_order(bees: usize, places: usize) -> Vec<usize> {
     (0..rounds).flat_map(round).collect()
 }
 
-/// Bees that follow one another in each place.
+/// The order of `close` and `spread` for more bees than places: each place has several bees that follow one another.
 fn packed_order(bees: usize, places: usize) -> Vec<usize> {
     even_parts(bees, places).enumerate().flat_map(|(place, share)| std::iter::repeat_n(place, share)).collect()
 }
 
-/// `all` in so many shares that differ by at most one, the larger ones first.
+/// Divides `total` into `parts` numbers that differ by at most one, the larger ones first.
 fn even_parts(total: usize, parts: usize) -> impl Iterator<Item = usize> {
     (0..parts).map(move |nth| total / parts + usize::from(nth < total % parts))
 }
@@ -143,6 +154,7 @@ mod tests {
 
     use super::*;
 
+    /// The places of the first `bees` bees.
     fn first_places(bind: ProcBind, bees: usize, places: usize) -> Vec<usize> {
         let turns = PlaceOrder::new(bind, bees, places, Vec::new);
         (0..bees).map(|bee| turns.place_of(bee).unwrap()).collect()
@@ -195,7 +207,7 @@ mod tests {
     }
 
     proptest! {
-        /// What OpenMP asks of both policies, whatever the numbers.
+        /// What OpenMP requires of both policies, for any numbers of bees and places.
         #[test]
         fn policies_are_those_of_openmp(bees in 1..200_usize, places in 1..100_usize) {
             for bind in [ProcBind::Close, ProcBind::Spread] {

@@ -1,4 +1,7 @@
-//! How many CPUs' worth of time the control groups of this process let it use.
+//! The CPU quota: how much CPU time the control groups of this process let it use, counted in CPUs.
+//!
+//! `MachineInfo::detect` reads the quota, and [`usable_cpus`] derives from it the number of bees that a hive has by
+//! default. The files are read by `quota/cgroup.rs`.
 
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 pub(crate) mod cgroup;
@@ -6,24 +9,25 @@ pub(crate) mod cgroup;
 use std::fmt;
 use std::path::PathBuf;
 
-/// A limit on CPU time.
+/// A limit on the CPU time of this process.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CpuQuota {
-    /// CPUs' worth of time; may be a fraction.
+    /// How many CPUs the process can keep busy all the time; may be a fraction.
     pub(crate) cpus: f64,
-    /// The file that says so.
+    /// The file that the limit was read from.
     pub(crate) file: PathBuf,
 }
 
-/// Such as "1.5 CPUs (/sys/fs/cgroup/cpu.max)".
+/// For the report, such as "1.5 CPUs (/sys/fs/cgroup/cpu.max)".
 impl fmt::Display for CpuQuota {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} CPUs ({})", self.cpus, self.file.display())
     }
 }
 
-/// The smallest CPU quota among this process's control group and all above it, if there is one, and what could not be
-/// understood on the way. Only Linux has such groups.
+/// The smallest CPU quota among those of this process's control groups and of all groups above them, or `None` if none
+/// of them has a quota. Also returns a warning for each file or line that could not be understood. Only Linux and
+/// Android have control groups.
 pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
@@ -35,16 +39,18 @@ pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     }
 }
 
-/// The directories of this process's control groups that `controller` is for, and of all groups above them.
+/// The directories of this process's control groups that have the `controller`, such as "pids", and of all groups above
+/// them. `sys/thread_limits` looks there for the limit on the number of threads.
 #[cfg(target_os = "linux")]
 pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
     cgroup::controller_directories(controller, |path| std::fs::read(path))
 }
 
-/// How many threads can always be running at once: the whole CPUs of the quota, no more than the mask has, at least one.
+/// The number of threads that can always run at the same time: the quota in whole CPUs, at most the number of allowed
+/// CPUs, and at least 1.
 pub(crate) fn usable_cpus(allowed_cpus: usize, quota: Option<&CpuQuota>) -> usize {
-    // Rounded down: with one thread more than the quota pays for, all of them stop once a period, in the middle of a region.
-    // The cast saturates, and not-a-number becomes 0.
+    // The quota is rounded down. With one thread more than the quota pays for, the kernel would stop all threads once
+    // in every period, in the middle of a region. The cast saturates, and turns not-a-number into 0.
     let whole_cpus = quota.map_or(usize::MAX, |quota| quota.cpus.floor() as usize);
     whole_cpus.min(allowed_cpus).max(1)
 }

@@ -1,4 +1,7 @@
-//! In which order bees get the CPUs, and so which of them a shrinking hive gives up first.
+//! The order in which bees get CPUs, and therefore which CPUs a shrinking hive gives up first.
+//!
+//! `place_assignment.rs` and `place_policy.rs` take the order from [`cpus_in_order`] whenever the user has not listed
+//! CPUs or places. The orders are compared, with pictures, in `docs/places.md`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,10 +13,13 @@ use crate::topology::pin_policy::ParsePolicyError;
 
 /// Which places a hive gives up when it shrinks; in the environment `HIVE_SHRINK`.
 ///
-/// A hive of `n` bees, and a region of `n` bees in a larger hive, has the places of bees 0 to `n - 1`. So this is the
-/// order in which bees get places: it says what a small team has as well as what a shrinking hive leaves to others. In each
-/// order fast cores come before slow ones, and second hardware threads last. It holds where hive itself orders the places: not
-/// for lists of CPUs or of places, and not with [`ProcBind::Close`](crate::topology::proc_bind::ProcBind::Close), `Spread` and `Primary`.
+/// A hive of `n` bees has the places of bees 0 to `n - 1`, and so has a region of `n` bees in a larger hive. Therefore
+/// this is the order in which bees get places: it decides which places a small team has as well as which ones a
+/// shrinking hive leaves to other programs. In each order fast cores come before slow ones, and second hardware threads
+/// come last.
+///
+/// The order has an effect only if hive itself orders the places. It has none if the program lists CPUs or places, or
+/// with [`ProcBind::Close`](crate::topology::proc_bind::ProcBind::Close), `Spread` and `Primary`.
 ///
 /// ```
 /// # use hive::Shrink;
@@ -24,22 +30,26 @@ use crate::topology::pin_policy::ParsePolicyError;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Shrink {
-    /// `compact`: bees fill a cluster, then the next one, node by node. A hive that shrinks gives up whole clusters, then whole
-    /// nodes. The default: bees that are few are near one another, which is what regions and barriers live on, and what is
-    /// given up is of most use to others.
+    /// `compact`: bees fill a cluster, then the next one, node by node. A hive that shrinks gives up whole clusters,
+    /// then whole nodes. This is the default: a small team is close together, which makes regions and barriers cheap,
+    /// and what is given up is in one piece, which is of most use to other programs.
     #[default]
     Compact,
-    /// `spread_order`: bees are dealt round the packages, in each round its nodes, and in each round their clusters. Bees that are
-    /// left have most cache and memory bandwidth each, and are furthest from one another.
+    /// `spread`: bees are dealt round the packages, within each package round its nodes, and within each node round its
+    /// clusters. The bees that are left after shrinking have the most cache and memory bandwidth each, and are the
+    /// furthest from one another.
     Spread,
-    /// `keep_nodes`: bees are dealt round the packages and their nodes, and fill one cluster of a node after another. A hive
-    /// that shrinks keeps all nodes in use, so that bees stay where their data is, and gives up whole clusters within them.
+    /// `keep_nodes`: bees are dealt round the packages and, within each package, round its nodes; in each node they
+    /// fill one cluster after another. A hive that shrinks keeps all nodes in use, so bees stay where their data is,
+    /// and gives up whole clusters within the nodes.
     KeepNodes,
 }
 
 impl Shrink {
+    /// All orders that have a word.
     const ALL: [Self; 3] = [Self::Compact, Self::Spread, Self::KeepNodes];
 
+    /// The word for the order, in the environment and in reports.
     fn keyword(self) -> &'static str {
         match self {
             Self::Compact => "compact",
@@ -48,7 +58,8 @@ impl Shrink {
         }
     }
 
-    /// CPUs that are as good as one another, in the order in which they are given out.
+    /// Orders CPUs that are equally fast and have equally many bees on their core. `cpus` is in the order of the
+    /// machine.
     fn order_equals<'m>(self, cpus: &[&'m Cpu]) -> Vec<&'m Cpu> {
         match self {
             Self::Compact => cpus.to_vec(),
@@ -58,14 +69,14 @@ impl Shrink {
     }
 }
 
-/// As [`FromStr`] reads it.
+/// Writes the word that [`FromStr`] reads.
 impl fmt::Display for Shrink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.keyword())
     }
 }
 
-/// Reads `compact`, `spread_order` or `keep_nodes`.
+/// Reads `compact`, `spread` or `keep_nodes`.
 impl FromStr for Shrink {
     type Err = ParsePolicyError;
 
@@ -77,16 +88,23 @@ impl FromStr for Shrink {
     }
 }
 
-/// The CPUs that are not taken, in the order in which bees get them: first those on whose core nobody is yet, then those
-/// with one neighbour on it, and so on; of these the fast ones first; else as `shrink` says.
+/// The CPUs of the machine that are not in `taken`, in the order in which bees get them:
 ///
-/// Slow cores come before second threads: a second thread slows down the bee that has the first one, and a slow core nobody.
+/// - first the CPUs on cores that have given out no CPU yet, then those on cores that have given out one, and so on;
+///   CPUs in `taken` count as given out;
+/// - of these, the CPUs of faster cores first;
+/// - of these, in the order that `shrink` says.
+///
+/// Slow cores come before second hardware threads, because a bee on a second thread slows down the bee on the first
+/// one, and a bee on a slow core disturbs no other bee.
 pub(crate) fn cpus_in_order<'m>(machine: &'m Machine, taken: &CpuMask, shrink: Shrink) -> Vec<&'m Cpu> {
     let is_taken = |cpu: &&Cpu| taken.contains(cpu.os_index);
+    // How many CPUs of each core have been given out: at first, those that are taken.
     let mut threads_on_core = vec![0_usize; machine.unit_count(Unit::Core)];
     for cpu in machine.cpus().iter().filter(is_taken) {
         threads_on_core[cpu.core] += 1;
     }
+    // The CPUs that are equally good, by how good they are. The map is sorted by its keys: the best ones come first.
     let mut by_preference = BTreeMap::<_, Vec<_>>::new();
     for cpu in machine.cpus().iter().filter(|cpu| !is_taken(cpu)) {
         by_preference.entry((threads_on_core[cpu.core], cpu.slowness)).or_default().push(cpu);
@@ -95,8 +113,10 @@ pub(crate) fn cpus_in_order<'m>(machine: &'m Machine, taken: &CpuMask, shrink: S
     by_preference.values().flat_map(|cpus| shrink.order_equals(cpus)).collect()
 }
 
-/// One CPU from each of the first kind of unit, round by round; those of one such unit are dealt among the next kinds likewise.
+/// Deals the CPUs out round by round: in each round it takes one CPU of each unit of the kind `units[0]`. The CPUs of
+/// one unit come in the order that the other kinds of `units` give them in the same way.
 fn round_robin<'m>(cpus: &[&'m Cpu], units: &[Unit]) -> Vec<&'m Cpu> {
+    // Nothing is left to deal round: keep the order of the machine.
     let Some((&unit, inner)) = units.split_first() else { return cpus.to_vec() };
     let mut groups = BTreeMap::<_, Vec<_>>::new();
     for &cpu in cpus {

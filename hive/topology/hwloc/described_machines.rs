@@ -1,5 +1,6 @@
-//! Places on machines that hwloc is told to describe. Each is a file of `tests/topologies`: the machine, and lines of what is asked and what
-//! the answer is, written by hand. Each is read in a process of its own: this test program again, with `child` as its only test.
+//! Tests of places on described machines. Each file of `tests/topologies` describes a machine to hwloc, and has
+//! questions about its places with the expected answers, which were written by hand. Each file is checked in a process
+//! of its own: this test program again, with `child` as its only test.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
@@ -17,14 +18,16 @@ use crate::topology::place_policy::PlacePolicy;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
 
-/// The file that the child answers.
+/// The variable with the path of the file that the test `child` checks.
 const FILE_VARIABLE: &str = "HIVE_TEST_TOPOLOGY";
 
+/// Does nothing in an ordinary run; in a process that `run_child` has started, checks all answers of the file.
 #[test]
 fn child() {
     if let Some(file) = env::var_os(FILE_VARIABLE) {
         let description = Description::read(Path::new(&file));
         let (machine, warnings) = topology::read_machine(description.mask.as_ref());
+        // A machine without a mask is another machine than this one, which is the one warning.
         assert!(description.mask.is_some() || warnings.len() == 1, "{warnings:?}");
         for (question, expected) in &description.answers {
             let found = answer_to(&machine, question);
@@ -34,7 +37,7 @@ fn child() {
     }
 }
 
-/// The tests, each named after its file, and one that no file is without.
+/// Defines a test for each file, named like the file, and one test that checks that every file has a test.
 macro_rules! topologies {
     ($($name:ident)*) => {
         $(#[test]
@@ -72,10 +75,12 @@ topologies! {
     two_small_sockets
 }
 
+/// The directory of the files.
 fn topologies_directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/topologies")
 }
 
+/// Checks one file in a process of its own.
 fn check_file(name: &str) {
     let file = topologies_directory().join(format!("{name}.txt"));
     let Description { machine, mask, answers } = Description::read(&file);
@@ -85,21 +90,25 @@ fn check_file(name: &str) {
     } else {
         ("HWLOC_SYNTHETIC", machine.into())
     };
-    // Only this machine has a mask.
+    // A mask applies only to a machine that counts as this one.
     let is_this_system = if mask.is_some() { "1" } else { "0" };
     let variables = [description, ("HWLOC_THISSYSTEM", is_this_system.into()), (FILE_VARIABLE, file.into_os_string())];
     let report = run_child(module_path!(), &variables);
     assert_eq!(report, format!("{} answers", answers.len()));
 }
 
-/// A file of lines `question = answer`; the questions `machine` and `mask` say what is described.
+/// The contents of a file: lines `question = answer`, of which `machine` and `mask` describe the machine.
 struct Description {
+    /// A description in hwloc's own short notation, or the name of an XML file.
     machine: String,
+    /// The CPUs that the process may use; `None` for another machine than this one, all of whose CPUs are allowed.
     mask: Option<CpuMask>,
+    /// The other lines: questions, and the expected answers.
     answers: Vec<(String, String)>,
 }
 
 impl Description {
+    /// Reads a file, without blank lines and comments.
     fn read(file: &Path) -> Self {
         let text = fs::read_to_string(file).unwrap();
         let lines = text.lines().filter(|line| !line.trim().is_empty() && !line.starts_with('#'));
@@ -115,13 +124,16 @@ impl Description {
     }
 }
 
+/// The answer to a question. The questions are:
+///
 /// - `units`: the numbers of cores, clusters, nodes and packages.
-/// - a list of places such as `by_core`: all of them.
-/// - `compact 8`: what the first 8 bees that are pinned to cores have.
-/// - `compact 8 on ll_caches`: what the first 8 have of these places.
-/// - `spread 8 over cores`: the same by a policy of OpenMP's, for a hive of 8.
-/// - `core_kinds`: the CPUs of faster and slower cores.
-/// - `groups cluster compact 8`: the groups in which the first 8 bees that are pinned to cores start and meet, by head, of one head the widest first.
+/// - a list of places such as `cores`: all of its places.
+/// - `compact 8`: the places of the first 8 bees that are pinned to cores.
+/// - `compact 8 on ll_caches`: those of the first 8 bees on these places.
+/// - `spread 8 over cores`: the same by a policy of OpenMP's, for a hive of 8 bees.
+/// - `kinds`: the CPUs of each kind of core, the fastest first.
+/// - `groups cluster compact 8`: the groups in which the first 8 bees that are pinned to cores start and meet, sorted
+///   by leader; of groups with the same leader the widest comes first.
 fn answer_to(machine: &Machine, question: &str) -> String {
     match question.split_whitespace().collect::<Vec<_>>()[..] {
         ["units"] => [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package]
@@ -148,6 +160,7 @@ fn answer_to(machine: &Machine, question: &str) -> String {
     }
 }
 
+/// The places of the first `bees` bees on a list of places.
 fn bees_on_list(machine: &Machine, list: &str, bind: ProcBind, shrink: Shrink, bees: &str) -> String {
     let bees = bees.parse().unwrap();
     let sharing = PlacePolicy { bind, shrink, bees };
@@ -157,11 +170,12 @@ fn bees_on_list(machine: &Machine, list: &str, bind: ProcBind, shrink: Shrink, b
     first_places(&places, bees)
 }
 
+/// The places of the first `bees` bees.
 fn first_places(places: &PlaceAssignment, bees: usize) -> String {
     as_place_list((0..bees).map(|bee| places.place_of(bee).unwrap().mask()))
 }
 
-/// As lists of bees' numbers, which are written like CPUs.
+/// The groups in which the bees meet, as lists of the bees' numbers, which are written like CPUs.
 fn group_bees(places: &PlaceAssignment, shape: BarrierShape, bees: u32) -> String {
     let addresses: Vec<_> = (0..bees as usize).map_while(|bee| places.place_of(bee)).map(address_of).collect();
     let shape = Shape::new(shape, &addresses, bees);
@@ -170,12 +184,12 @@ fn group_bees(places: &PlaceAssignment, shape: BarrierShape, bees: u32) -> Strin
     )
 }
 
-/// There are several ways to write a list of places.
+/// The text in its shortest form if it is a list of places, which can be written in several ways.
 fn normalized(text: &str) -> String {
     text.parse::<PlaceList>().map_or_else(|_| text.to_owned(), |list| list.to_string())
 }
 
-/// In the grammar of lists of places, in short.
+/// The places as a list in OpenMP's grammar, in its short form.
 fn as_place_list(places: impl Iterator<Item = CpuMask>) -> String {
     PlaceList::Listed(places.map(|cpus| cpus.iter().collect()).collect()).to_string()
 }

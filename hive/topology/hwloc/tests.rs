@@ -1,5 +1,6 @@
-//! What hwloc reads, on this machine and on described ones. hwloc takes descriptions from the environment, so each of those is
-//! read in a process of its own: this test program again, with `child` as its only test.
+//! Tests of what hwloc reads, on this machine and on described ones. hwloc takes descriptions of machines from
+//! environment variables, so each description is read in a process of its own: this test program again, with `child` as
+//! its only test.
 
 use std::ffi::OsString;
 use std::process::Command;
@@ -10,9 +11,10 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
 use crate::topology::machine::Unit;
 
+/// The variable that makes the test `child` print a report, for the CPUs that it names.
 const MASK_VARIABLE: &str = "HIVE_TEST_CHILD_MASK";
 
-/// What the child prints for its parent.
+/// The line that the child prints for its parent: what it has read of the machine.
 fn report() -> String {
     let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
     let (machine, warnings) = topology::read_machine(Some(&mask));
@@ -26,6 +28,7 @@ fn report() -> String {
     )
 }
 
+/// Does nothing in an ordinary run; in a process that [`run_child`] has started, prints the report.
 #[test]
 fn child() {
     if env::var_os(MASK_VARIABLE).is_some() {
@@ -33,11 +36,12 @@ fn child() {
     }
 }
 
-/// The child's report with these variables set, for the CPUs that this thread may use.
+/// The child's report with these variables set, within the mask of this thread.
 fn read_with(variables: &[(&str, &str)]) -> String {
     read_within(&affinity::query().unwrap(), variables)
 }
 
+/// The child's report with these variables set, within `mask`.
 fn read_within(mask: &CpuMask, variables: &[(&str, &str)]) -> String {
     let mask = mask.to_string();
     let variables: Vec<_> =
@@ -45,7 +49,8 @@ fn read_within(mask: &CpuMask, variables: &[(&str, &str)]) -> String {
     run_child(module_path!(), &variables)
 }
 
-/// What the test `child` of a module reports, in a process of its own with these variables set.
+/// Runs the test `child` of a module in a process of its own, with these variables set and no other description of a
+/// machine. Returns the rest of the line after "report: ".
 pub(crate) fn run_child(module: &str, variables: &[(&str, OsString)]) -> String {
     let test = format!("{}::child", module.split_once("::").map_or(module, |(_, path)| path));
     let mut command = Command::new(env::current_exe().unwrap());
@@ -60,10 +65,12 @@ pub(crate) fn run_child(module: &str, variables: &[(&str, OsString)]) -> String 
     report.lines().next().unwrap_or_default().to_owned()
 }
 
+/// The child's report of a machine in hwloc's own short notation.
 fn synthetic(description: &str) -> String {
     read_with(&[("HWLOC_SYNTHETIC", description)])
 }
 
+/// Checks that the report contains each of the parts.
 fn assert_has(report: &str, parts: &[&str]) {
     for part in parts {
         assert!(report.contains(part), "{part} is missing in {report}");
@@ -109,7 +116,7 @@ fn another_machine_taken_for_this_one_is_read_within_the_mask() {
 
 #[test]
 fn clusters_without_a_third_level() {
-    // Shared second levels are clusters, private ones are not: then it is the package.
+    // A second level that several cores share makes a cluster. A private one does not; the cluster is the package then.
     assert_has(&synthetic("pack:2 [numa] l2:4 core:2 pu:2"), &["counts=[16, 8, 2, 2]"]);
     assert_has(&synthetic("pack:2 [numa] core:4 l2:1 pu:1"), &["counts=[8, 2, 2, 2]"]);
     assert_has(&synthetic("pack:2 [numa] l2:4 core:1 pu:2"), &["counts=[8, 2, 2, 2]"]);
@@ -119,7 +126,7 @@ fn clusters_without_a_third_level() {
 
 #[test]
 fn nodes_of_all_kinds() {
-    // Fast memory beside the ordinary one; memory above the packages; one node for all.
+    // In turn: fast memory beside the ordinary one, memory above the packages, and one node for all.
     assert_has(&synthetic("pack:2 [numa] [numa] l3:1 core:2 pu:1"), &["counts=[4, 2, 2, 2]"]);
     assert_has(&synthetic("[numa] pack:2 [numa] l3:1 core:2 pu:1"), &["counts=[4, 2, 2, 2]"]);
     assert_has(&synthetic("[numa] pack:2 l3:2 core:2 pu:1"), &["counts=[8, 4, 1, 2]"]);
@@ -139,7 +146,9 @@ fn descriptions_with_mistakes_are_warnings() {
     let file = env::temp_dir().join(format!("hive-bad-{}.xml", std::process::id()));
     std::fs::write(&file, "<topology version=\"2.0\"> this is no machine").unwrap();
     let given = ("HWLOC_XMLFILE", file.to_str().unwrap());
-    // hwloc has two readers of XML. Its own takes the beginning for a machine, and has none in the end; libxml, a plugin that may be there, looks at all of it first.
+    // hwloc has two readers of XML. Its own reader accepts the beginning of the file and then ends up without a
+    // machine. libxml, a plugin that may be installed, checks the whole file first, so hwloc falls back to this
+    // machine.
     let (own, any) = (read_with(&[given, ("HWLOC_LIBXML_IMPORT", "0")]), read_with(&[given]));
     std::fs::remove_file(&file).unwrap();
     assert_has(&own, &["flat foreign=false", "hwloc could not read the machine (HWLOC_XMLFILE=", "flat list of CPUs"]);

@@ -1,4 +1,4 @@
-//! Binding as the system sees it.
+//! Tests of binding: each looks at the mask that the system reports.
 
 use std::thread;
 
@@ -9,7 +9,7 @@ use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
 use crate::topology::shrink::Shrink;
 
-/// A place on these CPUs, and the machine that it is on.
+/// A place on one CPU of this machine.
 fn place(cpu: usize) -> Place {
     let machine = read_machine_unpinned().0;
     PlaceAssignment::new(&machine, &Pin::Cpus(vec![cpu]), Shrink::Compact, &CpuMask::new())
@@ -19,6 +19,7 @@ fn place(cpu: usize) -> Place {
         .clone()
 }
 
+/// The set of one CPU.
 fn single_cpu(cpu: usize) -> CpuMask {
     [cpu].into_iter().collect()
 }

@@ -1,4 +1,4 @@
-//! Places on machines of all kinds.
+//! Tests of places and of the orders in which bees get them, on machines of all kinds.
 
 use std::collections::BTreeSet;
 
@@ -7,8 +7,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::topology::machine::{RawCpu, TopologySource};
 
-/// A machine of equal parts: packages of nodes of clusters of cores of threads. The operating system numbers the first threads
-/// of all cores before the second ones, as Linux does, `stride` apart.
+/// A machine of equal parts: packages of nodes of clusters of cores of hardware threads. As on Linux, the first threads
+/// of all cores have lower numbers than the second ones. The numbers are `stride` apart.
 fn regular([packages, nodes, clusters, cores, threads]: [usize; 5], stride: usize) -> Machine {
     let per_package = nodes * clusters * cores;
     let all_cores = packages * per_package;
@@ -34,15 +34,17 @@ fn hybrid() -> Machine {
     Machine::new(performance.into_iter().chain(efficiency), TopologySource::Flat, false)
 }
 
+/// The CPUs of a text such as "0-3".
 fn mask(text: &str) -> CpuMask {
     text.parse().unwrap()
 }
 
+/// The places in the default order when no other hive has a CPU.
 fn free_places(machine: &Machine, pin: Pin) -> PlaceAssignment {
     PlaceAssignment::new(machine, &pin, Shrink::Compact, &mask("")).unwrap()
 }
 
-/// The CPUs of the first bees' places, as lists.
+/// The CPUs of the places of the first `bees` bees, each place as a text.
 fn first_masks(places: &PlaceAssignment, bees: usize) -> Vec<String> {
     (0..bees).map(|bee| places.place_of(bee).unwrap().mask().to_string()).collect()
 }
@@ -153,20 +155,21 @@ fn by_default_members_are_pinned_as_long_as_each_has_a_cpu() {
     assert_eq!(default_pin(&machine, &mask("0-3"), 1), Pin::None);
 }
 
-/// The CPUs of all bees that have one for themselves, in their order.
+/// The CPUs that bees are pinned to, in the order of the bees, one bee for each CPU.
 fn cpus_in_assignment_order(machine: &Machine, shrink: Shrink) -> Vec<Cpu> {
     let places = PlaceAssignment::new(machine, &Pin::Core, shrink, &mask("")).unwrap();
     (0..machine.cpus().len()).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect()
 }
 
-/// Regular machines, up to more CPUs than a fixed-size mask holds, sparsely numbered, and what is left of them when CPUs or
-/// whole nodes may not be used.
+/// Regular machines, sparsely numbered, from which some CPUs are missing, as if the process might not use them. They
+/// have up to 1,440 CPUs, which is more than a fixed-size mask holds.
 fn machines() -> impl Strategy<Value = Machine> {
     let shape = [1..=2_usize, 1..=3, 1..=6, 1..=10, 1..=4];
     let left = proptest::collection::vec(proptest::bool::weighted(0.8), 1..40);
     (shape, 1..4_usize, left).prop_map(|(shape, stride, left)| without_cpus(&regular(shape, stride), &left))
 }
 
+/// The machine without the CPUs whose position in `is_kept`, which is repeated, has `false`. CPU 0 always stays.
 fn without_cpus(machine: &Machine, is_kept: &[bool]) -> Machine {
     let remaining = machine.cpus().iter().enumerate().filter(|(i, _)| *i == 0 || is_kept[i % is_kept.len()]);
     let raw = remaining.map(|(_, cpu)| RawCpu {
@@ -185,7 +188,8 @@ proptest! {
     fn cores_are_allowed_distinct_and_physical_first(machine in machines()) {
         let places = free_places(&machine, Pin::Core);
         let all = machine.cpus().len();
-        let turns: Vec<_> = (0..all).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect();
+        let turns: Vec<_> =
+            (0..all).map(|bee| *machine.find_cpu(places.place_of(bee).unwrap().cpus()[0]).unwrap()).collect();
         prop_assert_eq!(turns.iter().map(|cpu| cpu.os_index).collect::<CpuMask>(), machine.mask());
         prop_assert!(turns.is_sorted_by_key(|cpu| cpu.smt_index));
         prop_assert!(turns[..machine.unit_count(Unit::Core)].is_sorted_by_key(|cpu| cpu.core));
@@ -196,7 +200,8 @@ proptest! {
 
     #[test]
     fn units_are_filled_one_after_the_other(machine in machines(), unit in 0..3_usize) {
-        let (unit, pin) = [(Unit::Cluster, Pin::Cluster), (Unit::Node, Pin::Node), (Unit::Package, Pin::Package)][unit].clone();
+        let (unit, pin) =
+            [(Unit::Cluster, Pin::Cluster), (Unit::Node, Pin::Node), (Unit::Package, Pin::Package)][unit].clone();
         let places = free_places(&machine, pin);
         let cores = free_places(&machine, Pin::Core);
         let mut bees = vec![0; machine.unit_count(unit)];
@@ -208,7 +213,8 @@ proptest! {
             bees[number] += 1;
         }
         prop_assert!((0..bees.len()).all(|number| bees[number] == machine.unit_cpus(unit, number).count()));
-        let mut visited: Vec<_> = (0..machine.unit_count(Unit::Core)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
+        let mut visited: Vec<_> =
+            (0..machine.unit_count(Unit::Core)).map(|bee| places.place_of(bee).unwrap().mask()).collect();
         visited.dedup();
         prop_assert_eq!(visited.len(), machine.unit_count(unit), "consecutive bees share a unit until it is full");
     }
@@ -238,7 +244,8 @@ proptest! {
     fn orders_use_units_as_they_say(shape in [1..=3_usize, 1..=3, 1..=4, 1..=5, 1..=2]) {
         let [packages, nodes, clusters, cores, _] = shape;
         let machine = regular(shape, 1);
-        let [compact, spread, keep_nodes] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes].map(|shrink| cpus_in_assignment_order(&machine, shrink));
+        let [compact, spread, keep_nodes] = [Shrink::Compact, Shrink::Spread, Shrink::KeepNodes]
+            .map(|shrink| cpus_in_assignment_order(&machine, shrink));
         let used = |turns: &[Cpu], bees: usize, unit| {
             turns[..bees].iter().map(|cpu| cpu.unit_number(unit)).collect::<BTreeSet<_>>().len()
         };
@@ -248,7 +255,7 @@ proptest! {
             prop_assert_eq!(used(&spread, bees, Unit::Cluster), bees.min(all_clusters));
             prop_assert_eq!(used(&spread, bees, Unit::Package), bees.min(packages));
             prop_assert_eq!(used(&keep_nodes, bees, Unit::Node), bees.min(all_nodes));
-            // As few clusters of each node as hold its bees.
+            // The bees are dealt evenly over the nodes, and fill as few clusters of each node as hold them.
             let of_node = |node| bees / all_nodes + usize::from(node < bees % all_nodes);
             let clusters: usize = (0..all_nodes).map(|node| of_node(node).div_ceil(cores)).sum();
             prop_assert_eq!(used(&keep_nodes, bees, Unit::Cluster), clusters);

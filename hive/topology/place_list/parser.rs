@@ -1,13 +1,17 @@
-//! Reads a list of places, entry by entry. White space may be between any two symbols.
+//! Reads the text of a [`PlaceList`], for its `FromStr`: a recursive descent with one function for each rule of the
+//! grammar, which is written down in `docs/places.md`. White space may be between any two symbols. Every error says at
+//! which character it was found.
 
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
 use crate::topology::place_list::{ParsePlacesError, PlaceList, PlaceUnit};
 
+/// Reads a whole text as a list of places.
 pub(crate) fn parse(text: &str) -> Result<PlaceList, ParsePlacesError> {
     let mut parser = Parser { text, offset: 0 };
     let list = match parser.peek() {
+        // Words begin with a letter; lists of places with a brace, a digit or an exclamation mark.
         Some(first) if first.is_ascii_alphabetic() => parser.parse_named()?,
         _ => PlaceList::Listed(parser.parse_places()?),
     };
@@ -17,21 +21,25 @@ pub(crate) fn parse(text: &str) -> Result<PlaceList, ParsePlacesError> {
     }
 }
 
+/// A text and how much of it has been read.
 struct Parser<'t> {
     text: &'t str,
-    /// The bytes read so far.
+    /// The number of bytes that have been read.
     offset: usize,
 }
 
-/// How often something is repeated, and how far apart; where that was written.
+/// The interval after a CPU or a place, such as `:8:4`.
 struct Repetition {
+    /// How often the CPU or the place is repeated; 1 without an interval.
     len: usize,
+    /// How much higher the CPUs of each repetition are than those of the one before.
     stride: isize,
+    /// Where the interval was written, for errors.
     offset: usize,
 }
 
 impl<'t> Parser<'t> {
-    /// `by_core`, `by_core(4)`
+    /// Reads a word with or without a number, such as `cores` or `cores(4)`.
     fn parse_named(&mut self) -> Result<PlaceList, ParsePlacesError> {
         let rest = self.remaining();
         let keyword = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())];
@@ -47,7 +55,7 @@ impl<'t> Parser<'t> {
         if self.eat(')') { Ok(PlaceList::Named { each, count }) } else { Err(self.expected_error("a \")\"")) }
     }
 
-    /// `{0:4}:8:4, {40}, !{8:4}`
+    /// Reads a list of places, such as `{0:4}:8:4, {40}, !{8:4}`.
     fn parse_places(&mut self) -> Result<Vec<Vec<usize>>, ParsePlacesError> {
         let mut places = Vec::new();
         let mut entries = 0;
@@ -55,6 +63,7 @@ impl<'t> Parser<'t> {
             self.peek();
             let at = self.offset;
             if self.eat('!') {
+                // An exclusion removes all equal places that were listed before it.
                 let excluded = self.parse_place()?;
                 let before = places.len();
                 places.retain(|place| *place != excluded);
@@ -64,6 +73,7 @@ impl<'t> Parser<'t> {
             } else {
                 let place = self.parse_place()?;
                 let repetition = self.parse_repetition("a number of places")?;
+                // The limit is checked before the repetitions are written out, which could fill the memory.
                 entries += repetition.len.saturating_mul(place.len());
                 if entries > MAX_LIST_LEN {
                     return Err(self.error_at(at, format!("the places come to more than {MAX_LIST_LEN} CPUs")));
@@ -78,7 +88,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// `{0:4, 9, !2}`, or a lone CPU such as `3`; its CPUs in ascending order.
+    /// Reads one place, such as `{0:4, 9, !2}` or a CPU without braces such as `3`. Returns its CPUs in ascending
+    /// order, each once.
     fn parse_place(&mut self) -> Result<Vec<usize>, ParsePlacesError> {
         if !self.eat('{') {
             return Ok(vec![self.parse_cpu("\"{\" or the number of a CPU")?]);
@@ -101,6 +112,7 @@ impl<'t> Parser<'t> {
                     cpus.extend(self.shift(&[first], nth, &repetition)?);
                 }
             }
+            // Checking after each entry is enough, because one entry adds at most as many CPUs as a list may have.
             if cpus.len() > MAX_LIST_LEN {
                 return Err(self.error_at(at, format!("the place comes to more than {MAX_LIST_LEN} CPUs")));
             }
@@ -116,7 +128,8 @@ impl<'t> Parser<'t> {
         if cpus.is_empty() { Err(self.error_at(self.offset, "the place has no CPU left")) } else { Ok(cpus) }
     }
 
-    /// `:8:4`, `:8`, or nothing.
+    /// Reads an interval such as `:8:4` or `:8`, or nothing, which means one repetition. `what` names the thing to be
+    /// repeated, for errors.
     fn parse_repetition(&mut self, what: &str) -> Result<Repetition, ParsePlacesError> {
         self.peek();
         let mut repetition = Repetition { len: 1, stride: 1, offset: self.offset };
@@ -134,7 +147,7 @@ impl<'t> Parser<'t> {
         Ok(repetition)
     }
 
-    /// The CPUs of an interval's `nth` entry.
+    /// The CPUs of repetition number `nth` of an interval, counted from 0: `cpus`, each raised by `nth` strides.
     fn shift(&self, cpus: &[usize], nth: usize, repetition: &Repetition) -> Result<Vec<usize>, ParsePlacesError> {
         let shift = nth as isize * repetition.stride;
         let shifted = cpus.iter().map(|&cpu| cpu.checked_add_signed(shift).filter(|&cpu| cpu <= MAX_CPU)).collect();
@@ -142,6 +155,7 @@ impl<'t> Parser<'t> {
         Option::ok_or_else(shifted, || self.error_at(repetition.offset, out_of_range()))
     }
 
+    /// Reads the number of a CPU. `what` says what was expected, for errors.
     fn parse_cpu(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
         self.peek();
         let at = self.offset;
@@ -151,6 +165,7 @@ impl<'t> Parser<'t> {
         }
     }
 
+    /// Reads a number that is at least 1.
     fn parse_positive(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
         self.peek();
         let at = self.offset;
@@ -160,7 +175,8 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// A number without a sign; none of the numbers of a list is above the highest CPU's and one.
+    /// Reads a number without a sign. No number in a list can be greater than the number of CPUs that it may name,
+    /// which is the highest CPU number plus one.
     fn parse_number(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
         self.peek();
         let rest = self.remaining();
@@ -168,7 +184,7 @@ impl<'t> Parser<'t> {
         if digits.is_empty() {
             return Err(self.expected_error(what));
         }
-        // All digits: a failure to parse can only mean that the number is too large.
+        // The text has digits only, so parsing can fail only because the number is too large.
         match digits.parse() {
             Ok(number) if number <= MAX_LIST_LEN => {
                 self.offset += digits.len();
@@ -178,29 +194,32 @@ impl<'t> Parser<'t> {
         }
     }
 
-    /// The next symbol, past white space.
+    /// Skips white space and returns the next symbol without reading it; `None` at the end of the text.
     fn peek(&mut self) -> Option<char> {
         let rest = self.remaining();
         self.offset += rest.len() - rest.trim_start().len();
         self.remaining().chars().next()
     }
 
-    /// Reads a symbol if it is the next one.
+    /// Reads the next symbol if it is `symbol`. Returns whether it was.
     fn eat(&mut self, symbol: char) -> bool {
         let is_next = self.peek() == Some(symbol);
         self.offset += if is_next { symbol.len_utf8() } else { 0 };
         is_next
     }
 
+    /// The text that has not been read.
     fn remaining(&self) -> &'t str {
         &self.text[self.offset..]
     }
 
+    /// An error at the next symbol, which is not `what` was expected.
     fn expected_error(&mut self, what: &str) -> ParsePlacesError {
         let found = self.peek().map_or_else(|| "the end".to_owned(), |found| format!("{found:?}"));
         self.error_at(self.offset, format!("expected {what}; found {found}"))
     }
 
+    /// An error at the character after `offset` bytes.
     fn error_at(&self, offset: usize, problem: impl Into<String>) -> ParsePlacesError {
         let character = self.text[..offset].chars().count() + 1;
         ParsePlacesError { text: self.text.to_owned(), character, problem: problem.into() }

@@ -1,9 +1,10 @@
-//! The grammar: what it means, that it is written as it is read, and what is said of mistakes.
+//! Tests of the grammar of places: what each form means, that a list is written as it is read, and what errors say.
 
 use proptest::prelude::*;
 
 use super::*;
 
+/// The places of a text that lists them.
 fn listed(text: &str) -> Vec<Vec<usize>> {
     match text.parse() {
         Ok(PlaceList::Listed(places)) => places,
@@ -96,6 +97,7 @@ fn mistakes_are_shown_where_they_are() {
     }
 }
 
+/// Lists of both kinds, named by a word and listed, each place sorted.
 fn lists() -> impl Strategy<Value = PlaceList> {
     let place = proptest::collection::btree_set(0_usize..200, 1..9).prop_map(|cpus| cpus.into_iter().collect());
     let each = proptest::sample::select(PlaceUnit::ALL.to_vec());
@@ -112,10 +114,17 @@ proptest! {
     }
 
     #[test]
-    fn intervals_are_what_they_stand_for(first in 100_usize..200, len in 1_usize..9, stride in -12_isize..12, places in 1_usize..9, gap in -3_isize..30) {
+    fn intervals_are_what_they_stand_for(
+        first in 100_usize..200,
+        len in 1_usize..9,
+        stride in -12_isize..12,
+        places in 1_usize..9,
+        gap in -3_isize..30
+    ) {
         let text = format!("{{{first}:{len}:{stride}}}:{places}:{gap}");
         let cpu = |place: usize, nth: usize| first.checked_add_signed(place as isize * gap + nth as isize * stride);
-        let expected: Option<Vec<Vec<_>>> = (0..places).map(|place| (0..len).map(|nth| cpu(place, nth)).collect()).collect();
+        let expected: Option<Vec<Vec<_>>> =
+            (0..places).map(|place| (0..len).map(|nth| cpu(place, nth)).collect()).collect();
         let expected = expected.map(|mut places| {
             places.iter_mut().for_each(|place| { place.sort_unstable(); place.dedup() });
             PlaceList::Listed(places)

@@ -1,4 +1,4 @@
-//! Control groups of all kinds, as texts.
+//! Tests of reading quotas: control groups of all kinds, given as the texts of their files.
 
 use std::collections::HashMap;
 
@@ -6,10 +6,12 @@ use proptest::prelude::*;
 
 use super::*;
 
+/// A line of `/proc/self/mountinfo` that mounts all of version 2.
 const MOUNT_V2: &str = "35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+/// A line of `/proc/self/mountinfo` that mounts version 1 for the controller of CPU time.
 const MOUNT_V1: &str = "33 31 0:30 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n";
 
-/// What `read` finds in a file system of these files.
+/// What [`read_quota`] finds in a file system of these files, each given by its path and its text.
 fn read_files(files: &[(&str, &str)]) -> (Option<CpuQuota>, Vec<String>) {
     let files: HashMap<_, _> = files.iter().map(|(path, text)| (Path::new(path), text)).collect();
     read_quota(|path| {
@@ -18,6 +20,7 @@ fn read_files(files: &[(&str, &str)]) -> (Option<CpuQuota>, Vec<String>) {
     })
 }
 
+/// The quota that a file is expected to give.
 fn quota(cpus: f64, file: &str) -> Option<CpuQuota> {
     Some(CpuQuota { cpus, file: file.into() })
 }
@@ -68,7 +71,8 @@ fn both_versions_side_by_side() {
         (CGROUP_FILE, "4:cpu:/a\n1:name=systemd:/a\n0::/b\n"),
         (
             MOUNTINFO_FILE,
-            "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+            "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
+             32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
         ),
         ("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000"),
         ("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"),
@@ -79,22 +83,23 @@ fn both_versions_side_by_side() {
 
 #[test]
 fn containers_see_part_of_the_hierarchy() {
-    // The container's own group is what is mounted.
+    // The mount point is the container's own group.
     let mounted = "35 24 0:30 /docker/abc /sys/fs/cgroup rw - cgroup2 cgroup rw\n";
     let inner = ("/sys/fs/cgroup/x/cpu.max", "100000 100000");
     let outer = ("/sys/fs/cgroup/cpu.max", "300000 100000");
     let files = [(CGROUP_FILE, "0::/docker/abc/x\n"), (MOUNTINFO_FILE, mounted), inner, outer];
     assert_eq!(read_files(&files), (quota(1.0, inner.0), vec![]));
-    // A group that is not below what is mounted, or outside of the namespace.
+    // If the group is not below what is mounted, or outside of the namespace, only the group at the mount point is
+    // seen.
     for group in ["0::/elsewhere/x\n", "0::/docker/abcd/x\n", "0::/../x\n"] {
         let files = [(CGROUP_FILE, group), (MOUNTINFO_FILE, mounted), inner, outer];
         assert_eq!(read_files(&files), (quota(3.0, outer.0), vec![]), "{group}");
     }
-    // What lies outside of the namespace is not looked for beside the mount point.
+    // A path that leaves the namespace is not followed from the mount point to a directory beside it.
     let beside = ("/sys/fs/cgroup/../x/cpu.max", "100000 100000");
     let files = [(CGROUP_FILE, "0::/../x\n"), (MOUNTINFO_FILE, MOUNT_V2), beside, outer];
     assert_eq!(read_files(&files), (quota(3.0, outer.0), vec![]));
-    // The same hierarchy twice: the mount that shows the groups above.
+    // The same hierarchy is mounted twice: the mount that shows the groups above is used.
     let twice = format!("{mounted}36 24 0:30 / /mnt/all\\040groups rw - cgroup2 cgroup rw\n");
     let above = ("/mnt/all groups/docker/cpu.max", "50000 100000");
     let files = [(CGROUP_FILE, "0::/docker/abc/x\n"), (MOUNTINFO_FILE, &twice), inner, above];
@@ -142,7 +147,11 @@ fn a_period_may_be_left_out() {
 
 proptest! {
     #[test]
-    fn never_panics(groups in "([0-9]:|cpu|:|/|a|\n){0,20}", mounts in "(cgroup2?| |-| - |/|cpu|,|a|\n){0,40}", limit in "[0-9max -]{0,20}") {
+    fn never_panics(
+        groups in "([0-9]:|cpu|:|/|a|\n){0,20}",
+        mounts in "(cgroup2?| |-| - |/|cpu|,|a|\n){0,40}",
+        limit in "[0-9max -]{0,20}"
+    ) {
         let _ = read_quota(|path| {
             let text = match path.to_str() {
                 Some(CGROUP_FILE) => &groups,
