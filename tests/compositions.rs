@@ -13,8 +13,8 @@
 //!     HIVE_COMPOSITIONS=outside/a2.install/b1.team/a2.join ...    # this one; several, with spaces between them
 //!     HIVE_COMPOSITIONS=install/b2. ...                           # those whose names contain this
 //!
-//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses by another number, `_OF=n` one of n,
-//! `_DEPTH` up to so many calls in one another, `_FAILURES` goes on after more than forty. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
+//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses by another number, `_SAMPLE=n` one of n,
+//! `_DEPTH` up to so many calls in one another, `_MAX_FAILURES` goes on after more than forty. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
 //! shows where its threads are then.
 
 #![cfg(target_os = "linux")]

@@ -127,7 +127,9 @@ mod tests {
     fn harmful_statics(text: &str) -> impl Iterator<Item = &str> {
         const HARMLESS: [&str; 6] = ["ProcessLock<", "ProcessCell<", "Atomic", "atomic::Atomic", "Cell<", "RefCell<"];
         text.lines().filter_map(|line| {
-            let declaration = line.trim_start().trim_start_matches("pub(crate) ").trim_start_matches("pub(crate) ");
+            let line = line.trim_start();
+            let visibility = ["pub(crate) ", "pub(super) ", "pub "].into_iter().find(|it| line.starts_with(it));
+            let declaration = &line[visibility.unwrap_or_default().len()..];
             let (name, rest) = declaration.strip_prefix("static ")?.split_once(": ")?;
             let is_harmless = HARMLESS.iter().any(|harmless| rest.starts_with(harmless));
             (!is_harmless).then_some(name)

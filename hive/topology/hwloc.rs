@@ -3,11 +3,6 @@
 //! `read_machine` in `mod.rs` calls [`read`] and takes a flat list of CPUs instead if that fails. `memory/nodes.rs`
 //! uses [`HwlocTopology`] and [`nearest_node`] to find the NUMA node of a CPU or of a page of memory.
 
-#[cfg(test)]
-pub(crate) mod described_machines;
-#[cfg(test)]
-pub(crate) mod tests;
-
 use std::env;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -199,3 +194,8 @@ pub(crate) fn nearest_node<'t>(nodes: &[&'t TopologyObject], os_index: usize) ->
 fn cpu_count(cpus: Option<BitmapRef<'_, CpuSet>>) -> usize {
     cpus.and_then(|cpus| cpus.weight()).unwrap_or(0)
 }
+
+#[cfg(test)]
+pub(crate) mod described_machines;
+#[cfg(test)]
+pub(crate) mod tests;

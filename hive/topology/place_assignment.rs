@@ -4,9 +4,6 @@
 //! This file makes the places of a `Pin`, and `place_policy.rs` those of a list of places; `place_map.rs` calls both.
 //! These are computations on the data of a [`Machine`] only: they ask the system for nothing and change no thread.
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 use std::fmt;
 
 use crate::sys::cpu_mask::CpuMask;
@@ -269,3 +266,6 @@ impl fmt::Display for PlaceError {
 }
 
 impl std::error::Error for PlaceError {}
+
+#[cfg(test)]
+pub(crate) mod tests;

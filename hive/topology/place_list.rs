@@ -3,8 +3,6 @@
 //! is described in `docs/places.md`.
 
 pub(crate) mod parser;
-#[cfg(test)]
-pub(crate) mod tests;
 
 use std::fmt;
 use std::num::NonZero;
@@ -196,3 +194,6 @@ impl fmt::Display for ParsePlacesError {
 }
 
 impl std::error::Error for ParsePlacesError {}
+
+#[cfg(test)]
+pub(crate) mod tests;

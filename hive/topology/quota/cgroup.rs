@@ -4,9 +4,6 @@
 //! mounted, and files in each of these directories have the group's quota. All files are read through the function
 //! `read_file` that the caller passes in, so the tests need no real control groups.
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
@@ -245,3 +242,6 @@ fn cpus_of_quota(quota: &str, period: &str) -> Result<f64, String> {
         _ => Err(format!("says quota {quota:?} and period {period:?}, expected two positive numbers")),
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests;
