@@ -1,4 +1,4 @@
-//! Which CPUs bees are bound to: each test in a process of its own, whose mask it may change.
+//! Which CPUs bees are bound to. Each test runs in a process of its own, whose mask it may change.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +16,8 @@ fn own_cpus() -> Vec<usize> {
     proc_threads::cpus(sys::tid())
 }
 
-/// Runs `part` in a process of its own, if it has more than one CPU to show anything with; it gets their numbers.
+/// Runs `part` in a process of its own, with the numbers of its CPUs, if there are several; with one there is nothing
+/// to test.
 fn with_cpus(test: &str, part: impl FnOnce(&[usize])) {
     in_own_process(test, || {
         let cpus = own_cpus();
@@ -24,7 +25,7 @@ fn with_cpus(test: &str, part: impl FnOnce(&[usize])) {
     });
 }
 
-/// The masks of the threads of `n` bees, which are really `n`.
+/// The masks of the threads of `n` bees, which must be a team of `n`.
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
     let gate = Gate::new();
     hive.spmd_map(n, |_| {
@@ -68,7 +69,7 @@ fn by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not()
         assert!(bound[1..].iter().all(|mask| mask.len() == 1), "{bound:?}");
         let distinct: HashSet<_> = bound[1..].iter().collect();
         assert_eq!(distinct.len(), cpus.len() - 1, "{bound:?}");
-        // It grows: the others stay, the new ones are not bound.
+        // The hive grows: the bees that it has stay where they are, and the new ones are not bound.
         let grown = masks(&hive, many);
         assert_eq!(grown[..cpus.len()], bound);
         assert_eq!(grown[many - 1], cpus);
@@ -112,7 +113,7 @@ fn a_list_with_a_cpu_that_is_not_allowed_is_an_error_that_names_it() {
             &[&format!("CPUs {}", cpus[0]), &format!("may use CPUs {}", cpus[1])],
         );
         assert_eq!(own_cpus(), [cpus[1]], "nothing was bound");
-        // It left nothing behind.
+        // The failed build has left nothing behind.
         assert_hive_works(&Hive::new(2).unwrap(), 2);
     });
 }
@@ -127,14 +128,15 @@ fn the_queen_is_bound_on_request_and_gets_her_mask_back() {
             assert_eq!(own_cpus(), place.cpus());
             assert_eq!(hive.spmd_map(2, |bee| bee.place()), places);
             assert_eq!(masks(&hive, 2)[1], places[1].as_ref().expect("a place").cpus());
-            // A bee that is hired by a bound thread is not bound to that thread's CPU, and a thread that she spawns is not, if she says so.
+            // A worker that is hired by a bound thread is not bound to that thread's CPU. A thread that the bee spawns
+            // within `unpinned` is not bound either.
             let unpinned = hive.spmd_map(2, |bee| bee.unpinned(|| thread::spawn(own_cpus)).join().unwrap());
             assert_eq!(unpinned, [cpus, cpus]);
             assert_eq!(own_cpus(), place.cpus());
             drop(hive);
             assert_eq!(own_cpus(), cpus);
         }
-        // Another thread's region leaves that thread alone.
+        // A region that another thread starts leaves this thread's mask alone.
         let hive = build_checked(Hive::builder().bees(2).pin_queen(true));
         let all = cpus.to_vec();
         thread::scope(|scope| {
@@ -157,11 +159,11 @@ fn an_inherited_mask_is_all_that_is_used() {
             let report = hive.report().to_string();
             let allowed = report.lines().find_map(|line| line.strip_prefix("allowed CPUs:")).expect("the mask");
             assert_eq!(allowed.trim(), cpu.to_string());
-            // More bees than that are there, on this one CPU.
+            // There are more bees than CPUs, all on this one.
             assert_eq!(masks(&hive, 3), [[cpu]; 3]);
             for pin in [Pin::None, Pin::Core, Pin::Node] {
                 let asked = Hive::builder().bees(3).pin(pin.clone()).build();
-                // CPUs that are another hive's cannot be pinned to by core.
+                // Cores that are another hive's cannot be pinned to.
                 assert!(asked.is_ok() || pin == Pin::Core, "{pin}");
                 asked.iter().for_each(|hive| assert_eq!(masks(hive, 3), [[cpu]; 3]));
             }
@@ -192,7 +194,7 @@ fn what_is_spawned_by_a_bee_inherits_its_core_unless_unpinned() {
     });
 }
 
-/// The CPUs that the bees of a hive are bound to, none where they are not. They are as `places()` says.
+/// The CPUs that the bees of a hive are bound to; empty if they are not bound. They must be as `places()` says.
 fn check_bound_cpus(hive: &Hive, n: usize, all: &[usize]) -> HashSet<usize> {
     let masks = masks(hive, n);
     for (bee, place) in hive.places().iter().enumerate().skip(1) {
@@ -219,7 +221,7 @@ fn two_hives_are_not_bound_to_the_same_cores_by_default() {
         both(1, 1, 2);
         both(1, 1, cpus.len() + 1);
         both(cpus.len(), 2, cpus.len());
-        // When they are gone, the next has the choice again.
+        // When these hives are gone, the next one can choose again.
         assert_eq!(both(2, 2, 2), 1);
     });
 }
@@ -238,7 +240,7 @@ fn a_hive_that_is_built_on_a_bee_sees_the_process_s_cpus() {
                     assert_eq!(masks(&inner, 3)[1..], [cpus, cpus]);
                     let listed = build_checked(Hive::builder().bees(3).pin(Pin::Cpus(cpus.to_vec())));
                     assert_eq!(masks(&listed, 3)[1], [cpus[1]]);
-                    // One that grows here was built elsewhere.
+                    // A hive that grows here was built elsewhere.
                     assert_eq!(own_cpus(), core);
                 }
                 bee.barrier();
@@ -247,7 +249,7 @@ fn a_hive_that_is_built_on_a_bee_sees_the_process_s_cpus() {
     });
 }
 
-/// The thread that makes a hive grow may be bound by its program to one CPU.
+/// The thread that makes a hive grow may be bound to one CPU by its program.
 #[test]
 fn bees_that_are_not_bound_may_go_where_the_builder_could() {
     with_cpus("bees_that_are_not_bound_may_go_where_the_builder_could", |cpus| {
@@ -273,7 +275,7 @@ fn hive_pin_is_heard() {
         || {
             assert_eq!(hive::global().bees(), 3);
             assert_eq!(masks(hive::global(), 3)[1..], [[first], [last]]);
-            // The builder goes before it.
+            // The builder's setting has priority over the environment.
             assert_eq!(masks(&build_checked(Hive::builder().bees(2).pin(Pin::None)), 2)[1], cpus);
         },
     );

@@ -1,4 +1,5 @@
-//! The count of bees on a core is exact, whoever sleeps: builds with debug assertions say so when it is not.
+//! The count of the bees on a core is exact, whichever threads sleep. Builds with debug assertions report when it is
+//! not.
 
 #![cfg(all(target_os = "linux", debug_assertions))]
 
@@ -12,7 +13,8 @@ use common::process::in_own_process;
 use common::{Gate, proc_threads, sys, wait_until};
 use hive::Hive;
 
-/// Queens, who were never counted, sleep in scopes until bees have ended their last tasks and go to sleep or park; somebody who waits reads the count meanwhile.
+/// Queens, which are never counted, sleep in scopes until the workers have ended their last tasks and go to sleep or
+/// park. Another waiting thread reads the count meanwhile.
 fn queens_sleep_while_bees_go(rounds: usize) {
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -48,7 +50,7 @@ fn a_queen_asleep_was_never_counted() {
     in_own_process("a_queen_asleep_was_never_counted", || queens_sleep_while_bees_go(400));
 }
 
-/// Such a child's only thread was a bee of its parent's, and is none of its own.
+/// The only thread of such a child was a worker of its parent's hive, and is not one of the child's.
 #[test]
 fn a_child_made_by_a_bee_counts_from_the_beginning() {
     in_own_process("a_child_made_by_a_bee_counts_from_the_beginning", || {

@@ -1,4 +1,7 @@
-//! Teams of several groups, on machines that hwloc makes up: regions, barriers, panics and resizes are as in one group.
+//! Teams of several groups, on machines that hwloc makes up: regions, barriers, panics and resizes work as in one
+//! group.
+//!
+//! See `docs/shape.md`.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -12,20 +15,20 @@ use common::process::in_own_process_with;
 use common::{assert_contains_all, assert_hive_works};
 use hive::{BarrierShape, Hive, Pin};
 
-/// Two nodes of two clusters of two cores. More bees than there are CPUs here, so nobody polls for long.
+/// Two nodes of two clusters of two cores. There may be more bees than real CPUs, so bees poll only briefly.
 const NODES: &str = "pack:2 [numa(memory=1GB)] l3:2 core:2 pu:1";
 
-/// As many nodes as bees: a queen who heads all.
+/// As many nodes as bees, so that the queen leads all groups.
 const APART: &str = "pack:4 [numa(memory=1GB)] l3:1 core:1 pu:1";
 
-/// The queen's cluster is hers alone, and the next has three.
+/// The queen's cluster has one core, and the next has three.
 const UNEVEN: &str = "pack:2 [numa(memory=1GB)] l3:1 core:3 pu:1";
 
 fn hive(shape: BarrierShape, bees: usize) -> Hive {
     Hive::builder().bees(bees).pin(Pin::Core).barrier(shape).spin(Duration::ZERO).build().unwrap()
 }
 
-/// Runs `part` for each shape on a machine like `machine`, in a process of its own.
+/// Runs `part` for each shape on the given machine, in a process of its own.
 fn with_shapes(test: &str, machine: &str, part: impl Fn(BarrierShape)) {
     in_own_process_with(test, &[("HWLOC_SYNTHETIC", machine), ("HWLOC_THISSYSTEM", "0")], || {
         for shape in [BarrierShape::Flat, BarrierShape::Cluster, BarrierShape::Node] {
@@ -47,7 +50,7 @@ fn teams_of_all_sizes_start_and_meet() {
 #[test]
 fn members_apart_and_members_bound_nowhere() {
     with_shapes("members_apart_and_members_bound_nowhere", APART, |shape| {
-        // Four have a node each, and the others share CPUs with them.
+        // Four bees have a node each, and the others share CPUs with them.
         let hive = hive(shape, 7);
         [4, 7, 1, 3, 7].into_iter().for_each(|team| assert_hive_works(&hive, team));
     });
@@ -102,7 +105,7 @@ fn a_hive_is_resized_between_its_regions() {
             hive.resize(bees).unwrap();
             hive.wait_until_parked();
             assert_hive_works(&hive, bees);
-            // Grows again.
+            // The hive grows again.
             assert_hive_works(&hive, 8);
         }
     });
@@ -131,7 +134,7 @@ fn hive_barrier_is_heard_and_the_builder_is_heard_first() {
     });
 }
 
-/// This machine taken for one of two clusters, if it has four CPUs: then there is something to measure.
+/// This machine is described as one of two clusters, if it has four CPUs; then there is something to measure.
 #[test]
 fn auto_measures_once_and_remembers() {
     let cache = std::env::temp_dir().join(format!("hive-shapes-test-{}", std::process::id()));

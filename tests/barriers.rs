@@ -1,4 +1,6 @@
 //! Barriers inside regions: what they order, and what happens when not all bees come.
+//!
+//! See `docs/barrier.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -16,13 +18,13 @@ use common::{
 };
 use hive::{Bee, Hive};
 
-/// A team that meets in the start signal's line, and one that does not.
+/// A team that waits at the barrier in the start line, and one that does not.
 const TEAMS: [usize; 2] = [2, 6];
 
-/// Waiting bees sleep at once, or poll for longer than any test.
+/// Waiting bees sleep at once, or poll for longer than any test takes.
 const SPINS: [Duration; 2] = [Duration::ZERO, Duration::from_secs(3600)];
 
-/// What the panic of a mismatch says.
+/// A part of the message of the panic when bees have left a barrier out.
 const MISMATCH: &str = "all bees must call barrier() equally often";
 
 fn hive(bees: usize, spin: Duration) -> Hive {
@@ -92,18 +94,18 @@ fn until_others_sleep(sleepers: &[AtomicI32], except: usize) {
     }
 }
 
-/// When the absentee's part ends, the others are...
+/// What the others do when the part of the bee that leaves the barrier out ends.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Others {
-    /// on their way to the barrier.
+    /// They are on their way to the barrier.
     OnTheirWay,
-    /// at the barrier, or all but.
+    /// They are at the barrier, or almost there.
     Come,
-    /// at the barrier and asleep.
+    /// They are at the barrier and asleep.
     Asleep,
 }
 
-/// All bees but one, or only one, come to a barrier more than the others do.
+/// All bees but one, or only one, come to one barrier more than the others.
 fn mismatch(
     hive: &Hive,
     n: usize,
@@ -144,7 +146,7 @@ fn a_barrier_that_a_member_does_not_come_to_panics_and_says_so() {
         for spin in SPINS {
             let hive = hive(n, spin);
             for others in [Others::OnTheirWay, Others::Come, Others::Asleep] {
-                // Who polls for an hour never sleeps, unless there are not enough CPUs to poll on.
+                // Bees that poll for an hour sleep only if there are not enough CPUs to poll on.
                 if others == Others::Asleep && spin != Duration::ZERO {
                     continue;
                 }
@@ -174,7 +176,7 @@ fn stress_mismatches_of_every_kind_leave_the_hive_as_it_was() {
     }
 }
 
-/// A bee that catches the panic of a barrier which another did not come to, and goes on.
+/// A bee catches the panic of a barrier that another bee has left out, and continues.
 #[test]
 fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
     let _alone = run_exclusively();
@@ -182,7 +184,8 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
     for n in TEAMS {
         let hive = Hive::new(n).unwrap();
         for stays in [0, n - 1] {
-            // How this region ends is not said: all that was wrong has been caught, or the queen finds it.
+            // How this region ends is not specified: either all panics have been caught, or the queen notices that a
+            // bee left a barrier out.
             let _ = catch_unwind(AssertUnwindSafe(|| {
                 hive.spmd(n, |bee| {
                     if bee.id() == stays {
@@ -197,7 +200,7 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
     }
 }
 
-/// As above, but in a destructor that runs because of another panic, where the barrier returns instead of panicking.
+/// The same in a destructor that runs during another unwinding, where the barrier returns instead of panicking.
 #[test]
 fn a_mismatch_in_a_destructor_that_unwinding_runs_does_not_spoil_later_regions() {
     let _alone = run_exclusively();

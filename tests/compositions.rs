@@ -1,21 +1,24 @@
-//! The table of compositions: every nest of two of hive's calls (of three with `HIVE_COMPOSITIONS_DEPTH=3`), on two hives of one to three bees, from every
-//! place that a program may call hive from. Two of three cases have hives of several groups, `:split` or `:relay`, on a machine that hwloc makes up.
-//! Each case ends with the right result or with a panic that `docs/composition.md` lists; none hangs, and none ends the process. Half of the deeper ones
-//! panic somewhere themselves. Afterwards both hives work.
+//! The table of compositions: every nest of two of hive's calls (of three with `HIVE_COMPOSITIONS_DEPTH=3`), on two
+//! hives of one to three bees, from every place that a program may call hive from. Two of three cases have hives of
+//! several groups (`:split` or `:relay`), on a machine that hwloc makes up. Each case must end with the right result or
+//! with a panic that `docs/composition.md` lists; none may hang, and none may end the process. Half of the deeper cases
+//! panic on purpose somewhere. Afterwards both hives must work.
 //!
-//! A case has a name that reads like the code: `outside/a2.install/b1.team/a2.join`; `compositions/case.rs` has all the words. What is to happen
-//! is not recorded but worked out, by the rules of that page, in `compositions/expectation.rs`, from what each thread is inside of. Processes of this
-//! program's own run the cases, so that one that hangs or dies takes no other with it.
+//! A case has a name that reads like code: `outside/a2.install/b1.team/a2.join`. `compositions/case.rs` lists all the
+//! words. What is to happen in a case is not recorded. `compositions/expectation.rs` works it out by the rules of that
+//! page, from what each thread is inside of. The cases run in child processes of this program, so that a case that
+//! hangs or crashes does not stop the others.
 //!
 //!     cargo test --test compositions                              # one of ten cases, the same ones each time
-//!     HIVE_COMPOSITIONS_SEED=now cargo test --test compositions   # others, chosen by the time; says by which seed
+//!     HIVE_COMPOSITIONS_SEED=now cargo test --test compositions   # others, chosen by the time; prints the seed
 //!     HIVE_COMPOSITIONS=all cargo test --test compositions        # all of them
-//!     HIVE_COMPOSITIONS=outside/a2.install/b1.team/a2.join ...    # this one; several, with spaces between them
+//!     HIVE_COMPOSITIONS=outside/a2.install/b1.team/a2.join ...    # this one; several, separated by spaces
 //!     HIVE_COMPOSITIONS=install/b2. ...                           # those whose names contain this
 //!
-//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED` chooses by another number, `_SAMPLE=n` one of n,
-//! `_DEPTH` up to so many calls in one another, `_MAX_FAILURES` goes on after more than forty. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and `HIVE_TEST_GDB`
-//! shows where its threads are then.
+//! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED`
+//! chooses the cases by another number, `_SAMPLE=n` runs one of n, `_DEPTH` sets the number of nested calls, and
+//! `_MAX_FAILURES` continues after more than forty failures. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and
+//! `HIVE_TEST_GDB` then shows where its threads are.
 
 #![cfg(target_os = "linux")]
 
@@ -31,23 +34,24 @@ use compositions::select::Rng;
 use compositions::summary::Failure;
 use compositions::{driver, panic_hook, select, worker};
 
-/// Calls in one another, besides those that lead to the place, where the environment does not say.
+/// The number of nested calls, besides those that lead to the place, unless the environment says otherwise.
 const DEPTH: usize = 2;
 
-/// Cases that one process runs, if all goes well.
+/// How many cases one process runs if none fails.
 const CASES_A_PROCESS: usize = 2_000;
 
 /// How often a case that failed is run again, by itself.
 const RETRIES: usize = 3;
 
-/// As many failures say enough.
+/// After this many failures no more cases are begun.
 const MAX_FAILURES: usize = 40;
 
 fn number(variable: &str) -> Option<u64> {
     env::var(variable).ok().map(|text| text.parse().unwrap_or_else(|_| panic!("{variable}={text} is no number")))
 }
 
-/// What the cases are chosen by. A gate that finds something in one run and not in the next is of no use: by default it is always the same.
+/// The number by which cases are chosen. By default it is always the same, because a test that fails in one run and not
+/// in the next is of no use as a gate.
 fn seed() -> u64 {
     if env::var("HIVE_COMPOSITIONS_SEED").is_ok_and(|asked| asked == "now") {
         return SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_millis() as u64;
@@ -55,12 +59,12 @@ fn seed() -> u64 {
     number("HIVE_COMPOSITIONS_SEED").unwrap_or(1)
 }
 
-/// What is asked for by the environment.
+/// Which cases the environment asks for.
 enum Asked {
     All,
-    /// One of so many.
+    /// One of this many cases.
     Some(u64),
-    /// Those of this name, or whose names contain this.
+    /// The cases with these names, or whose names contain this.
     Named(Vec<String>),
 }
 
@@ -114,8 +118,8 @@ fn every_nest_ends_well() {
     println!("{cases} cases, by HIVE_COMPOSITIONS_SEED={seed}");
     let summary = driver::run("every_nest_ends_well", lists, enough);
     println!("{summary}");
-    // What other threads of a case do at the same time the rules cannot always tell. Such a case comes out otherwise now and
-    // then, and not twice; a fault of hive's does. A process that dies has a fault in any case.
+    // The rules cannot always tell what other threads of a case do at the same time. Such a case may end differently
+    // now and then, but not twice; a fault of hive's appears again. A process that dies has a fault in any case.
     let again: Vec<_> = summary.failures.iter().map(|failure| vec![failure.case.clone(); RETRIES]).collect();
     if !again.is_empty() {
         let second = driver::run("every_nest_ends_well", again, enough);

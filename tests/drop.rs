@@ -1,4 +1,4 @@
-//! Dropping a hive ends its bees and waits for their threads, whatever they are doing.
+//! Dropping a hive ends its workers and waits for their threads, whatever they are doing.
 
 #![cfg(target_os = "linux")]
 
@@ -12,16 +12,16 @@ use common::process::in_own_process;
 use common::{Gate, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::{Builder, Hive, Pin};
 
-/// The bees' threads of these tests are called this.
+/// The name of the workers' threads in these tests.
 const THREAD_NAME: &str = "dropped";
 
 fn builder(bees: usize) -> Builder {
     Hive::builder().bees(bees).thread_name(THREAD_NAME)
 }
 
-/// Drops the hive; none of its threads is left.
+/// Drops the hive and checks that none of its threads is left.
 fn drop_and_check(hive: Hive, bees: usize) {
-    // A thread gives itself its name.
+    // A thread sets its own name, so wait until all have.
     wait_until(|| proc_threads::named(THREAD_NAME).len() == bees);
     drop(hive);
     proc_threads::wait_until_ended(THREAD_NAME);
@@ -203,7 +203,8 @@ fn with_the_thread_that_has_it_for_a_thread_local() {
     }
 }
 
-/// Inside a region of the hive itself: the last handle is the caller's, so the hive ends after its region, on the caller's thread.
+/// Inside a region of the hive itself the caller still has a handle, the last one. So the hive ends after its region,
+/// on the caller's thread.
 #[test]
 fn of_all_handles_but_the_caller_s_inside_a_region() {
     let _alone = run_exclusively();
@@ -237,7 +238,7 @@ fn the_builder_s_mask_comes_back_whatever_the_order_of_the_drops() {
             }
             assert_eq!(own(), before);
         }
-        // Dropped on another thread: that one's mask is left alone, and the builder's stays bound.
+        // Dropped on another thread, whose mask must stay as it is; the builder's thread stays bound.
         let hive = built(0);
         let others = thread::spawn(move || {
             sys::bind(&before);

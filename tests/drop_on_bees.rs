@@ -1,5 +1,5 @@
-//! Hives that are dropped by bees: of their own, of one another, in circles, wherever those are. Each drop returns, all
-//! that was queued is run once, and no thread is left.
+//! Hives that are dropped by bees: by their own, by each other's, and in cycles, wherever those bees are. Each drop
+//! returns, all that was queued is run once, and no thread is left.
 
 #![cfg(target_os = "linux")]
 
@@ -18,17 +18,17 @@ use common::task_helpers::{assert_hive_and_tasks_work, builders, join_on_two_bee
 use common::{Gate, Rng, assert_contains_all, proc_threads, run_exclusively, silence_panics, sys, wait_until};
 use hive::{Builder, Hive, HiveSet, Pin};
 
-/// The threads of these hives' bees are called this.
+/// The name of these hives' threads.
 const THREAD_NAME: &str = "ending";
 
 fn build(builder: &Builder, bees: usize) -> Arc<Hive> {
     Arc::new(builder.clone().bees(bees).thread_name(THREAD_NAME).build().unwrap())
 }
 
-/// How often each case is run with each builder: what is shown is a matter of moments.
+/// How often each case is run with each builder. What a run shows depends on its timing.
 const ROUNDS: usize = 8;
 
-/// Runs `case` over and over; then no thread of the hives' is left.
+/// Runs `case` repeatedly with each builder. Afterwards no thread of the hives is left.
 fn for_each_builder(case: impl Fn(&Builder)) {
     for builder in builders() {
         (0..ROUNDS).for_each(|_| case(&builder));
@@ -36,17 +36,18 @@ fn for_each_builder(case: impl Fn(&Builder)) {
     proc_threads::wait_until_ended(THREAD_NAME);
 }
 
-/// Where those who have dropped a hive say so, and where to wait for that.
+/// A channel: a thread that has dropped a hive sends, and the test waits for that.
 fn drop_signal() -> (Sender<()>, Receiver<()>) {
     channel()
 }
 
-/// Returns when `count` have said so.
+/// Waits until `count` threads have reported their drops.
 fn await_drops(said: &Receiver<()>, count: usize) {
     (0..count).for_each(|_| said.recv().expect("they do not panic"));
 }
 
-/// Gives each of `hives` a task by which the next one's last handle is dropped, all at the same time, in `within`.
+/// Gives each of `hives` a task that drops the last handle of the next hive. All do so at the same time, each through
+/// `within`.
 fn drop_in_cycle(hives: Vec<Arc<Hive>>, within: impl Fn(Box<dyn FnOnce() + Send>) + Clone + Send + 'static) {
     let (count, gate, (sender, receiver)) = (hives.len(), Arc::new(Gate::new()), drop_signal());
     for (number, hive) in hives.iter().enumerate() {
@@ -128,7 +129,7 @@ fn a_hive_by_its_own_task() {
             hive.spawn(move || {
                 waits.wait_for(1);
                 drop(own);
-                // Its own bee may run them, so that they have been even where it is the only one.
+                // The hive's own bee may run these tasks, so they are run even if it is the only bee.
                 assert_eq!(count.load(Ordering::Acquire), 10);
                 sender.send(()).unwrap();
             });
@@ -143,7 +144,7 @@ fn a_hive_by_its_own_task() {
     });
 }
 
-/// A bee of the hive waits for a region of another, in which its hive is dropped.
+/// A bee of the hive waits for a region of another hive, in which the bee's own hive is dropped.
 #[test]
 fn a_hive_in_the_region_that_its_bee_leads() {
     let _alone = run_exclusively();
@@ -172,7 +173,7 @@ fn a_hive_in_the_region_that_its_bee_leads() {
     assert_hive_and_tasks_work(&other, 3);
 }
 
-/// The same with tasks of another hive that its bee waits for.
+/// The same with tasks of another hive, for which the bee waits.
 #[test]
 fn a_hive_in_the_scope_and_the_join_that_its_bee_waits_for() {
     let _alone = run_exclusively();
@@ -185,7 +186,7 @@ fn a_hive_in_the_scope_and_the_join_that_its_bee_waits_for() {
                 begins.arrive();
                 drop(last);
             });
-            // On another thread, that is.
+            // That is, on another thread.
             begun.wait_for(1);
         });
     };
@@ -209,7 +210,7 @@ fn a_hive_in_the_scope_and_the_join_that_its_bee_waits_for() {
     assert_hive_and_tasks_work(&other, 3);
 }
 
-/// The drop waits for a task that starts a region for which it is waited.
+/// The drop waits for a task that starts a region, and that region needs the bee that drops.
 #[test]
 fn a_hive_whose_task_starts_a_region_with_the_bee_that_drops_it() {
     let _alone = run_exclusively();
@@ -286,7 +287,7 @@ fn two_hives_by_an_exit_handler_and_a_task() {
         let waits = Arc::clone(&gate);
         second.spawn(move || {
             waits.wait_for(1);
-            // Whose exit handler drops the hive of which this is a bee.
+            // The exit handler of this hive drops the hive of which this thread is a bee.
             drop(first);
             sender.send(()).unwrap();
         });
@@ -312,7 +313,7 @@ fn two_hives_by_the_end_of_a_thread_and_a_task() {
         let waits = Arc::clone(&gate);
         second.spawn(move || {
             waits.wait_for(1);
-            // Whose bee, at the end of its thread, drops the hive of which this is a bee.
+            // A bee of this hive, at the end of its thread, drops the hive of which this thread is a bee.
             drop(first);
             sender.send(()).unwrap();
         });
@@ -377,7 +378,7 @@ fn what_was_queued_is_run_though_nobody_waits_and_the_timeline_is_written() {
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// Which CPUs a hive has for its own is known as long as it lives, and then no more.
+/// The CPUs that a hive has for itself are recorded for as long as the hive lives, and no longer.
 #[test]
 fn the_places_of_hives_that_nobody_has_waited_for_are_free_again() {
     let _alone = run_exclusively();
@@ -405,7 +406,7 @@ fn several_hives_by_tasks_of_theirs_and_of_each_other() {
             let hives = [build(), build()];
             assert_eq!(hives[0].len(), 2);
             for number in 0..2 {
-                // The other's, or its own.
+                // The handle of the other hive, or of its own.
                 let last = Arc::clone(&hives[if round % 2 == 0 { 1 - number } else { number }]);
                 let (gate, sender) = (Arc::clone(&gate), sender.clone());
                 hives[number][round / 2 % 2].spawn(move || {
@@ -422,7 +423,7 @@ fn several_hives_by_tasks_of_theirs_and_of_each_other() {
     });
 }
 
-/// A few hives whose tasks have handles of any of them, which they drop wherever they are.
+/// A few hives whose tasks have handles of any of them and drop these wherever they run.
 #[test]
 fn stress_hives_that_have_handles_of_one_another() {
     let _alone = run_exclusively();
@@ -463,7 +464,7 @@ fn stress_hives_that_have_handles_of_one_another() {
             }
         }
         gate.arrive();
-        // Some may have no other handle.
+        // The tasks may have the last handles of some of them.
         drop(hives);
         await_drops(&receiver, tasks);
     }

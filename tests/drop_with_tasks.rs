@@ -1,4 +1,5 @@
-//! Hives that are dropped with work in flight: all of it is run, once, what it captured is dropped, and no thread is left.
+//! Hives that are dropped with work in flight: all of it is run once, what it captured is dropped, and no thread is
+//! left.
 
 #![cfg(target_os = "linux")]
 
@@ -14,21 +15,21 @@ use common::task_helpers::builders;
 use common::{Rng, proc_threads, silence_panics, wait_until};
 use hive::{Builder, Hive, Pin};
 
-/// Tasks a hive, at most.
+/// The most tasks of a hive.
 const MAX_TASKS: usize = 40;
 
-/// Hives: making one takes about a hundred microseconds if it binds nobody.
+/// How many hives are built. Building one takes about a hundred microseconds if no bee is bound.
 fn hive_count() -> usize {
     if std::env::var_os("HIVE_TEST_STRESS").is_some() || !cfg!(debug_assertions) { 10_000 } else { 1_000 }
 }
 
-/// What is counted over all hives.
+/// Counts for all hives together.
 struct Counts {
     log: CompletionLog,
     dropped: AtomicU64,
 }
 
-/// The one number of a task, and what it captures.
+/// A task's number, captured by the task.
 struct CountedTask {
     number: u64,
     counts: Arc<Counts>,
@@ -46,7 +47,8 @@ impl Drop for CountedTask {
     }
 }
 
-/// Runs `from_root` with each builder in turn, `hives` times; then everything has been run and dropped, and every thread has ended.
+/// Runs `body` with each builder in turn, `hives` times. Afterwards everything must have been run and dropped, and
+/// every thread must have ended.
 fn for_each_builder(hives: usize, body: impl Fn(&Builder, &mut Rng, &dyn Fn() -> CountedTask)) {
     let threads = proc_threads::count();
     let books = Arc::new(Counts { log: CompletionLog::new((hives * MAX_TASKS) as u64), dropped: AtomicU64::new(0) });
@@ -56,13 +58,13 @@ fn for_each_builder(hives: usize, body: impl Fn(&Builder, &mut Rng, &dyn Fn() ->
     for number in 0..hives {
         body(&builders[number % builders.len()], &mut dice, &work);
     }
-    // A hive that is dropped by one of its own bees has a thread that nobody waits for.
+    // If a hive is dropped by one of its own bees, no thread waits for that bee's thread.
     wait_until(|| proc_threads::count() == threads);
     books.log.assert_complete();
     assert_eq!(books.dropped.load(Ordering::Acquire), books.log.allocated());
 }
 
-/// Queues `work` for anybody or for one bee.
+/// Queues `work` for any bee or for one bee.
 fn queue(hive: &Hive, bees: usize, rng: &mut Rng, work: CountedTask) {
     match rng.next_up_to(3) {
         1 => hive.spawn_on(rng.next_up_to(bees - 1), || work.run()),
@@ -79,7 +81,7 @@ fn stress_hives_dropped_by_their_builder() {
             for _ in 0..dice.next_up_to(MAX_TASKS) {
                 queue(&hive, bees, dice, work());
             }
-            // Bees that are awake, surplus, parked, called from there, and brought back.
+            // Workers that are awake, surplus, parked, woken from that, and brought back.
             match dice.next_up_to(6) {
                 1 => hive.resize(1).unwrap(),
                 2 => {
@@ -106,7 +108,7 @@ fn stress_hives_of_the_queen_alone() {
     });
 }
 
-/// The last handle is a task's own, so that the hive ends on one of its bees, or here.
+/// A task has the last handle, so the hive ends on one of its workers, or here.
 #[test]
 fn stress_hives_dropped_by_their_own_tasks() {
     in_own_process("stress_hives_dropped_by_their_own_tasks", || {

@@ -1,4 +1,7 @@
-//! A forked child has none of the bees: a clear error there, never a hang; and hives of its own work.
+//! A forked child has none of the workers. Calls on its parent's hives give a clear error and never hang, and hives of
+//! its own work.
+//!
+//! See `docs/fork.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +16,7 @@ use common::sys::fork;
 use common::{Gate, assert_contains_all, assert_hive_works, panic_message, proc_threads, sys};
 use hive::Hive;
 
-/// A hive from before the fork is of no use, and says so.
+/// A hive from before the fork is unusable in the child, and its calls say so.
 fn assert_refuses_calls(hive: &Hive) {
     for n in [1, 2, 6] {
         assert_contains_all(&hive.try_spmd(n, |_| unreachable!()).unwrap_err().to_string(), &["forked", "Hive::new"]);
@@ -74,7 +77,7 @@ fn whatever_the_bees_are_doing_at_the_fork() {
         for spin in [Duration::ZERO, Duration::MAX] {
             let hive = Hive::builder().bees(3).spin(spin).build().unwrap();
             check(&hive);
-            // Polling, or about to sleep.
+            // While the workers poll, or are about to sleep.
             check(&hive);
             if spin.is_zero() {
                 proc_threads::wait_until_asleep(&proc_threads::named("hive-bee"));
@@ -83,10 +86,10 @@ fn whatever_the_bees_are_doing_at_the_fork() {
             hive.resize(1).unwrap();
             hive.wait_until_parked();
             check(&hive);
-            // Surplus.
+            // While they are surplus.
             hive.resize(1).unwrap();
             check(&hive);
-            // At work, for another thread; some of them surplus.
+            // While they work for another thread, and some of them are surplus.
             let (busy, free) = (Gate::new(), Gate::new());
             thread::scope(|scope| {
                 let queen = scope.spawn(|| {
@@ -99,7 +102,8 @@ fn whatever_the_bees_are_doing_at_the_fork() {
                 hive.resize(2).unwrap();
                 fork(|| in_child(&hive)).join();
                 free.arrive();
-                // The scope would not wait for the very end of its thread, at which that holds a lock of std.
+                // Joined here because the scope would not wait for the very end of its thread, where that thread holds
+                // a lock of std.
                 queen.join().unwrap();
             });
             check(&hive);
@@ -134,7 +138,7 @@ fn a_hive_is_dropped_in_the_child() {
             for spin in [Duration::ZERO, Duration::MAX] {
                 let hive = Hive::builder().bees(n).spin(spin).pin_queen(true).build().unwrap();
                 assert_hive_works(&hive, n);
-                // In the child, and then in the parent.
+                // Dropped in the child, and then in the parent.
                 fork(move || {
                     drop(hive);
                     assert_new_hives_work();
@@ -146,7 +150,8 @@ fn a_hive_is_dropped_in_the_child() {
     });
 }
 
-/// The C library gives the stacks of the parent's threads to the child's, and a thread's number is where its stack is.
+/// The C library reuses the stacks of the parent's threads for the child's threads, and a thread's id is the address of
+/// its stack.
 #[test]
 fn the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go() {
     in_own_process("the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go", || {
@@ -158,7 +163,7 @@ fn the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go() {
                 assert_hive_works(&own, 4);
                 drop(watched);
                 assert_hive_works(&own, 4);
-                // Waits for its threads, which it must find.
+                // The drop waits for the hive's threads, which it must find.
                 drop(own);
             })
             .join();
@@ -174,7 +179,7 @@ fn the_global_hive_may_be_the_child_s_first() {
             assert_hive_works(hive::global(), 3);
         };
         fork(part).join();
-        // And the grandchild's, and then the parent's.
+        // Also in the grandchild, and then in the parent.
         fork(|| fork(part).join()).join();
         part();
         fork(|| assert_refuses_calls(hive::global())).join();
@@ -201,7 +206,7 @@ fn children_of_children() {
     });
 }
 
-/// The bees' threads are just beginning.
+/// The workers' threads are just starting.
 #[test]
 fn stress_right_after_a_hive_was_built() {
     in_own_process("stress_right_after_a_hive_was_built", || {
@@ -218,8 +223,8 @@ fn stress_right_after_a_hive_was_built() {
     });
 }
 
-/// What those other threads hold at that moment nobody in the child will let go. They start and end no threads: for that, std
-/// itself has a lock that a child may hang on.
+/// Locks that other threads hold at the moment of the fork are never released in the child. These threads start and end
+/// no threads, because std itself has a lock there on which a child may hang.
 #[test]
 fn stress_while_other_threads_build_and_use_and_drop_hives() {
     in_own_process("stress_while_other_threads_build_and_use_and_drop_hives", || {
@@ -227,7 +232,7 @@ fn stress_while_other_threads_build_and_use_and_drop_hives() {
         let (shared, over) = (Hive::new(3).unwrap(), AtomicBool::new(false));
         assert_hive_works(&shared, 4);
         thread::scope(|scope| {
-            // The machine is read anew for each mask.
+            // The machine is read again for each mask.
             for masks in [[&cpus[..], &cpus[..1]], [&cpus[..1], &cpus[..]]] {
                 let (shared, over) = (&shared, &over);
                 scope.spawn(move || {
@@ -262,7 +267,7 @@ fn the_builder_s_bond_goes_with_the_parent_s_thread_only() {
         let hive = Hive::builder().bees(2).pin_queen(true).build().unwrap();
         let bound = proc_threads::cpus(sys::tid());
         fork(|| {
-            // The child's one thread is bound as its parent was, and a hive of its own sees the CPUs of the process.
+            // The child's only thread is bound as its parent was, and a hive of its own sees the CPUs of the process.
             assert_eq!(proc_threads::cpus(sys::tid()), bound);
             let own = Hive::builder().build().unwrap();
             assert_eq!(own.bees(), before.len().min(own.bees()));

@@ -1,5 +1,8 @@
-//! A child that is forked inside a region or a task has none of the others there. It may use hives of its own and leave; one that comes back instead, or waits for the others, is told so
-//! and aborted: it never hangs, and runs nothing of what its parent has queued.
+//! A child that is forked inside a region or a task has none of the other bees. It may use hives of its own and exit.
+//! If it returns into the region instead, or waits for the others, it is aborted with a message: it never hangs, and it
+//! runs nothing of what its parent has queued.
+//!
+//! See `docs/fork.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -18,12 +21,12 @@ use common::task_helpers::join_on_two_bees;
 use common::{Gate, assert_hive_works, panic_message, silence_panics, wait_until};
 use hive::{BarrierShape, Bee, Builder, Hive, Loop, Schedule};
 
-/// What a child does where it was forked.
+/// What a child does at the place where it was forked.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ChildAction {
     Return,
     Panic,
-    /// Uses the hive, which is an error or is done on the spot, and its own hives, and returns then.
+    /// It uses the hive, which gives an error or does the work at once, and hives of its own, and then returns.
     UseHives,
     Exit,
 }
@@ -31,12 +34,12 @@ enum ChildAction {
 const CHILD_ACTIONS: [ChildAction; 4] =
     [ChildAction::Return, ChildAction::Panic, ChildAction::UseHives, ChildAction::Exit];
 
-/// Where somebody forks, once.
+/// The place where one thread forks, once.
 struct ForkPoint {
     hive: &'static Hive,
     action: ChildAction,
     is_done: AtomicBool,
-    /// In the parent.
+    /// The child, in the parent.
     child: Mutex<Option<Forked>>,
 }
 
@@ -46,7 +49,7 @@ impl ForkPoint {
         Box::leak(Box::new(Self { hive, action, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
     }
 
-    /// Forks, and does `then` in the child.
+    /// Forks, and calls `then` in the child.
     fn fork_and(&self, then: impl FnOnce()) {
         if self.is_done.swap(true, Ordering::Relaxed) {
             return;
@@ -57,7 +60,7 @@ impl ForkPoint {
         }
     }
 
-    /// Forks, and does the deed in the child.
+    /// Forks, and does the action in the child.
     fn fork(&self) {
         self.fork_and(|| match self.action {
             ChildAction::Return => {}
@@ -94,7 +97,7 @@ enum Outcome {
     Other(i32),
 }
 
-/// Where the fork is, whether a child that comes back is missed there, and how to get there.
+/// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
 const PLACES: [ForkPlace; 13] = [
@@ -170,12 +173,13 @@ const PLACES: [ForkPlace; 13] = [
     ("install", false, |scene| scene.hive.install(|| scene.fork())),
 ];
 
-/// How long bees poll.
+/// Builders with different times of polling.
 fn builders() -> [Builder; 3] {
     [Duration::ZERO, Duration::from_micros(200), Duration::MAX].map(|spin| Hive::builder().bees(3).spin(spin))
 }
 
-/// Goes to a place and sees what becomes of the child. In a process of its own: the child comes back here, too.
+/// Goes to a place and returns what happens to the child. Runs in a process of its own, because the child also returns
+/// here.
 fn outcome_of(builder: Builder, action: ChildAction, go: impl FnOnce(&'static ForkPoint)) -> Outcome {
     const SEEN: [Outcome; 3] = [Outcome::Success, Outcome::Aborted, Outcome::Hung];
     let process = fork(|| {
@@ -183,7 +187,7 @@ fn outcome_of(builder: Builder, action: ChildAction, go: impl FnOnce(&'static Fo
         let scene = ForkPoint::new(builder.build().unwrap(), action);
         let went = catch_unwind(AssertUnwindSafe(|| go(scene)));
         if std::process::id() != own {
-            // The child has come back: fine, if it is not missed.
+            // The child has returned, which is right if the others do not miss it.
             exit_now(if went.is_ok() == (action != ChildAction::Panic) { 0 } else { 9 });
         }
         went.expect("the parent goes on");
@@ -199,7 +203,7 @@ fn outcome_of(builder: Builder, action: ChildAction, go: impl FnOnce(&'static Fo
 
 const MESSAGE: &str = "this process is a forked child, and was forked inside a region or a task";
 
-/// Runs `part`, which returns the number of children that have been aborted; each of them has said why.
+/// Runs `part`, which returns how many children were aborted. Each of them must have printed why.
 fn with_messages(test: &str, part: impl FnOnce() -> usize) {
     let output = in_own_process(test, || {
         silence_panics("forked");
@@ -221,7 +225,7 @@ fn a_child_that_comes_back_is_aborted_where_it_is_missed() {
                     let expected =
                         if is_missed && deed != ChildAction::Exit { Outcome::Aborted } else { Outcome::Success };
                     let seen = outcome_of(builder.clone(), deed, go);
-                    // The panic of a task that nobody waits for has ended the process before.
+                    // The panic of a task that no thread waits for has ended the process before.
                     let is_unheard = name == "a task" && deed == ChildAction::Panic;
                     aborted += usize::from(seen == Outcome::Aborted && !is_unheard);
                     if seen != expected {
@@ -235,10 +239,10 @@ fn a_child_that_comes_back_is_aborted_where_it_is_missed() {
     });
 }
 
-/// What a bee does to wait for the others.
+/// A call by which a bee waits for the others.
 type CollectiveCall = fn(&Bee<'_>);
 
-/// What bees wait for one another at.
+/// The calls by which bees wait for each other.
 const COLLECTIVE_CALLS: [(&str, CollectiveCall); 6] = [
     ("a barrier", |bee| bee.barrier()),
     ("a reduction", |bee| assert_eq!(bee.all_reduce(1, |a, b| a + b), 3)),
@@ -278,7 +282,7 @@ fn a_child_that_waits_for_the_others_is_aborted() {
     });
 }
 
-/// Bees that meet in several groups: their heads wait for the others.
+/// Bees in several groups, whose leaders wait for the others.
 #[test]
 fn a_child_of_a_region_in_groups_is_aborted() {
     with_messages("a_child_of_a_region_in_groups_is_aborted", || {
@@ -305,7 +309,7 @@ fn a_child_of_a_region_in_groups_is_aborted() {
     });
 }
 
-/// The polling in a hot section has no end.
+/// Bees that were told to keep spinning poll without end.
 #[test]
 fn a_child_of_a_hot_section_is_aborted() {
     with_messages("a_child_of_a_hot_section_is_aborted", || {
@@ -323,7 +327,7 @@ fn a_child_of_a_hot_section_is_aborted() {
     });
 }
 
-/// A bee that comes back from its region in a child finds what its parent has queued.
+/// A bee that returns from its region in a child finds the tasks that its parent has queued.
 #[test]
 fn a_child_runs_none_of_its_parent_s_tasks() {
     with_messages("a_child_runs_none_of_its_parent_s_tasks", || {
@@ -349,7 +353,7 @@ fn a_child_runs_none_of_its_parent_s_tasks() {
     });
 }
 
-/// The handlers of a bee's beginning and end.
+/// The start handler and the exit handler of a bee.
 #[test]
 fn a_child_of_a_handler_is_aborted() {
     with_messages("a_child_of_a_handler_is_aborted", || {

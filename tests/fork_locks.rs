@@ -1,5 +1,7 @@
-//! A child has the parent's locks as they were at the fork, and nobody who would give back those that another thread held. Each test forks again and again while other threads are in the middle
-//! of what takes hive's locks or fills what is filled once.
+//! A child has the parent's locks as they were at the fork, and no thread to release those that another thread held.
+//! Each test forks repeatedly while other threads hold hive's locks, or are initialising what is initialised once.
+//!
+//! See `docs/fork.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +18,7 @@ use common::trace_reader::TraceDirectory;
 use common::{Rng, assert_contains_all, assert_hive_works, panic_message, silence_panics};
 use hive::{Hive, Placement};
 
-/// Many children, of which none may hang or fail.
+/// Many children, none of which may hang or fail.
 #[derive(Default)]
 struct Children {
     hung: usize,
@@ -45,17 +47,18 @@ impl Children {
     }
 }
 
-/// Forks while another thread does `first`, which this process has not done before, some time after that has begun; and does `part` in the child. Many times, in processes that are new to it.
+/// Forks some time after another thread has begun `first`, which its process has not done before, and does `part` in
+/// the child. This is repeated in many new processes.
 fn fork_during(first: fn(), part: fn()) {
     const ROUNDS: usize = 60;
     let (mut children, mut dice) = (Children::default(), Rng::new(7));
     for _ in 0..ROUNDS {
-        // From a microsecond to 16 milliseconds, the short ones as often as the long ones.
+        // From a microsecond to 16 milliseconds, each order of magnitude equally often.
         let wait = Duration::from_nanos(500 << dice.next_up_to(15));
         let process = fork(|| {
             let begun = AtomicBool::new(false);
             thread::scope(|scope| {
-                // Once it is there, it starts and ends no threads.
+                // Once it exists, it starts and ends no threads.
                 scope.spawn(|| {
                     begun.store(true, Ordering::Release);
                     first();
@@ -104,7 +107,7 @@ fn stress_the_global_hive_is_being_built() {
     in_own_process_with("stress_the_global_hive_is_being_built", &variables, || {
         let first = || hive::spmd(1, |_| ());
         fork_during(first, || {
-            // It may have been built, and is then the parent's.
+            // The global hive may have been built before the fork, and then belongs to the parent.
             let tried = hive::try_spmd(2, |bee| bee.barrier());
             assert!(tried.map_or_else(|error| error.to_string().contains("forked"), |()| true));
             assert_hive_works(&Hive::new(2).unwrap(), 2);
@@ -126,7 +129,7 @@ fn stress_the_first_traces_begin() {
     });
 }
 
-/// What there is of a hive from before goes on being told.
+/// Reports of a hive from before the fork still work.
 #[test]
 fn stress_others_look_at_a_hive_and_change_what_it_says() {
     in_own_process("stress_others_look_at_a_hive_and_change_what_it_says", || {
@@ -147,7 +150,7 @@ fn stress_others_look_at_a_hive_and_change_what_it_says() {
                 children.record(fork(|| {
                     assert_eq!(hive.places().len(), 2);
                     assert!(hive.report().to_string().contains("forked"));
-                    // The child's region cannot start; before that it has a warning.
+                    // The child cannot start a region, but it gets the warning before that.
                     assert_contains_all(
                         &panic_message(|| drop(hive.alloc(1, Placement::Bind(usize::MAX), |i| i))),
                         &["forked"],
@@ -160,7 +163,7 @@ fn stress_others_look_at_a_hive_and_change_what_it_says() {
     });
 }
 
-/// Whoever forks waits for what is short, and holds up nobody.
+/// A thread that forks waits for what is held only briefly, and does not hold up any other thread.
 #[test]
 fn stress_several_threads_fork_at_once() {
     in_own_process("stress_several_threads_fork_at_once", || {

@@ -1,4 +1,4 @@
-//! Start and exit handlers run as the bee whose they are, and may use any hive, their own too.
+//! Start and exit handlers run as the bee that they belong to, and may use any hive, including their own.
 
 #![cfg(target_os = "linux")]
 
@@ -14,12 +14,12 @@ use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders, fib_
 use common::{Gate, assert_contains_all, panic_message, proc_threads, run_exclusively, silence_panics, wait_until};
 use hive::{Builder, Hive, SleepProtocol};
 
-/// The threads of these hives' bees are called this.
+/// The name of these hives' threads.
 const THREAD_NAME: &str = "handled";
 
 const BEES: usize = 3;
 
-/// What a start handler does: with its hive, its bee's number, and another hive.
+/// What a start handler does with its hive, the number of its bee, and another hive.
 type HandlerAction = (&'static str, fn(&Hive, usize, &Hive));
 
 const HANDLER_ACTIONS: &[HandlerAction] = &[
@@ -71,7 +71,7 @@ const HANDLER_ACTIONS: &[HandlerAction] = &[
     ("panic", |_, _, _| panic!("as expected")),
 ];
 
-/// How a hive comes to have bees.
+/// A way in which a hive gets its bees.
 type GrowAction = (&'static str, fn(&Hive));
 
 const GROW_ACTIONS: &[GrowAction] = &[
@@ -87,7 +87,7 @@ const GROW_ACTIONS: &[GrowAction] = &[
     ("resize and drop", |hive| hive.resize(BEES).unwrap()),
 ];
 
-/// Has `spawn` spawn a task and runs tasks until it has been run.
+/// Spawns a task by `spawn`, and runs tasks until that one has been run.
 fn wait_for(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) {
     let done = Arc::new(Gate::new());
     let comes = Arc::clone(&done);
@@ -97,8 +97,8 @@ fn wait_for(spawn: impl FnOnce(Box<dyn FnOnce() + Send>)) {
     }
 }
 
-/// A hive whose start handlers wait for it to be there and then run `work` with it, and where to see how many have
-/// ended.
+/// A hive whose start handlers wait until the hive exists and then run `work` with it, and a gate that counts how many
+/// have ended.
 fn with_handlers(
     builder: Builder,
     work: impl Fn(&Hive, usize) + Send + Sync + 'static,
@@ -130,7 +130,8 @@ fn with_handlers(
     (hive, ended)
 }
 
-/// Runs `case` with each verb, on hives of each protocol, and says on standard error which it was if that panics.
+/// Runs `case` with each action, on hives of each sleep protocol. If a case panics, its name is printed on standard
+/// error.
 fn for_each_action(case: impl Fn(Builder, HandlerAction, &Arc<Hive>)) {
     struct Name<'n>(&'n str, SleepProtocol);
     impl Drop for Name<'_> {
@@ -150,7 +151,7 @@ fn for_each_action(case: impl Fn(Builder, HandlerAction, &Arc<Hive>)) {
     assert_hive_and_tasks_work(&other, 2);
 }
 
-/// What `verb` does, for a hive's handlers.
+/// A handler that does `verb`.
 fn handler_for(verb: HandlerAction, other: &Arc<Hive>) -> impl Fn(&Hive, usize) + Send + Sync + 'static {
     let other = Arc::clone(other);
     move |hive, bee| verb.1(hive, bee, &other)
@@ -164,7 +165,7 @@ fn start_handlers_use_the_hive_that_is_built() {
         let (hive, ended) = with_handlers(builder.bees(BEES).max_bees(BEES), handler_for(verb, other), |heard| {
             assert_eq!(heard, "as expected")
         });
-        // At once, while they run.
+        // At once, while the handlers run.
         assert_eq!(hive.spmd_map(BEES, |bee| bee.bees()), [BEES; BEES]);
         ended.wait_for(BEES - 1);
         assert_hive_and_tasks_work(&hive, BEES);
@@ -189,7 +190,8 @@ fn start_handlers_use_the_hive_that_grows() {
             if *way == "resize and drop" {
                 return;
             }
-            // Without a barrier: there a bee would wait for one whose handler may be waiting for its mail.
+            // Without a barrier: there a bee would wait for another whose handler may be waiting for a task in its
+            // mailbox.
             hive.spmd(BEES, |_| ());
             ended.wait_for(BEES - 1);
             let expected = if verb.0 == "panic" { BEES - 1 } else { 0 };
@@ -231,8 +233,8 @@ fn what_start_handlers_wait_for_is_done_while_the_hive_is_resized_under_them() {
     proc_threads::wait_until_ended(THREAD_NAME);
 }
 
-/// Of a hive with a bee 1, bee 2 waits in its start handler for a half of a join that bee 1 has begun; `grow` has it
-/// hired.
+/// In a hive that has bee 1, bee 2 waits in its start handler for a half of a join that bee 1 has begun. `grow` makes
+/// the hive hire bee 2.
 fn while_a_start_handler_waits(protocol: SleepProtocol, grow: fn(&Hive), meanwhile: impl FnOnce(&Hive) + Send) {
     let (held, notes) = (Arc::new(Gate::new()), Arc::new(Mutex::new(Vec::new())));
     let (holds, notes_it) = (Arc::clone(&held), Arc::clone(&notes));
@@ -248,7 +250,7 @@ fn while_a_start_handler_waits(protocol: SleepProtocol, grow: fn(&Hive), meanwhi
     let asleep =
         || wait_until(|| matches!(proc_threads::named("handled-2")[..], [tid] if proc_threads::is_asleep(tid)));
     asleep();
-    // It is called for what only it may do, and goes to sleep again.
+    // It is woken for a task that only it may run, and goes to sleep again.
     for _ in 0..3 {
         let note = Arc::clone(&notes);
         hive.spawn_on(2, move || note.lock().unwrap().push("mail"));
@@ -272,7 +274,7 @@ fn while_a_start_handler_waits(protocol: SleepProtocol, grow: fn(&Hive), meanwhi
 fn a_start_handler_that_waits_in_a_join_gives_up_its_core_and_is_called() {
     let _alone = run_exclusively();
     let in_a_region: fn(&Hive) = |hive| {
-        // It is hired at once, and the hive has not grown yet when the handler has come to its wait.
+        // It is hired at once, and the hive has not grown yet when the handler begins to wait.
         hive.spmd(1, |_| {
             hive.resize(BEES).unwrap();
             wait_until(|| matches!(proc_threads::named("handled-2")[..], [tid] if proc_threads::is_asleep(tid)));

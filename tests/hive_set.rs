@@ -1,4 +1,7 @@
-//! Several hives on this machine, which may have one node: what they and their leaders are bound to, and what is refused.
+//! Sets of hives on this machine, which may have one node: what the bees and the leaders are bound to, and what is
+//! refused.
+//!
+//! See `docs/hive-sets.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +15,7 @@ use common::process::in_own_process;
 use common::{assert_contains_all, proc_threads, sys};
 use hive::{Hive, HiveSet, Pin, PlaceUnit, Placement, node_of};
 
-/// Two hives of one CPU each on this machine, if it has two.
+/// Two hives of one CPU each on this machine, if it has two CPUs.
 fn two_hives_on_one_cpu() -> Option<HiveSet> {
     let hives = HiveSet::builder().each(PlaceUnit::Threads).build().unwrap();
     if hives.len() < 2 {

@@ -1,4 +1,7 @@
-//! Several hives on machines of several nodes, as hwloc makes them up: who is where, who meets whom, and what other hives have.
+//! Sets of hives on machines of several nodes, as hwloc makes them up: where the bees are, which bees wait for each
+//! other, and what other hives have.
+//!
+//! See `docs/hive-sets.md`.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -34,7 +37,7 @@ fn what_is_written_before_the_barrier_is_seen_after_it() {
     on_machine(TWO_BY_TWO, "what_is_written_before_the_barrier_is_seen_after_it", &[], || {
         const ROUNDS: u64 = 500;
         let hives = HiveSet::per_node().unwrap();
-        // Each bee adds what its neighbours have, of the round before.
+        // Each bee adds the values that its neighbours had in the round before.
         let values: [[sys::UnsyncCell; 4]; 2] = Default::default();
         values[0].iter().for_each(|value| value.set(1));
         hives.spmd(|bee| {
@@ -59,13 +62,13 @@ fn barriers_of_one_hive_and_of_all_and_reductions_go_together() {
             let passed = [AtomicUsize::new(0), AtomicUsize::new(0)];
             hives.spmd(|bee| {
                 for round in 1..=50 {
-                    // Hives that do not do as much within themselves.
+                    // The hives do different amounts of work on their own.
                     for _ in 0..round % (bee.hive() + 3) {
                         bee.local().barrier();
                     }
                     passed[bee.hive()].fetch_add(1, Ordering::Relaxed);
                     let text = bee.all_reduce((bee.id(), 10 * round), |a, b| (a.0 * 10 + b.0, a.1.max(b.1)));
-                    // 0 and 1, then 2 and 3, then both.
+                    // Bees 0 and 1 together, then 2 and 3, then all.
                     assert_eq!(text, (23 + 10, 10 * round));
                     assert!(passed.iter().all(|passed| passed.load(Ordering::Relaxed) == 2 * round));
                     assert_eq!(bee.local().all_reduce(bee.id(), |a, b| a + b), [1, 5][bee.hive()]);
@@ -94,7 +97,7 @@ fn one_hive_is_resized_and_the_others_are_as_before() {
             assert_eq!(bee.bees(), 3);
         });
         assert_set_works(&hives, 5);
-        // The other hive may not have started yet: the resize is heard even so.
+        // The other hive may not have started yet. The resize must be noticed all the same.
         for _ in 0..200 {
             hives[1].resize(3).unwrap();
             hives.spmd(|bee| {
@@ -194,7 +197,7 @@ fn cpus_of_other_hives_are_left_alone() {
         assert_eq!(cpus_of_hives(&sharing), [[0, 1], [2, 3]]);
         drop((other, hives, sharing));
         assert_eq!(cpus_of_hives(&HiveSet::per_node().unwrap()), [[0, 1], [2, 3]]);
-        // What is left free can be had by another.
+        // CPUs that are left free can be had by another hive.
         let hives = HiveSet::builder().leave_free(1).build().unwrap();
         let other = Hive::new(2).unwrap();
         assert_eq!(cpus_of_hives(&hives), [[0], [2]]);
@@ -208,7 +211,7 @@ fn two_hives_have_cores_of_their_own_while_there_are_any() {
         let cores = |hive: &Hive| hive.places().iter().flatten().map(|place| place.core().unwrap()).collect::<Vec<_>>();
         let [first, second] = [2, 2].map(|bees| Hive::new(bees).unwrap());
         assert_eq!([cores(&first), cores(&second)], [[0, 1], [2, 3]]);
-        // Only second threads are left, and no CPU is shared even so.
+        // Only second hardware threads are left, and still no CPU is shared.
         let third = Hive::new(4).unwrap();
         let cpus: Vec<_> = [&first, &second, &third].iter().flat_map(|hive| hive.places()).flatten().collect();
         let mut distinct: Vec<_> = cpus.iter().flat_map(|place| place.cpus()).collect();
@@ -226,7 +229,7 @@ fn the_environment_is_heard_as_far_as_it_makes_sense() {
         let hives = HiveSet::per_node().unwrap();
         assert_eq!(cpus_of_hives(&hives), [vec![0, 2], vec![4]]);
         let report = hives.report();
-        // That hwloc describes another machine.
+        // The warning is that hwloc describes another machine.
         assert_eq!(report.warnings().len(), 1, "{report}");
         hives[1].resize(3).unwrap();
         assert_eq!(cpus_of_hives(&hives), [vec![0, 2], vec![4, 6, 5]]);
@@ -267,7 +270,7 @@ fn packages_of_two_nodes_and_caches_have_hives_too() {
     });
 }
 
-/// The hives of a machine that is described in a file.
+/// The hives on a machine that is described in a file.
 fn on_described_machine(file: &str, test: &str, part: impl FnOnce(&HiveSet)) {
     let file = format!("{}/tests/topologies/{file}.xml", env!("CARGO_MANIFEST_DIR"));
     let variables = [("HWLOC_XMLFILE", &*file), ("HWLOC_THISSYSTEM", "0")];

@@ -1,4 +1,7 @@
-//! Panics in a region over several hives: whose reaches the caller, that nobody hangs, and that the hives are as good as before.
+//! Panics in a region over several hives: which of them reaches the caller, that no bee hangs, and that the hives work
+//! as before afterwards.
+//!
+//! See `docs/hive-sets.md`.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -90,7 +93,7 @@ fn a_broken_barrier_stays_broken_for_those_who_go_on() {
 
 #[test]
 fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
-    /// Comes to barriers as it is dropped.
+    /// Calls barriers when it is dropped.
     struct BarrierOnDrop<'b>(&'b hive::HiveSetBee<'b>);
     impl Drop for BarrierOnDrop<'_> {
         fn drop(&mut self) {
@@ -107,7 +110,7 @@ fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
                     hives.spmd(|bee| {
                         let _coming = BarrierOnDrop(bee);
                         if bee.id() == who {
-                            // Its own destructor runs first, and may meet the others.
+                            // Its own destructor runs first, and may meet the others at barriers.
                             panic_any(who);
                         }
                         for _ in 0..5 {
@@ -117,7 +120,7 @@ fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
                     });
                 });
                 assert_eq!(panic.downcast_ref(), Some(&who));
-                // At the third it is missed, whoever of the others comes to it as she unwinds.
+                // Bee `who` is missed at the third barrier at the latest, even if unwinding bees come to it.
                 assert!(passed.iter().all(|passed| passed.load(Ordering::Relaxed) <= 2), "bee {who}: {passed:?}");
                 assert_set_works(&hives, 4);
             }
@@ -145,7 +148,7 @@ fn a_hive_that_does_not_come_to_a_barrier_is_missed() {
     });
 }
 
-/// The caller drops what another hive's bee has panicked with, because its own panic goes before.
+/// The caller drops the payload of another hive's bee, because its own panic has priority.
 #[test]
 fn a_payload_that_nobody_hears_of_may_call_the_hives() {
     on_machine(TWO_BY_TWO, "a_payload_that_nobody_hears_of_may_call_the_hives", &[], || {

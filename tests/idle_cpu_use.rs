@@ -1,4 +1,5 @@
-//! A hive that has nothing to do uses no CPU.
+//! A hive that has nothing to do uses no CPU: workers that have been idle for the time of their polling sleep, and
+//! nothing wakes them.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +12,7 @@ use common::process::in_own_process;
 use common::{Gate, proc_threads, sys};
 use hive::Hive;
 
-/// The CPU time of this process in a second of its doing nothing stays below a thousandth.
+/// Checks that this process uses less than a thousandth of the CPU during a second in which it does nothing.
 fn assert_idle(what: &str) {
     let before = sys::cpu_time();
     sleep(Duration::from_secs(1));
@@ -19,7 +20,7 @@ fn assert_idle(what: &str) {
     assert!(used < Duration::from_millis(1), "{what}: {used:?} of CPU time in a second; {}", proc_threads::list(None));
 }
 
-/// Runs a region so that all bees have been awake; their threads' numbers.
+/// Runs a region so that all workers have been awake. Returns the numbers of their threads.
 fn use_hive(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |bee| {
@@ -34,13 +35,13 @@ fn use_hive(hive: &Hive, n: usize) -> Vec<i32> {
 #[test]
 fn parked_bees_use_no_cpu() {
     in_own_process("parked_bees_use_no_cpu", || {
-        // Without end, so that nothing but parking makes them sleep.
+        // Bees that poll without end sleep only because of parking.
         for spin in [Duration::from_micros(200), Duration::MAX] {
             let hive = Hive::builder().bees(2).spin(spin).build().unwrap();
             let bees = use_hive(&hive, 2);
             hive.resize(1).unwrap();
             hive.wait_until_parked();
-            // It has said that it goes to sleep; the last step is the system's.
+            // The bee has announced that it goes to sleep; the last step is the system's.
             proc_threads::wait_until_asleep(&bees);
             assert_idle("after resize(1) and settle()");
             let bees = use_hive(&hive, 8);
@@ -61,7 +62,7 @@ fn a_second_after_the_last_region_a_hive_uses_no_cpu() {
             assert!(bees.iter().all(|&bee| proc_threads::is_asleep(bee)), "{}", proc_threads::list(None));
             assert_idle("a second after the last region");
             assert!(hive::global().bees() >= n, "it has not shrunk by itself");
-            // Regions that need only some wake only those.
+            // Regions that need only some of the bees wake only those.
             let sleeps: Vec<_> = bees.iter().map(|&bee| proc_threads::sleep_count(bee)).collect();
             (0..10).for_each(|_| hive::spmd(2, |bee| bee.barrier()));
             proc_threads::wait_until_asleep(&bees);

@@ -1,5 +1,5 @@
-//! Scopes whose tasks only the calling thread may run, because it is inside of another hive and the scope's own is busy:
-//! whatever a program may do in a scope it may do there.
+//! Scopes whose tasks only the calling thread may run, because it is inside of another hive and the scope's own hive is
+//! busy: everything that a program may do in a scope works there too.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +13,7 @@ use common::process::in_own_process;
 use common::{Gate, panic_message, silence_panics, wait_until};
 use hive::{Hive, Scope};
 
-/// Calls `body` inside of a region of one hive with another that is busy.
+/// Calls `body` inside of a region of one hive, with another hive that is busy.
 fn with_a_busy_hive(body: impl Fn(&Hive) + Sync) {
     let [outer, busy] = [(); 2].map(|()| Hive::new(2).unwrap());
     let [taken, ended] = [(); 2].map(|()| Gate::new());

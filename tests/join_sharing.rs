@@ -1,4 +1,5 @@
-//! What joins keep is shared as soon as somebody is idle: with as many as are, and with nobody else.
+//! The halves of joins that a bee has buffered are shared as soon as another bee is idle: with as many bees as are
+//! idle, and with no others.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +13,7 @@ use common::task_helpers::builders;
 use common::{Gate, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
-/// Both halves of a join wait for each other: they are on two threads at once.
+/// The two halves of a join wait for each other, so they must run on two threads at once.
 fn assert_all_bees_at_once(hive: &Hive) {
     let both = Gate::new();
     let threads = hive.join(
@@ -26,7 +27,7 @@ fn bee_tids(hive: &Hive) -> Vec<i32> {
     hive.broadcast(|_| sys::tid())
 }
 
-/// In a process of its own, as the others: who keeps a half to itself waits for ever.
+/// Runs in a process of its own, as the others do, because a bee that keeps a half to itself waits for ever.
 #[test]
 fn both_halves_of_a_lone_join_run_at_once() {
     in_own_process("both_halves_of_a_lone_join_run_at_once", || {
@@ -43,7 +44,7 @@ fn both_halves_of_a_lone_join_run_at_once() {
     });
 }
 
-/// Who has just been at work is not counted among the idle for a moment.
+/// A bee that has just been at work does not count as idle for a moment.
 #[test]
 fn both_halves_of_a_join_from_outside_run_at_once_whatever_the_bee_has_just_done() {
     in_own_process("both_halves_of_a_join_from_outside_run_at_once_whatever_the_bee_has_just_done", || {
@@ -79,8 +80,8 @@ fn both_halves_of_a_join_in_a_task_run_at_once() {
     });
 }
 
-/// Leaves of a tree of joins, each of which lasts until two bees have been in one. (Not all four: who becomes idle after the
-/// joins have begun is offered nothing until another one begins.)
+/// Leaves of a tree of joins. Each lasts until two bees have been in a leaf. (Not all four: a bee that becomes idle
+/// after the joins have begun is offered nothing until another join begins.)
 #[test]
 fn others_take_part_in_a_small_tree() {
     fn grow(hive: &Hive, leaves: u32, here: &AtomicU64) {
@@ -106,7 +107,7 @@ fn others_take_part_in_a_small_tree() {
     });
 }
 
-/// Parked bees are not idle.
+/// Parked bees do not count as idle.
 #[test]
 fn a_lone_queen_calls_nobody_for_her_joins() {
     let _alone = run_exclusively();

@@ -1,4 +1,4 @@
-//! Hot sections, in which nobody sleeps, and bees that are sent to sleep at once.
+//! Sections in which the bees keep spinning and do not sleep, and bees that are told to sleep at once.
 
 #![cfg(target_os = "linux")]
 

@@ -1,5 +1,7 @@
-//! Places, masks, orders and sizes are what the kernel itself reports: /sys says what the CPUs share, and /proc to which of them a thread is bound. Neither hive nor hwloc is
-//! asked for what is expected. One node of a few cores shows little of it: `tests/numa/run` runs this on machines of many kinds, and says in `HIVE_TEST_GUEST` what has to be seen there.
+//! Places, masks, orders and sizes are as the kernel itself reports them: /sys says what the CPUs share, and /proc to
+//! which of them a thread is bound. Neither hive nor hwloc is asked for the expected values. On one node of a few cores
+//! this shows little; `tests/numa/run` runs it on machines of many kinds, and `HIVE_TEST_GUEST` says there what must be
+//! seen.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -17,7 +19,8 @@ use common::{
 };
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
 
-/// The words for places that have several CPUs, by OpenMP and by `HIVE_PIN`, and where the kernel lists these.
+/// The words for places of several CPUs, as in OpenMP, the `Pin` of the same meaning, and where the kernel lists the
+/// units.
 const UNITS: [(&str, Option<Pin>, UnitOf); 4] = [
     ("cores", None, |cpu| &cpu.core),
     ("ll_caches", Some(Pin::Cluster), |cpu| &cpu.cluster),
@@ -25,7 +28,7 @@ const UNITS: [(&str, Option<Pin>, UnitOf); 4] = [
     ("sockets", Some(Pin::Package), |cpu| &cpu.package),
 ];
 
-/// What the kernel says of the machine, or nothing with a line that says so.
+/// The kernel's list of CPUs. None, with a message, if the kernel does not say what they share.
 fn kernel_cpus(test: &str) -> Option<Vec<Cpu>> {
     let cpus = kernel::cpus();
     assert!(cpus.is_some() || env::var_os("HIVE_TEST_GUEST").is_none(), "/sys does not say what the CPUs share");
@@ -35,12 +38,12 @@ fn kernel_cpus(test: &str) -> Option<Vec<Cpu>> {
     cpus
 }
 
-/// Past the capture of the tests' output: what was seen, and what was not.
+/// Prints past the capture of the tests' output, so that it is visible what was seen and what was not.
 fn report_to_user(text: &str) {
     let _ = writeln!(stderr(), "{text}");
 }
 
-/// All that the kernel says, as one line.
+/// The kernel's list of units as one line.
 fn describe_cpus(cpus: &[Cpu]) -> String {
     let shown = |units: &[Vec<usize>]| units.iter().map(|unit| format_list(unit)).collect::<Vec<_>>().join(" ");
     let mut numbers: Vec<_> = cpus.iter().map(|cpu| cpu.number).collect();
@@ -51,12 +54,13 @@ fn describe_cpus(cpus: &[Cpu]) -> String {
     format!("CPUs {}; {units}; memory {memory}; off {off}; quota {quota}", format_list(&numbers))
 }
 
-/// Of the bees of a small team, on a machine that may be crowded.
+/// A builder for a small team, on a machine that may be crowded.
 fn builder_for(bees: usize) -> Builder {
     Hive::builder().bees(bees).pin_queen(true).spin(Duration::ZERO)
 }
 
-/// The masks that the kernel has for the threads of `n` bees, which are really `n`. They are as the hive says, and nobody is elsewhere.
+/// The kernel's masks of the threads of `n` bees, which must be a team of `n`. The masks must be as the hive says, and
+/// each thread must be within its own.
 #[track_caller]
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
     let gate = Gate::new();
@@ -124,14 +128,15 @@ fn by_default_there_are_as_many_members_as_mask_and_quota_allow() {
     assert!((1..whole).all(|bee| !masks[..bee].contains(&masks[bee])), "{masks:?}");
 }
 
-/// The place that OpenMP 5.2 gives to a bee of `bees` on so many places.
+/// The place that OpenMP 5.2 gives to bee `bee` of `bees`, out of `places`.
 fn openmp_place(bind: ProcBind, bee: usize, bees: usize, places: usize) -> usize {
     match bind {
         ProcBind::Primary => 0,
         ProcBind::Close if bees <= places => bee,
-        // The list in as many parts as there are bees, the first ones larger by one where it must be.
+        // The list of places is divided into as many parts as there are bees. The first parts are larger by one if it
+        // does not divide evenly.
         ProcBind::Spread if bees <= places => bee * (places / bees) + bee.min(places % bees),
-        // The bees in as many parts as there are places.
+        // The bees are divided into as many parts as there are places.
         _ => (0..places).rfind(|&place| place * (bees / places) + place.min(bees % places) <= bee).unwrap(),
     }
 }
@@ -154,7 +159,8 @@ fn policies_go_by_the_units_that_the_kernel_lists() {
     }
 }
 
-/// The CPUs in the order in which bees get them: first threads of all cores, then second ones, and so on.
+/// The CPUs in the order in which bees get them: first one hardware thread of each core, then the second ones, and so
+/// on.
 fn expected_order(cpus: &[Cpu], shrink: Shrink) -> Vec<&Cpu> {
     let thread = |cpu: &Cpu| cpu.core.iter().position(|&sibling| sibling == cpu.number);
     let threads = cpus.iter().map(|cpu| cpu.core.len()).max().unwrap_or(0);
@@ -171,7 +177,7 @@ fn order_equals(cpus: Vec<&Cpu>, shrink: Shrink) -> Vec<&Cpu> {
     }
 }
 
-/// The first one of each unit, then the second ones, and so on.
+/// The first CPU of each unit, then the second of each, and so on.
 fn round_robin(cpus: Vec<&Cpu>, unit: UnitOf) -> Vec<&Cpu> {
     let mut hands: Vec<(&[usize], usize)> = Vec::new();
     let mut rounds = Vec::new();
@@ -193,7 +199,8 @@ fn members_come_in_the_order_that_was_asked_for() {
     let Some(cpus) = kernel_cpus("members_come_in_the_order_that_was_asked_for") else { return };
     if report_line(&Hive::new(1).unwrap().report().to_string(), "machine").contains("fastest cores") {
         report_to_user(
-            "members_come_in_the_order_that_was_asked_for: skipped: hwloc knows faster and slower cores here, and the kernel does not list them",
+            "members_come_in_the_order_that_was_asked_for: skipped: hwloc knows faster and slower cores \
+             here, and the kernel does not list them",
         );
         return;
     }
@@ -204,7 +211,7 @@ fn members_come_in_the_order_that_was_asked_for() {
         for builder in [builder_for(n).pin(Pin::Core), builder_for(n).places(places("threads"))] {
             let hive = builder.shrink(shrink).build().unwrap();
             assert_eq!(masks(&hive, n), by_thread, "{shrink}");
-            // Who is left has the first ones, and who comes back the others.
+            // The bees that remain have the first CPUs, and those that come back have the others.
             for few in [n.div_ceil(2), n] {
                 hive.resize(few).unwrap();
                 assert_eq!(masks(&hive, few), by_thread[..few], "{shrink}, resized to {few}");
@@ -241,7 +248,7 @@ fn hives_of_half_the_cpus_each_are_apart() {
     assert!(one.iter().all(|cpu| cpus.contains(cpu) && !other.contains(cpu)), "{one:?} and {other:?} within {cpus:?}");
 }
 
-/// What a hive does not see while it is there, the next one does.
+/// A CPU that is not there when a hive is built is seen by the next hive after it has come back.
 #[test]
 fn cpus_go_and_come_back() {
     let _alone = run_exclusively();
@@ -257,12 +264,13 @@ fn cpus_go_and_come_back() {
         assert_eq!(sorted(&masks(&hive, bees).concat()), cpus[..bees]);
         hive
     };
-    // Each hive on a thread of its own: what the kernel says of a mask while a CPU is off is what a thread gets back when its hive is dropped.
+    // Each hive on a thread of its own. The mask that the kernel reports while a CPU is offline is the mask that a
+    // thread gets back when its hive is dropped.
     let on_a_thread = |part: &(dyn Fn() + Sync)| thread::scope(|scope| scope.spawn(part).join().unwrap());
     on_a_thread(&|| {
         let hive = bound(n);
         switch(0);
-        // Linux lets a thread go that was bound to it.
+        // Linux lets a thread run elsewhere if its only CPU goes offline.
         assert_hive_works(&hive, n);
         hive.resize(1).unwrap();
         assert_hive_works(&hive, n);

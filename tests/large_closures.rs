@@ -1,5 +1,6 @@
-//! Closures that capture a megabyte, and results nearly as large, and smaller values that are combined, on stacks as large as they are by default, in a build without optimisation too. Each in a process of its own: a stack that
-//! overflows ends it.
+//! Closures that capture a megabyte, results that are nearly as large, and smaller values that are combined, on stacks
+//! of the default size and also in a build without optimisation. Each runs in a process of its own, because a stack
+//! overflow ends the process.
 
 #![cfg(unix)]
 
@@ -14,24 +15,24 @@ use common::process::{is_child, rerun, run_in_child};
 use common::{Gate, run_exclusively, wait_until};
 use hive::{Hive, Reduction, Scan, Schedule};
 
-/// What is captured.
+/// The size of what is captured.
 const LARGE: usize = 1 << 20;
-/// What is returned: a copy of that is the function's that returns it, and one is hive's.
+/// The size of what is returned. The function that returns it has one copy on the stack, and hive another.
 const RESULT: usize = 3 << 18;
 
 type Large = [u8; LARGE];
 
-/// What is copied several times on its way: a part in 64 of a bee's stack.
+/// The size of what is copied several times on its way: a 64th of a worker's stack.
 const MODERATE_LEN: usize = STACK / 64;
-/// That of a bee, and of a thread that a program makes.
+/// The stack of a worker, and of a thread that a program starts.
 const STACK: usize = 2 << 20;
 
 type Moderate = [u8; MODERATE_LEN];
 
-/// What is done with a hive.
+/// An operation on a hive.
 type Operation = fn(&'static Hive);
 
-/// Not a constant, which would be elsewhere than on the stack.
+/// A function and not a constant, because a constant would not be on the stack.
 fn large<const N: usize>() -> [u8; N] {
     [black_box(7); N]
 }
@@ -96,7 +97,7 @@ const LARGE_OPERATIONS: [(&str, Operation); 8] = [
     ("broadcast", |hive| hive.broadcast(|_| large::<RESULT>()).iter().for_each(|result| assert_intact(result))),
 ];
 
-/// Whose values the bees or the calling thread combine.
+/// Operations whose values are combined by the bees or by the calling thread.
 const MODERATE_OPERATIONS: [(&str, Operation); 13] = [
     ("join", |hive| {
         let (a, b) = hive.join(large::<MODERATE_LEN>, large::<MODERATE_LEN>);
@@ -186,12 +187,12 @@ fn combine(a: Moderate, _: Moderate) -> Moderate {
     a
 }
 
-/// Which of them a process of its own is for.
+/// Selects the operation of a process of its own.
 const CASE_VARIABLE: &str = "HIVE_TEST_CASE";
 
 #[test]
 fn large_closures_and_results_fit_on_a_bee_s_stack() {
-    // As large as a program's main thread usually has.
+    // As large as the stack of a program's main thread usually is.
     assert_fit("large_closures_and_results_fit_on_a_bee_s_stack", &LARGE_OPERATIONS, 8 << 20);
 }
 
@@ -200,7 +201,7 @@ fn values_of_moderate_size_can_be_combined() {
     assert_fit("values_of_moderate_size_can_be_combined", &MODERATE_OPERATIONS, STACK);
 }
 
-/// Each of `verbs` ends well on a thread with a stack of so many bytes.
+/// Checks that each of `verbs` succeeds on a thread with a stack of this many bytes.
 #[track_caller]
 fn assert_fit(test: &str, verbs: &[(&str, Operation)], stack: usize) {
     if is_child() {

@@ -1,4 +1,6 @@
-//! Queens who wait for another's long region: asleep, at hardly any cost, and all of them get their turns.
+//! Queens that wait for another queen's long region: they sleep, use hardly any CPU, and all get the leader lock.
+//!
+//! See `docs/leader-lock.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -13,10 +15,11 @@ use common::process::in_own_process;
 use common::{proc_threads, sys};
 use hive::Hive;
 
-/// How long the region is that they wait for. Who looked every millisecond would wake some 250 times meanwhile.
+/// How long the region lasts that they wait for. A thread that looked every millisecond would wake some 250 times
+/// meanwhile.
 const REGION: Duration = Duration::from_millis(300);
 
-/// More than a waiter wakes in that time that looks less and less often.
+/// More often than a waiter wakes in that time whose checks become rarer and rarer.
 const MAX_WAKES: u64 = 30;
 
 /// Starts `count` threads that start a region each, and returns their numbers once all of them sleep.
@@ -35,7 +38,7 @@ fn start_waiters(hive: &Arc<Hive>, count: usize, served: &Arc<AtomicUsize>) -> (
     (tids, queens)
 }
 
-/// How often each of these threads wakes within [`REGION_TAG`].
+/// How often each of these threads wakes within [`REGION`].
 fn wake_counts(tids: &[i32]) -> Vec<u64> {
     let sleeps = || tids.iter().map(|&tid| proc_threads::sleep_count(tid)).collect::<Vec<_>>();
     let (before, cpu) = (sleeps(), sys::cpu_time());

@@ -1,5 +1,7 @@
-//! A loop run again and again in one region, by bees that do not keep together: nobody waits for another because of how many
-//! rounds there have been, and each index of each round comes once.
+//! A loop that runs repeatedly in one region, with bees that do not stay together. No bee waits for another because of
+//! the number of rounds, and each index of each round is run once.
+//!
+//! See `docs/loops.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -13,12 +15,12 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use common::{Gate, run_exclusively};
 use hive::{Bee, Hive, Loop, Schedule};
 
-/// Those in which chunks go to whoever comes for them.
+/// The schedules in which chunks go to the bees that come for them.
 const SCHEDULES: [Schedule; 4] = [Schedule::Dynamic(1), Schedule::Guided(1), Schedule::Factoring, Schedule::Affinity];
 
 const INDICES: usize = 5;
 
-/// How often each index of each round has come.
+/// How often each index of each round has been run.
 struct Runs(Vec<AtomicU8>);
 
 impl Runs {
@@ -84,7 +86,7 @@ fn who_runs_far_ahead_waits_for_nobody() {
     }
 }
 
-/// One bee at a time runs some rounds, the others wait for it: whatever their number is, nobody waits in the loop.
+/// One bee at a time runs some rounds while the others wait for it. Whatever their number is, no bee waits in the loop.
 #[test]
 fn members_may_wait_for_one_another_between_any_two_rounds() {
     const ROUNDS: usize = 40_000;
@@ -96,7 +98,7 @@ fn members_may_wait_for_one_another_between_any_two_rounds() {
         hive.spmd(2, |bee| {
             let own = bee.id();
             for first in (0..ROUNDS).step_by(step) {
-                // The first bee goes first.
+                // The first bee begins.
                 if own == 1 || first > 0 {
                     lines[own].wait();
                 }
@@ -108,7 +110,8 @@ fn members_may_wait_for_one_another_between_any_two_rounds() {
     }
 }
 
-/// Each bee has a start over the next in turn, over several regions of the same loop and teams of any size.
+/// The bees run all rounds one after the other, each when the one before it has finished. Several regions of the same
+/// loop, with teams of any size.
 #[test]
 fn the_next_region_begins_with_new_words() {
     const ROUNDS: usize = 36_000;
@@ -119,7 +122,7 @@ fn the_next_region_begins_with_new_words() {
         for team in [4, 2, 3] {
             let (runs, gates) = (Runs::new(ROUNDS), [(); 4].map(|()| Gate::new()));
             hive.spmd(team, |bee| {
-                // Who goes before this one is through.
+                // The bee before this one has finished.
                 gates[(team + bee.id() - 1) % team].wait_for(usize::from(bee.id() != 1));
                 (0..ROUNDS).for_each(|round| runs.run_round(bee, &shared, round));
                 gates[bee.id()].arrive();
@@ -129,7 +132,7 @@ fn the_next_region_begins_with_new_words() {
     }
 }
 
-/// What a panic leaves of the last round of a generation is nobody's, and the next round is complete again.
+/// What a panic leaves of the last round of a generation is run by no bee, and the next round is complete again.
 #[test]
 fn a_panic_that_is_caught_harms_no_later_round() {
     const ROUNDS: usize = 34_000;

@@ -1,4 +1,6 @@
-//! Loops: each index once, whatever the schedule, the range and the team.
+//! Loops: each index is run once, whatever the schedule, the range and the team.
+//!
+//! See `docs/loops.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -26,7 +28,7 @@ const SCHEDULES: [Schedule; 8] = [
     Schedule::Affinity,
 ];
 
-/// The ranges that all bees got, each bee's in the order in which it got them.
+/// The ranges that the bees got, each bee's in the order in which it got them.
 fn ranges_by_bee(hive: &Hive, bees: usize, shared: &Loop) -> Vec<Vec<Range<usize>>> {
     hive.spmd_map(bees, |bee| {
         let mut ranges = Vec::new();
@@ -35,7 +37,7 @@ fn ranges_by_bee(hive: &Hive, bees: usize, shared: &Loop) -> Vec<Vec<Range<usize
     })
 }
 
-/// Each index of `range` is in exactly one of `ranges`, and none of these is empty.
+/// Checks that each index of `range` is in exactly one of `ranges`, and that none of these is empty.
 #[track_caller]
 fn assert_covers(mut ranges: Vec<Range<usize>>, range: Range<usize>, what: &str) {
     ranges.sort_by_key(|range| range.start);
@@ -68,7 +70,13 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn each_index_comes_once(range in ranges(), schedule in schedules(), bees in 1usize..=5, multiple in 1usize..20, min_work in 0usize..500) {
+    fn each_index_comes_once(
+        range in ranges(),
+        schedule in schedules(),
+        bees in 1usize..=5,
+        multiple in 1usize..20,
+        min_work in 0usize..500,
+    ) {
         let _alone = run_exclusively();
         let shared = Loop::new(range.clone(), schedule).aligned(multiple).min_work(min_work);
         let dealt = ranges_by_bee(hive::global(), bees, &shared).concat();
@@ -143,7 +151,7 @@ fn a_loop_is_run_again_and_again_without_a_barrier_between() {
         for schedule in SCHEDULES {
             let shared = Loop::new(0..97, schedule);
             let counts: Vec<_> = (0..97).map(|_| AtomicUsize::new(0)).collect();
-            // Three regions, each of several rounds.
+            // Three regions of several rounds each.
             for _ in 0..3 {
                 hive.spmd(bees, |bee| {
                     for _ in 0..rounds {
@@ -193,7 +201,7 @@ fn whoever_is_done_takes_from_others() {
                 mine += range.len();
                 done.fetch_add(range.len(), Ordering::Relaxed);
                 if range.contains(&0) {
-                    // Whoever got the first index is held up until the other has done all that can be had.
+                    // The bee with the first index waits until the other bee has run all that it can get.
                     wait_until(|| done.load(Ordering::Relaxed) >= 1000 - 250);
                 }
             });
@@ -215,7 +223,7 @@ fn a_batch_of_short_chunks_is_given_back_when_one_turns_out_long() {
         bee.for_each(&shared, |range| {
             after += usize::from(held);
             if range.start == late {
-                // All others but those in the same batch are done by somebody else meanwhile.
+                // All indices except those of the same batch are run by the other bee meanwhile.
                 wait_until(|| done.load(Ordering::Relaxed) > len * 9 / 10);
                 held = true;
             }
@@ -224,7 +232,7 @@ fn a_batch_of_short_chunks_is_given_back_when_one_turns_out_long() {
         after
     });
     assert_eq!(done.into_inner(), len);
-    // The rest of the batch is at most a part of what there was when it was claimed.
+    // The rest of the batch is at most a fraction of what there was when the batch was claimed.
     assert!(after.iter().all(|after| *after <= len / 10), "{after:?}");
 }
 
@@ -273,7 +281,7 @@ fn loops_of_all_kinds_follow_one_another() {
             sum.fetch_add(range.len(), Ordering::Relaxed);
         };
         if turn % 7 == 0 {
-            // Nested, or with a panic: nothing of that may show in the next loop.
+            // Nested, or with a panic: neither may affect the next loop.
             hive.spmd(2, |bee| {
                 if bee.is_queen() {
                     hive.par_for(0..len, schedule, |range, _| add(range))
@@ -336,7 +344,7 @@ fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
     for schedule in SCHEDULES {
         let (shared, done) = (Loop::new(0..100, schedule), AtomicUsize::new(0));
         hive.spmd(3, |bee| {
-            // Nobody, if the others have taken all.
+            // The panic may not happen, if other bees have taken all indices.
             let _ = catch_unwind(AssertUnwindSafe(|| bee.for_each(&shared, |_| panic!("as expected"))));
             bee.for_each(&shared, |range| _ = done.fetch_add(range.len(), Ordering::Relaxed));
         });
@@ -354,7 +362,7 @@ fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
         assert_eq!(done.into_inner(), 4);
     };
     (0..u16::MAX).for_each(|_| run());
-    // Of one bee, who needs no board: round 0 is not run.
+    // Inside a region this is a region of one bee, which needs no loop state: round 0 is not run.
     hive.spmd(2, |bee| {
         if bee.is_queen() {
             run();
@@ -369,7 +377,7 @@ fn nobody_waits_for_another_round_s_batch() {
     let hive = Hive::new(2).unwrap();
     let (shared, in_batch, is_next) = (Loop::new(0..100_000, Schedule::Dynamic(1)), Gate::new(), Gate::new());
     hive.spmd(2, |bee| {
-        // The queen's first index keeps her in this round until the other is in the middle of the next.
+        // The queen's first index keeps her in this round until the other bee is in the middle of the next.
         bee.for_each(&shared, |range| {
             if range.start == 0 {
                 in_batch.wait_for(1);
@@ -395,7 +403,7 @@ fn a_loop_goes_on_in_another_hive_after_a_panic() {
         for _ in 0..20 {
             let shared = Loop::new(0..100, schedule);
             panic_message(|| Hive::new(2).unwrap().spmd(2, |bee| bee.for_each(&shared, |_| panic!("as expected"))));
-            // Perhaps where the other one was in memory.
+            // A new hive, which may lie where the dropped one was in memory.
             assert_covers(ranges_by_bee(&Hive::new(2).unwrap(), 2, &shared).concat(), 0..100, &format!("{schedule:?}"));
         }
     }

@@ -1,4 +1,7 @@
-//! Memory by placement and plan: the elements are there and are dropped once, whatever the system makes of the placement; and where it is told, the pages are where they should be.
+//! Memory by placement and plan: the elements exist and are dropped once, whatever the system makes of the placement,
+//! and where the system says on which nodes the pages are, they are on the right ones.
+//!
+//! See `docs/memory.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +14,7 @@ use common::{assert_contains_all, panic_message, run_exclusively, silence_panics
 use hive::{Hive, NumaVec, Parts, Placement, Plan, Reduction, Schedule, memory_nodes, node_of};
 use proptest::prelude::*;
 
-/// Counts those that there are.
+/// Counts the values that exist.
 struct LiveCounter<'c>(&'c AtomicUsize);
 
 impl<'c> LiveCounter<'c> {
@@ -27,7 +30,7 @@ impl Drop for LiveCounter<'_> {
     }
 }
 
-/// Each way to place memory on a machine with a node 0, which all have.
+/// Every way to place memory on a machine with a node 0, which every machine has.
 fn placements(plan: &Plan) -> [Placement<'_>; 4] {
     [Placement::FirstTouch, Placement::Bind(0), Placement::Interleave, Placement::LikeLoop(plan)]
 }
@@ -145,7 +148,7 @@ fn a_plan_for_another_length_is_refused() {
 fn a_page_is_on_a_node_once_it_is_touched() {
     let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
-    // More than malloc has at hand: fresh pages.
+    // More than malloc has at hand, so the pages are fresh.
     let untouched = Vec::<u8>::with_capacity(1 << 27);
     let data = hive.alloc(1 << 16, Placement::FirstTouch, |i| i);
     let local = 0;

@@ -1,5 +1,8 @@
-//! Pages are on the nodes where they were asked for, as the kernel's `move_pages` and `/proc/self/numa_maps` say. On a machine of one node there is little to see: meant for guests with
-//! several, which `tests/numa/run` starts, and where nothing may be refused.
+//! Pages are on the nodes where they were asked for, according to the kernel's `move_pages` and `/proc/self/numa_maps`.
+//! On a machine of one node this shows little; it is meant for guests with several nodes, which `tests/numa/run` starts
+//! and where no placement may be refused.
+//!
+//! See `docs/memory.md`.
 
 #![cfg(all(target_os = "linux", feature = "hwloc"))]
 
@@ -14,13 +17,13 @@ use hive::{Hive, NumaVec, Pin, Placement, Plan, memory_nodes, node_of};
 const PAGE: usize = 4096;
 const PAGES: usize = 600;
 
-/// A bee on each CPU, the queen bound too.
+/// A bee on each CPU; the queen is bound too.
 fn hive_of_all_cpus() -> Hive {
     let cpus = proc_threads::cpus(sys::tid());
     Hive::builder().bees(cpus.len()).pin(Pin::Core).pin_queen(true).build().unwrap()
 }
 
-/// A vector of whole pages; None where the system refuses to place memory, which it may not in a guest.
+/// A vector of whole pages. None: the system refuses to place memory, which is not allowed in a guest.
 fn place_pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAGE]>> {
     sys::disable_huge_pages();
     let data = hive.alloc(PAGES, placement, |_| [1; PAGE]);
@@ -30,14 +33,15 @@ fn place_pages(hive: &Hive, placement: Placement<'_>) -> Option<NumaVec<[u8; PAG
     (told && !refused).then_some(data)
 }
 
-/// How many of these pages are on which node.
+/// How many of these pages are on each node.
 fn counts(data: &[[u8; PAGE]]) -> BTreeMap<usize, usize> {
     let mut counts = BTreeMap::new();
     data.iter().filter_map(|page| node_of(page)).for_each(|node| *counts.entry(node).or_default() += 1);
     counts
 }
 
-/// The same by the kernel's list of the process's memory, whose pieces begin where the policy changes. It must be bound: else it may be in one piece with its neighbours.
+/// The same by the kernel's list of the process's memory areas, which begin where the memory policy changes. The memory
+/// must have a policy of its own; otherwise its area may also contain its neighbours.
 fn counts_in_maps(data: &[[u8; PAGE]]) -> Option<BTreeMap<usize, usize>> {
     let maps = fs::read_to_string("/proc/self/numa_maps").ok()?;
     let memory = data.as_ptr_range();
@@ -54,7 +58,7 @@ fn counts_in_maps(data: &[[u8; PAGE]]) -> Option<BTreeMap<usize, usize>> {
     Some(counts)
 }
 
-/// All pages are there, and both of the kernel's ways to tell where agree.
+/// Checks that all pages exist, and that both of the kernel's accounts agree.
 #[track_caller]
 fn assert_in_maps(data: &[[u8; PAGE]]) {
     let counts = counts(data);
@@ -63,7 +67,7 @@ fn assert_in_maps(data: &[[u8; PAGE]]) {
     assert_eq!(in_maps, counts, "in numa_maps, and by move_pages");
 }
 
-/// The node of the place of each bee, as the kernel has it.
+/// The node of each bee's place, according to the kernel.
 fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
     hive.places().iter().map(|place| kernel::node_of(place.as_ref()?.cpus()[0])).collect()
 }

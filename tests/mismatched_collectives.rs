@@ -1,4 +1,7 @@
-//! Bees of one team that come to a barrier for different operations on values: they are told who has called what, and nobody goes on with a value that is none.
+//! Bees of one team that come to a barrier for different operations on values: they are told which bee has called what,
+//! and no bee continues with a wrong value.
+//!
+//! See `docs/collectives.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -7,14 +10,15 @@ mod common;
 use common::{assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics};
 use hive::{Bee, Hive, Reduction};
 
-/// A call by its name in the text, if it has values, and whether it wants those of all others.
+/// A call by its name in the message, and whether it needs the values of all other bees, if it has any.
 struct Call {
     name: &'static str,
     wants_all: bool,
     run: fn(&Bee<'_>),
 }
 
-/// As far as can be with values of the same type, and with the same values, so that only the operation tells them apart.
+/// All calls have values of the same type where possible, and the same values, so that only the operation distinguishes
+/// them.
 const CALLS: [Call; 11] = [
     Call { name: "all_reduce", wants_all: true, run: |bee| _ = bee.all_reduce(7, |a, b| a + b) },
     Call { name: "reduce", wants_all: false, run: |bee| _ = bee.reduce(7, |a, b| a + b) },
@@ -54,10 +58,10 @@ fn members_who_call_different_operations_are_told_which() {
     }
 }
 
-/// All of a team make one call, but for bee `who`, who makes the other.
+/// All bees of a team make one call, except bee `who`, which makes the other.
 #[track_caller]
 fn assert_mismatch_reported(hive: &Hive, team: usize, (majority, odd_call): (&Call, &Call), who: usize) {
-    // Without debug assertions those are looked at whose values are wanted.
+    // Without debug assertions, a bee checks only those bees whose values it needs.
     if !cfg!(debug_assertions) && !majority.wants_all && !odd_call.wants_all {
         return;
     }
@@ -75,7 +79,7 @@ fn assert_mismatch_reported(hive: &Hive, team: usize, (majority, odd_call): (&Ca
     assert_contains_all(&said, &[about]);
 }
 
-/// The values that bees went on with when only types were compared: those of another operation.
+/// The values that bees continued with when only the types were compared: those of another operation.
 #[test]
 fn no_value_comes_from_another_operation() {
     let _alone = run_exclusively();
@@ -98,7 +102,7 @@ fn no_value_comes_from_another_operation() {
     assert_hive_works(&hive, 5);
 }
 
-/// A team in which the queen alone combines the values, and tells the others.
+/// A large team, in which the queen alone combines the values and passes the result to the others.
 #[test]
 fn large_teams_are_told_by_the_name_that_was_called() {
     let _alone = run_exclusively();

@@ -1,4 +1,4 @@
-//! Regions inside regions, of the same hive and of others, from one thread and crosswise from several.
+//! Regions inside regions, of the same hive and of others, from one thread, and crosswise from several threads.
 
 #![cfg(target_os = "linux")]
 
@@ -66,7 +66,7 @@ fn inside_a_region_of_another_hive_a_region_is_a_team_where_that_hive_is_free() 
     let (outer, inner) = (Hive::new(2).unwrap(), Hive::new(3).unwrap());
     let gate = Gate::new();
     outer.spmd(2, |bee| {
-        // One after the other, so that the inner hive is free.
+        // One bee after the other, so that the inner hive is free.
         for id in 0..2 {
             if bee.id() == id {
                 let counts = inner.spmd_map(3, |bee| {
@@ -106,13 +106,13 @@ fn a_then_b_then_a_is_a_team_of_one_in_a() {
     let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
     let counts = a.spmd_map(2, |outer| {
         let outer = outer.id();
-        // Whoever comes second finds b busy, or free again: one or two bees.
+        // The second bee to come finds b busy or free again, so its team has one or two bees.
         b.spmd_map(2, |middle| {
             let inner = a.spmd_map(2, |bee| bee.bees());
             (outer, middle.bees(), inner)
         })
     });
-    // A bee of b is outside of a, but a is busy.
+    // A bee of b is not inside of a, but a is busy.
     for (bee, teams) in counts.iter().enumerate() {
         assert!(teams.len() == 1 || teams.len() == 2);
         assert!(
@@ -251,7 +251,7 @@ fn a_surplus_bee_that_settles_does_not_wait_for_itself() {
             move || {
                 hive.resize(1).unwrap();
                 hive.wait_until_parked();
-                // Nor does anybody who is waited for by it.
+                // Nor does a bee for which it waits.
                 other.spmd(2, |_| hive.wait_until_parked());
                 sender.send(()).unwrap();
             }
@@ -311,7 +311,7 @@ fn the_queen_of_a_region_who_yields_runs_what_she_has_spawned() {
             if bee.is_queen() {
                 let (sender, receiver) = channel();
                 hive.spawn(move || sender.send(()).unwrap());
-                // The only bee waits for her at the barrier.
+                // The only worker waits for her at the barrier.
                 common::wait_until(|| {
                     hive::yield_now();
                     receiver.try_recv().is_ok()
@@ -346,7 +346,7 @@ fn what_runs_at_the_end_of_a_bee_does_not_wait_for_who_drops_its_hive() {
     struct Last(Arc<Hive>);
     impl Drop for Last {
         fn drop(&mut self) {
-            // Its turn is held by who waits for this thread.
+            // The leader lock of that hive is held by a thread that waits for this one.
             assert_eq!(self.0.spmd_map(2, |bee| bee.bees()), [1]);
         }
     }
@@ -366,13 +366,14 @@ fn what_runs_at_the_end_of_a_bee_does_not_wait_for_who_drops_its_hive() {
     }
 }
 
-/// The sizes of the teams in a region of `n` on `inner`, which a thread starts that others may be waiting for: a worker of `outer`.
+/// The sizes of the teams in a region of `n` bees on `inner`, started by a thread that others may be waiting for: a
+/// worker of `outer`.
 fn counts_from_a_join(outer: &Hive, inner: &Hive, n: usize) -> Vec<usize> {
     outer.join(|| inner.spmd_map(n, |bee| bee.bees()), || ()).0
 }
 
-/// A bee that has run a task in its part of a region is as idle afterwards as any other, also if it never stops polling. Of two bees, because where CPUs are
-/// short nobody polls for long.
+/// A bee that has run a task in its part of a region is idle afterwards like any other, even if it never stops polling.
+/// The hive has two bees, because where CPUs are short bees do not poll for long.
 #[test]
 fn bees_that_ran_tasks_in_a_region_are_idle_after_it() {
     let _alone = run_exclusively();
@@ -395,7 +396,7 @@ fn bees_that_ran_tasks_in_a_region_are_idle_after_it() {
     }
 }
 
-/// Bees that are bound nowhere are in groups of sixteen, so the last of eighteen hears nothing of a region of two.
+/// Bees that are not bound are in groups of sixteen, so the last of eighteen bees does not learn of a region of two.
 #[test]
 fn bees_that_hear_nothing_of_an_announced_region_run_tasks_during_it_and_after_it() {
     let _alone = run_exclusively();

@@ -1,4 +1,7 @@
-//! Turns: a bee whose turn will never come says so instead of waiting for ever, and nobody says so wrongly.
+//! Ordered sections: a bee whose turn will never come reports that instead of waiting for ever, and no bee reports it
+//! wrongly.
+//!
+//! See `docs/collectives.md` for the check for a deadlock.
 
 #![cfg(target_os = "linux")]
 
@@ -44,7 +47,7 @@ fn members_who_all_wait_for_one_that_is_missing_are_told() {
                 if bee.id() == 0 {
                     bee.ordered(&turns[0], 0, || ());
                 }
-                // Index 1 is missing, and 10; bee 2 waits for another loop's.
+                // Indices 1 and 10 are missing, and bee 2 waits in another loop.
                 bee.ordered(&turns[bee.id() / 2], [2, 3, 11][bee.id()], || ());
             });
         });
@@ -63,7 +66,8 @@ fn who_is_alone_is_told() {
     assert_contains_all(&said, &["bee 0 of 1 waits for the turn of index 3, and it is the turn of index 0"]);
 }
 
-/// Whoever has the turn takes far longer than it takes the others to look who stands, and goes from one turn to the next.
+/// The bee that has the turn takes far longer than the others take to check for a deadlock, and continues from one turn
+/// to the next.
 #[test]
 fn slow_turns_are_waited_for() {
     let _alone = run_exclusively();
@@ -80,7 +84,8 @@ fn slow_turns_are_waited_for() {
     assert_eq!(done.into_inner(), 12);
 }
 
-/// Turns go to and fro so fast, with waits of all lengths, that bees come and go while others look.
+/// Turns pass between the bees fast and with waits of all lengths, so bees become stalled and stop being so while
+/// others check for a deadlock.
 #[test]
 fn nobody_is_told_of_a_turn_that_comes() {
     let _alone = run_exclusively();
@@ -99,7 +104,7 @@ fn nobody_is_told_of_a_turn_that_comes() {
     assert_eq!(done.into_inner(), 4_000);
 }
 
-/// All bees of a region inside another wait for what a bee of the outer one brings.
+/// All bees of a nested region wait for a turn that a bee of the outer region brings.
 #[test]
 fn a_member_of_the_region_around_may_still_pass_the_turn_on() {
     let _alone = run_exclusively();
@@ -109,19 +114,20 @@ fn a_member_of_the_region_around_may_still_pass_the_turn_on() {
         if bee.id() == 0 {
             inner.spmd(2, |bee| {
                 gate.arrive();
-                // Where it is a team of one, that brings both.
+                // If the region has one bee, that bee brings both.
                 (1..3).skip(bee.id()).step_by(bee.bees()).for_each(|index| bee.ordered(&turns, index, || ()));
             });
         } else {
             gate.wait_for(1);
-            // Far longer than it takes them to look.
+            // Far longer than a check for a deadlock takes.
             sleep(Duration::from_millis(300));
             bee.ordered(&turns, 0, || ());
         }
     });
 }
 
-/// Whatever a panic has left of the turns of one region, the next begins with the first, and each index has its turn in order; in the round after that as well.
+/// Whatever turns a panic leaves in one region, the next region begins with the first turn, and each index has its turn
+/// in order. The same holds in the round after that.
 #[test]
 fn turns_begin_anew_in_the_region_after_a_panic() {
     let _alone = run_exclusively();
@@ -163,7 +169,7 @@ fn turns_begin_anew_in_the_region_after_a_panic() {
     }
 }
 
-/// The first index of a round may come to a bee that had no turn in the round before.
+/// The first index of a round may go to a bee that had no turn in the round before.
 #[test]
 fn nobody_begins_anew_amid_the_turns_of_its_own_region() {
     let _alone = run_exclusively();
@@ -180,8 +186,8 @@ fn nobody_begins_anew_amid_the_turns_of_its_own_region() {
                         });
                     });
                 });
-                // Else somebody without a turn in this round may be ahead, and bring the first index of the next one while
-                // the first of this one is still to come.
+                // Without this barrier, a bee without a turn in this round may be ahead and bring the first index of
+                // the next round while the first of this round has not come yet.
                 bee.barrier();
             }
         });

@@ -1,4 +1,5 @@
-//! More bees than CPUs: they make progress, whatever the waiting.
+//! More bees than CPUs: regions and barriers make progress, whether the bees sleep at once, poll first, or poll without
+//! end.
 
 #![cfg(target_os = "linux")]
 
@@ -11,7 +12,7 @@ use std::time::Duration;
 use common::run_exclusively;
 use hive::Hive;
 
-/// Barriers and regions of `n` bees.
+/// Runs barriers and regions of `n` bees.
 fn assert_progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
     let runs = AtomicUsize::new(0);
     hive.spmd(n, |bee| {
@@ -33,7 +34,7 @@ fn assert_progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
 #[test]
 fn eight_members_meet_at_barriers() {
     let _alone = run_exclusively();
-    // Endless polling collapses where CPUs are short: else each barrier would cost time slices.
+    // Endless polling must give way where CPUs are short; otherwise each barrier would cost time slices.
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
         let hive = Hive::builder().bees(8).spin(spin).build().unwrap();
         assert_progress(&hive, 8, 1_000, 1_000);

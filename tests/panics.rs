@@ -1,4 +1,5 @@
-//! Panics in bees: whose reaches the caller, what becomes of the others, and that the hive is as good as before.
+//! Panics in bees: which of them reaches the caller, what happens to the other bees, and that the hive works as before
+//! afterwards.
 
 #![cfg(target_os = "linux")]
 
@@ -15,19 +16,19 @@ use common::{
 };
 use hive::{Bee, Hive};
 
-/// A team that meets in the start signal's line, and one that does not.
+/// A team that waits at the barrier in the start line, and one that does not.
 const TEAMS: [usize; 2] = [2, 6];
 
-/// What a bee panics with.
+/// The payload of a bee's panic, with the bee's number.
 #[derive(Debug, PartialEq)]
 struct Payload(usize);
 
-/// The bee whose payload reached the caller.
+/// The number of the bee whose payload reached the caller.
 fn who_panicked(body: impl FnOnce()) -> usize {
     panic_payload(body).downcast::<Payload>().expect("a bee's own payload").0
 }
 
-/// Hives whose bees wait asleep and whose bees poll, in each of the sizes.
+/// Hives of each size, with bees that sleep at once when they wait and with bees that poll.
 fn hives() -> impl Iterator<Item = (usize, Hive)> {
     let spins = [Duration::ZERO, Duration::from_secs(3600)];
     let built = |n, spin| (n, Hive::builder().bees(n).spin(spin).build().unwrap());
@@ -102,7 +103,7 @@ fn others_are_let_go_from_their_barriers() {
                 });
                 assert_eq!(panicked, who);
                 assert_eq!(unwound.into_inner(), n, "all unwind");
-                // A bee that has not yet left an earlier barrier unwinds from there.
+                // A bee that has not yet left an earlier barrier may unwind from there.
                 let (least, most) = (before, n * before);
                 let passed = passed.into_inner();
                 assert!(
@@ -138,7 +139,8 @@ fn a_panic_after_the_last_barrier_leaves_the_others_alone() {
                 finished.fetch_add(1, Ordering::Relaxed);
             });
         });
-        // A bee that has not yet left the fifth barrier may go on as if poisoned; it does not need it any more.
+        // A bee that has not yet left the fifth barrier may be released from it by the panic, although all bees have
+        // arrived there.
         assert_eq!(panicked, n - 1);
         assert!(finished.into_inner() < n);
         assert_hive_works(&hive, n);
@@ -156,7 +158,7 @@ fn a_member_may_catch_what_ends_its_barrier() {
                 if bee.id() == 1 {
                     panic_any(Payload(1));
                 }
-                // Again and again, the region's barriers are over.
+                // Repeatedly: all barriers of the region are broken from now on.
                 for _ in 0..3 {
                     let end = catch_unwind(AssertUnwindSafe(|| bee.barrier()));
                     caught.fetch_add(usize::from(end.is_err()), Ordering::Relaxed);
@@ -182,7 +184,7 @@ fn a_member_that_catches_its_own_panic_has_not_panicked() {
     }
 }
 
-/// Runs a barrier when it is dropped.
+/// Calls a barrier when it is dropped.
 struct BarrierOnDrop<'b, 'r>(&'b Bee<'r>);
 
 impl Drop for BarrierOnDrop<'_, '_> {
@@ -191,14 +193,15 @@ impl Drop for BarrierOnDrop<'_, '_> {
     }
 }
 
-/// In a process of its own, because a second panic while unwinding would abort it.
+/// Runs in a process of its own, because a second panic during unwinding would abort it.
 #[test]
 fn a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort() {
     in_own_process("a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort", || {
         silence_panics("must call barrier() equally often");
         for (n, hive) in hives() {
             for who in [0, 1, n - 1] {
-                // The others wait at the barrier that the panicking bee's destructor runs, at a later one, or have left.
+                // The others wait at the barrier that the destructor of the panicking bee runs, at a later one, or have
+                // left the region.
                 for others in 0..=2 {
                     let payload = panic_payload(|| {
                         hive.spmd(n, |bee| {
@@ -209,11 +212,11 @@ fn a_barrier_in_a_destructor_that_unwinding_runs_does_not_abort() {
                             (0..others).for_each(|_| bee.barrier());
                         });
                     });
-                    // A barrier that the others have not come to, but for the panic, would have been one itself.
+                    // If the other bees leave that barrier out, it would have panicked itself without the unwinding.
                     assert!(payload.is::<Payload>() || others == 0);
                     assert_hive_works(&hive, n);
                 }
-                // Everybody's destructor runs one, on the way out of a poisoned barrier, too.
+                // A destructor of every bee runs a barrier, also while the bee unwinds from a poisoned barrier.
                 let panicked = who_panicked(|| {
                     hive.spmd(n, |bee| {
                         let _barrier = BarrierOnDrop(bee);
@@ -250,7 +253,7 @@ fn a_payload_whose_drop_panics_reaches_the_caller_or_is_got_rid_of() {
             let all = panic_payload(|| hive.spmd(n, |bee| panic_any(PanicsOnDrop(bee.id() + 1))));
             let lowest = all.downcast::<PanicsOnDrop>().expect("a bomb");
             assert_eq!(lowest.0, 1, "the queen's");
-            // Its drop panics, with a payload whose drop does not.
+            // Its drop panics, with a payload whose own drop does not.
             assert!(catch_unwind(AssertUnwindSafe(|| drop(lowest))).is_err());
             assert_hive_works(&hive, n);
             let panicked = who_panicked(|| {
@@ -310,7 +313,7 @@ fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
                         let outer = bee.id();
                         bee.barrier();
                         if outer == who {
-                            // The last of the team, which is of one in the same hive.
+                            // The last bee of the team. The inner region is a team of one if it is of the same hive.
                             inner.spmd(2, |bee| {
                                 if bee.id() + 1 == bee.bees() {
                                     panic_any(Payload(outer))
@@ -323,7 +326,7 @@ fn a_panic_in_a_nested_region_goes_on_in_its_caller() {
                 assert_eq!(panicked, who);
                 assert_hive_works(&hive, n);
                 assert_hive_works(inner, 2);
-                // Caught inside, it is over.
+                // If the panic is caught inside, the region is over.
                 hive.spmd(n, |bee| {
                     let caught = catch_unwind(AssertUnwindSafe(|| inner.spmd(2, |_| panic_any(Payload(9)))));
                     assert!(caught.unwrap_err().is::<Payload>());
@@ -341,7 +344,7 @@ fn a_panic_in_a_team_of_one() {
     let hive = Hive::new(3).unwrap();
     for _ in 0..3 {
         assert_eq!(who_panicked(|| hive.spmd(1, |_| panic_any(Payload(4)))), 4);
-        // The thread is outside of any region again.
+        // The thread is no longer inside of any region.
         assert_eq!(hive.spmd_map(3, |bee| bee.bees()), [3, 3, 3]);
     }
 }

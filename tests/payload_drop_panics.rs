@@ -1,6 +1,7 @@
-//! Panics whose payload panics when it is dropped: a task's that goes no further is got rid of without harm.
+//! Panics whose payload panics when it is dropped: the payload of a task that goes no further is disposed of without
+//! harm.
 //!
-//! Each in a process of its own, because such a drop while unwinding ends it.
+//! Each test runs in a process of its own, because a panic of a drop during unwinding aborts the process.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +15,7 @@ use common::task_helpers::{DropCounter, Payload, assert_hive_and_tasks_work, bui
 use common::{assert_contains_all, panic_payload, silence_panics};
 use hive::Hive;
 
-/// A payload whose drop panics: aborts the process if that happens while unwinding.
+/// A payload whose drop panics, and so aborts the process if it happens during unwinding.
 struct PanicsOnDrop;
 
 impl Drop for PanicsOnDrop {
@@ -38,7 +39,7 @@ fn a_payload_whose_drop_panics_is_got_rid_of_by_a_join() {
             hive.install(|| {
                 let apart = || _ = join_on_two_bees(&hive, || panic_any(Payload("a")), || panic_any(PanicsOnDrop));
                 assert_eq!(payload_of(apart), "a");
-                // Deep enough for joins that keep their second half and for those that do not.
+                // Deep enough for joins that buffer their second half and for those that do not.
                 nest(&hive, 20);
             });
             assert_hive_and_tasks_work(&hive, 2);
@@ -69,7 +70,7 @@ fn a_payload_whose_drop_panics_is_got_rid_of_by_a_scope() {
                         });
                     })
                 });
-                // Of several who panic at once any may be the first.
+                // Of several bees that panic at once, any may be the first.
                 assert!(bees > 1 || first.is::<Payload>());
                 std::mem::forget(first);
                 assert_eq!(ended.into_inner(), 10);
@@ -116,7 +117,8 @@ fn a_payload_whose_drop_panics_is_got_rid_of_by_a_broadcast() {
     });
 }
 
-/// The second payload is not dropped before the end: its drop would unwind out of the task, whose memory is gone.
+/// The second payload is not dropped before the abort, because its panic would unwind out of the task, whose memory is
+/// gone.
 #[test]
 fn a_panic_handler_that_panics_with_what_panics_when_dropped_aborts() {
     let output = aborts_in_own_process("a_panic_handler_that_panics_with_what_panics_when_dropped_aborts", || {

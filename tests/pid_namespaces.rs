@@ -1,5 +1,5 @@
-//! A process that is the first of a PID namespace, as those of containers are: it has the number 1, whatever its
-//! parent's is.
+//! A process that is the first of a PID namespace, as in a container: it has the number 1, whatever its parent's number
+//! is.
 
 #![cfg(target_os = "linux")]
 
@@ -19,10 +19,10 @@ fn hive_of_all(cpus: &[usize]) -> Hive {
     hive
 }
 
-/// Runs `part` with the CPUs of this process and a hive that has them all.
+/// Runs `part` with the CPUs of this process and a hive that has all of them.
 fn with_all_cpus(test: &str, part: impl FnOnce(&[usize], &Hive)) {
     in_own_process(test, || {
-        // By /proc, which in the namespace is still its parent's.
+        // Read from /proc, which still belongs to the parent in the namespace.
         let cpus = proc_threads::cpus(sys::tid());
         let hive = hive_of_all(&cpus);
         part(&cpus, &hive);
@@ -33,7 +33,7 @@ fn with_all_cpus(test: &str, part: impl FnOnce(&[usize], &Hive)) {
 #[test]
 fn the_first_of_a_namespace_that_was_forked_has_all_cpus() {
     with_all_cpus("the_first_of_a_namespace_that_was_forked_has_all_cpus", |cpus, hive| {
-        // The child has one thread, as the kernel wants of who makes such a namespace.
+        // The child has one thread, as the kernel requires for making such a namespace.
         sys::fork(|| {
             if let Err(error) = sys::new_process_namespace() {
                 println!("skipped: no namespaces: {error}");
@@ -51,16 +51,16 @@ fn the_first_of_a_namespace_that_was_forked_has_all_cpus() {
     });
 }
 
-/// By the system call itself, which runs no handlers of the C library.
+/// By the system call itself, which does not run the C library's fork handlers.
 #[test]
 fn the_first_of_a_namespace_that_was_cloned_has_all_cpus() {
     with_all_cpus("the_first_of_a_namespace_that_was_cloned_has_all_cpus", |cpus, hive| {
         let cloned = sys::clone_into_namespace(|| {
             assert_eq!(std::process::id(), 1);
             let own = hive_of_all(cpus);
-            // Its parent's is known to be that.
+            // The child knows that the hive belongs to its parent.
             assert!(hive.try_spmd(2, |_| ()).unwrap_err().to_string().contains("forked"));
-            // And so on.
+            // The same once more, one level deeper.
             sys::clone_into_namespace(|| {
                 drop(hive_of_all(cpus));
                 assert!(own.try_spmd(2, |_| ()).is_err());

@@ -1,4 +1,7 @@
-//! Places by OpenMP's grammar: what threads are really bound to. Each test in a process of its own, where it changes the environment or the mask.
+//! Places by OpenMP's grammar: what threads are really bound to. A test that changes the environment or the mask runs
+//! in a process of its own.
+//!
+//! See `docs/places.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -13,7 +16,7 @@ fn own_cpus() -> Vec<usize> {
     proc_threads::cpus(sys::tid())
 }
 
-/// The masks of the threads of `n` bees, which are really `n`.
+/// The masks of the threads of `n` bees, which must be a team of `n`.
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {
     let gate = Gate::new();
     hive.spmd_map(n, |_| {
@@ -126,7 +129,7 @@ fn the_environment_is_heard_and_what_is_not_heard_is_told() {
             &report,
             &["bound by close", "HIVE_PIN=node has no effect", "the order to shrink in, spread, has no effect"],
         );
-        // The builder goes before it.
+        // The builder's setting has priority over the environment.
         let hive = Hive::builder().bees(2).pin(Pin::None).build().unwrap();
         assert_eq!(masks(&hive, 2)[1], cpus);
         let hive =
@@ -138,7 +141,8 @@ fn the_environment_is_heard_and_what_is_not_heard_is_told() {
     });
 }
 
-/// Of a list of CPUs in the environment those that are there are used, as of a list of places; which are not is told.
+/// Of a list of CPUs in the environment, those that exist are used, as with a list of places. A warning names the
+/// others.
 #[test]
 fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() {
     let test = "cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list";
@@ -155,7 +159,7 @@ fn cpus_that_the_machine_does_not_have_are_left_out_of_the_environment_s_list() 
             &["HIVE_PIN=", "CPUs 4000-4003 are left out", "may use CPUs", &format!("CPUs {last},{first} in turn")],
         );
         assert_eq!(report_line(&report.to_string(), "pinned to"), format!("{last},{first}"));
-        // A program's own list is its word.
+        // A list that the program itself gives must be right: one with a CPU that does not exist is refused.
         let refused = Hive::builder().bees(2).pin(Pin::Cpus(vec![first, 4000])).build().unwrap_err().to_string();
         assert_contains_all(&refused, &["CPUs 4000 cannot be pinned to"]);
     });

@@ -1,4 +1,5 @@
-//! Regions whose barriers a panic has broken: none returns as if nothing had been, whoever catches what.
+//! Regions whose barriers a panic has broken: none of them returns as if nothing had happened, whichever bee catches
+//! which panic.
 
 #![cfg(target_os = "linux")]
 
@@ -24,7 +25,7 @@ fn caught(work: impl FnOnce()) -> Option<Caught> {
     catch_unwind(AssertUnwindSafe(work)).err()
 }
 
-/// What a bee of a region of `hive`, which is over, has caught when it was let go from its barrier.
+/// What a bee caught when it was released from its barrier, in a region of `hive` that is over.
 fn catch_barrier_release(hive: &Hive) -> Caught {
     let release = Mutex::new(None);
     let panicked = payload_of(|| {
@@ -39,10 +40,10 @@ fn catch_barrier_release(hive: &Hive) -> Caught {
     release.into_inner().unwrap().expect("the barrier was broken")
 }
 
-/// What hive says of a release that comes to light outside of its region.
+/// The message for a release that is resumed outside of its region.
 const RESUMED: &str = "resumed outside of that region";
 
-/// Resumes a release once, whoever asks first.
+/// A release of another region, which the first bee that asks resumes.
 struct ForeignRelease(Mutex<Option<Caught>>);
 
 impl ForeignRelease {
@@ -51,7 +52,7 @@ impl ForeignRelease {
     }
 
     fn resume(&self) {
-        // The lock is let go first: it would be poisoned for who comes at the same time.
+        // The lock is released first; otherwise the panic would poison it for a bee that comes at the same time.
         let release = self.0.lock().unwrap().take();
         if let Some(release) = release {
             resume_unwind(release);
@@ -65,7 +66,7 @@ fn a_release_that_is_resumed_in_another_region_is_a_panic_there() {
     silence_panics("as expected");
     for hive in hives() {
         let other = Hive::new(2).unwrap();
-        // Of an earlier region of the same hive, and of one of another hive.
+        // A release of an earlier region of the same hive, and one of another hive.
         for from in [&hive, &other] {
             for who in 0..3 {
                 let stray = ForeignRelease::of(from);
@@ -125,7 +126,8 @@ fn the_panic_handler_gets_a_release_as_a_message() {
     drop(hive);
 }
 
-/// The outer region's bee is let go there, by whichever way its release comes: it has not panicked, and who has is known.
+/// The bee of the outer region is released there, whichever way its release comes: that bee has not panicked, and the
+/// hive knows which bee has.
 #[test]
 fn a_release_ends_its_own_region_s_member_also_through_a_region_of_another_hive() {
     let _alone = run_exclusively();
@@ -168,7 +170,7 @@ fn a_loop_whose_member_was_let_go_by_another_region_s_release_panics_and_its_boa
             let begun = Gate::new();
             let message = panic_message(|| {
                 hive.par_for_mut(&mut data, schedule, |_, part, bee| {
-                    // Each takes part, and the one leaves in the middle of it.
+                    // Each bee takes part, and one leaves in the middle of it.
                     if begun.arrived() < 3 && bee.bees() == 3 {
                         begun.arrive_and_wait(3);
                     }
@@ -188,7 +190,8 @@ fn a_loop_whose_member_was_let_go_by_another_region_s_release_panics_and_its_boa
     }
 }
 
-/// What bee 1 catches is its own panic, of a barrier that the queen does not come to; bee 2 is let go, or panics likewise.
+/// Bee 1 catches its own panic at a barrier that the queen leaves out. Bee 2 is released from the barrier, or panics in
+/// the same way.
 #[test]
 fn a_region_does_not_return_if_a_member_was_cut_short_whoever_caught_the_panic() {
     let _alone = run_exclusively();
@@ -207,7 +210,7 @@ fn a_region_does_not_return_if_a_member_was_cut_short_whoever_caught_the_panic()
                         assert!(caught(|| bee.barrier()).is_some());
                         is_broken.arrive();
                     } else {
-                        // In each second round it comes to what is broken already.
+                        // In every second round it comes to the barrier after that is broken.
                         is_broken.wait_for(round / 6 % 2);
                         bee.barrier();
                     }
@@ -236,7 +239,8 @@ fn a_region_returns_if_all_members_caught_what_happened_and_ended() {
                 let is_broken = Gate::new();
                 let results = hive.spmd_map(3, |bee| {
                     if bee.id() == leaves {
-                        // Not before: else it may be the queen's end that they see, who then panics for them.
+                        // The queen is never the bee that leaves (see `leaves`): the others could then see her end
+                        // first, and she would panic on their behalf.
                         return bee.id();
                     }
                     assert!(caught(|| bee.barrier()).is_some());
@@ -250,7 +254,7 @@ fn a_region_returns_if_all_members_caught_what_happened_and_ended() {
     }
 }
 
-/// Does something when it is dropped.
+/// Calls a closure when it is dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -259,7 +263,8 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// A destructor's barrier that another bee has deserted cannot panic, and its bee goes on; all catch their panics.
+/// A barrier in a destructor cannot panic when another bee has left it out, so its bee continues. All bees catch their
+/// panics.
 #[test]
 fn a_region_does_not_return_if_a_destructor_s_barrier_has_returned_without_having_met() {
     in_own_process("a_region_does_not_return_if_a_destructor_s_barrier_has_returned_without_having_met", || {
@@ -281,7 +286,7 @@ fn a_region_does_not_return_if_a_destructor_s_barrier_has_returned_without_havin
                     });
                 });
                 let ended = ended.expect("a barrier was passed by").downcast::<String>().expect("a message");
-                // Where the queen sees first what she is missing at, that is the panic.
+                // If the queen is the first to see that a bee has left the barrier out, her panic says so.
                 assert!(ended.contains("equally often") || ended.contains(&format!("bee {who} of 3")), "{ended}");
                 assert_eq!(passed_by.into_inner(), 1);
                 assert_hive_works(&hive, 3);
@@ -290,7 +295,7 @@ fn a_region_does_not_return_if_a_destructor_s_barrier_has_returned_without_havin
     });
 }
 
-/// The calling thread unwinds because of something else; the part that it runs does not.
+/// The calling thread unwinds because of another panic. The part that it runs does not unwind.
 #[test]
 fn a_barrier_meets_or_unwinds_in_a_region_that_a_destructor_runs() {
     in_own_process("a_barrier_meets_or_unwinds_in_a_region_that_a_destructor_runs", || {
@@ -316,7 +321,7 @@ fn a_barrier_meets_or_unwinds_in_a_region_that_a_destructor_runs() {
                             });
                         };
                         *ended.lock().unwrap() = caught(region);
-                        // And what they compute.
+                        // So do collective operations.
                         assert_eq!(hive.spmd_map(3, |bee| bee.all_reduce(bee.id(), |a, b| a + b)), [3; 3]);
                     });
                     panic_any(Payload("the first"));
@@ -335,13 +340,13 @@ fn a_barrier_meets_or_unwinds_in_a_region_that_a_destructor_runs() {
     });
 }
 
-/// What a destructor may do with its bee.
+/// A collective operation that a destructor may call.
 struct Collective {
     name: &'static str,
     run: fn(&Bee<'_>) -> usize,
-    /// What comes of it on a bee where nobody meets, or the others for something else.
+    /// Its result on a bee if the bees do not meet, or the others meet for another operation.
     alone: fn(usize) -> usize,
-    /// Whether it wants to know what others have shown.
+    /// Whether the bee with this number reads values of other bees.
     looks: fn(usize) -> bool,
 }
 
@@ -350,7 +355,7 @@ const COLLECTIVES: [Collective; 9] = [
         name: "broadcast_from the bee itself",
         run: |bee| bee.broadcast_from(bee.id(), || 100 + bee.id()),
         alone: |id| 100 + id,
-        // A root wants to know that bee 0 names it as well.
+        // A root also checks that bee 0 names the same root.
         looks: |id| id > 0,
     },
     Collective {
@@ -425,7 +430,8 @@ fn no_collective_aborts_in_a_destructor_where_nobody_meets() {
     });
 }
 
-/// A destructor's collective meets bees who have come for something else, and cannot say so by a panic.
+/// A collective operation in a destructor meets bees that have come for another operation, and cannot report that by a
+/// panic.
 #[test]
 fn no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else() {
     in_own_process("no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else", || {
@@ -449,7 +455,8 @@ fn no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else
                         });
                     });
                     assert_eq!(result.into_inner().unwrap(), Some(alone(who)), "{name}");
-                    // With debug assertions all bees but 0 look at bee 0's in any case, and that at all others'.
+                    // With debug assertions, all bees except 0 read bee 0's values in any case, and bee 0 reads those
+                    // of all others.
                     assert_eq!(ended.is_some(), looks(who) || cfg!(debug_assertions), "{name} on bee {who}");
                     assert_hive_works(&hive, 3);
                 }
@@ -458,7 +465,7 @@ fn no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else
     });
 }
 
-/// Loops, turns, parts and values of one's own in a destructor whose region is broken.
+/// Loops, ordered sections, parts of slices and per-bee values in a destructor whose region is broken.
 #[test]
 fn nothing_else_aborts_in_a_destructor_whose_region_is_broken() {
     in_own_process("nothing_else_aborts_in_a_destructor_whose_region_is_broken", || {
@@ -486,7 +493,8 @@ fn nothing_else_aborts_in_a_destructor_whose_region_is_broken() {
                         bee.for_each(&shared, |range| *own.get(bee) += range.len());
                         bee.for_each(&shared, |range| *own.get(bee) += range.len());
                         bee.ordered(&turns, bee.id(), || runs.fetch_add(1, Ordering::Relaxed));
-                        // What others have at the moment is not to be had, which a part that returns says by a panic.
+                        // Another bee may have borrowed its part at the moment. Outside of unwinding the call below
+                        // reports that by a panic; here it must not.
                         parts.own_mut(bee).fill(1);
                         bee.barrier();
                         let others = parts.part(bee, 2 - bee.id());
@@ -502,8 +510,8 @@ fn nothing_else_aborts_in_a_destructor_whose_region_is_broken() {
     });
 }
 
-/// What a team of one runs in a destructor while its part is being unwound, and what it cannot have there: the part that
-/// is out, and a turn that nobody brings.
+/// What a team of one can run in a destructor while its part unwinds, and what it cannot have there: a part that is
+/// borrowed, and a turn that no bee brings.
 #[test]
 fn nothing_aborts_in_a_destructor_of_a_team_of_one() {
     in_own_process("nothing_aborts_in_a_destructor_of_a_team_of_one", || {
@@ -529,7 +537,7 @@ fn nothing_aborts_in_a_destructor_of_a_team_of_one() {
             });
             assert_eq!((panicked, runs.load(Ordering::Relaxed)), ("its own", 2));
         };
-        // Where nobody else can bring the turn, it is not waited for.
+        // A turn that no other bee can bring is not waited for.
         let out_of_turn = || {
             let (turns, runs) = (Ordered::new(0..3), AtomicUsize::new(0));
             let panicked = payload_of(|| {
@@ -550,8 +558,9 @@ fn nothing_aborts_in_a_destructor_of_a_team_of_one() {
     });
 }
 
-/// A region of one returns only if its bee has had all that it asked for, whoever catches what: neither one whose part was
-/// unwound and caught that, nor one that a destructor runs while something else unwinds, where the two cannot be told apart.
+/// A region of one bee returns normally only if its bee got all that it asked for, whichever panics are caught. That
+/// holds when the bee's part unwound and the bee caught the panic, and also when a destructor runs the region during
+/// another unwinding, where the two cannot be told apart.
 #[test]
 fn a_team_of_one_does_not_return_if_it_has_gone_without_something() {
     in_own_process("a_team_of_one_does_not_return_if_it_has_gone_without_something", || {
@@ -571,7 +580,7 @@ fn a_team_of_one_does_not_return_if_it_has_gone_without_something() {
         say(&|| hive.spmd(1, |bee| assert_eq!(payload_of(|| unwinds(&|| asks_twice(bee))), "another")));
         let amid = || unwinds(&|| say(&|| hive.spmd(1, asks_twice)));
         assert_eq!(payload_of(amid), "another");
-        // In a part of a team of one that is being unwound, too, and in one of a larger team.
+        // The same in a part of a team of one that unwinds, and in one of a larger team.
         assert_eq!(payload_of(|| hive.spmd(1, |_| amid())), "another");
         assert_eq!(
             payload_of(|| hive.spmd(2, |bee| if bee.is_queen() {
@@ -588,7 +597,7 @@ fn a_team_of_one_does_not_return_if_it_has_gone_without_something() {
         let said = said.into_inner().unwrap();
         assert_eq!(said.len(), 5);
         assert!(said.iter().all(|said| said.contains("gone on after a call that should have panicked")), "{said:?}");
-        // A size asked for beside that is had all the same.
+        // A resize that is asked for at the same time still takes effect.
         let region = || {
             hive.spmd(1, |bee| {
                 hive.resize(3).unwrap();

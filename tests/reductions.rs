@@ -1,4 +1,6 @@
-//! Reductions and prefix sums: right, and as reproducible as their level says.
+//! Reductions and prefix sums: their results are right, and as reproducible as their level says.
+//!
+//! See `docs/collectives.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use common::{Rng, assert_contains_all, panic_message, run_exclusively, silence_panics};
 use hive::{Hive, Reduction, Scan, Schedule};
 
-/// Numbers whose sum depends on the order in which they are added up: large ones that cancel, small ones that get lost between.
+/// Numbers whose sum depends on the order of the additions: large ones that cancel, and small ones that get lost
+/// between them.
 fn adversarial(len: usize) -> Vec<f64> {
     let mut dice = Rng::new(11);
     let number = |dice: &mut Rng| {
@@ -350,7 +353,8 @@ fn a_panic_on_the_way_to_a_collective_frees_the_others() {
     assert_eq!(hive.spmd_map(3, |bee| bee.all_reduce(bee.id(), |a, b| a + b)), [3, 3, 3]);
 }
 
-/// Whoever names which root: if not all name the same, somebody says who named what, and no region returns as if they had.
+/// If not all bees name the same root, a bee reports which bee named which root, and the region does not return
+/// normally.
 #[test]
 fn different_roots_of_a_broadcast_are_told_of() {
     let _alone = run_exclusively();

@@ -1,6 +1,6 @@
-//! A system that refuses: threads, semaphores, waits, affinity and signal masks, at each call in turn. What was asked
-//! for is then an error or a panic that says so, or is done without; nothing hangs, and when the system is itself again
-//! the hive is as good as before.
+//! A system that refuses calls: starting threads, semaphores, waits, affinity and signal masks, at each call in turn.
+//! The operation then gives an error or a panic that names the refused call, or works without it. Nothing hangs, and
+//! when the system no longer refuses, the hive works as before.
 
 #![cfg(target_os = "linux")]
 
@@ -23,16 +23,16 @@ use common::{assert_contains_all, panic_message, silence_panics};
 use hive::{Builder, Hive, Pin};
 use programs::{MAX_BEES, PROGRAMS, Program};
 
-/// So many calls of a program are refused, at most: it may make as many as it waits long.
+/// At most this many calls of a program are refused one by one: a program may make more calls the longer it waits.
 const MIN_REFUSALS: usize = 12;
 
-/// What ended a program: an error's text or a panic's.
+/// The text of what ended a program: an error or a panic.
 fn panic_text(payload: Box<dyn Any + Send>) -> String {
     let as_text = payload.downcast::<String>().map(|text| *text);
     as_text.unwrap_or_else(|payload| payload.downcast_ref::<&str>().map_or("no text".to_owned(), ToString::to_string))
 }
 
-/// Runs `program` while the calls with these numbers are refused. None: there were not as many calls.
+/// Runs `program` while the calls with these numbers are refused. None: the program made fewer calls.
 fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive<usize>, errno: i32) -> Option<String> {
     let kept = template.clone().bees(1).max_bees(MAX_BEES).build().unwrap();
     let fault = FaultGuard::new(call, numbers, errno);
@@ -50,8 +50,9 @@ fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive
     has_struck.then_some(outcome)
 }
 
-/// Runs each program once for each call that it makes, with that call refused, and as many as `runs` has, from that one on.
-/// What ends other than well says one of `words`. Returns how many ended well, and how many with these words.
+/// Runs each program once for each call that it makes, with the calls refused from that one on, as many as `runs` says.
+/// A run that does not succeed must name one of the `expected` words. Returns how many runs succeeded, and how many
+/// ended with these words.
 #[track_caller]
 fn refuse_each(call: Call, errno: i32, runs: [usize; 2], templates: &[Builder], expected: &[&str]) -> (usize, usize) {
     let (mut well, mut otherwise) = (0, 0);
@@ -105,7 +106,7 @@ fn a_bee_that_could_not_be_made_is_no_bee() {
     });
 }
 
-/// The one call, and it with all that follow.
+/// The one call, and that call with all that follow.
 const ONE_OR_ALL: [usize; 2] = [1, usize::MAX];
 
 #[test]
@@ -141,7 +142,8 @@ fn each_wait_in_turn_is_interrupted() {
 fn each_change_of_cpus_in_turn_is_refused() {
     in_own_process("each_change_of_cpus_in_turn_is_refused", || {
         let likes = [Hive::builder(), Hive::builder().pin(Pin::Cpus(vec![0])).pin_queen(true)];
-        // The last: a queen whose mask could not be put back has her own CPU only, which several hives cannot share.
+        // The last text: a queen whose mask could not be restored has only her own CPU, which several hives cannot
+        // share.
         let words = ["sched_setaffinity", "has a CPU that this process may use"];
         for errno in [libc::EINVAL, libc::EPERM] {
             let (well, _) = refuse_each(Call::SetAffinity, errno, ONE_OR_ALL, &likes, &words);

@@ -1,4 +1,4 @@
-//! Regions: who runs what, where and how often; teams of every size; errors; two queens.
+//! Regions: which bee runs what, where and how often; teams of every size; errors; and two queens.
 
 #![cfg(target_os = "linux")]
 
@@ -14,7 +14,7 @@ use common::sys::UnsyncCell;
 use common::{Gate, Rng, assert_contains_all, assert_hive_works, panic_message, run_exclusively};
 use hive::{Bee, Hive};
 
-/// Does not compile if `Bee` is Send or Sync: then the item would be ambiguous.
+/// Does not compile if `Bee` is Send or Sync, because the item would then be ambiguous.
 const _: fn() = || {
     trait AmbiguousIfSend<A> {
         fn item() {}
@@ -86,7 +86,7 @@ fn spmd_map_returns_results_in_order_of_the_members() {
     let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for n in 1..=8 {
-        // The last to be done is bee 0.
+        // Bee 0 is the last to finish.
         let done = Gate::new();
         let words = hive.spmd_map(n, |bee| {
             done.wait_for(n - 1 - bee.id());
@@ -116,7 +116,7 @@ fn a_region_of_none_or_too_many_is_an_error_that_says_the_numbers_and_runs_nothi
     assert_contains_all(&panic_message(|| drop(hive.spmd_map(usize::MAX, body))), &["7", "try_spmd"]);
     assert_contains_all(&panic_message(|| hive::spmd(0, body)), &["0", "try_spmd"]);
 
-    // Inside a region, too, although it would be a team of one there.
+    // Inside a region, too, although the team would have one bee there.
     hive.spmd(2, |_| {
         assert!(hive.try_spmd(0, body).is_err());
         assert!(hive.try_spmd(8, body).is_err());
@@ -195,7 +195,7 @@ fn what_is_written_before_a_region_is_read_inside_and_what_is_written_inside_aft
     };
     regions(0);
     thread::scope(|scope| scope.spawn(|| regions(1_000)).join().unwrap());
-    // Other queens, whose turns alone order what they do.
+    // Other queens: only the leader lock orders what they do.
     let count = UnsyncCell::default();
     thread::scope(|scope| {
         for _ in 0..4 {
@@ -274,7 +274,7 @@ fn no_starvation_by_a_queen_who_always_comes_back() {
     let done = Gate::new();
     thread::scope(|scope| {
         for _ in 0..2 {
-            // They go on until the modest ones have had their share.
+            // They continue until the queens of small teams have had their share.
             scope.spawn(|| {
                 while done.arrived() < SMALL_TEAM {
                     hive.spmd(2, |_| ());

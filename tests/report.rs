@@ -1,4 +1,5 @@
-//! What a hive says of itself.
+//! What a hive reports about itself: its bees, their places and how they wait, what comes from the environment, and
+//! warnings.
 
 #![cfg(target_os = "linux")]
 
@@ -74,7 +75,7 @@ fn build_info_is_complete() {
     assert_contains_all(&shown, &fields);
 }
 
-/// What a hive reports in a process with these variables.
+/// The report of a hive in a process with these variables.
 fn report_with(test: &str, variables: &[(&str, &str)]) -> String {
     in_own_process_with(test, variables, || {
         let hive = Hive::builder().build().unwrap();

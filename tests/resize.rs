@@ -1,4 +1,6 @@
 //! Resizing: what it does to bees that are awake, asleep, busy and parked, from inside and outside of regions.
+//!
+//! See `docs/resize.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +14,7 @@ use std::time::Duration;
 use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
-/// Comes to a gate when dropped, however its scope is left.
+/// Arrives at a gate when it is dropped, however its scope is left.
 struct OpensOnDrop<'g>(&'g Gate);
 
 impl Drop for OpensOnDrop<'_> {
@@ -21,7 +23,7 @@ impl Drop for OpensOnDrop<'_> {
     }
 }
 
-/// Runs `meanwhile` while all of a team of `n` are at work, and then lets them end.
+/// Runs `meanwhile` while all bees of a team of `n` are at work, and then lets them end.
 fn while_busy(hive: &Hive, n: usize, meanwhile: impl FnOnce()) {
     let (busy, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
@@ -37,7 +39,7 @@ fn while_busy(hive: &Hive, n: usize, meanwhile: impl FnOnce()) {
     });
 }
 
-/// The numbers of the bees' threads, without the queen's.
+/// The numbers of the workers' threads.
 fn bee_tids(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |_| {
@@ -54,7 +56,7 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
     const OPERATIONS: usize = 6;
     let hive = Hive::new(3).unwrap();
     let mut size = 3;
-    // Four acts in a row, in every combination.
+    // Four operations in a row, in every combination.
     for acts in 0..OPERATIONS.pow(4) {
         for act in [acts, acts / OPERATIONS, acts / OPERATIONS.pow(2), acts / OPERATIONS.pow(3)] {
             match act % OPERATIONS {
@@ -73,7 +75,8 @@ fn smoke_all_orders_of_shrink_grow_settle_and_regions() {
                 }
             }
             assert_eq!(hive.bees(), size);
-            // A bee that is brought back just as it goes to sleep counts itself off when it comes to it.
+            // A worker that is brought back just as it goes to sleep counts itself out of the pending parks when it
+            // runs again.
             wait_until(|| hive.bees_not_yet_tucked_in() <= 6 - size);
         }
         hive.wait_until_parked();
@@ -101,11 +104,11 @@ fn the_surplus_of_a_busy_team_is_counted_until_it_ends_and_growing_takes_it_back
     let hive = Hive::new(6).unwrap();
     for last in [1, 2, 6, 8] {
         while_busy(&hive, 6, || {
-            // None of these waits for the region.
+            // None of these resizes waits for the region.
             for (size, surplus) in [(2, 4), (4, 2), (1, 5), (6, 0), (3, 3), (3, 3), (8, 0)] {
                 hive.resize(size).unwrap();
                 assert_eq!(hive.bees(), size);
-                // Bees 6 and 7 are not in the team: they go as they like.
+                // Bees 6 and 7 are not in the team, so they park in their own time.
                 wait_until(|| hive.bees_not_yet_tucked_in() == surplus);
             }
             hive.resize(last).unwrap();
@@ -125,7 +128,7 @@ fn settle_waits_for_a_busy_surplus_bee_and_for_no_other() {
     let settled = AtomicBool::new(false);
     thread::scope(|scope| {
         while_busy(&hive, 4, || {
-            // The team of four is busy, and all belong to the hive.
+            // The team of four is busy, and all of its bees belong to the hive.
             hive.wait_until_parked();
             hive.resize(2).unwrap();
             for _ in 0..3 {
@@ -154,7 +157,7 @@ fn growing_back_lets_those_go_who_wait_for_a_busy_bee() {
             (0..100).for_each(|_| thread::yield_now());
             assert!(settlers.iter().all(|settler| !settler.is_finished()));
             hive.resize(4).unwrap();
-            // They return although the region is still on.
+            // The resizes return although the region is still running.
         });
         assert_eq!(hive.bees_not_yet_tucked_in(), 0);
     });
@@ -211,7 +214,7 @@ fn a_resize_from_inside_takes_effect_when_the_region_ends() {
             assert_hive_works(&hive, 4);
         }
     }
-    // A team of one is a region as well.
+    // A region of one bee is also a region.
     hive.resize(3).unwrap();
     hive.spmd(1, |_| {
         hive.resize(2).unwrap();
@@ -229,7 +232,7 @@ fn a_resize_from_inside_does_not_take_effect_when_another_region_ends() {
         scope.spawn(|| {
             asked.wait_for(1);
             let _passed = OpensOnDrop(&passed);
-            // A team of one needs no turn.
+            // A region of one bee does not need the leader lock.
             hive.spmd(1, |_| ());
         });
         hive.spmd(3, |bee| {
@@ -273,7 +276,7 @@ fn a_region_that_needs_parked_bees_takes_them_back() {
             assert_hive_works(&hive, 6);
             assert_eq!(hive.bees(), 6);
             hive.resize(2).unwrap();
-            // Without settling.
+            // Without waiting until the surplus is parked.
             assert_hive_works(&hive, 5);
             assert_eq!(hive.bees(), 5);
         }

@@ -1,4 +1,4 @@
-//! Numbers out of range, and a system that makes no more threads.
+//! Numbers that are out of range, and a system that starts no more threads.
 
 #![cfg(target_os = "linux")]
 
@@ -47,7 +47,7 @@ fn names_and_stacks_of_any_size_are_taken() {
     }
 }
 
-/// In a process of its own, which it would end if the stacks were as small as usual.
+/// Runs in a process of its own, which would crash if the stacks had the default size.
 #[test]
 fn bees_have_the_stacks_that_were_asked_for() {
     fn deep(depth: usize) -> usize {
@@ -56,13 +56,14 @@ fn bees_have_the_stacks_that_were_asked_for() {
     }
     in_own_process_with("bees_have_the_stacks_that_were_asked_for", &[], || {
         let hive = Hive::builder().bees(2).stack_size(64 << 20).build().unwrap();
-        // From the start, and hired later: 16 MiB and more.
+        // From the start and for bees that are hired later: 16 MiB and more.
         let depths = hive.spmd_map(3, |bee| if bee.is_queen() { 1_000 } else { deep(1_000) });
         assert_eq!(depths, [1_000; 3]);
     });
 }
 
-/// A stack that no address space has room for is an error of the system's, or it is none; it is no panic, and no end of the process.
+/// A stack too large for the address space either gives an error of the system's or none; it gives no panic and does
+/// not end the process.
 #[test]
 fn absurd_stacks_are_errors() {
     in_own_process_with("absurd_stacks_are_errors", &[], || {
@@ -74,7 +75,7 @@ fn absurd_stacks_are_errors() {
     });
 }
 
-/// Stacks that a few of fit.
+/// A stack size of which only a few fit.
 const STACK: usize = 256 << 20;
 const THREAD_NAME: &str = "limited";
 
@@ -84,12 +85,12 @@ fn builder() -> Builder {
 
 /// Leaves room for three more threads with such a stack, and for little else.
 fn limit_to_three_threads() -> bool {
-    // What is needed once, such as the machine's description.
+    // Whatever is needed once, such as the description of the machine, is made before.
     assert_hive_works(&Hive::new(2).unwrap(), 2);
     limit_address_space_to(3 * STACK + STACK / 2)
 }
 
-/// Leaves room for so many bytes. False: this process, which a sanitizer has inflated, cannot be limited so.
+/// Leaves room for this many bytes. False: a sanitizer has inflated this process, which cannot be limited like this.
 fn limit_address_space_to(bytes: usize) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap();
     let size = status.lines().find_map(|line| line.strip_prefix("VmSize:")?.strip_suffix("kB")).unwrap();
@@ -102,7 +103,7 @@ fn limit_address_space_to(bytes: usize) -> bool {
     true
 }
 
-/// Without arenas of the threads' own, whose size is not ours to say.
+/// Without malloc arenas of the threads' own, whose size the test cannot control.
 const ONE_ARENA: &[(&str, &str)] = &[("MALLOC_ARENA_MAX", "1")];
 
 #[test]
@@ -116,7 +117,7 @@ fn a_hive_whose_threads_cannot_all_be_made_is_not_built_and_leaves_none() {
             assert_contains_all(&error.to_string(), &["8 bees", "room for 3", "ulimit -v", "stack_size"]);
             proc_threads::wait_until_ended(THREAD_NAME);
         }
-        // What has room is built.
+        // A hive that has room is built.
         assert_hive_works(&builder().bees(4).build().unwrap(), 4);
     });
 }
@@ -136,11 +137,11 @@ fn a_hive_that_cannot_grow_keeps_its_size_and_works() {
             assert_eq!(hive.bees(), 2);
             let error = hive.resize(8).unwrap_err();
             assert_contains_all(&error.to_string(), &["8 bees"]);
-            // From inside as well, and then there is nothing to be done at its end.
+            // From inside of a region as well; then nothing is left to be done at the region's end.
             hive.spmd(2, |_| assert!(hive.resize(8).is_err()));
             assert_eq!((hive.bees(), hive.bees_not_yet_tucked_in()), (2, 0));
             assert_hive_works(&hive, 2);
-            // What has room is made.
+            // Bees that have room are hired.
             assert_hive_works(&hive, 5);
             hive.resize(2).unwrap();
             hive.wait_until_parked();
@@ -152,7 +153,7 @@ fn a_hive_that_cannot_grow_keeps_its_size_and_works() {
     });
 }
 
-/// Where a bee's stack has room and what its thread needs beside that has none, the thread would end the process.
+/// If a bee's stack has room and what its thread needs besides has none, the thread would end the process.
 #[test]
 fn with_whatever_room_there_is_a_hive_is_built_or_an_error() {
     in_own_process_with("with_whatever_room_there_is_a_hive_is_built_or_an_error", ONE_ARENA, || {
@@ -161,7 +162,7 @@ fn with_whatever_room_there_is_a_hive_is_built_or_an_error() {
             if !limit_address_space_to(STACK - 16 * PAGE + pages * PAGE) {
                 return;
             }
-            // Or else the process would have ended.
+            // Otherwise the process would have ended.
             if builder().bees(2).build().is_ok() {
                 return;
             }
@@ -169,13 +170,13 @@ fn with_whatever_room_there_is_a_hive_is_built_or_an_error() {
     });
 }
 
-/// What the kernel allows of memory mappings, and how many the process has.
+/// The number of memory mappings that the kernel allows, and the number that the process has.
 fn mappings() -> (usize, usize) {
     let most = fs::read_to_string("/proc/sys/vm/max_map_count").unwrap().trim().parse().unwrap();
     (most, fs::read_to_string("/proc/self/maps").unwrap().lines().count())
 }
 
-/// A thread that is made where there are no mappings left for the stack of its signal handlers ends the process.
+/// A thread that is started when no mapping is left for the stack of its signal handlers ends the process.
 #[test]
 fn threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_for_are_made() {
     let test = "threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_for_are_made";
@@ -200,14 +201,14 @@ fn threads_that_there_are_no_mappings_for_are_an_error_and_those_that_there_are_
         let refused = hive.try_spmd(LEFT, |_| unreachable!("it cannot start")).unwrap_err().to_string();
         assert_contains_all(&refused, &["1000 bees", "vm.max_map_count"]);
         assert_contains_all(&hive.resize(LEFT).unwrap_err().to_string(), &["vm.max_map_count"]);
-        // As many as it said, the queen beside them.
+        // As many workers as the error said, and the queen besides.
         assert_hive_works(&hive, room + 1);
         drop(hive);
         assert_hive_works(&Hive::new(2).unwrap(), 2);
     });
 }
 
-/// Nor are there any for the threads that a hive measures with, and is watched by.
+/// Nor is there a mapping for the threads by which a hive measures and is watched.
 #[test]
 fn where_no_mapping_is_left_no_thread_is_made_at_all() {
     in_own_process_with("where_no_mapping_is_left_no_thread_is_made_at_all", ONE_ARENA, || {
@@ -216,7 +217,8 @@ fn where_no_mapping_is_left_no_thread_is_made_at_all() {
             println!("skipped: {most} mappings take too long to make");
             return;
         }
-        // What is needed once, such as the machine's description, and memory that is then there.
+        // Whatever is needed once, such as the description of the machine, is made before, with memory that is there
+        // from then on.
         assert_hive_works(&Hive::new(2).unwrap(), 2);
         drop(Hive::new(1).unwrap());
         let (_, used) = mappings();

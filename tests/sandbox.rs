@@ -1,5 +1,5 @@
-//! A kernel that refuses to tell or to change affinity and signal masks, as some sandboxes have it. Each test in a
-//! process of its own, which a filter is set for.
+//! A kernel that refuses to report or to change affinity and signal masks, as in some sandboxes. Each test runs in a
+//! process of its own, for which a filter is set.
 
 #![cfg(target_os = "linux")]
 
@@ -10,7 +10,7 @@ use common::seccomp::deny_syscalls;
 use common::{assert_contains_all, assert_hive_works, proc_threads, report_line, sys};
 use hive::{Hive, Pin};
 
-/// The machine is read without hwloc, which would ask again and again.
+/// The machine is read without hwloc, which would ask for the mask again and again.
 #[test]
 fn a_mask_that_is_not_told_is_done_without() {
     in_own_process("a_mask_that_is_not_told_is_done_without", || {
@@ -28,9 +28,9 @@ fn a_mask_that_is_not_told_is_done_without() {
                 &["sched_getaffinity failed", "not permitted", "hwloc is not asked"],
             );
         }
-        // The kernel tells of it in another way, too.
+        // The kernel also reports the mask in another way.
         assert_eq!(proc_threads::parse_cpu_list(report_line(&report.to_string(), "allowed CPUs")), cpus);
-        // Whatever else may read the machine.
+        // Other calls that may read the machine.
         assert!(hive::memory_nodes().is_empty() || cfg!(not(feature = "hwloc")));
         let _ = hive.alloc(10_000, hive::Placement::Interleave, |_| 0_u8);
         assert_hive_works(&Hive::builder().bees(2).pin(Pin::None).build().unwrap(), 2);
@@ -89,7 +89,7 @@ fn nothing_of_affinity_is_allowed() {
     });
 }
 
-/// Bees then have the signal mask of the thread that makes them.
+/// Workers then have the signal mask of the thread that makes them.
 #[test]
 fn a_signal_mask_that_cannot_be_set_is_told_and_done_without() {
     let test = "a_signal_mask_that_cannot_be_set_is_told_and_done_without";

@@ -1,4 +1,4 @@
-//! A sandbox that is put up when hives are there already, and forbids what they use.
+//! A sandbox that is applied when hives already exist, and that forbids calls that they use.
 
 #![cfg(target_os = "linux")]
 
@@ -12,13 +12,13 @@ use common::sys::{self, UnsyncCell};
 use common::{Gate, task_helpers};
 use hive::Hive;
 
-/// More than a thread needs for the turn to be reserved to it.
+/// More regions than a thread needs for the leader lock to be reserved to it.
 const RESERVING_REGIONS: u64 = 1_200;
 
-/// Regions of one of two queens who hand the turn to each other.
+/// The regions of each of two queens that pass the leader lock to each other.
 const CONTENDED_REGIONS: u64 = 50;
 
-/// Regions of the calling thread, which count in what only the one queen at a time may touch.
+/// Regions of the calling thread. They count in a cell that only the current queen may touch.
 fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
     for _ in 0..regions {
         hive.spmd(2, |bee| {
@@ -29,7 +29,7 @@ fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
     }
 }
 
-/// Hives whose turn is reserved to the calling thread.
+/// Hives whose leader lock is reserved to the calling thread.
 fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
     let hive = |_| {
         let (hive, count) = (Hive::new(2).unwrap(), UnsyncCell::default());
@@ -39,8 +39,8 @@ fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
     (0..hives).map(hive).collect()
 }
 
-/// The calling thread, to whom the turn is reserved, and another one start regions at the same time. `prepare` is
-/// called on the other first.
+/// The calling thread, to which the leader lock is reserved, and another one start regions at the same time. `prepare`
+/// is called on the other thread first.
 fn two_queens(hive: &Hive, count: &UnsyncCell, prepare: impl FnOnce() + Send) {
     let (before, gate, is_over) = (count.get(), Gate::new(), AtomicBool::new(false));
     let own = thread::scope(|scope| {
@@ -63,7 +63,7 @@ fn two_queens(hive: &Hive, count: &UnsyncCell, prepare: impl FnOnce() + Send) {
     assert_eq!(task_helpers::fib_by_joins(hive, 12), 144);
 }
 
-/// Whether there is anything to forbid: else nothing is ever reserved.
+/// Whether there is anything to forbid; if not, the lock is never reserved.
 fn can_be_forbidden() -> bool {
     drop(Hive::new(2).unwrap());
     let can = sys::has_membarrier();
@@ -81,7 +81,7 @@ fn assert_works_without(calls: &[libc::c_long], hives: usize) {
     sys::forbid_syscalls(calls, true);
     assert!(!sys::has_membarrier());
     hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
-    // Nothing is reserved any more.
+    // The lock is not reserved any more.
     hives.iter().for_each(|(hive, count)| run_regions(hive, RESERVING_REGIONS, count));
     hives.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
     two_queens(&Hive::new(2).unwrap(), &UnsyncCell::default(), || ());
@@ -94,7 +94,7 @@ fn two_queens_go_on_when_membarrier_is_forbidden() {
     });
 }
 
-/// Elsewhere the process is aborted, with a line that says what to do.
+/// On other systems the process is aborted with a message that says what to do.
 #[cfg(target_arch = "x86_64")]
 #[test]
 fn two_queens_go_on_when_affinity_is_forbidden_as_well() {
@@ -125,7 +125,7 @@ fn a_queen_goes_on_after_one_who_has_ended() {
     });
 }
 
-/// Whoever tries only, and finds the owner reigning, goes on as well.
+/// A thread that only tries, and finds the owner holding the lock, also goes on.
 #[test]
 fn an_outsider_s_join_goes_on() {
     in_own_process("an_outsider_s_join_goes_on", || {

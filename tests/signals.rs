@@ -1,4 +1,4 @@
-//! Signals: bees take none but a profiler's, and a storm of them breaks nothing.
+//! Signals: bees take no signals except a profiler's, and a storm of signals breaks nothing.
 
 #![cfg(target_os = "linux")]
 
@@ -27,7 +27,7 @@ const FAULTS: [i32; 4] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGIL
 
 const OF_PROFILERS: [i32; 2] = [libc::SIGPROF, libc::SIGVTALRM];
 
-/// All bees' threads but the queen's.
+/// The threads of all workers.
 fn bee_tids(hive: &Hive, n: usize) -> Vec<i32> {
     let gate = Gate::new();
     let mut tids = hive.spmd_map(n, |_| {
@@ -46,7 +46,8 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
         let before = own();
         let hive = Hive::new(3).unwrap();
         assert_eq!(own(), before);
-        // Those made when the hive is built, when a region needs them, when it is resized, and from inside of a region.
+        // Workers that are hired when the hive is built, when a region needs them, when the hive is resized, and from
+        // inside of a region.
         assert_hive_works(&hive, 5);
         hive.resize(6).unwrap();
         assert_eq!(own(), before);
@@ -73,7 +74,7 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
                 assert!(!proc_threads::has_blocked(bee, signal), "a profiler by signal {signal} would not see bees");
             }
         }
-        // What the maker blocks its bees block.
+        // Workers block what the thread that makes them blocks.
         sys::block_signal(libc::SIGPROF);
         let hive = Hive::new(2).unwrap();
         let [bee] = bee_tids(&hive, 2)[..] else { unreachable!() };
@@ -81,7 +82,7 @@ fn bees_block_all_signals_but_faults_and_profilers_and_their_maker_s_mask_is_as_
     });
 }
 
-/// As a profiler does it: whoever uses CPU time is interrupted where it is.
+/// As a profiler does it: a thread that uses CPU time is interrupted where it is.
 #[test]
 fn a_profiler_s_timer_interrupts_bees() {
     in_own_process("a_profiler_s_timer_interrupts_bees", || {
@@ -90,7 +91,7 @@ fn a_profiler_s_timer_interrupts_bees() {
         hive.spmd(2, |bee| {
             if !bee.is_queen() {
                 let before = sys::profile_signals_here();
-                // The queen sleeps meanwhile, so that this is the only thread that uses any.
+                // The queen sleeps meanwhile, so this is the only thread that uses CPU time.
                 let end = sys::cpu_time() + Duration::from_secs(5);
                 while sys::profile_signals_here() < before + 10 && sys::cpu_time() < end {}
                 assert!(
@@ -124,7 +125,7 @@ fn stress_regions_and_tasks_and_naps_under_a_profiler() {
     });
 }
 
-/// Alarms a thread every so often.
+/// Sends alarms to a thread at intervals.
 fn send_signals(tid: &AtomicI32, over: &AtomicBool) {
     while !over.load(Ordering::Relaxed) {
         let tid = tid.load(Ordering::Acquire);
@@ -159,7 +160,7 @@ fn stress_regions_resizes_and_settling_under_a_storm_of_alarms() {
                             assert_hive_works(hive, dice.next_up_to(6));
                             hive.resize(dice.next_up_to(6)).unwrap();
                             hive.wait_until_parked();
-                            // Long enough for the queen to sleep until its end.
+                            // Long enough for the queen to sleep until it ends.
                             hive.spmd(3, |bee| {
                                 if bee.id() == 2 {
                                     (0..20).for_each(|_| thread::yield_now());

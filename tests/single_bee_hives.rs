@@ -1,4 +1,5 @@
-//! Hives whose limit is one bee, the queen: a bee that is no bee runs what the queen cannot.
+//! Hives whose limit is one bee, the queen. A worker that does not count as a bee of the team runs what the queen
+//! cannot.
 
 #![cfg(target_os = "linux")]
 
@@ -13,15 +14,15 @@ use common::task_helpers::{builders, fib_by_joins};
 use common::{Gate, assert_contains_all, panic_message, proc_threads, run_exclusively, silence_panics, wait_until};
 use hive::{Builder, Hive, Stats};
 
-/// The threads of these hives' bees are called this.
+/// The name of these hives' threads.
 const THREAD_NAME: &str = "her-bee";
 
-/// Such hives, of each kind.
+/// Builders of such hives, of each kind.
 fn single_bee_builders() -> impl Iterator<Item = Builder> {
     builders().map(|builder| builder.bees(1).max_bees(1).thread_name(THREAD_NAME))
 }
 
-/// Runs `part` with a hive of each kind that has no bee yet, and with one that has.
+/// Runs `part` with a hive of each kind that has no worker yet, and with one that has.
 fn with_each(part: impl Fn(&Hive)) {
     for builder in single_bee_builders() {
         let hive = builder.build().unwrap();
@@ -32,7 +33,7 @@ fn with_each(part: impl Fn(&Hive)) {
     }
 }
 
-/// The hive is what was asked for, whatever its bee has done: one bee, who runs regions by herself.
+/// The hive is as asked for, whatever its worker has done: one bee, which runs regions by herself.
 #[track_caller]
 fn assert_alone(hive: &Hive) {
     hive.wait_until_parked();
@@ -45,13 +46,13 @@ fn assert_alone(hive: &Hive) {
     assert_eq!(hive.places().len(), 1);
 }
 
-/// A task, and where to hear on which bee it has run.
+/// A task, and a receiver that gets the number of the bee that has run it.
 fn reporting_task() -> (impl FnOnce() + Send + 'static, Receiver<Option<usize>>) {
     let (sender, receiver) = channel();
     (move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap(), receiver)
 }
 
-/// Runs `part` on another thread while a region has the queen's place.
+/// Runs `part` on another thread while a region has the queen's position.
 fn while_leader_lock_is_held<R: Send>(hive: &Hive, part: impl FnOnce() -> R + Send) -> R {
     let (taken, done) = (Gate::new(), Gate::new());
     thread::scope(|scope| {

@@ -1,4 +1,4 @@
-//! Slices in parts, and a value for each bee: right where they are used right, refused where they are not.
+//! Slices in parts, and per-bee values: right where they are used correctly, refused where they are not.
 
 #![cfg(target_os = "linux")]
 
@@ -42,7 +42,13 @@ proptest! {
     #[test]
     fn loops_write_each_row_once(rows in 0usize..200, width in 1usize..5, chunk in 1usize..50, which in 0usize..5) {
         let _alone = run_exclusively();
-        let schedule = [Schedule::Static, Schedule::StaticChunk(chunk), Schedule::Dynamic(chunk), Schedule::Guided(chunk), Schedule::Affinity][which];
+        let schedule = [
+            Schedule::Static,
+            Schedule::StaticChunk(chunk),
+            Schedule::Dynamic(chunk),
+            Schedule::Guided(chunk),
+            Schedule::Affinity,
+        ][which];
         let mut data = vec![0; rows * width];
         hive::par_rows_mut(&mut data, width, schedule, |rows, part, _| {
             assert_eq!(part.len(), rows.len() * width);
@@ -100,7 +106,7 @@ fn a_part_is_lent_to_one_writer_or_to_readers() {
     assert_contains_all(&twice, &["bee 0 cannot have part 0", "it is being written to"]);
     let both = with(&|bee, parts| drop((parts.part(bee, bee.id()), parts.own_mut(bee))));
     assert_contains_all(&both, &["it is being read"]);
-    // Found each time, whoever comes first: this bee has long given it back.
+    // Found every time, whichever bee comes first: this bee has long returned the part.
     let without_barrier = with(&|bee, parts| {
         if bee.id() == 0 {
             drop(parts.own_mut(bee));
@@ -131,7 +137,7 @@ fn a_part_goes_from_hive_to_hive() {
     let _alone = run_exclusively();
     let mut data = vec![0; 10];
     let parts = Parts::new(&mut data, 2);
-    // As far as either hive knows, this is its first region.
+    // For each of these hives, this is its first region.
     Hive::new(2).unwrap().spmd(2, |bee| parts.own_mut(bee).fill(1));
     Hive::new(2).unwrap().spmd(2, |bee| assert_eq!(parts.part(bee, 1 - bee.id())[..], [1; 5]));
 }
@@ -200,7 +206,7 @@ fn a_value_is_out_once() {
         &panic_message(|| hive.spmd(1, |bee| drop((per_bee.get(bee), per_bee.get(bee))))),
         &["out already"],
     );
-    // Bees of one number of several hives never have it at the same time.
+    // Bees with the same number in several hives never have the value at the same time.
     let (refused, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
     thread::scope(|scope| {
         for _ in 0..3 {

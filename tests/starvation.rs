@@ -1,4 +1,5 @@
-//! A task that spawns itself again for ever has nothing else wait for ever. Each chain here goes on until what it used to starve has happened.
+//! A task that spawns itself again for ever does not make anything else wait for ever. Each chain of such tasks here
+//! goes on until what it could starve has happened.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +13,7 @@ use common::task_helpers::PROTOCOLS;
 use common::{Gate, run_exclusively};
 use hive::{Hive, Scope};
 
-/// What ends a chain.
+/// Ends a chain.
 #[derive(Default)]
 struct StopFlag(AtomicBool);
 
@@ -30,14 +31,14 @@ impl StopFlag {
     }
 }
 
-/// Spawns itself again until it is over.
+/// Spawns itself again until the flag is set.
 fn chain<'scope>(scope: &Scope<'scope>, stop: &'scope StopFlag) {
     if !stop.is_set() {
         scope.spawn(move |scope| chain(scope, stop));
     }
 }
 
-/// Hives of `bees` by each protocol, one after the other, with bees that sleep at once and with bees that poll.
+/// Hives of `bees` with each protocol, with bees that sleep at once and with bees that poll.
 fn hives(bees: usize) -> impl Iterator<Item = &'static Hive> {
     let build = move |builder: hive::Builder| &*Box::leak(Box::new(builder.bees(bees).build().unwrap()));
     PROTOCOLS.into_iter().flat_map(move |sleep| {
@@ -46,7 +47,8 @@ fn hives(bees: usize) -> impl Iterator<Item = &'static Hive> {
     })
 }
 
-/// A hive of two, whose bee is in a chain while `caller`, a thread of its own, does what ends that. Nobody else lends a hand.
+/// A hive of two. Its worker runs a chain while `caller`, on a thread of its own, does what ends the chain. No other
+/// thread runs tasks.
 fn during_chain(caller: impl Fn(&'static Hive, &'static StopFlag) + Sync) {
     let _alone = run_exclusively();
     for hive in hives(2) {
@@ -87,7 +89,7 @@ fn a_chain_does_not_starve_a_region() {
     during_chain(|hive, over| hive.spmd(2, |_| over.set()));
 }
 
-/// The queen's place is taken by somebody who does nothing, so the caller has its join done by the bee.
+/// The queen's position is taken by a thread that does nothing, so the worker has to run the caller's join.
 #[test]
 fn a_chain_does_not_starve_a_caller_from_outside() {
     during_chain(|hive, over| {
@@ -106,7 +108,7 @@ fn a_chain_does_not_starve_a_caller_from_outside() {
     });
 }
 
-/// It lies below the chain in a queue that is last in, first out.
+/// The task lies below the chain in a queue that is last in, first out.
 #[test]
 fn a_chain_does_not_starve_an_older_task_of_its_own_queue() {
     let _alone = run_exclusively();
@@ -135,7 +137,7 @@ fn a_chain_of_a_lone_queen_does_not_starve_an_older_task() {
     }
 }
 
-/// A hive of two, whose bee does `first` and then nothing until the queen's chain is over.
+/// A hive of two. Its worker does `first` and then nothing until the queen's chain is over.
 fn during_queens_chain(first: impl Fn(&'static Hive, &'static StopFlag) + Copy + Send + 'static) {
     let _alone = run_exclusively();
     for hive in hives(2) {
@@ -163,7 +165,7 @@ fn a_queens_chain_does_not_starve_what_comes_from_outside() {
     during_queens_chain(|hive, over| _ = thread::spawn(|| hive.spawn(|| over.set())));
 }
 
-/// Mail that begets mail: the queue of the bee itself is empty all the time.
+/// Mailbox tasks that send further mailbox tasks; the worker's own deque is empty all the time.
 #[test]
 fn a_chain_by_mail_does_not_starve_what_comes_from_outside() {
     fn respawn_on(hive: &'static Hive, over: &'static StopFlag, sent: &'static AtomicUsize) {

@@ -1,4 +1,4 @@
-//! What a hive counts, and sleepers that look for work by themselves.
+//! What a hive counts, and sleeping bees that wake by themselves to look for work.
 
 mod common;
 
@@ -57,7 +57,7 @@ fn bees_that_park_and_sleep_are_counted() {
     hive.wait_until_parked();
     assert_eq!((of_bee().parks, of_bee().cancelled_parks), (1, 0));
     hive.resize(2).unwrap();
-    // It is kept from parking until it is wanted again.
+    // This task keeps it from parking until it is needed again.
     let (sender, receiver) = mpsc::channel::<()>();
     hive.spawn_on(1, move || receiver.iter().for_each(drop));
     wait_until(|| of_bee().tasks == 1);

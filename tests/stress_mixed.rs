@@ -1,5 +1,6 @@
-//! Everything at the same time: regions, joins, scopes, spawns, mail, broadcasts, installs, resizes, and other hives that come and go with work in flight. All that is
-//! run has a number; none is lost, and none is run twice.
+//! Everything at the same time: regions, joins, scopes, spawned tasks, mailbox tasks, broadcasts, installs and resizes,
+//! while other hives are built and dropped with work in flight. Everything that is run has a number; no number is lost,
+//! and none is run twice.
 
 #![cfg(target_os = "linux")]
 
@@ -16,13 +17,13 @@ use common::task_helpers::{PROTOCOLS, builders};
 use common::{Rng, assert_hive_works, proc_threads, process, run_exclusively};
 use hive::{Builder, Hive};
 
-/// Bees of the hive at its largest.
+/// The number of bees of the hive at its largest.
 const MAX_BEES: usize = 4;
 
-/// Without progress for this long, a mix hangs.
+/// A mix that makes no progress for this long hangs.
 const HANG_TIME: Duration = Duration::from_secs(60);
 
-/// Tasks that nobody waits for, queued at the same time.
+/// The most tasks that are queued at the same time without a thread that waits for them.
 const IN_FLIGHT: u64 = 500;
 
 /// More numbers than a minute can use.
@@ -31,14 +32,14 @@ const MAX_TASKS: u64 = 1 << 28;
 /// More numbers than all threads together use in one step.
 const STEP: u64 = 1 << 16;
 
-/// How long one of so many mixes takes: all together 5 s, or with HIVE_TEST_STRESS set a minute for each protocol.
+/// How long each of `mixes` mixes takes: all together 5 s, or a minute for each protocol if HIVE_TEST_STRESS is set.
 fn length(mixes: u32) -> Duration {
     let is_long = std::env::var_os("HIVE_TEST_STRESS").is_some();
     let protocols = u32::try_from(PROTOCOLS.len()).expect("a short list");
     if is_long { Duration::from_secs(60) * protocols / mixes } else { Duration::from_secs(5) / mixes }
 }
 
-/// HIVE_TEST_SEED, to have a mix's dice again; else the time.
+/// HIVE_TEST_SEED, to repeat a mix with the same random numbers; otherwise the time.
 fn seed() -> u64 {
     let requested = std::env::var("HIVE_TEST_SEED").ok().map(|seed| seed.parse().expect("HIVE_TEST_SEED: a number"));
     requested.unwrap_or_else(|| SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs()))
@@ -49,14 +50,14 @@ struct StressRun<'h> {
     hive: &'h Hive,
     log: Arc<CompletionLog>,
     is_over: AtomicBool,
-    /// Steps done so far, by all.
+    /// How many steps all threads have done so far.
     steps: AtomicU64,
     /// What each thread is doing.
     activities: Mutex<Vec<(&'static str, String)>>,
 }
 
 impl StressRun<'_> {
-    /// One thread of the mix: `step` after step until it is over.
+    /// Runs one thread of the mix: `step` again and again until the time is over.
     fn run_actor(&self, name: &'static str, seed: u64, mut step: impl FnMut(&Actor<'_>, &mut Rng)) {
         let index = {
             let mut doing = self.activities();
@@ -80,7 +81,7 @@ impl StressRun<'_> {
         (self.steps.load(Ordering::Relaxed), self.log.completed())
     }
 
-    /// Aborts with what was last going on, if nothing goes on any more before `have_ended`.
+    /// Aborts, and prints what each thread was doing, if there is no more progress before `ended`.
     fn watch(&self, ended: &AtomicBool, seed: u64, what: &str) {
         let (mut last, mut since) = (self.progress(), Instant::now());
         while !ended.load(Ordering::Relaxed) {
@@ -93,10 +94,11 @@ impl StressRun<'_> {
                 let doing: String =
                     self.activities().iter().map(|(name, doing)| format!("  {name}: {doing}\n")).collect();
                 let threads = proc_threads::list(None);
-                // Past the capture of the tests' output.
+                // Written past the capture of the tests' output.
                 let _ = writeln!(
                     stderr(),
-                    "seed {seed}, {what}: no progress for {HANG_TIME:?}; {} of {issued} run; {hive:?}\n{doing}{threads}",
+                    "seed {seed}, {what}: no progress for {HANG_TIME:?}; {} of {issued} run; \
+                     {hive:?}\n{doing}{threads}",
                     now.1
                 );
                 process::print_stacks(std::process::id());
@@ -106,7 +108,7 @@ impl StressRun<'_> {
     }
 }
 
-/// What a thread of a mix does over and over.
+/// What a thread of a mix does repeatedly.
 type Step = fn(&Actor<'_>, &mut Rng);
 
 /// A thread of a mix.
@@ -116,7 +118,7 @@ struct Actor<'m> {
 }
 
 impl Actor<'_> {
-    /// Notes what the thread does next.
+    /// Records what the thread does next.
     fn set_activity(&self, what: std::fmt::Arguments<'_>) {
         use std::fmt::Write;
         let mut doing = self.mix.activities();
@@ -125,7 +127,7 @@ impl Actor<'_> {
         let _ = place.write_fmt(what);
     }
 
-    /// Waits until there is room for more tasks that nobody waits for.
+    /// Waits until there is room for more tasks that no thread waits for.
     fn wait_for_capacity(&self) {
         let ledger = &self.mix.log;
         while ledger.allocated().saturating_sub(ledger.completed()) > IN_FLIGHT
@@ -136,7 +138,7 @@ impl Actor<'_> {
     }
 }
 
-/// Numbers crossed off by joins, in halves.
+/// Completes the numbers by joins, each of which halves them.
 fn by_joins(hive: &Hive, ledger: &CompletionLog, first: u64, count: u64) {
     match count {
         0 => {}
@@ -148,7 +150,7 @@ fn by_joins(hive: &Hive, ledger: &CompletionLog, first: u64, count: u64) {
     }
 }
 
-/// Numbers crossed off by tasks of nested scopes, with joins in the smallest.
+/// Completes the numbers by tasks of nested scopes, with joins in the smallest ones.
 fn by_scopes(hive: &Hive, ledger: &CompletionLog, first: u64, count: u64) {
     if count < 8 {
         return by_joins(hive, ledger, first, count);
@@ -158,7 +160,7 @@ fn by_scopes(hive: &Hive, ledger: &CompletionLog, first: u64, count: u64) {
         for part in 0..3 {
             scope.spawn(move |scope| {
                 let first = first + part * quarter;
-                // The first of them by a task of this same scope.
+                // The first number is completed by a task of this same scope.
                 scope.spawn(move |_| ledger.complete(first));
                 by_scopes(hive, ledger, first + 1, quarter - 1);
             });
@@ -195,7 +197,7 @@ fn scopes(actor: &Actor<'_>, dice: &mut Rng) {
     by_scopes(actor.mix.hive, ledger, numbers.start, numbers.end - numbers.start);
 }
 
-/// Tasks that nobody waits for: for anybody, and for one bee.
+/// Tasks that no thread waits for: for any bee, and for one bee.
 fn spawns(actor: &Actor<'_>, dice: &mut Rng) {
     let numbers = actor.mix.log.allocate(dice.next_up_to(16) as u64);
     actor.set_activity(format_args!("spawns of {numbers:?}"));
@@ -221,7 +223,7 @@ fn broadcast(actor: &Actor<'_>, _: &mut Rng) {
         bee
     });
     assert!(bees.iter().copied().eq(1..=bees.len()), "{bees:?}");
-    // Those of bees that were surplus.
+    // The numbers that were meant for bees that were surplus.
     (numbers.start + bees.len() as u64..numbers.end).for_each(|number| ledger.complete(number));
 }
 
@@ -265,7 +267,7 @@ fn other_hive(actor: &Actor<'_>, dice: &mut Rng, builder: &Builder) {
     }
 }
 
-/// Runs everything at the same time on a hive of `builder`'s.
+/// Runs everything at the same time on a hive of `builder`.
 fn run_stress(builder: &Builder, length: Duration, seed: u64, what: &str) {
     let hive = builder.clone().bees(MAX_BEES).build().unwrap();
     let ledger = Arc::new(CompletionLog::new(MAX_TASKS));
@@ -296,7 +298,7 @@ fn run_stress(builder: &Builder, length: Duration, seed: u64, what: &str) {
             thread::sleep(length);
             mix.is_over.store(true, Ordering::Relaxed);
         });
-        // What nobody waits for, in a hive of any size.
+        // What no thread waits for has to be completed in a hive of any size.
         while ledger.completed() < ledger.allocated() {
             thread::yield_now();
         }

@@ -1,4 +1,6 @@
 //! Regions while other threads resize at random: nothing stalls, and every region runs each bee exactly once.
+//!
+//! See `docs/resize.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -11,10 +13,10 @@ use std::time::Duration;
 use common::{Gate, Rng, assert_hive_works, is_in_guest, run_exclusively};
 use hive::Hive;
 
-/// Largest team.
+/// The largest team.
 const MAX_BEES: usize = 8;
 
-/// What a storm of regions is like.
+/// A storm of regions and resizes.
 struct StressPlan {
     regions: usize,
     spin: Duration,
@@ -23,7 +25,7 @@ struct StressPlan {
     regions_a_resize: usize,
 }
 
-/// Counts of runs by bee, checked after each region.
+/// Counts the runs of each bee, and checks them after each region.
 fn run_stress(storm: StressPlan) {
     let StressPlan { regions, spin, barrier, regions_a_resize } = storm;
     let hive = Hive::builder().bees(2).max_bees(MAX_BEES).spin(spin).build().unwrap();
@@ -71,7 +73,8 @@ fn run_stress(storm: StressPlan) {
     assert_hive_works(&hive, MAX_BEES);
 }
 
-/// A million with HIVE_TEST_STRESS set, which takes about a minute on two quiet CPUs; else 50,000, or 5,000 where instructions may be emulated.
+/// A million if HIVE_TEST_STRESS is set, which takes about a minute on two idle CPUs; otherwise 50,000, or 5,000 where
+/// instructions may be emulated.
 fn region_count() -> usize {
     if std::env::var_os("HIVE_TEST_STRESS").is_some() {
         1_000_000
@@ -138,7 +141,7 @@ fn stress_queens_resizers_and_settlers_all_at_once() {
                     });
                 }
             });
-            // A resizer.
+            // A thread that resizes.
             scope.spawn(move || {
                 start.arrive_and_wait(6);
                 let mut dice = dice();
@@ -147,7 +150,7 @@ fn stress_queens_resizers_and_settlers_all_at_once() {
                     assert!(hive.bees_not_yet_tucked_in() < MAX_BEES);
                 }
             });
-            // One who resizes and settles.
+            // A thread that resizes and waits until the surplus is parked.
             scope.spawn(move || {
                 start.arrive_and_wait(6);
                 let mut dice = dice();

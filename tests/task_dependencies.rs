@@ -1,4 +1,4 @@
-//! Tasks that wait for one another: whoever is to run what is waited for hears of it.
+//! Tasks that wait for one another: the bee that has to run the awaited task is notified.
 
 #![cfg(target_os = "linux")]
 
@@ -9,7 +9,8 @@ use common::task_helpers::builders;
 use common::{Gate, proc_threads, sys, wait_until};
 use hive::Hive;
 
-/// A bee that was told of a task finds mail before it, and the mail lasts until that task has been run: the other bee has to hear of it.
+/// A bee that was notified of a task finds a mailbox task first, which lasts until the other task has been run. So the
+/// other bee has to be notified.
 #[test]
 fn a_bee_that_finds_mail_passes_on_what_it_was_told_of() {
     in_own_process("a_bee_that_finds_mail_passes_on_what_it_was_told_of", || {
@@ -30,7 +31,7 @@ fn a_bee_that_finds_mail_passes_on_what_it_was_told_of() {
     });
 }
 
-/// A bee that is surplus and waits in the middle of a task is the only one that may run its mail.
+/// A bee that is surplus and waits in the middle of a task is the only one that may run the tasks in its mailbox.
 #[test]
 fn a_surplus_bee_that_waits_runs_its_mail() {
     in_own_process("a_surplus_bee_that_waits_runs_its_mail", || {
@@ -39,7 +40,8 @@ fn a_surplus_bee_that_waits_runs_its_mail() {
             for _ in 0..20 {
                 hive.resize(3).unwrap();
                 let [begun, mailed, ended]: [&Gate; 3] = [(); 3].map(|()| &*Box::leak(Box::default()));
-                // Bee 2 waits for a task that bee 1 has taken, and which lasts until bee 2 has run what comes by mail.
+                // Bee 2 waits for a task that bee 1 has taken, and that lasts until bee 2 has run the task in its
+                // mailbox.
                 hive.spawn_on(2, || {
                     hive.scope(|scope| {
                         scope.spawn(|_| {

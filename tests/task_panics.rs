@@ -1,4 +1,5 @@
-//! Panics in tasks: who hears of them, that everything else still runs, and that the hive is as good as before.
+//! Panics in tasks: which thread gets them, that everything else still runs, and that the hive works as before
+//! afterwards.
 
 #![cfg(target_os = "linux")]
 
@@ -19,7 +20,7 @@ fn add(count: &AtomicUsize, number: usize) {
     count.fetch_add(number, Ordering::Relaxed);
 }
 
-/// Comes to a gate when it is dropped, unwinding or not.
+/// Arrives at a gate when it is dropped, during unwinding or not.
 struct ArrivesOnDrop<'g>(&'g Gate);
 
 impl Drop for ArrivesOnDrop<'_> {
@@ -28,7 +29,7 @@ impl Drop for ArrivesOnDrop<'_> {
     }
 }
 
-/// Runs `work` while another thread has the queen's place of `hive`.
+/// Runs `work` while another thread has the queen's position of `hive`.
 fn while_leader_lock_is_held(hive: &Hive, work: impl FnOnce()) {
     let (taken, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
@@ -50,7 +51,7 @@ fn the_other_half_of_a_join_completes_when_one_panics() {
     {
         let hive = Hive::new(2).unwrap();
         hive.install(|| {
-            // Deep enough for joins that keep their second half and for those that do not.
+            // Deep enough for joins that buffer their second half and for those that do not.
             nest(&hive, 20);
         });
     }
@@ -70,7 +71,7 @@ fn the_other_half_of_a_join_completes_when_one_panics() {
     }
 }
 
-/// One half of a join ends first; the other then returns a value or panics, on the same bee or on another.
+/// One half of a join ends first. The other then returns a value or panics, on the same bee or on another.
 #[test]
 fn a_join_goes_on_with_the_panic_of_the_first_half_before_the_second_s() {
     let _alone = run_exclusively();
@@ -168,7 +169,7 @@ fn of_several_tasks_that_panic_the_first_counts_and_all_end() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     const NAMES: [&str; 4] = ["one", "two", "three", "four"];
-    // The queen alone runs them, one after the other, in an order of hers.
+    // The queen runs all of them one after the other, in an order of her own.
     let hive = Hive::new(1).unwrap();
     let order = Mutex::new(Vec::new());
     let panicked = payload_of(|| {
@@ -184,7 +185,7 @@ fn of_several_tasks_that_panic_the_first_counts_and_all_end() {
     });
     let order = order.into_inner().unwrap();
     assert_eq!((panicked, order.len()), (order[0], NAMES.len()));
-    // And anybody, in no order.
+    // Any bee runs them, in any order.
     for builder in builders() {
         let hive = builder.bees(4).build().unwrap();
         let ended = Gate::new();
@@ -215,9 +216,9 @@ fn a_panic_in_a_nested_task_ends_the_scope_that_it_was_spawned_in() {
         let panicked = payload_of(|| {
             hive.scope(|scope| {
                 scope.spawn(|scope| {
-                    // Of the same scope.
+                    // A task of the same scope.
                     scope.spawn(|_| panic_any(Payload("outer")));
-                    // Of a scope of its own, which is over before this task is.
+                    // A task of a scope of its own, which ends before this task does.
                     let inner = payload_of(|| hive.scope(|scope| scope.spawn(|_| panic_any(Payload("inner")))));
                     assert_eq!(inner, "inner");
                     add(&ended, 1);
@@ -234,7 +235,7 @@ fn a_panic_in_a_nested_task_ends_the_scope_that_it_was_spawned_in() {
 fn a_panic_passes_from_any_level_of_scopes_joins_and_regions_to_the_caller() {
     let _alone = run_exclusively();
     silence_panics("as expected");
-    /// Panics on the level that is asked for.
+    /// Panics if `level` is the level that is asked for.
     fn here(level: usize, asked: usize, name: &'static str) {
         if level == asked {
             panic_any(Payload(name));
@@ -265,7 +266,7 @@ fn a_panic_passes_from_any_level_of_scopes_joins_and_regions_to_the_caller() {
                 });
             };
             assert_eq!(payload_of(scope_first), name);
-            // A team of two around it, whose others wait at a barrier.
+            // With a team of two around it, whose other bee waits at a barrier.
             let region_first = || {
                 hive.spmd(2, |bee| {
                     if bee.id() == 1 {
@@ -324,7 +325,7 @@ fn broadcast_ends_with_a_panic_when_it_has_run_on_all_bees() {
     }
 }
 
-/// The bees that it would wait for may be waiting for its caller.
+/// The bees for which the broadcast would wait may be waiting for its caller.
 #[test]
 fn broadcast_from_a_bee_or_a_region_of_any_hive_is_refused() {
     let _alone = run_exclusively();
@@ -341,7 +342,7 @@ fn broadcast_from_a_bee_or_a_region_of_any_hive_is_refused() {
     for of in [&hive, &other] {
         of.spmd(2, |_| refused(&ran));
         of.broadcast(|_| refused(&ran));
-        // A bee is one also where it has the place of another hive's queen.
+        // A thread is also a bee when it has the queen's position of another hive.
         of.broadcast(|_| hive.install(|| refused(&ran)));
     }
     assert_eq!(ran.load(Ordering::Relaxed), 0);

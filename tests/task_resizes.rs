@@ -1,4 +1,6 @@
-//! Resizes while tasks are in flight: nothing is lost, and nobody waits for ever.
+//! Resizes while tasks are in flight: no task is lost, and no thread waits for ever.
+//!
+//! See `docs/resize.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -12,7 +14,7 @@ use common::task_helpers::{assert_hive_and_tasks_work, builders, join_on_two_bee
 use common::{Gate, proc_threads, run_exclusively, sys};
 use hive::Hive;
 
-/// A join whose second half is on bee 2 and does not end until it is told to; its owner, bee 1, sleeps.
+/// A join whose second half is on bee 2 and does not end until it is told to. Bee 1, which has called the join, sleeps.
 struct BlockedTask {
     release: mpsc::Sender<()>,
     sum: mpsc::Receiver<u32>,
@@ -34,7 +36,7 @@ impl BlockedTask {
                 2
             };
             let (a, b) = join_on_two_bees(&own, first, second);
-            // So that the hive is not dropped here.
+            // Dropped here so that the task does not drop the hive.
             drop(own);
             tell_sum.send(a + b).unwrap();
         });
@@ -149,7 +151,7 @@ fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
     }
 }
 
-/// In a process of its own, because one that does not sleep polls for ever.
+/// Runs in a process of its own, because a bee that does not sleep polls for ever.
 #[test]
 fn a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half() {
     in_own_process("a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half", || {
@@ -172,7 +174,7 @@ fn a_bee_that_became_surplus_in_a_join_sleeps_while_it_waits_for_the_other_half(
             laid_off.arrive();
             proc_threads::wait_until_asleep(&[told.recv().unwrap()]);
             release.send(()).unwrap();
-            // The bee has let go of its handle, and what it has to tell.
+            // The bee has dropped its handle and its sender.
             assert!(told.recv().is_err());
             hive.wait_until_parked();
             assert_hive_and_tasks_work(&hive, 3);
@@ -196,13 +198,13 @@ fn a_bee_in_a_long_task_is_surplus_until_it_has_run_that_and_its_mail() {
         hive.resize(2).unwrap();
         let sent = tell.clone();
         hive.spawn_on(3, move || sent.send(3).unwrap());
-        // What anybody may run does not wait for it.
+        // A task that any bee may run does not wait for it.
         for number in 10..20 {
             let tell = tell.clone();
             hive.spawn(move || tell.send(number).unwrap());
             assert_eq!(told.recv(), Ok(number));
         }
-        // Nor does what is sent to a bee that is parked.
+        // Nor does a task that is sent to a parked bee.
         hive.spawn_on(2, move || tell.send(2).unwrap());
         assert_eq!(told.recv(), Ok(2));
         assert!(hive.bees_not_yet_tucked_in() >= 1, "bee 3 is still at work");

@@ -1,4 +1,4 @@
-//! Tasks between regions: join, scope, spawn, broadcast, install.
+//! Tasks outside of regions: join, scope, spawn, broadcast, install.
 
 #![cfg(target_os = "linux")]
 
@@ -36,7 +36,7 @@ fn join_returns_what_both_return() {
 fn each_sleep_protocol_runs_everything() {
     let _alone = run_exclusively();
     for sleep in PROTOCOLS {
-        // Bees that sleep as soon as they may.
+        // Bees that sleep at once when they have nothing to do.
         let hive = Hive::builder().bees(4).spin(Duration::ZERO).sleep(sleep).build().unwrap();
         let (sender, receiver) = mpsc::channel();
         for turn in 0..2_000 {
@@ -216,7 +216,7 @@ fn a_region_in_the_queen_s_place_is_a_real_one_where_nobody_waits_for_its_caller
     hive.install(|| {
         assert_eq!(thread::current().id(), outer);
         assert_eq!(counts(3), all);
-        // Again and again, with tasks around it and in it.
+        // Repeatedly, with tasks around it and in it.
         hive.scope(|scope| {
             (0..100).for_each(|_| scope.spawn(|_| add(&ran, 1)));
             assert_eq!(counts(3), all);
@@ -232,7 +232,7 @@ fn a_region_in_the_queen_s_place_is_a_real_one_where_nobody_waits_for_its_caller
         let panicked = catch_unwind(AssertUnwindSafe(|| hive.spmd(3, |bee| assert!(bee.id() != 1, "as expected"))));
         assert!(panicked.is_err());
         assert_eq!(counts(3), all, "the turn has come back");
-        // A larger one than the hive.
+        // A team larger than the hive.
         assert_eq!(counts(5).len(), 5);
     });
     assert_eq!((ran.into_inner(), counts(3)), (103, all));
@@ -328,7 +328,7 @@ fn resizes_lose_no_task() {
     }
 }
 
-/// In a process of its own, because who finds no bee waits for ever.
+/// Runs in a process of its own, because a task that no bee comes for waits for ever.
 #[test]
 fn no_bee_sleeps_while_a_task_is_queued() {
     in_own_process("no_bee_sleeps_while_a_task_is_queued", || {
@@ -337,14 +337,14 @@ fn no_bee_sleeps_while_a_task_is_queued() {
             let bees = hive.broadcast(|_| sys::tid());
             for _ in 0..500 {
                 proc_threads::wait_until_asleep(&bees);
-                // From outside, one after the other: three that need three bees.
+                // From outside, one after the other: three tasks that need three bees.
                 let all = Arc::new(Barrier::new(4));
                 for _ in 0..3 {
                     let all = Arc::clone(&all);
                     hive.spawn(move || _ = all.wait());
                 }
                 all.wait();
-                // From a bee, who is the fourth.
+                // From a bee, which is the fourth.
                 proc_threads::wait_until_asleep(&bees);
                 hive.scope(|scope| {
                     (0..3).for_each(|_| scope.spawn(|_| _ = all.wait()));

@@ -1,5 +1,6 @@
-//! A thread's last moments: in a thread-local's destructor and in an `atexit` handler, on any thread, everything works that works before. A table of cases, made of places, orders and
-//! verbs, each in a process of its own.
+//! Everything that works before also works at the end of a thread: in the destructor of a thread-local and in an
+//! `atexit` handler, on any thread. A table of cases, made of places, orders of destruction and operations, each in a
+//! process of its own.
 
 #![cfg(target_os = "linux")]
 
@@ -16,10 +17,10 @@ use common::process::{is_child, rerun, run_in_child};
 use common::{assert_hive_works, run_exclusively, sys};
 use hive::{Hive, HiveSet, Parts, PerBee, Placement, Reduction, Scan, Schedule};
 
-/// What is done with a hive.
+/// An operation on a hive.
 type Operation = fn(&Hive);
 
-/// What is done, with the bees that the hive has before it.
+/// The operations: a name, the number of bees that the hive has before, and the function.
 const OPERATIONS: &[(&str, usize, Operation)] = &[
     ("a region", 3, |hive| assert_hive_works(hive, 3)),
     ("a region of one", 3, |hive| assert_hive_works(hive, 1)),
@@ -76,7 +77,8 @@ const OPERATIONS: &[(&str, usize, Operation)] = &[
     ("scope from outside", 3, |hive| {
         let (busy, free) = (common::Gate::new(), common::Gate::new());
         thread::scope(|scope| {
-            // Without a look at it by `thread::scope` itself, which parks: the standard library may not be able to here.
+            // Not joined by `thread::scope`, which parks the calling thread; the standard library may not be able to do
+            // that here.
             let queen = scope.spawn(|| {
                 hive.spmd(2, |_| {
                     busy.arrive();
@@ -92,7 +94,8 @@ const OPERATIONS: &[(&str, usize, Operation)] = &[
     ("spawn", 3, |hive| assert_spawns(|send| hive.spawn(move || send(1)))),
     ("spawn without a bee", 1, |hive| assert_spawns(|send| hive.spawn(move || send(1)))),
     ("spawn_on", 3, |hive| assert_spawns(|send| hive.spawn_on(2, move || send(hive::current().unwrap().1 - 1)))),
-    // On a bee that is about to end it is refused: whoever drops the bee's hive may be what is waited for.
+    // A bee that is about to end is refused a broadcast, because the thread that drops the bee's hive may be the one
+    // that would be waited for.
     ("broadcast", 3, |hive| match catch_unwind(AssertUnwindSafe(|| hive.broadcast(|bee| bee * 10))) {
         Ok(results) => assert_eq!(results, [10, 20]),
         Err(panic) => {
@@ -175,23 +178,23 @@ fn assert_scopes(hive: &Hive) {
     assert_eq!(count.into_inner(), 10);
 }
 
-/// `spawn` queues a task that calls what it gets with 1.
+/// `spawn` must queue a task that calls its argument with 1.
 fn assert_spawns(spawn: impl FnOnce(Box<dyn FnOnce(usize) + Send>)) {
     let (sender, receiver) = channel();
     spawn(Box::new(move |number| sender.send(number).unwrap()));
     assert_eq!(receiver.recv(), Ok(1));
 }
 
-/// On which thread, and when.
+/// The place where the operation runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum ExitPlace {
-    /// The thread-locals of a thread that calls `exit`.
+    /// The destructors of thread-locals on a thread that calls `exit`.
     Exiting,
-    /// The thread-locals of a thread of the program's.
+    /// The destructors of thread-locals on a thread of the program's.
     Thread,
-    /// The thread-locals of a bee of another hive.
+    /// The destructors of thread-locals on a bee of another hive.
     Bee,
-    /// After the thread-locals of a thread: the destructor of a key of the C library's.
+    /// The destructor of a key of the C library, which runs after the thread-locals' destructors.
     Key,
     /// An `atexit` handler.
     AtExit,
@@ -200,7 +203,7 @@ enum ExitPlace {
 const EXIT_PLACES: [ExitPlace; 5] =
     [ExitPlace::Exiting, ExitPlace::Thread, ExitPlace::Bee, ExitPlace::Key, ExitPlace::AtExit];
 
-/// What has become of hive's thread-locals by then. Those go first that were made last.
+/// The state of hive's thread-locals at that time. Those that were created last are destroyed first.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Locals {
     Alive,
@@ -211,22 +214,22 @@ enum Locals {
 
 const LOCALS: [Locals; 3] = [Locals::Alive, Locals::Destroyed, Locals::NeverCreated];
 
-/// The hive that is used; it is there for as long as the process is.
+/// The hive that is used. It lives as long as the process.
 static HIVE: OnceLock<Hive> = OnceLock::new();
-/// The one that is dropped.
+/// The hive that is dropped.
 static HIVE_TO_DROP: OnceLock<Mutex<Option<Hive>>> = OnceLock::new();
-/// What is done, and its name.
+/// The operation and its name.
 static OPERATION: OnceLock<(&str, Operation)> = OnceLock::new();
 
-/// What a process says whose case went well.
+/// What a process prints whose case passed.
 const SUCCESS_MESSAGE: &str = "[it works]";
 
-/// Does what is to be done, and says how it went.
+/// Does the operation and prints whether it worked.
 fn run_operation() {
     let hive = HIVE.get().expect("the hive was made");
     let (name, verb) = OPERATION.get().expect("there is something to do");
     let outcome = catch_unwind(AssertUnwindSafe(|| verb(hive)));
-    // However it went, the hive is as good as before.
+    // Whatever the outcome, the hive must work as before.
     let other = thread::spawn(|| {
         hive.resize(2).unwrap();
         hive.wait_until_parked();
@@ -256,7 +259,7 @@ thread_local! {
     static LAST: RunsOnDrop = const { RunsOnDrop };
 }
 
-/// Makes the calling thread's thread-local, and hive's.
+/// Creates the thread-local of the calling thread, and hive's.
 fn create_locals(locals: Locals) {
     if locals == Locals::Destroyed {
         LAST.with(|_| ());
@@ -271,7 +274,7 @@ fn create_hive_locals(locals: Locals) {
     }
 }
 
-/// Whatever has a thread-local of hive's.
+/// Makes every call that creates a thread-local of hive's.
 fn use_everything(hive: &Hive) {
     let before = hive.bees();
     assert_hive_works(hive, 2);
@@ -284,10 +287,10 @@ fn use_everything(hive: &Hive) {
     hive.wait_until_parked();
 }
 
-/// Runs one case, to be seen at the end of the process.
+/// Runs one case, whose result is visible at the end of the process.
 fn run(place: ExitPlace, locals: Locals, verb: usize) {
     let (name, bees, verb) = OPERATIONS[verb];
-    // By another thread: this one has made no thread-local of hive's by that.
+    // On another thread, so that this thread has no thread-local of hive's from it.
     let hives = move || (Hive::new(bees).unwrap(), Mutex::new(Some(Hive::new(2).unwrap())));
     let (hive, other) = thread::spawn(hives).join().unwrap();
     assert!(HIVE.set(hive).is_ok() && HIVE_TO_DROP.set(other).is_ok() && OPERATION.set((name, verb)).is_ok());
@@ -313,7 +316,7 @@ fn run(place: ExitPlace, locals: Locals, verb: usize) {
     }
 }
 
-/// Which case a process of its own is for: the numbers of its place, order and verb.
+/// The case of a process of its own: the numbers of its place, order and operation.
 const CASE_VARIABLE: &str = "HIVE_TEST_CASE";
 
 #[test]
@@ -327,7 +330,7 @@ fn everything_works_in_a_thread_s_last_moments() {
         run_in_child(|| run(EXIT_PLACES[place], LOCALS[locals], verb));
     }
     let _alone = run_exclusively();
-    // The C library comes to these when all thread-locals are gone.
+    // The C library calls these when all thread-locals are gone.
     let first = |place| usize::from(matches!(EXIT_PLACES[place], ExitPlace::Key | ExitPlace::AtExit));
     let places =
         (0..EXIT_PLACES.len()).flat_map(|place| (first(place)..LOCALS.len()).map(move |locals| (place, locals)));

@@ -1,4 +1,6 @@
-//! Timelines: what traced hives write down.
+//! Traces: what hives with tracing on write down.
+//!
+//! See `docs/tracing.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -89,7 +91,7 @@ fn sleeps_and_parks_are_there() {
         proc_threads::wait_until_asleep(&proc_threads::named("hive-bee"));
         hive.resize(1).unwrap();
         hive.wait_until_parked();
-        // Nobody has woken them for it.
+        // They have not been woken for it.
         let meanwhile = Trace::read(&hive.write_trace().unwrap());
         let last = |bee| meanwhile.slices.iter().rfind(|slice| slice.bee == bee).unwrap();
         assert!([1, 2].iter().all(|&bee| last(bee).name == "parked"), "{:?}", meanwhile.slices);
@@ -127,7 +129,7 @@ fn who_waits_for_another_member_s_turn_is_seen_to_wait_meanwhile() {
     assert_eq!((trace.count("wait"), trace.slices_named("wait").next().unwrap().depth), (1, 1));
 }
 
-/// It may wait while the queen of a larger team does something else, whose log that is.
+/// The thread may wait while the queen of a larger team does something else, and the log belongs to that queen.
 #[test]
 fn who_waits_in_a_team_of_one_writes_in_nobody_s_log() {
     let _alone = run_exclusively();

@@ -1,4 +1,6 @@
-//! Which files traced hives write, and when.
+//! Which files hives with tracing on write, and when.
+//!
+//! See `docs/tracing.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -20,7 +22,7 @@ fn the_global_hive_writes_when_the_process_ends() {
     in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         hive::spmd(2, |bee| bee.barrier());
         assert!(hive::global().report().warnings().is_empty(), "{}", hive::global().report());
-        // One of its own: beside the first.
+        // A second hive writes a file of its own beside the first.
         Hive::new(2).unwrap().spmd(2, |_| ());
     });
     assert_eq!(Trace::read(&file).count("barrier"), 2);
@@ -61,14 +63,15 @@ fn a_file_that_cannot_be_made_is_a_warning() {
     assert!(!output.contains("cannot be written"), "{output}");
 }
 
-/// What a hive says that is to write there. (The second one of a process gets another name, so it is a link to it.)
+/// The warning of a hive that is to write its trace there. (The second hive of a process gets another file name, so
+/// that name is made a link to this file.)
 fn tracer_s_warning(file: &std::path::Path) -> String {
     let link = file.with_extension("link");
     std::os::unix::fs::symlink(file, &link).unwrap();
     Hive::builder().bees(1).trace(link).build().unwrap().report().warnings().join("\n")
 }
 
-/// Whoever opens a named pipe waits for the other end.
+/// Opening a named pipe waits for the other end, which must not happen.
 #[test]
 fn a_named_pipe_is_refused_and_not_waited_for() {
     let name = "a_named_pipe_is_refused_and_not_waited_for";
@@ -82,14 +85,14 @@ fn a_named_pipe_is_refused_and_not_waited_for() {
             &hive.report().warnings().join("\n"),
             &["nothing is traced", file.to_str().unwrap(), "it is a pipe", "a regular file"],
         );
-        // With somebody who reads, too.
+        // It is refused even if a process reads the pipe.
         let _reader = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
         assert_contains_all(&tracer_s_warning(&file), &["it is a pipe"]);
     });
     assert!(!output.contains("cannot be written"), "{output}");
 }
 
-/// A file that has become a pipe by the end.
+/// A file that has become a pipe by the end of the process.
 #[test]
 fn the_end_of_the_process_does_not_wait_for_a_pipe() {
     let name = "the_end_of_the_process_does_not_wait_for_a_pipe";
@@ -115,7 +118,7 @@ fn what_can_be_written_to_without_waiting_is_taken() {
         fs::create_dir_all(&directory).unwrap();
         let refused = Hive::builder().bees(1).trace(&directory).build().unwrap().report().warnings().join("\n");
         assert_contains_all(&refused, &["nothing is traced", "it is a directory"]);
-        // What was in it is gone.
+        // The old content is gone.
         fs::write(&file, "x".repeat(1 << 20)).unwrap();
         drop(Hive::builder().bees(1).trace(&file).build().unwrap());
         assert!(fs::metadata(&file).unwrap().len() < 1 << 20);

@@ -1,4 +1,4 @@
-//! Panics in tasks that nobody waits for, and in handlers: the panic handler hears of them, or the process ends.
+//! Panics in handlers, and in tasks that no thread waits for: they go to the panic handler, or end the process.
 
 #![cfg(target_os = "linux")]
 
@@ -69,7 +69,7 @@ fn the_panic_handler_gets_each_payload_once_and_what_the_tasks_captured_is_dropp
                 1 => hive.spawn_on(1 + number % 2, task),
                 2 => hive.install(|| hive.spawn(task)),
                 _ => {
-                    // By a bee, which catches nothing of it.
+                    // By a bee, which does not catch the panic.
                     let (own, spawned) = (Arc::clone(&hive), Arc::new(Gate::new()));
                     let gate = Arc::clone(&spawned);
                     hive.spawn(move || {

@@ -1,7 +1,7 @@
-//! What hive runs of the program's at the end of a region, beside the parts: drops of payloads of which nobody hears, and
-//! the panic hook for what hive has to complain of. Whatever it calls there, nothing waits for its own caller.
+//! User code that hive runs at the end of a region, besides the parts: drops of payloads that reach no caller, and the
+//! panic hook for panics of hive's own. Whatever that code calls, nothing may wait for its own caller.
 //!
-//! Each in a process of its own, because there is one panic hook.
+//! Each test runs in a process of its own, because a process has one panic hook.
 
 #![cfg(target_os = "linux")]
 
@@ -17,8 +17,8 @@ use common::task_helpers::{Payload, assert_hive_and_tasks_work, builders, payloa
 use common::{Gate, assert_contains_all, assert_hive_works, panic_message, silence_panics, wait_until};
 use hive::{BarrierShape, Bee, Hive, Schedule};
 
-/// Makes calls on a hive, and counts how often it has made them all. Several of these would wait for their own caller,
-/// were that not inside of the region.
+/// Makes calls on a hive, and counts how often it has made all of them. Several of these calls would wait for their own
+/// caller if the caller were not inside of the region.
 #[derive(Clone)]
 struct HiveCalls {
     hive: Arc<Hive>,
@@ -53,7 +53,7 @@ impl HiveCalls {
     }
 }
 
-/// A payload that makes its calls when it is dropped.
+/// A payload that makes these calls when it is dropped.
 struct CallsOnDrop(HiveCalls);
 
 impl Drop for CallsOnDrop {
@@ -62,7 +62,7 @@ impl Drop for CallsOnDrop {
     }
 }
 
-/// Runs its closure when it is dropped.
+/// Calls its closure when it is dropped.
 struct OnDrop<F: FnMut()>(F);
 
 impl<F: FnMut()> Drop for OnDrop<F> {
@@ -71,7 +71,8 @@ impl<F: FnMut()> Drop for OnDrop<F> {
     }
 }
 
-/// Runs `part` on each of `team` bees: again, where the hive is busy with a task, and the caller inside of another.
+/// Runs `part` on each of `team` bees. Tries again if the hive is busy with a task and the caller is inside of another
+/// hive.
 fn region(hive: &Hive, team: usize, part: impl Fn(&Bee<'_>) + Sync) {
     let has_run = AtomicBool::new(false);
     wait_until(|| {
@@ -85,7 +86,8 @@ fn region(hive: &Hive, team: usize, part: impl Fn(&Bee<'_>) + Sync) {
     });
 }
 
-/// The three ways in which a thread comes to the whole team of `hive`: from outside, in the queen's place, in another hive's region.
+/// The three positions from which a thread gets the whole team of `hive`: outside, in the queen's position, and in
+/// another hive's region.
 fn from_every_caller(hive: &Hive, run: impl Fn() + Sync + Send) {
     run();
     hive.install(&run);
@@ -107,12 +109,12 @@ fn caught(work: impl FnOnce()) {
     assert!(catch_unwind(AssertUnwindSafe(work)).is_err());
 }
 
-/// Waits until another bee's panic has been kept.
+/// Waits until the panic of another bee has been kept.
 fn wait_until_poisoned(bee: &Bee<'_>) {
     caught(|| bee.barrier());
 }
 
-/// The queen drops what a bee has panicked with, a bee what another has, or has itself.
+/// The queen drops the payload of a bee's panic; a bee drops that of another, or its own.
 #[test]
 fn a_payload_that_nobody_hears_of_may_call_the_hive_whoever_drops_it() {
     in_own_process("a_payload_that_nobody_hears_of_may_call_the_hive_whoever_drops_it", || {
@@ -133,7 +135,7 @@ fn a_payload_that_nobody_hears_of_may_call_the_hive_whoever_drops_it() {
                                     panic_any(CallsOnDrop(calls.clone()))
                                 }
                             }
-                            // Until the poison, and after it the region's end, waits for the drop.
+                            // The barrier, until the poison, and then the region's end wait for the drop.
                             _ => bee.barrier(),
                         });
                     });
@@ -146,9 +148,9 @@ fn a_payload_that_nobody_hears_of_may_call_the_hive_whoever_drops_it() {
     });
 }
 
-/// Runs `run` from everywhere, a region that ends with a complaint of hive's own, until that has been `message` each
-/// time: of some mistakes there are two sides to complain of, and whoever sees its own first does so. The panic hook for
-/// that complaint calls the hive.
+/// Runs `run`, a region that ends with a panic of hive's own, from every position, until that panic has had `complaint`
+/// each time. Some mistakes can be reported from two sides, and the side that sees its mistake first reports it. The
+/// panic hook for this panic calls the hive.
 fn assert_complains(hive: &Arc<Hive>, complaint: &'static str, run: impl Fn() + Sync + Send) {
     let (calls, said) = (HiveCalls::on(hive), Mutex::new(Vec::new()));
     let hook = calls.clone();
@@ -188,7 +190,7 @@ fn the_hook_may_call_the_hive_when_a_part_has_ended_that_others_wait_for() {
     });
 }
 
-/// The head of a group waits for that group itself, on a bee's thread.
+/// The leader of a group waits for that group itself, on a worker's thread.
 #[test]
 fn the_hook_may_call_the_hive_when_the_part_of_a_group_s_head_has_ended() {
     in_own_process("the_hook_may_call_the_hive_when_the_part_of_a_group_s_head_has_ended", || {
@@ -196,7 +198,7 @@ fn the_hook_may_call_the_hive_when_the_part_of_a_group_s_head_has_ended() {
         let hive = Arc::new(Hive::builder().bees(TEAM).barrier(BarrierShape::Node).build().unwrap());
         let complaint = "has ended, and another bee waits at barrier number 1";
         assert_complains(&hive, complaint, || {
-            // All others end their parts when the last bee, which is no head, is at its barrier.
+            // All others end their parts when the last bee, which is not a leader, is at its barrier.
             let at_barrier = Gate::new();
             region(&hive, TEAM, |bee| {
                 if bee.id() == TEAM - 1 {
@@ -211,7 +213,7 @@ fn the_hook_may_call_the_hive_when_the_part_of_a_group_s_head_has_ended() {
     });
 }
 
-/// The queen has caught that a barrier is broken, and only then does bee 2 come to it, by `come`.
+/// The queen catches the panic of a broken barrier. Only then does bee 2 come to it, by `come`.
 fn assert_late_arrival(hive: &Hive, come: impl Fn(&Bee<'_>) + Sync) {
     let broken = Gate::new();
     region(hive, 3, |bee| match bee.id() {
@@ -252,11 +254,11 @@ fn the_hook_may_call_the_hive_when_a_member_has_gone_on_without_the_others() {
     });
 }
 
-/// A size asked for there is had when the region has ended, as from anywhere else inside.
+/// A resize that is asked for there takes effect when the region has ended, as one from anywhere else inside does.
 #[test]
 fn a_size_that_the_hook_or_a_payload_asks_for_is_had_after_the_region() {
     in_own_process("a_size_that_the_hook_or_a_payload_asks_for_is_had_after_the_region", || {
-        /// Asks for two bees, and notes how many there are then.
+        /// Asks for two bees, and records how many there are then.
         struct Questions(Arc<Hive>, Arc<AtomicUsize>);
         impl Questions {
             fn ask(&self) {

@@ -1,6 +1,7 @@
-//! Results, captures and elements that panic when they are dropped: while another panic goes on they are dropped quietly, and anywhere else theirs is a panic like any other.
+//! Results, captures and elements that panic when they are dropped. While another panic is going on they must be
+//! dropped without a second one; anywhere else the drop's panic is a panic like any other.
 //!
-//! Each test in a process of its own, because such a drop while unwinding ends it.
+//! Each test runs in a process of its own, because a panic of a drop during unwinding aborts the process.
 
 #![cfg(target_os = "linux")]
 
@@ -16,7 +17,7 @@ use common::task_helpers::{Payload, assert_hive_and_tasks_work, builders, join_o
 use common::{Gate, assert_contains_all, panic_message, silence_panics, wait_until};
 use hive::{Hive, HiveSet, PlaceUnit, Placement, Reduction, Schedule};
 
-/// A value that panics when it is dropped, as long as it is live, and is counted.
+/// A value that panics when it is dropped, as long as it is live. The values are counted.
 #[derive(Clone)]
 struct PanicsOnDrop {
     alive: Arc<()>,
@@ -28,7 +29,7 @@ impl PanicsOnDrop {
         Self { alive: Arc::clone(alive), is_live: true }
     }
 
-    /// Says that it is live, and is a use of the whole of it.
+    /// Returns whether it is live. Reads the whole value, so that a freed one would be noticed.
     fn is_armed(&self) -> bool {
         self.is_live && Arc::strong_count(&self.alive) > 1
     }
@@ -47,7 +48,7 @@ impl Drop for PanicsOnDrop {
     }
 }
 
-/// Runs `work` with a count of the values that are there; none is afterwards.
+/// Runs `work` with a counter of these values. None may be left afterwards.
 #[track_caller]
 fn with_drop_count(work: impl FnOnce(&Arc<()>)) {
     let alive = Arc::new(());
@@ -55,13 +56,13 @@ fn with_drop_count(work: impl FnOnce(&Arc<()>)) {
     assert_eq!(Arc::strong_count(&alive), 1, "each value is dropped once");
 }
 
-/// As [`whose`], of what may end well.
+/// The payload of the panic that `work` ends with. None: it ended without a panic.
 fn payload_if_any(work: impl FnOnce()) -> Option<&'static str> {
     let panic = catch_unwind(AssertUnwindSafe(work)).err()?;
     Some(panic.downcast::<Payload>().expect("a payload of the test's").0)
 }
 
-/// Panics at one of its calls.
+/// A function that panics at one of its calls.
 struct PanicsAtCall {
     calls: AtomicUsize,
     bad: usize,
@@ -78,7 +79,7 @@ impl PanicsAtCall {
         }
     }
 
-    /// What a whole ends with that calls it.
+    /// The payload that the operation under test must end with: the function's own if it has panicked.
     fn panicked(&self) -> Option<&'static str> {
         (self.calls.load(Ordering::Relaxed) > self.bad).then_some("its own")
     }
@@ -116,7 +117,8 @@ fn results_and_captures_whose_drop_panics_do_not_stop_the_panic_of_a_region() {
                     assert_eq!(panicked, "its own");
                 });
             }
-            // With no other panic the drop's own is one: the capture's, when the region is over.
+            // Without another panic, the drop's panic is an ordinary one: that of the capture comes when the region is
+            // over.
             with_drop_count(|alive| {
                 let captured = PanicsOnDrop::new(alive);
                 assert_eq!(payload_of(|| hive.spmd(n, move |_| _ = captured.is_armed())), "the drop");
@@ -131,7 +133,7 @@ const SCHEDULES: [Schedule; 5] =
 
 const NEVER: usize = usize::MAX;
 
-/// What a reduction calls, one of which panics at one of its calls with live values around.
+/// The functions that a reduction calls. One of them panics at one of its calls, while live values exist.
 struct Calls<'a> {
     alive: &'a Arc<()>,
     map: PanicsAtCall,
@@ -161,7 +163,7 @@ impl Calls<'_> {
     }
 
     fn op(&self, a: PanicsOnDrop, b: PanicsOnDrop) -> PanicsOnDrop {
-        // What it is given is its own to drop.
+        // The function drops what it is given.
         drop([a.disarmed(), b.disarmed()]);
         self.op.call();
         PanicsOnDrop::new(self.alive)
@@ -191,7 +193,7 @@ fn values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction() {
             of_level!(unordered);
             of_level!(per_team_size);
             of_level!(deterministic);
-            // And what its closure has captured.
+            // The same for what its closure has captured.
             with_drop_count(|alive| {
                 let (reduction, captured) = (Reduction::unordered(0, |a, b| a + b), PanicsOnDrop::new(alive));
                 let reduce = || {
@@ -228,7 +230,7 @@ fn elements_whose_drop_panics_do_not_stop_the_panic_of_an_alloc() {
 
 #[test]
 fn results_whose_drop_panics_do_not_stop_the_panic_of_the_other_half_of_a_join() {
-    /// Deep enough for joins that keep their second half and for those that do not.
+    /// Deep enough for joins that buffer their second half and for those that do not.
     fn nest(hive: &Hive, depth: usize) {
         with_drop_count(|alive| {
             assert_eq!(payload_of(|| _ = hive.join(|| PanicsOnDrop::new(alive), || panic_any(Payload("b")))), "b");
@@ -249,7 +251,7 @@ fn results_whose_drop_panics_do_not_stop_the_panic_of_the_other_half_of_a_join()
                     assert_eq!(payload_of(apart), "a");
                 });
             });
-            // On a bee, for which the caller waits; and one after the other.
+            // On a worker for which the caller waits, and in a region of two, where each bee does the same.
             with_queen_position_taken(&hive, || nest(&hive, 2));
             hive.spmd(2, |_| nest(&hive, 2));
             assert_hive_and_tasks_work(&hive, 2);
@@ -257,7 +259,7 @@ fn results_whose_drop_panics_do_not_stop_the_panic_of_the_other_half_of_a_join()
     });
 }
 
-/// Runs `work` while another thread has the queen's place of `hive`.
+/// Runs `work` while another thread has the queen's position of `hive`.
 fn with_queen_position_taken(hive: &Hive, work: impl FnOnce()) {
     let (taken, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
@@ -341,7 +343,7 @@ fn a_drop_that_panics_in_a_task_is_the_task_s_panic() {
 
 #[test]
 fn results_whose_drop_panics_do_not_stop_the_panic_of_a_scope_or_a_broadcast() {
-    /// On the last bee it panics, on the others it returns live values; and so is what it has captured.
+    /// Panics on the last bee and returns live values on the others. What it has captured is also live.
     fn broadcast(hive: &Hive, captured: PanicsOnDrop) {
         hive.broadcast(move |bee| {
             if bee == 3 {
@@ -439,7 +441,7 @@ fn values_whose_drop_panics_do_not_stop_the_panic_of_a_region_over_several_hives
     });
 }
 
-/// It is dropped with the hive, by who drops that: here first the caller, then a bee.
+/// The handler is dropped together with the hive, by the thread that drops the hive: here first the caller, then a bee.
 #[test]
 fn a_handler_whose_drop_panics_does_so_in_who_drops_the_hive() {
     in_own_process("a_handler_whose_drop_panics_does_so_in_who_drops_the_hive", || {

@@ -1,4 +1,6 @@
-//! Who wakes whom when tasks come to a hive whose bees all sleep.
+//! Which bee wakes which when tasks come to a hive whose workers all sleep.
+//!
+//! See `docs/sleep.md`.
 
 #![cfg(target_os = "linux")]
 
@@ -15,12 +17,12 @@ use hive::{Hive, SleepProtocol};
 
 const BEES: usize = 8;
 
-/// A hive whose bees sleep as soon as they may, and which writes down who wakes whom.
+/// A hive whose bees sleep at once when they have nothing to do, and that traces which bee wakes which.
 fn sleepy(directory: &TraceDirectory) -> Hive {
     directory.builder(BEES).spin(Duration::ZERO).sleep(SleepProtocol::Jec).build().unwrap()
 }
 
-/// Waits until all bees have been asleep for 20 ms.
+/// Waits until all workers have been asleep for 20 ms.
 fn wait_until_all_asleep(hive: &Hive) {
     let asleep = || hive.stats().per_bee().iter().filter(|counts| counts.sleeps > counts.wakes).count();
     wait_until(|| asleep() == BEES - 1);
@@ -28,8 +30,9 @@ fn wait_until_all_asleep(hive: &Hive) {
     sleep(Duration::from_millis(20));
 }
 
-/// The wake-ups on the longest way from the queen, who has posted the tasks, to a bee, since the last time that a
-/// thread came to the queen's place. None if the first bee was up before she had posted all, or one did not sleep.
+/// The number of wake-ups on the longest path from the queen, who has posted the tasks, to a bee, since a thread last
+/// took the queen's position. None if the first bee was awake before the queen had posted all tasks, or if a bee did
+/// not sleep.
 fn longest_wake_path(trace: &Trace) -> Option<usize> {
     let begin = trace.slices_named("queen's place").last()?.begin;
     let posted = trace.slices_named("task").filter(|task| task.bee == 0).last()?.begin;
@@ -44,8 +47,8 @@ fn longest_wake_path(trace: &Trace) -> Option<usize> {
     wakers.keys().map(path_len).max()
 }
 
-/// Each task waits for all others, so each bee has to come. One after the other they would be up after seven times as
-/// long as a wake takes, and by a tree after three times.
+/// Each task waits for all others, so each bee has to come. If bees woke each other one after the other, all would be
+/// up after seven wake times, and with a tree after three.
 #[test]
 fn sleepers_are_woken_as_by_a_tree() {
     let _alone = run_exclusively();
@@ -59,19 +62,19 @@ fn sleepers_are_woken_as_by_a_tree() {
     };
     let mut ways: Vec<_> = std::iter::repeat_with(round).flatten().take(5).collect();
     ways.sort_unstable();
-    // Not in each: in the moment in which a thief moves tasks they are in no queue, and who looks for them then wakes
-    // nobody.
+    // Not in every round: while a thief moves tasks they are in no queue, and a bee that looks for them at that moment
+    // wakes no other.
     assert!(ways[2] <= 3, "wake-ups one after the other, in each of five rounds: {ways:?}");
 }
 
-/// The queen looks whether somebody sleeps whom her region needs. One that it does not need must not have her call
-/// those who are up.
+/// The queen checks whether a bee that her region needs is asleep. A sleeping bee that the region does not need must
+/// not make her wake those that are awake.
 #[test]
 fn a_region_calls_nobody_for_the_sake_of_sleepers_outside_its_team() {
     let _alone = run_exclusively();
     let room = TraceDirectory::new("beside");
-    // A bee that is up stays so, but where there are more bees than CPUs: until they are told not to wait, or are too
-    // many.
+    // A bee that is awake stays so, except where there are more bees than CPUs, until the bees are told to stop
+    // spinning or are too many.
     let hive = room.builder(4).spin(Duration::from_secs(60)).build().unwrap();
     let sleepers = || hive.stats().per_bee()[1..].iter().filter(|counts| counts.sleeps > counts.wakes).count();
     let calls = || Trace::read(&hive.write_trace().unwrap()).count("wake bees");

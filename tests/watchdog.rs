@@ -1,4 +1,4 @@
-//! What a hive says when a region does not get on.
+//! The watchdog: what a hive prints on standard error when a region makes no progress for longer than the limit.
 
 #![cfg(target_os = "linux")]
 
@@ -60,12 +60,12 @@ fn a_hive_that_has_nothing_to_do_is_not_reported() {
         }
         std::thread::sleep(5 * LIMIT);
     });
-    // A region that gets on is one that others may keep from a core for as long as this.
+    // A region that makes progress may still be kept from a core by other programs for as long as the limit.
     let after = output.lines().filter(|line| line.contains("has not got on")).count();
     assert!(after < 10, "{output}");
 }
 
-/// What is said to a closed pipe is lost, and that is all.
+/// A message to a closed pipe is lost, without any other effect.
 #[test]
 fn a_hive_whose_standard_error_nobody_reads_goes_on_and_ends() {
     in_own_process("a_hive_whose_standard_error_nobody_reads_goes_on_and_ends", || {

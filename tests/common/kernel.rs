@@ -1,22 +1,24 @@
-//! The machine as Linux itself lists it, under /sys and /proc: read without hwloc and without hive, to hold both against it.
+//! The machine as Linux lists it under /sys and /proc. This is read without hwloc and without hive, so that tests can
+//! compare both with it.
 
 use std::fs;
 use std::path::Path;
 
 use super::{proc_threads, sys};
 
-/// A CPU that this process may use, and with which others of these it is in each unit; itself is among them.
+/// A CPU that this process may use, and for each kind of unit the usable CPUs of the unit that it is in, itself among
+/// them.
 #[derive(Clone, Debug)]
 pub(crate) struct Cpu {
     pub(crate) number: usize,
     pub(crate) core: Vec<usize>,
-    /// Those that share a last-level cache; of the package where no cache is known to be shared.
+    /// The CPUs that share a last-level cache; the whole package if no shared cache is known.
     pub(crate) cluster: Vec<usize>,
     pub(crate) node: Vec<usize>,
     pub(crate) package: Vec<usize>,
 }
 
-/// One of a CPU's units.
+/// Selects one kind of unit of a CPU.
 pub(crate) type UnitOf = fn(&Cpu) -> &Vec<usize>;
 
 impl Cpu {
@@ -25,7 +27,7 @@ impl Cpu {
         let core = read_list(format!("{directory}/topology/thread_siblings_list"))?;
         let package = read_list(format!("{directory}/topology/core_siblings_list"))?;
         let cluster = last_level_cache(&directory, &core, &package).unwrap_or_else(|| package.clone());
-        // A kernel without NUMA lists no nodes.
+        // A kernel without NUMA support lists no nodes.
         let node = match node_of(number) {
             Some(node) => read_list(format!("/sys/devices/system/node/node{node}/cpulist"))?,
             None => online()?,
@@ -33,7 +35,7 @@ impl Cpu {
         Some(Self { number, core, cluster, node, package })
     }
 
-    /// Which units it is in, the largest first, by their first CPUs: in this order neighbours share most.
+    /// The first CPUs of the units that it is in, the largest unit first. In this order neighbours share most.
     fn position(&self) -> [usize; 5] {
         [self.package[0], self.node[0], self.cluster[0], self.core[0], self.number]
     }
@@ -45,7 +47,8 @@ impl Cpu {
     }
 }
 
-/// The CPUs that the calling thread may use, so that neighbours share most; None where the kernel does not list what they share.
+/// The CPUs that the calling thread may use, ordered so that neighbours share most. None if the kernel does not list
+/// what they share.
 pub(crate) fn cpus() -> Option<Vec<Cpu>> {
     let mut cpus = online()?.into_iter().map(Cpu::read).collect::<Option<Vec<_>>>()?;
     cpus.sort_by_key(Cpu::position);
@@ -72,12 +75,12 @@ pub(crate) fn node_of(cpu: usize) -> Option<usize> {
     entries.flatten().find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
 }
 
-/// The CPUs that are switched on.
+/// The CPUs that are online.
 pub(crate) fn online() -> Option<Vec<usize>> {
     read_list("/sys/devices/system/cpu/online")
 }
 
-/// The CPUs that are switched off.
+/// The CPUs that are offline.
 pub(crate) fn offline() -> Option<Vec<usize>> {
     read_list("/sys/devices/system/cpu/offline")
 }
@@ -87,7 +90,8 @@ pub(crate) fn memory_nodes() -> Vec<usize> {
     proc_threads::parse_cpu_list(&proc_threads::status(sys::tid(), "Mems_allowed_list"))
 }
 
-/// The CPUs' worth of time that this process's control group and those above it allow it, the least of them; None where there is no limit, or no version 2 of the groups.
+/// The CPU quota of this process, in CPUs: the smallest of those of its control group and the groups above it. None if
+/// there is no limit, or if the system does not use version 2 of control groups.
 pub(crate) fn cpu_quota() -> Option<f64> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let group = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -99,7 +103,8 @@ pub(crate) fn cpu_quota() -> Option<f64> {
     quotas.min_by(f64::total_cmp)
 }
 
-/// The CPUs of the outermost cache of data within the package, if it is of the third level or several cores share it.
+/// The CPUs of the outermost data cache within the package, if that cache is of the third level or shared by several
+/// cores.
 fn last_level_cache(directory: &str, core: &[usize], package: &[usize]) -> Option<Vec<usize>> {
     let text = |cache: &Path, file: &str| fs::read_to_string(cache.join(file)).ok();
     let caches = fs::read_dir(format!("{directory}/cache")).ok()?.flatten().filter_map(|entry| {
@@ -117,7 +122,7 @@ fn read_list(file: impl AsRef<Path>) -> Option<Vec<usize>> {
     Some(proc_threads::parse_cpu_list(fs::read_to_string(file).ok()?.trim()))
 }
 
-/// As the kernel would write it: "0-2,4"; "-" for none.
+/// Formats numbers as the kernel does: "0-2,4". An empty list is "-".
 pub(crate) fn format_list(numbers: &[usize]) -> String {
     let range =
         |run: &[usize]| if let [one] = run { one.to_string() } else { format!("{}-{}", run[0], run[run.len() - 1]) };

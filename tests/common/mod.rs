@@ -1,4 +1,5 @@
-//! What the integration tests share: gates, a watchdog, processes of their own, what Linux says of threads, and its C calls.
+//! What the integration tests share: gates, a time limit, tests in processes of their own, what Linux says about
+//! threads, and C calls.
 
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
@@ -21,8 +22,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// Far more than any test needs, on a loaded machine and under a sanitizer too: who is not done by then never will be. In seconds in
-/// `HIVE_TEST_TIMEOUT`, for those who look for hangs.
+/// A time limit far above what any test needs, even on a loaded machine and under a sanitizer: a test that is not done
+/// by then hangs. `HIVE_TEST_TIMEOUT` sets it in seconds, for a search for hangs.
 pub(crate) fn time_limit() -> Duration {
     let seconds =
         std::env::var("HIVE_TEST_TIMEOUT").ok().map(|limit| limit.parse().expect("HIVE_TEST_TIMEOUT: seconds"));
@@ -30,19 +31,20 @@ pub(crate) fn time_limit() -> Duration {
     Duration::from_secs(seconds.unwrap_or(default_seconds))
 }
 
-/// Whether this is a guest of numa-vm, where each instruction may be emulated and nobody else's machine is at stake. (Outside, `tests/numa/run` takes a path from this variable.)
+/// Whether this runs in a guest of numa-vm, where each instruction may be emulated and a test may use the whole
+/// machine. (Outside of guests, `tests/numa/run` reads a path from this variable.)
 pub(crate) fn is_in_guest() -> bool {
     std::env::var_os("NUMA_VM").is_some_and(|value| value == "1")
 }
 
-/// Waits until `condition` holds. Whoever waits for what never comes is ended by the watchdog.
+/// Waits until `condition` holds. If it never does, the time limit of [`run_exclusively`] ends the program.
 pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         thread::yield_now();
     }
 }
 
-/// A place where threads meet that all must be running for.
+/// A point where threads wait for each other. Threads that meet there must all be running at the same time.
 #[derive(Default)]
 pub(crate) struct Gate {
     arrived: AtomicUsize,
@@ -53,34 +55,39 @@ impl Gate {
         Self::default()
     }
 
-    /// Comes, and goes on when `count` have come.
+    /// Arrives, and waits until `count` threads have arrived.
     pub(crate) fn arrive_and_wait(&self, count: usize) {
         self.arrive();
         self.wait_for(count);
     }
 
-    /// Comes without waiting.
+    /// Arrives without waiting.
     pub(crate) fn arrive(&self) {
+        // Release: pairs with the Acquire in `arrived`, so that a thread that goes on sees what the others did before
+        // they arrived. Acquire: a thread that only arrives is also ordered after those that arrived before it.
         self.arrived.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Waits without coming.
+    /// Waits until `count` threads have arrived, without arriving.
     pub(crate) fn wait_for(&self, count: usize) {
         wait_until(|| self.arrived() >= count);
     }
 
     pub(crate) fn arrived(&self) -> usize {
+        // Acquire: pairs with the Release in `arrive`.
         self.arrived.load(Ordering::Acquire)
     }
 }
 
-/// One test of a test program at a time, so that the bees of one do not crowd the other's out of their polling, and not for ever.
+/// A guard by which a test program runs one test at a time and not for longer than the time limit. Bees of two tests at
+/// once would push each other from the CPUs while they poll.
 pub(crate) struct ExclusiveTest {
     _lock: MutexGuard<'static, ()>,
     _watchdog: Watchdog,
 }
 
-/// Waits for the other tests of this program. Then, if the guard lives for longer than [`limit`], the program is aborted.
+/// Waits for the other tests of this program. If the guard then lives for longer than [`time_limit`], the program is
+/// aborted.
 pub(crate) fn run_exclusively() -> ExclusiveTest {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
     let lock = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,10 +103,11 @@ impl Watchdog {
         let test = thread::current().name().unwrap_or("a test").to_owned();
         let (end, ended) = channel();
         thread::spawn(move || {
-            // Second by second: a machine that was halted for an hour, as virtual ones are, has taken one.
+            // The time is counted second by second, so that an hour for which a virtual machine was halted counts as
+            // one second.
             let is_over = || ended.recv_timeout(Duration::from_secs(1)) != Err(RecvTimeoutError::Timeout);
             if !(0..time_limit().as_secs()).any(|_| is_over()) {
-                // Past the capture of the tests' output, which an abort would lose.
+                // Written directly to standard error, because an abort loses output that the test harness has captured.
                 let _ = writeln!(
                     stderr(),
                     "{test} is still running after {:?}; its threads:\n{}",
@@ -114,8 +122,8 @@ impl Watchdog {
     }
 }
 
-/// Keeps panics that the tests cause on purpose out of their output, where they would cost a backtrace each: those whose
-/// message contains `expected_error`, or "as expected", and those without a message.
+/// Keeps panics that tests cause on purpose out of the output, where each would cost a backtrace: those whose message
+/// contains `expected` or "as expected", and those without a message.
 pub(crate) fn silence_panics(expected: &'static str) {
     let report = panic::take_hook();
     panic::set_hook(Box::new(move |panic| {
@@ -140,7 +148,7 @@ pub(crate) fn panic_message(body: impl FnOnce()) -> String {
     }
 }
 
-/// Whether `read_text` contains all of the `parts`.
+/// Panics unless `text` contains all of the `parts`.
 #[track_caller]
 pub(crate) fn assert_contains_all(text: &str, parts: &[&str]) {
     for part in parts {
@@ -148,7 +156,8 @@ pub(crate) fn assert_contains_all(text: &str, parts: &[&str]) {
     }
 }
 
-/// As the kernel lists them. The CPUs of a place are in the order of the machine, and numbers need not follow that.
+/// Sorts CPUs as the kernel lists them. The CPUs of a place are in the machine's order, which need not be the order of
+/// their numbers.
 pub(crate) fn sorted(cpus: &[usize]) -> Vec<usize> {
     let mut cpus = cpus.to_vec();
     cpus.sort_unstable();
@@ -161,13 +170,14 @@ pub(crate) fn report_line<'r>(report: &'r str, name: &str) -> &'r str {
     line.unwrap_or_else(|| panic!("no {name} in {report}")).trim()
 }
 
-/// A region of `n` bees on `hive` does what a region should: each bee runs once, and they meet at barriers.
+/// Checks that a region of `n` bees on `hive` works: each bee runs once, and they wait for each other at barriers.
 #[track_caller]
 pub(crate) fn assert_hive_works(hive: &hive::Hive, n: usize) {
     assert_region_works(n, |part| hive.spmd(n, |bee| part(bee.id(), bee.bees(), &|| bee.barrier())));
 }
 
-/// The same of a region of whatever kind: `region` runs its argument on each bee, with the bee's number, the team and a barrier.
+/// The same for a region of any kind. `region` must run its argument on each bee, with the number of the bee, the
+/// number of bees, and a barrier.
 #[track_caller]
 pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, usize, &dyn Fn()) + Sync))) {
     let runs: Vec<_> = (0..n).map(|_| AtomicUsize::new(0)).collect();
@@ -183,7 +193,7 @@ pub(crate) fn assert_region_works(n: usize, region: impl FnOnce(&(dyn Fn(usize, 
     assert!(runs.iter().all(|runs| runs.load(Ordering::Relaxed) == 3), "{n} bees: {runs:?}");
 }
 
-/// Numbers without a pattern, the same in each run (xorshift).
+/// Pseudo-random numbers (xorshift), the same in each run with the same seed.
 pub(crate) struct Rng(u64);
 
 impl Rng {
@@ -191,7 +201,7 @@ impl Rng {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    /// From 1 to `faces`.
+    /// A number from 1 to `max`.
     pub(crate) fn next_up_to(&mut self, max: usize) -> usize {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;

@@ -1,4 +1,4 @@
-//! What Linux says of threads, under /proc.
+//! What Linux says about threads under /proc.
 
 use std::fs;
 
@@ -21,25 +21,27 @@ pub(crate) fn count() -> usize {
     own_tids().len()
 }
 
-/// The threads of this process whose names begin so.
+/// The threads of this process whose names begin with `prefix`.
 pub(crate) fn named(prefix: &str) -> Vec<i32> {
     let name = |tid: &i32| fs::read_to_string(format!("/proc/self/task/{tid}/comm")).unwrap_or_default();
     own_tids().into_iter().filter(|tid| name(tid).starts_with(prefix)).collect()
 }
 
-/// Waits until all threads whose names begin so have ended: one that has been joined is listed for a moment yet.
+/// Waits until all threads whose names begin with `prefix` have ended. A thread that has been joined is still listed
+/// for a moment.
 pub(crate) fn wait_until_ended(prefix: &str) {
     wait_until(|| named(prefix).is_empty());
 }
 
-/// The state of a thread of this process: R for running or waiting for a CPU, S for asleep, and so on; None: it has ended.
+/// The state of a thread of this process: R for running or waiting for a CPU, S for sleeping, and so on. None: the
+/// thread has ended.
 pub(crate) fn state(tid: i32) -> Option<char> {
     state_in(&format!("/proc/self/task/{tid}"))
 }
 
 fn state_in(directory: &str) -> Option<char> {
     let stat = fs::read_to_string(format!("{directory}/stat")).ok()?;
-    // The name before it is in parentheses, and may contain anything.
+    // The state follows the thread's name, which is in parentheses and may contain any character.
     stat.rsplit_once(')')?.1.trim_start().chars().next()
 }
 
@@ -52,14 +54,15 @@ pub(crate) fn wait_until_asleep(tids: &[i32]) {
     wait_until(|| tids.iter().all(|&tid| is_asleep(tid)));
 }
 
-/// A line of a thread's status, by its name, such as `Cpus_allowed_list`.
+/// A line of a thread's status by its name, such as `Cpus_allowed_list`.
 pub(crate) fn status(tid: i32, field: &str) -> String {
     let text = fs::read_to_string(format!("/proc/self/task/{tid}/status")).expect("a living thread has a status");
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'));
     line.unwrap_or_else(|| panic!("no {field} in {text}")).trim().to_owned()
 }
 
-/// The CPUs that a thread may run on. The kernel keeps those that are switched off in a thread's mask, for when they come back.
+/// The CPUs that a thread may run on. The kernel keeps CPUs that are offline in a thread's mask, for when they come
+/// back; they are left out here.
 pub(crate) fn cpus(tid: i32) -> Vec<usize> {
     let allowed = parse_cpu_list(&status(tid, "Cpus_allowed_list"));
     let online = fs::read_to_string("/sys/devices/system/cpu/online");
@@ -67,10 +70,11 @@ pub(crate) fn cpus(tid: i32) -> Vec<usize> {
     allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
 }
 
-/// The CPU that a thread is on, or was on last.
+/// The CPU that a thread runs on or ran on last.
 pub(crate) fn last_cpu(tid: i32) -> usize {
     let stat = fs::read_to_string(format!("/proc/self/task/{tid}/stat")).expect("a living thread has a line");
-    // It is the 39th field; the second one is the name, in parentheses, which may contain anything.
+    // The CPU is the 39th field. The second is the thread's name, which is in parentheses and may contain any
+    // character.
     let after_name = stat.rsplit_once(')').and_then(|(_, fields)| fields.split_whitespace().nth(36));
     after_name.and_then(|field| field.parse().ok()).unwrap_or_else(|| panic!("no CPU in {stat}"))
 }
@@ -85,7 +89,7 @@ pub(crate) fn parse_cpu_list(text: &str) -> Vec<usize> {
     text.split(',').filter(|entry| !entry.is_empty()).flat_map(range).collect()
 }
 
-/// Whether a thread has `start_line` blocked.
+/// Whether a thread has `signal` blocked.
 pub(crate) fn has_blocked(tid: i32, signal: i32) -> bool {
     let mask = u64::from_str_radix(&status(tid, "SigBlk"), 16).expect("a hexadecimal mask");
     mask & (1 << (signal - 1)) != 0
@@ -96,7 +100,7 @@ pub(crate) fn sleep_count(tid: i32) -> u64 {
     status(tid, "voluntary_ctxt_switches").parse().expect("a count")
 }
 
-/// The threads of a process, or of this one, with their names and states, for people.
+/// The threads of a process, or of this one, with their names and states, for a person to read.
 pub(crate) fn list(pid: Option<u32>) -> String {
     let process = pid.map_or_else(|| "self".to_owned(), |pid| pid.to_string());
     let line = |tid: i32| {

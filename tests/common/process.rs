@@ -1,4 +1,6 @@
-//! Tests in a process of their own: the test runs its own program again, for itself alone.
+//! Tests in a process of their own: a test runs its own program again, with only that test.
+//!
+//! A test needs this if it changes the environment or the CPU mask, expects an abort, or must be killed when it hangs.
 
 use std::env;
 use std::io::{self, Read, Write};
@@ -9,19 +11,20 @@ use std::time::Duration;
 
 use super::{proc_threads, run_exclusively, sys, time_limit};
 
-/// Set in the other process, to the test's name.
+/// Set in the child process, to the name of the test.
 const CHILD_VARIABLE: &str = "HIVE_TEST_CHILD";
 
-/// What the other process says last: a test program that did not find the test ends well, too.
+/// The last line of the child's output. Without it the child has not run the test: a test program that finds no test of
+/// that name also ends with success.
 const DONE_MESSAGE: &str = "[the part in a process of its own is done]";
 
-/// Runs `part` in a process of its own, and returns what that printed. `test` is the calling test's full name. Panics if the
-/// process fails or hangs.
+/// Runs `part` in a process of its own and returns that process's output. `test` is the full name of the calling test.
+/// Panics if the process fails or hangs.
 pub(crate) fn in_own_process(test: &str, part: impl FnOnce()) -> String {
     in_own_process_with(test, &[], part)
 }
 
-/// As [`in_own_process`], with variables in its environment. Those that hive reads are otherwise not set.
+/// As [`in_own_process`], with these variables in the environment. Variables that hive reads are otherwise not set.
 pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: impl FnOnce()) -> String {
     if is_child() {
         run_in_child(part);
@@ -30,13 +33,14 @@ pub(crate) fn in_own_process_with(test: &str, variables: &[(&str, &str)], part: 
     let (status, output) = spawn_and_wait(test, variables);
     assert!(status.success() && output.contains(DONE_MESSAGE), "{test} in its own process: {status}\n{output}");
     if let Some(skipped) = output.find("skipped:").map(|start| output[start..].lines().next()) {
-        // Past the capture of the tests' output: that a test has shown nothing is to be seen.
+        // Written directly to standard error, past the capture of the tests' output, so that it can be seen that a test
+        // was skipped.
         let _ = writeln!(io::stderr(), "{test}: {}", skipped.unwrap_or_default());
     }
     output
 }
 
-/// Runs `part` in a process of its own, which must abort, and returns what that printed.
+/// Runs `part` in a process of its own, which must abort, and returns that process's output.
 pub(crate) fn aborts_in_own_process(test: &str, part: impl FnOnce()) -> String {
     if is_child() {
         run_in_child(part);
@@ -47,18 +51,19 @@ pub(crate) fn aborts_in_own_process(test: &str, part: impl FnOnce()) -> String {
     output
 }
 
-/// Runs the calling test, `test`, once more, in a process of its own, which has to end by itself; many may be under way at once. Returns what that printed: Ok, if it ended well.
+/// Runs the calling test, `test`, once more in a process of its own, and waits for its end. Several may run at once.
+/// Returns the output: Ok if the process ended with success.
 pub(crate) fn rerun(test: &str, variables: &[(&str, &str)]) -> Result<String, String> {
     let (status, output) = spawn_and_wait(test, variables);
     if status.success() && output.contains(DONE_MESSAGE) { Ok(output) } else { Err(format!("{status}\n{output}")) }
 }
 
-/// Whether this is a process of a test's own.
+/// Whether this is the process of a test's own.
 pub(crate) fn is_child() -> bool {
     env::var_os(CHILD_VARIABLE).is_some()
 }
 
-/// Runs `part`, and ends the process of a test's own.
+/// Runs `part` and ends the process of the test's own.
 pub(crate) fn run_in_child(part: impl FnOnce()) -> ! {
     part();
     println!("{DONE_MESSAGE}");
@@ -77,7 +82,7 @@ fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String
     command.envs(variables.iter().copied());
     command.stdout(input.try_clone().expect("a pipe's end")).stderr(input);
     let mut child = command.spawn().expect("the test program runs");
-    // The ends that it holds for the child.
+    // Dropping the command closes this process's copies of the child's ends of the pipes.
     drop(command);
     let reader = thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -85,7 +90,7 @@ fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String
         String::from_utf8_lossy(&bytes).into_owned()
     });
     let ended = wait(&mut child);
-    // And with it whatever it has forked and left behind.
+    // This also kills what the child has forked and left behind.
     sys::kill_process_group(child.id());
     let output = reader.join().expect("the reader does not panic");
     match ended {
@@ -100,11 +105,11 @@ fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String
     }
 }
 
-/// The child's end, or its threads if it does not end.
+/// Returns the child's exit status, or a list of its threads if it does not end.
 fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     const STEP: Duration = Duration::from_millis(2);
     let mut waited = Duration::ZERO;
-    // Before the watchdog of this process ends it. In steps: see there.
+    // The child has half of this process's own time limit. The time is counted in steps, as in `run_exclusively`.
     while waited < time_limit() / 2 {
         if let Some(status) = child.try_wait().expect("it is our child") {
             return Ok(status);
@@ -117,7 +122,7 @@ fn wait(child: &mut Child) -> Result<ExitStatus, String> {
     Err(family.iter().map(|&pid| format!("process {pid}:\n{}", proc_threads::list(Some(pid)))).collect())
 }
 
-/// Has gdb print the stacks of a process that hangs, where `HIVE_TEST_GDB` is set.
+/// Has gdb print the stacks of a process that hangs, if `HIVE_TEST_GDB` is set.
 pub(crate) fn print_stacks(pid: u32) {
     if env::var_os("HIVE_TEST_GDB").is_some() {
         let arguments = ["-batch", "-ex", "thread apply all bt", "-p", &pid.to_string()];

@@ -1,4 +1,5 @@
-//! What the tests of tasks share: builders, joins whose halves are where a test wants them, panics and what they drop.
+//! What the tests of tasks share: builders, joins whose halves run on certain bees, and payloads and values whose drops
+//! are observed.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,10 +10,11 @@ use hive::{Builder, Hive, SleepProtocol};
 
 use super::{Gate, assert_hive_works, panic_payload, wait_until};
 
-/// Every protocol that there is.
+/// All sleep protocols.
 pub(crate) const PROTOCOLS: [SleepProtocol; 3] = [SleepProtocol::Jec, SleepProtocol::Tickle, SleepProtocol::Notify];
 
-/// Builders for each protocol, with bees that sleep as soon as they may, with such that also look for work while they sleep, and with bees that poll first.
+/// Three builders for each protocol: bees that sleep at once, bees that sleep at once but wake by themselves to look
+/// for work, and bees that poll before they sleep.
 pub(crate) fn builders() -> impl Iterator<Item = Builder> {
     let spins = |sleep| {
         let hive = Hive::builder().sleep(sleep);
@@ -22,19 +24,19 @@ pub(crate) fn builders() -> impl Iterator<Item = Builder> {
     PROTOCOLS.into_iter().flat_map(spins)
 }
 
-/// Joins `a` and `b` on the calling bee, `b` on another: `a` runs when `b` has begun there. Needs a bee that has nothing
-/// to do.
+/// Joins `a` and `b` on two bees: `a` runs on the calling bee once `b` has begun on another. The hive needs a bee that
+/// has nothing to do.
 pub(crate) fn join_on_two_bees<RA: Send, RB: Send>(
     hive: &Hive,
     a: impl FnOnce() -> RA + Send,
     b: impl FnOnce() -> RB + Send,
 ) -> (RA, RB) {
     let (a, b) = (Mutex::new(Some(a)), Mutex::new(Some(b)));
-    // Each is taken once: in the join that both are begun in.
+    // Each of the two is taken out only in a join in which both run, so each runs once.
     loop {
         let (begun, ran_on_caller, caller) = (Gate::new(), Gate::new(), thread::current().id());
         let first = || {
-            // A join is where a bee shares what it has kept.
+            // A bee shares the buffered halves of its joins when it calls `join`, so keep calling it.
             wait_until(|| {
                 hive.join(|| (), || ());
                 begun.arrived() + ran_on_caller.arrived() == 1
@@ -43,7 +45,8 @@ pub(crate) fn join_on_two_bees<RA: Send, RB: Send>(
             a.map(|a| a())
         };
         let second = || {
-            // While the caller waited for the other half of a join above, it has run this one itself.
+            // While the caller waited for the other half of a join above, it may have run this half itself. Then this
+            // attempt fails, and the loop begins another.
             if thread::current().id() == caller {
                 ran_on_caller.arrive();
                 return None;
@@ -58,7 +61,7 @@ pub(crate) fn join_on_two_bees<RA: Send, RB: Send>(
     }
 }
 
-/// The n-th Fibonacci number, by as many joins.
+/// The n-th Fibonacci number, computed by joins.
 pub(crate) fn fib_by_joins(hive: &Hive, n: u64) -> u64 {
     if n < 2 {
         return n;
@@ -67,7 +70,7 @@ pub(crate) fn fib_by_joins(hive: &Hive, n: u64) -> u64 {
     a + b
 }
 
-/// Regions, joins and scopes on `hive` do what they should.
+/// Checks that regions, joins and scopes on `hive` work.
 #[track_caller]
 pub(crate) fn assert_hive_and_tasks_work(hive: &Hive, n: usize) {
     assert_hive_works(hive, n);
@@ -83,16 +86,16 @@ pub(crate) fn assert_hive_and_tasks_work(hive: &Hive, n: usize) {
     assert_eq!(count.into_inner(), 10);
 }
 
-/// What a task panics with.
+/// The payload of a task's panic.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Payload(pub(crate) &'static str);
 
-/// The payload that reached the caller.
+/// The payload of the panic that reached the caller.
 pub(crate) fn payload_of(body: impl FnOnce()) -> &'static str {
     panic_payload(body).downcast::<Payload>().expect("a task's own payload").0
 }
 
-/// A value whose end is counted.
+/// A value that counts its drop.
 pub(crate) struct DropCounter<'c>(pub(crate) &'c AtomicUsize);
 
 impl Drop for DropCounter<'_> {

@@ -1,4 +1,4 @@
-//! What the tests of timelines share: where the files are, and how they are read back.
+//! What the tests of traces share: a directory for trace files, and a reader for them.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use hive::{Builder, Hive, Stats};
 use serde_json::Value;
 
-/// A directory for a test's files, gone with it.
+/// A directory for a test's files, which is removed when this is dropped.
 pub(crate) struct TraceDirectory(PathBuf);
 
 impl TraceDirectory {
@@ -33,7 +33,7 @@ impl Drop for TraceDirectory {
     }
 }
 
-/// Something that lasted, or, without a length, happened.
+/// Something that took time or, with length zero, an event.
 #[derive(Debug)]
 pub(crate) struct Slice {
     pub(crate) bee: u64,
@@ -45,16 +45,16 @@ pub(crate) struct Slice {
     pub(crate) end: f64,
 }
 
-/// A file as it is read back.
+/// The contents of a trace file.
 pub(crate) struct Trace {
-    /// In order of the bees, and of each in order of time.
+    /// Ordered by bee, and for each bee by time.
     pub(crate) slices: Vec<Slice>,
-    /// What the hive's size was, one after the other.
+    /// The sizes that the hive has had, in order.
     pub(crate) sizes: Vec<u64>,
 }
 
 impl Trace {
-    /// Panics unless all that begins ends, properly nested, and no time goes back.
+    /// Reads a file. Panics unless everything that begins ends, is properly nested, and times do not go backwards.
     pub(crate) fn read(path: &Path) -> Self {
         let file: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
         assert_eq!(file["otherData"]["dropped events"], "0");
@@ -82,13 +82,13 @@ impl Trace {
         self.slices_named(name).count() as u64
     }
 
-    /// Whether there are as many slices as the hive has counted; if not, of what.
+    /// Compares the number of slices with what the hive has counted. Err says which count differs.
     pub(crate) fn compare(&self, stats: &Stats) -> Result<(), String> {
         for (bee, counts) in stats.per_bee().iter().enumerate() {
             let own = |slice: &&Slice| slice.bee == bee as u64;
             let woken =
                 self.slices_named("sleep").filter(own).filter(|sleep| sleep.end_args["woken"] == true).count() as u64;
-            // A bee lies parked when it is hired, too.
+            // A worker is also parked when it is hired, which is not counted.
             let parks = counts.parks + u64::from(bee > 0);
             let pairs = [
                 ("region", counts.regions),
@@ -103,7 +103,7 @@ impl Trace {
                     return Err(format!("bee {bee} has {found} x {name}, and {count} are counted"));
                 }
             }
-            // One that is parked where it sleeps is woken from that.
+            // A worker that is parked while it sleeps leaves that sleep without a counted wake.
             if woken > counts.wakes || (counts.parks == 0 && woken < counts.wakes) {
                 return Err(format!("bee {bee} was woken {} times, and {woken} are there", counts.wakes));
             }
@@ -112,11 +112,11 @@ impl Trace {
     }
 }
 
-/// What has been read of one bee.
+/// What has been read for one bee.
 #[derive(Default)]
 struct BeeTrack {
     slices: Vec<Slice>,
-    /// Which of them have not ended.
+    /// The indices of the slices that have not ended.
     open_slices: Vec<usize>,
     last_time: f64,
 }
@@ -147,7 +147,7 @@ impl BeeTrack {
     }
 }
 
-/// The timeline of what `work` does to a hive that is traced.
+/// The trace of what `work` does with a traced hive.
 pub(crate) fn trace_of(builder: Builder, work: impl FnOnce(&Hive)) -> Trace {
     let hive = builder.build().unwrap();
     assert!(hive.report().warnings().is_empty(), "{}", hive.report());
@@ -158,7 +158,7 @@ pub(crate) fn trace_of(builder: Builder, work: impl FnOnce(&Hive)) -> Trace {
         let trace = Trace::read(&file);
         trace.compare(&stats).map(|()| (file, trace))
     };
-    // A bee may be between a count and its log, or on its way to sleep.
+    // A bee may be between a count and its log entry, or on its way to sleep; so try again for a while.
     let quiet = (0..1_000).find_map(|_| written().inspect_err(|_| std::thread::sleep(Duration::from_millis(1))).ok());
     let (file, trace) = quiet.unwrap_or_else(|| panic!("{:?}", written().err()));
     drop(hive);

@@ -1,4 +1,6 @@
-//! A case: from where, what in what, on hives of which sizes, and how their bees wait. It has a name that reads like the code.
+//! A case of the table: the place of the outermost call, the nested calls, the sizes of the hives, how their bees wait,
+//! and a panic if there is one. Each case has a name that reads like code; this file also writes and parses these
+//! names.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,87 +11,90 @@ use hive::SleepProtocol;
 use super::super::common::task_helpers::PROTOCOLS;
 use super::fault::{Fault, FaultPoint};
 
-/// Where the outermost call is made.
+/// The place from which the outermost call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// A thread that is nothing.
+    /// A thread that is not a bee and is not inside of anything.
     Outside,
-    /// The start handler of a bee of hive A, which somebody's region or task has been hired for.
+    /// The start handler of a bee of hive A, which has been hired for a region or a task.
     StartHandler,
 }
 
-/// What may be called. The comment says what does the rest of the nest.
+/// The calls of the table. Each comment says where the rest of the nest runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Operation {
-    /// A region of one, which does the rest.
+    /// A region of one bee, which runs the rest.
     Alone,
-    /// A region of all: the queen, while the others wait at a barrier.
+    /// A region of all bees. The queen runs the rest while the others wait at a barrier.
     Queen,
-    /// A region of all: the last bee, while the others wait at a barrier.
+    /// A region of all bees. The last bee runs the rest while the others wait at a barrier.
     Worker,
-    /// A region of all, with results: every bee.
+    /// A region of all bees, with results. Every bee runs the rest.
     Team,
-    /// A loop: whoever gets the first index.
+    /// A loop. The bee that gets the first index runs the rest.
     ParFor,
-    /// A reduction: whoever gets the first part.
+    /// A reduction. The bee that gets the first part runs the rest.
     ParReduce,
-    /// A loop inside a region of all: whoever gets the first index.
+    /// A loop inside a region of all bees. The bee that gets the first index runs the rest.
     ForEach,
-    /// In a region of all: whoever comes first, while the others wait for it.
+    /// `single` in a region of all bees. The bee that comes first runs the rest while the others wait for it.
     Single,
     Install,
-    /// The first half.
+    /// A join. The first half runs the rest.
     Join,
-    /// The second half.
+    /// A join. The second half runs the rest.
     JoinSecond,
-    /// The scope's body.
+    /// A scope. Its body runs the rest.
     Scope,
-    /// One of the scope's tasks.
+    /// A scope. One of its tasks runs the rest.
     ScopeTask,
-    /// A task that its spawner waits for in a loop.
+    /// A spawned task runs the rest. Its spawner polls until the task is done.
     Spawn,
-    /// A task of the last bee's that its spawner waits for in a loop.
+    /// A task for the last bee runs the rest. Its spawner polls until the task is done.
     SpawnOn,
-    /// Beside a task that the innermost body waits for in a loop, wherever that is.
+    /// The rest runs beside a spawned task. The innermost body polls until that task is done, wherever the body runs.
     SpawnAhead,
-    /// A task that the case waits for at its end.
+    /// A task runs the rest. The case waits for it at its end.
     Detach,
-    /// The last bee.
+    /// A broadcast. The last bee runs the rest.
     Broadcast,
-    /// Between a resize to one more bee, with `settle`, and back.
+    /// The rest runs between a resize to one more bee and a resize back. Each resize is followed by
+    /// `wait_until_parked`.
     Grow,
-    /// Between a resize to one bee, with `settle`, and back.
+    /// The rest runs between a resize to one bee and a resize back. Each resize is followed by `wait_until_parked`.
     Shrink,
-    /// A task of a new hive that is dropped at once.
+    /// A task of a new hive runs the rest. The hive is dropped at once.
     DropNew,
-    /// A task of a new hive, which has the last handle, and drops it.
+    /// A task of a new hive runs the rest. The task has the last handle of the hive and drops it.
     DropOwn,
-    /// Inside a hot section.
+    /// The rest runs inside a section that keeps the bees spinning.
     Hot,
-    /// The panic handler, which a task's panic is for; its spawner waits in a loop.
+    /// The panic handler runs the rest, for the panic of a task. The spawner polls until it has.
     PanicHandler,
-    /// The start handler of a new hive's last bee, which is built, used and dropped.
+    /// The start handler of the last bee of a new hive runs the rest. The hive is built, used and dropped.
     StartHandler,
-    /// The exit handler of that bee.
+    /// The exit handler of the last bee of a new hive runs the rest.
     ExitHandler,
-    /// The destructor of a local variable of that bee's thread, after those of hive's own.
+    /// A destructor of a thread-local of that bee's thread runs the rest, after the destructors of hive's own
+    /// thread-locals.
     BeeEnd,
-    /// A destructor while the thread unwinds.
+    /// A destructor runs the rest while the thread unwinds.
     Unwinding,
-    /// A thread of the program's own, which is waited for.
+    /// A thread of the program's own runs the rest, and the caller waits for the thread.
     Thread,
-    /// The destructor of a local variable of such a thread, after those of hive's own.
+    /// A destructor of a thread-local of such a thread runs the rest, after the destructors of hive's own
+    /// thread-locals.
     ThreadEnd,
 }
 
-/// Whose hive a verb is called on.
+/// Which hive an operation is called on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum OperationKind {
-    /// One of the two of the case.
+    /// One of the two hives of the case.
     Given,
-    /// One that it builds, as large as hive A.
+    /// A hive that it builds, as large as hive A.
     New,
-    /// None.
+    /// No hive.
     NoHive,
 }
 
@@ -141,7 +146,7 @@ impl Operation {
         }
     }
 
-    /// Whether it runs anything beside the rest of a nest.
+    /// Whether the call runs anything beside the rest of the nest.
     pub(crate) fn has_concurrent_parts(self) -> bool {
         use Operation::*;
         matches!(
@@ -156,40 +161,41 @@ impl Operation {
 }
 
 impl Origin {
-    /// Whether it is a place of hive A.
+    /// Whether the place belongs to hive A.
     pub(crate) fn is_for_first_hive(self) -> bool {
         self == Self::StartHandler
     }
 }
 
-/// A call in a nest: what, and on which hive, 0 or 1.
+/// A call in a nest: the operation, and the hive that it is called on, 0 or 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Level {
     pub(crate) verb: Operation,
     pub(crate) on: usize,
 }
 
-/// How the bees of a case wait.
+/// How the bees of a case wait, and in which groups they are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Waiting {
     pub(crate) sleep: SleepProtocol,
-    /// None: as long as by default.
+    /// None: the default.
     pub(crate) spin: Option<Duration>,
     pub(crate) groups: Groups,
 }
 
-/// In which groups the bees of a hive start and meet: see `docs/shape.md`. More than one on a machine that hwloc makes up only.
+/// The groups in which the bees of a hive start and wait for each other; see `docs/shape.md`. More than one group needs
+/// a machine that hwloc makes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Groups {
     One,
-    /// The queen and bee 1, and the queen and bee 2.
+    /// The queen leads two groups: one with bee 1, and one with bee 2.
     Split,
-    /// The queen and bee 1, and bees 1 and 2.
+    /// The queen leads a group with bee 1, and bee 1 leads one with bee 2.
     Relay,
 }
 
 impl Groups {
-    /// The places of the bees, by the CPUs of [`MACHINE`](Self::MACHINE).
+    /// The places of the bees, as CPUs of [`MACHINE`](Self::MACHINE).
     pub(crate) fn places(self) -> Option<&'static str> {
         match self {
             Self::One => None,
@@ -198,13 +204,13 @@ impl Groups {
         }
     }
 
-    /// Two nodes of two CPUs, as hwloc's environment describes them.
+    /// A machine of two nodes with two CPUs each, described by the environment variables of hwloc.
     pub(crate) const MACHINE: [(&str, &str); 2] =
         [("HWLOC_SYNTHETIC", "pack:2 [numa(memory=1GB)] core:2 pu:1"), ("HWLOC_THISSYSTEM", "0")];
 }
 
 impl Waiting {
-    /// All that there are.
+    /// All ways of waiting.
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         let groups: &'static [Groups] =
             if cfg!(feature = "hwloc") { &[Groups::One, Groups::Split, Groups::Relay] } else { &[Groups::One] };
@@ -218,37 +224,38 @@ impl Waiting {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Case {
     pub(crate) place: Origin,
-    /// The bees of the two hives.
+    /// The number of bees of each of the two hives.
     pub(crate) sizes: [usize; 2],
     /// The calls, outermost first.
     pub(crate) levels: Vec<Level>,
     pub(crate) waiting: Waiting,
     pub(crate) fault: Option<Fault>,
-    /// Whether another thread runs the same at the same time, with the two hives exchanged.
+    /// Whether another thread runs the same case at the same time, with the two hives exchanged.
     pub(crate) is_mirrored: bool,
 }
 
 impl Case {
-    /// Whether all waiting in it is hive's, so that no two of its kind can wait for each other by loops and threads of their own.
+    /// Whether all waits of the case are made by hive, so that the case and its mirror image cannot wait for each other
+    /// by loops and threads of their own.
     pub(crate) fn can_be_mirrored(&self) -> bool {
         let waits_by_itself = |verb| {
             use Operation::*;
             matches!(verb, Spawn | SpawnOn | SpawnAhead | PanicHandler | DropOwn | Grow | Shrink | Thread | ThreadEnd)
         };
-        // The thread from outside may wait as it likes: nobody waits for it.
+        // The outermost call may wait by a loop of its own, because no other thread waits for the thread from outside.
         let first_may = |verb| matches!(verb, Operation::Spawn | Operation::SpawnOn | Operation::PanicHandler);
         let mut verbs = self.levels.iter().map(|level| level.verb);
         let first = verbs.next().is_none_or(|verb| first_may(verb) || !waits_by_itself(verb));
         self.place == Origin::Outside && first && !verbs.any(waits_by_itself)
     }
 
-    /// The same with the two hives exchanged.
+    /// The same case with the two hives exchanged.
     pub(crate) fn mirrored(&self) -> Self {
         let levels = self.levels.iter().map(|&Level { verb, on }| Level { verb, on: 1 - on }).collect();
         Self { levels, ..self.clone() }
     }
 
-    /// Whether it calls a hive.
+    /// Whether the case calls this hive.
     pub(crate) fn uses(&self, hive: usize) -> bool {
         let uses = |level: &Level| match level.verb.kind() {
             OperationKind::Given => level.on == hive,
@@ -258,7 +265,7 @@ impl Case {
         self.levels.iter().any(uses) || hive == 0 && self.place.is_for_first_hive()
     }
 
-    /// What is called, and on what: "a2.install".
+    /// The call at `depth` and its hive: "a2.install".
     pub(crate) fn call(&self, depth: usize) -> String {
         let level = self.levels[depth];
         let verb = level.verb.name();
@@ -272,8 +279,8 @@ impl Case {
 
 const HIVE_LETTERS: [char; 2] = ['a', 'b'];
 
-/// The place with its hive's size, then the calls, then how bees wait, who else is there, and the panic, by the number of a call from 0:
-/// `outside/a2.install/b1.team/a2.join:tickle:spin0:after1:caught0`.
+/// The name: the place with its hive's size, the calls, how the bees wait, whether the case is mirrored, and the panic
+/// with the number of its call from 0: `outside/a2.install/b1.team/a2.join:tickle:spin0:after1:caught0`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.place.is_for_first_hive() {
@@ -338,7 +345,7 @@ impl FromStr for Case {
 }
 
 impl Case {
-    /// Reads what comes after the calls of a name.
+    /// Reads one of the properties that follow the calls in a name.
     fn set(&mut self, property: &str) -> Result<(), String> {
         let word = property.trim_end_matches(|digit: char| digit.is_ascii_digit());
         let call = property[word.len()..].parse().unwrap_or(0);
@@ -359,7 +366,8 @@ impl Case {
             ("explodes", Some(fault)) => fault.panics_on_drop = true,
             _ => {
                 return Err(format!(
-                    "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, before0, after0, beside0, both0; and then caught0, explodes"
+                    "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, before0, \
+                     after0, beside0, both0; and then caught0, explodes"
                 ));
             }
         }
@@ -367,7 +375,7 @@ impl Case {
     }
 }
 
-/// The hive and the verb of a call; notes the hive's size.
+/// Splits a call into the hive and the word for the operation, and enters the hive's size into `sizes`.
 fn read_call<'n>(call: &'n str, sizes: &mut [Option<usize>; 2]) -> Result<(usize, &'n str), String> {
     let Some((hive, verb)) = call.split_once('.') else { return Ok((0, call)) };
     let digits = hive.trim_start_matches(char::is_alphabetic);

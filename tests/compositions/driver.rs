@@ -1,4 +1,4 @@
-//! Has processes run the cases, many in one, and starts another where one hangs or dies.
+//! Runs the cases in child processes, many in each, and starts another process when one hangs or dies.
 
 use std::env;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -17,7 +17,8 @@ use super::worker::{CASE_ENDS, CASE_FAILS};
 /// Set in the processes that run cases.
 pub(crate) const CHILD_VARIABLE: &str = "HIVE_COMPOSITIONS_CHILD";
 
-/// The lists of cases, each for processes of its own, are run side by side. No more are begun when `most` have failed.
+/// Runs the lists of cases side by side, each in processes of its own. No case is begun any more when `most` have
+/// failed.
 pub(crate) fn run(test: &str, lists: Vec<Vec<String>>, most: usize) -> Summary {
     let lists = Mutex::new(lists.into_iter());
     let summary = Mutex::new(Summary::default());
@@ -52,19 +53,19 @@ fn run_list(test: &str, mut cases: &[String], summary: &Mutex<Summary>, most: us
                     lock().failed(Failure { case: case.clone(), how, is_firm: ended.is_death });
                     cases = rest;
                 }
-                // It has passed, so it is counted already.
+                // The last case has passed and has been counted already; the process failed at its end.
                 None => lock().failed_at_end(passed.last().map_or("", String::as_str), how),
             }
         }
     }
 }
 
-/// How far a process has come with its list: what comes after those that passed failed, if anything did. If all have
+/// How far a process has come with its list. If something failed, it was the case after those that passed. If all have
 /// passed, the process itself may have failed at its end.
 struct ProcessEnd {
     passed: usize,
     how: Option<String>,
-    /// The process has ended when it should not have, or not as it should have.
+    /// Whether the process has ended when it should not have, or with a wrong status.
     is_death: bool,
 }
 
@@ -83,7 +84,7 @@ impl CaseProcess {
             command.env_remove(format!("HIVE_{name}"));
         }
         command.env_remove("RUST_BACKTRACE");
-        // All in a list wait in one way.
+        // All cases of a list wait in the same way.
         let is_in_groups = |name: &String| name.parse::<Case>().is_ok_and(|case| case.waiting.groups != Groups::One);
         if cases.first().is_some_and(is_in_groups) {
             command.envs(Groups::MACHINE);
@@ -91,7 +92,7 @@ impl CaseProcess {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the test program runs");
         let (mut input, names) = (child.stdin.take().expect("piped"), cases.join("\n"));
-        // It ends with the child, at the latest.
+        // This thread ends when the child does, at the latest.
         thread::spawn(move || input.write_all(names.as_bytes()));
         let (output, errors) = (child.stdout.take().expect("piped"), child.stderr.take().expect("piped"));
         let (sender, lines) = channel();
@@ -102,7 +103,8 @@ impl CaseProcess {
         Self { child, lines, said }
     }
 
-    /// Listens until the process has run `count` cases and has ended, fails in one, or is silent for too long.
+    /// Reads the child's output until the child has run `count` cases and has ended, until a case fails, or until the
+    /// child is silent for too long.
     fn read_until_end(&mut self, count: usize, mut passed: impl FnMut(&str)) -> ProcessEnd {
         let mut ended = ProcessEnd { passed: 0, how: None, is_death: false };
         while ended.how.is_none() {
@@ -124,7 +126,7 @@ impl CaseProcess {
                 }
                 Err(RecvTimeoutError::Disconnected) => {
                     let status = self.child.wait().expect("it is our child");
-                    // A sanitizer has something to say at the end as well.
+                    // A sanitizer also reports at the end of the process.
                     if ended.passed == count && status.success() {
                         break;
                     }
@@ -136,7 +138,7 @@ impl CaseProcess {
         ended
     }
 
-    /// Ends the process, if it still runs, and returns what it said last.
+    /// Ends the process if it still runs, and returns the end of what it has written.
     fn end(mut self) -> String {
         sys::kill_process_group(self.child.id());
         self.child.wait().expect("it was killed");
@@ -149,7 +151,8 @@ fn case_time_limit() -> Duration {
     time_limit().min(Duration::from_secs(20))
 }
 
-/// The end of what a process writes on standard error, in one line; or what a sanitizer says, from its beginning.
+/// The last lines of what a process has written on standard error, as one line; or the beginning of a sanitizer's
+/// report.
 fn last_lines(errors: impl Read) -> String {
     const LINES: usize = 6;
     const REPORT_WIDTH: usize = 100;

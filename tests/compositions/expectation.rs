@@ -1,27 +1,34 @@
-//! What is to happen, by the rules of `docs/composition.md`: from what a thread is inside of, and what it calls.
+//! Works out what is to happen when a thread calls something, by the rules of `docs/composition.md`, from what the
+//! threads of the case are inside of.
+//!
+//! `frames.rs` keeps that record; the operations of the test ask a [`View`] before each call and then check what has
+//! happened.
 
 use super::frames::{Frame, FrameStack, HiveId, Wait};
 
-/// What a thread sees of a case when it calls something.
+/// What is known when a thread of a case calls something.
 pub(crate) struct View {
     pub(crate) own: FrameStack,
     pub(crate) others: Vec<FrameStack>,
-    /// Whether other threads of the case go their own ways at the same time, so that a hive may be free or busy.
+    /// Whether other threads of the case run at the same time without being waited for, so that a hive may be free or
+    /// busy.
     pub(crate) is_concurrent: bool,
-    /// Whether one of them is from outside, and does the same with the hives exchanged. Nobody waits by a loop or a thread of its own then.
+    /// Whether one of those threads comes from outside and runs the same case with the hives exchanged. In such a case
+    /// no thread waits by a loop or a thread of its own.
     pub(crate) is_mirrored: bool,
 }
 
-/// Why a case is not run: its program waits for itself, by a loop or a thread of its own, of which the hive knows nothing.
+/// Why a call is not made: the program would wait for itself by a loop or a thread of its own, which the hive cannot
+/// know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WaitCycle {
-    /// A thread from outside waits for a turn, or for a bee, that waits for it.
+    /// A thread from outside would wait for the leader lock, or for a bee, which waits for that thread.
     OutsideThread,
-    /// A loop waits for a task that nobody can run before the loop has ended.
+    /// A loop would wait for a task that no thread can run before the loop has ended.
     Task,
-    /// A region needs a bee that waits in a loop for what the region does.
+    /// A region would need a bee that waits in a loop for what the region does.
     Region,
-    /// `settle` waits for a surplus bee that waits for its caller.
+    /// `wait_until_parked` would wait for a surplus bee that waits for its caller.
     Settle,
 }
 
@@ -30,34 +37,34 @@ pub(crate) enum WaitCycle {
 pub(crate) enum Team {
     All,
     One,
-    /// As it comes: the hive may be free or busy.
+    /// One bee or all: the hive may be free or busy.
     Either,
     Never(WaitCycle),
 }
 
-/// As whom a thread runs an `install`, a `join` or a `scope`.
+/// Where a thread runs the body of an `install`, a `join` or a `scope`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum TaskRunner {
     /// As the bee that it is.
     Bee(usize),
-    /// In the queen's place that it has already.
+    /// In the queen's position, which it already has.
     Queen,
-    /// In the queen's place, which it takes.
+    /// In the queen's position, which it takes for this.
     NewQueen,
-    /// As nobody: the hive is busy, and the thread is inside another one.
+    /// As no bee: the hive is busy, and the thread is inside of another hive.
     Nobody,
-    /// In the queen's place or as nobody.
+    /// In the queen's position, or as no bee.
     NewQueenOrNobody,
-    /// The same, in a region of one of that hive, where nobody can tell.
+    /// The same, inside a region of one bee of that hive, where the two cannot be told apart.
     InRegionOrNewQueen,
-    /// A bee runs it, while the thread waits.
+    /// A bee runs it while the thread waits.
     AnyBee,
-    /// In the queen's place or by a bee.
+    /// In the queen's position, or a bee runs it.
     NewQueenOrAnyBee,
     Never(WaitCycle),
 }
 
-/// What comes of a `broadcast`.
+/// The outcome of a `broadcast`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Broadcast {
     Runs,
@@ -66,7 +73,7 @@ pub(crate) enum Broadcast {
     Never(WaitCycle),
 }
 
-/// Who has the turn of a hive, besides the caller.
+/// Which thread holds the leader lock of a hive, other than the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LockHolder {
     Free,
@@ -74,16 +81,16 @@ enum LockHolder {
     Taken,
 }
 
-/// How a bee can run a task.
+/// Whether and how a bee can run a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum BeeState {
-    /// It is inside of nothing, or goes its own way and will come back.
+    /// The bee is not inside of anything, or does something that will end.
     Comes,
-    /// It runs tasks of this hive while it waits.
+    /// The bee waits and runs tasks of this hive meanwhile.
     Serves(HiveId),
-    /// It waits in a loop, and runs tasks of all that it is inside of.
+    /// The bee polls in a loop of the program's and runs tasks of all hives that it is inside of.
     Polls,
-    /// It waits for the caller, in a call of hive's.
+    /// The bee waits for the caller, in a call of hive's.
     Waits,
 }
 
@@ -91,7 +98,8 @@ impl View {
     /// The team of a region of `n` bees of `hive`.
     pub(crate) fn team(&self, hive: HiveId, n: usize) -> Team {
         match self.team_without_contention(hive, n) {
-            // A bee may be at the end of an earlier task still, and its hive look busy to whom others may be waiting for.
+            // A bee may still be at the end of an earlier task. To a thread that others may be waiting for, its hive
+            // then looks busy.
             Team::All if self.is_waited_for() => Team::Either,
             team => team,
         }
@@ -121,18 +129,18 @@ impl View {
         let has_place = self.has_queen_position(hive);
         match self.lock_holder(hive) {
             LockHolder::Taken if !has_place => return as_it_comes(Team::One),
-            // It gets the turn, or has it. Nobody of a mirrored case waits for ever.
+            // The caller gets the leader lock, or has it. In a mirrored case every wait ends.
             _ if has_place && (all_come || self.is_mirrored) => return Team::All,
             LockHolder::Free if all_come => return as_it_comes(Team::All),
             _ if all_come || self.is_mirrored => return Team::Either,
             _ => {}
         }
-        // If others may be waiting for the caller, a bee that is in the middle of something is taken for one of them.
-        // Of a thread of the program's own nobody knows that.
+        // If others may be waiting for the caller, the hive assumes that a bee in the middle of something is one of
+        // them. If the caller is a thread of the program's own, the hive does not know that a bee waits for it.
         if self.is_known_to_be_waited_for() { as_it_comes(Team::One) } else { Team::Never(WaitCycle::Region) }
     }
 
-    /// As whom the thread runs an `install`, a `join` or a `scope` of a hive of `size`.
+    /// Where the thread runs the body of an `install`, a `join` or a `scope` of a hive of `size` bees.
     pub(crate) fn task_runner(&self, hive: HiveId, size: usize) -> TaskRunner {
         if let Some(bee) = self.bee_of(hive) {
             return TaskRunner::Bee(bee);
@@ -163,7 +171,7 @@ impl View {
         }
     }
 
-    /// What comes of a `broadcast` on a hive of `size`.
+    /// The outcome of a `broadcast` on a hive of `size` bees.
     pub(crate) fn broadcast(&self, hive: HiveId, size: usize) -> Broadcast {
         let elsewhere = |frame: &Frame| matches!(*frame, Frame::Task(of) if of != hive);
         if self.is_in_a_team() || self.own.iter().any(elsewhere) {
@@ -178,13 +186,13 @@ impl View {
         }
     }
 
-    /// Whether a task that anybody may run is run while the caller waits for it in a loop with `hive::yield_now`.
+    /// Whether a task for any bee is run while the caller polls for it with `hive::yield_now`.
     pub(crate) fn can_run_tasks(&self, hive: HiveId, size: usize) -> bool {
         self.is_mirrored || self.is_bee_of(hive) || self.is_queen_of(hive) || self.has_task_runner(hive, size)
     }
 
     fn has_task_runner(&self, hive: HiveId, size: usize) -> bool {
-        // A hive that is the queen alone calls its first bee.
+        // A hive of the queen alone hires its first worker for the task.
         let serves = |bee| self.takes_mailbox(hive, bee);
         let queen_serves = |chain: &FrameStack| {
             is_queen(chain, hive) && runs_tasks_while_waiting(chain, hive) && !self.may_come_to_wait(chain)
@@ -192,7 +200,7 @@ impl View {
         (1..size.max(2)).any(serves) || self.others.iter().any(queen_serves)
     }
 
-    /// Whether a bee comes to run a task that only it may run, while the caller waits for it in a loop.
+    /// Whether `bee` runs a task for itself while the caller polls until that task is done.
     pub(crate) fn takes_mailbox(&self, hive: HiveId, bee: usize) -> bool {
         if self.is_mirrored || self.bee_of(hive) == Some(bee) {
             return true;
@@ -204,25 +212,26 @@ impl View {
         }
     }
 
-    /// Whether `settle` waits for surplus bees. False: it returns at once, because one of them may wait for its caller.
+    /// Whether `wait_until_parked` waits for surplus bees. False: it returns at once, because one of them may be
+    /// waiting for its caller.
     pub(crate) fn parks_surplus(&self, hive: HiveId) -> Result<bool, WaitCycle> {
         if self.is_in_a_team() || self.is_in_a_region_of(hive) {
             return Ok(false);
         }
-        // Any of them may be surplus, those as well that have become so by a resize further out.
+        // Any of these bees may be surplus, including those that an outer resize has made surplus.
         let bees = self
             .others
             .iter()
             .filter(|chain| chain.iter().any(|frame| matches!(*frame, Frame::Bee(of, _) if of == hive)));
         match bees.map(|chain| self.state_of(chain)).all(|bee| bee == BeeState::Comes) {
-            // It does not wait for those who are at the end of an earlier task still.
+            // It does not wait for bees that are still at the end of an earlier task.
             true => Ok(!self.is_waited_for()),
             false => Err(WaitCycle::Settle),
         }
     }
 
-    /// Whether the bees of a new hive may come to wait, over whichever hives, for a bee that the caller is, when what
-    /// they run calls `pool` hives: one of those has a bee that is in the case then.
+    /// Whether the bees of a new hive may come to wait, possibly through other hives, for a bee that the caller is,
+    /// when what they run calls the hives of `later`: one of these hives then has a bee that takes part in the case.
     pub(crate) fn may_close_a_cycle(&self, mut later: impl Iterator<Item = HiveId>) -> bool {
         let is_a_bee = self.own.iter().any(|frame| matches!(frame, Frame::Bee(..)));
         let has_bee = |hive| {
@@ -235,12 +244,13 @@ impl View {
         is_a_bee && later.any(has_bee)
     }
 
-    /// Whether the thread is a bee, or inside a region of more than one, of whatever hive: others may wait for it.
+    /// Whether the thread is a bee of any hive, or inside a region of more than one bee: then others may be waiting for
+    /// it.
     fn is_in_a_team(&self) -> bool {
         self.own.iter().any(|frame| matches!(frame, Frame::Bee(..) | Frame::Region { team: 2.., .. }))
     }
 
-    /// Whether the thread is inside of nothing of hive's.
+    /// Whether the thread is not inside of anything of hive's.
     fn is_outside(&self) -> bool {
         !self.own.iter().any(|frame| !matches!(frame, Frame::Waiting(_)))
     }
@@ -268,12 +278,12 @@ impl View {
         self.own.contains(&Frame::QueenPosition(hive))
     }
 
-    /// Whether the thread is bee 0, with others or before a region of others.
+    /// Whether the thread is bee 0 of the hive, in a region of several bees or before one.
     fn is_queen_of(&self, hive: HiveId) -> bool {
         is_queen(&self.own, hive)
     }
 
-    /// Whether somebody else has the turn.
+    /// Which other thread holds the leader lock.
     fn lock_holder(&self, hive: HiveId) -> LockHolder {
         let turn = |frame: &Frame| match *frame {
             Frame::QueenPosition(of) | Frame::LeaderLock(of) | Frame::Region { hive: of, team: 2.., .. }
@@ -287,7 +297,7 @@ impl View {
         self.others.iter().flatten().map(turn).max().unwrap_or(LockHolder::Free)
     }
 
-    /// What becomes of a bee that somebody waits for.
+    /// The state of a bee that a thread waits for.
     fn bee_state(&self, hive: HiveId, bee: usize) -> BeeState {
         let chain = self.others.iter().find(|chain| chain.contains(&Frame::Bee(hive, bee)));
         chain.map_or(BeeState::Comes, |chain| self.state_of(chain))
@@ -303,13 +313,13 @@ impl View {
         }
     }
 
-    /// Whether a thread is in its part of a call that others have parts of, and goes its own way: when it has ended its
-    /// own it waits for theirs, which may be waiting for it. The queen of a region runs nothing then, and who waits for
-    /// a join nothing of another hive.
+    /// Whether a thread runs its part of a call in which others have parts, too. When it has finished its own part it
+    /// waits for theirs, and they may be waiting for it. It then runs nothing if it is the queen of a region, and no
+    /// tasks of other hives if it waits for a join.
     fn may_come_to_wait(&self, chain: &FrameStack) -> bool {
         let (last, before) = chain.split_last().unwrap_or((&Frame::Waiting(Wait::Blocked), &[]));
         let waits = |frame: &Frame| matches!(frame, Frame::Waiting(_));
-        // If nobody else goes its own way, one that waits now does so for the caller.
+        // If no other thread runs independently, a thread that waits now waits for the caller.
         (self.is_concurrent || !waits(last)) && before.iter().any(waits)
     }
 }
@@ -353,23 +363,23 @@ mod tests {
         [&before[..], &region, &waits].concat()
     }
 
-    /// In `outside/a2.spawn/b2.team/a2.spawn`: the only bee of A is the queen of B's region, and polls until a task of
-    /// A is done that she spawned in her part. So does the other bee. If hers is run first, she waits at the
-    /// region's end, and nobody runs the other.
+    /// In `outside/a2.spawn/b2.team/a2.spawn`, the only worker of A is the queen of B's region. In her part she spawns
+    /// a task of A and polls until it is done; so does the other bee. If her task is run first, she waits at the end of
+    /// the region, and no thread runs the other task.
     #[test]
     fn a_queen_who_polls_in_her_own_part_is_not_relied_on() {
         let (queen, other) = (polls_in_a_part(0), polls_in_a_part(1));
         assert!(!view(&other, &[&queen], true).can_run_tasks(A, 2), "the queen may be gone before");
         assert!(view(&queen, &[&other], true).can_run_tasks(A, 2), "she runs it herself");
-        // The same where only one bee has a part: she is in the loop until the task is done.
+        // The same with only one bee in a part: it polls until the task is done.
         assert!(view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&queen], false).can_run_tasks(A, 2));
-        // In `a2.start_handler/b3.join_second/a2.spawn_on`: the first half is about to end.
+        // In `a2.start_handler/b3.join_second/a2.spawn_on` the first half is about to end.
         let half = [Frame::Bee(A, 1), Frame::QueenPosition(B), Frame::Waiting(Wait::RunningTasks(B)), Frame::Task(B)];
         assert!(!view(&[Frame::Bee(B, 1), Frame::Task(B)], &[&half], false).takes_mailbox(A, 1));
     }
 
-    /// In `outside/a2.spawn_on/thread/b1.alone/a2.team`: a region needs a bee that waits for a thread of the program's
-    /// own, which begins it. Nothing says to the hive that anybody waits for this thread.
+    /// In `outside/a2.spawn_on/thread/b1.alone/a2.team` a region needs a bee that waits for a thread of the program's
+    /// own, and that thread begins the region. The hive cannot know that the bee waits for this thread.
     #[test]
     fn a_region_begun_by_a_thread_that_its_bee_waits_for_is_not_begun() {
         let bee = [Frame::Bee(A, 1), Frame::Task(A), Frame::Waiting(Wait::Blocked)];
@@ -377,12 +387,12 @@ mod tests {
         assert_eq!(view(&[alone], &[&bee], false).team(A, 2), Team::Never(WaitCycle::Region));
         assert_eq!(view(&[alone], &[], false).team(A, 2), Team::All);
         assert_eq!(view(&[Frame::QueenPosition(A)], &[&bee], false).team(A, 2), Team::Never(WaitCycle::Region));
-        // Of a bee it is known.
+        // If the caller is a bee, the hive knows that others may be waiting for it.
         assert_eq!(view(&[Frame::Bee(B, 1), alone], &[&bee], false).team(A, 2), Team::One);
     }
 
-    /// A bee that is not the queen tells as well that the turn is taken; a call that may be a region or not, that it
-    /// may be.
+    /// A bee in a region holds the leader lock even if it is not the queen; a call that may or may not be a region may
+    /// hold it.
     #[test]
     fn a_turn_is_seen_by_whoever_has_a_part() {
         let in_region = [Frame::Bee(B, 1), Frame::Region { hive: B, team: 2, id: 1 }, Frame::Waiting(Wait::Blocked)];
@@ -392,7 +402,7 @@ mod tests {
         assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(WaitCycle::OutsideThread));
     }
 
-    /// In `a3.start_handler/a3.shrink/thread/a3.shrink`: bee 2, which waits, is surplus by the outer resize.
+    /// In `a3.start_handler/a3.shrink/thread/a3.shrink`, bee 2 waits and is surplus because of the outer resize.
     #[test]
     fn a_bee_that_has_become_surplus_before_is_waited_for_too() {
         let bee = [Frame::Bee(A, 2), Frame::Waiting(Wait::Blocked)];
@@ -400,8 +410,8 @@ mod tests {
         assert_eq!(view(&[], &[&bee], false).parks_surplus(B), Ok(true));
     }
 
-    /// In `outside/a1.worker/b2.par_for/b2.join_second/a1.broadcast:mirrored`: B was busy when its region began, and
-    /// may be free now. In a region of one `current` says the same of both.
+    /// In `outside/a1.worker/b2.par_for/b2.join_second/a1.broadcast:mirrored`, B was busy when its region began and may
+    /// be free now. In a region of one bee, `current` is the same in both cases.
     #[test]
     fn in_a_region_of_one_nobody_can_tell_who_has_come_to_the_queens_place() {
         let alone = Frame::Region { hive: B, team: 1, id: 0 };

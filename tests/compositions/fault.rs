@@ -1,4 +1,5 @@
-//! Panics that a case asks for: where in the nest, what they carry, and whose reaches the caller.
+//! Panics that a case asks for: at which point of the nest they happen, what they carry, and which of several reaches
+//! the caller.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -7,14 +8,14 @@ use std::sync::{Mutex, PoisonError};
 use super::case::Case;
 use super::run::Run;
 
-/// Where a case panics, with the depth of a call.
+/// Where a case panics. The number is the depth of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FaultPoint {
-    /// Where this call would be made next; after the innermost one, where the work is done.
+    /// Where this call would be made next; with the number after the innermost call, where the work is done.
     Before(usize),
-    /// Where it has returned.
+    /// Where this call has returned.
     After(usize),
-    /// In what it runs beside the rest of the nest: other bees, halves, tasks.
+    /// In what this call runs beside the rest of the nest: other bees, halves, tasks.
     Concurrent(usize),
     /// There, and in the rest of the nest as well.
     Both(usize),
@@ -24,20 +25,22 @@ pub(crate) enum FaultPoint {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Fault {
     pub(crate) at: FaultPoint,
-    /// The call around which it is caught, to go on; None: the case ends with it.
+    /// The depth of the call around which the panic is caught, so that the case continues. None: the case ends with the
+    /// panic.
     pub(crate) caught_at: Option<usize>,
-    /// Whether payloads, and results that nobody gets, panic when they are dropped.
+    /// Whether payloads, and results that no caller gets, panic when they are dropped.
     pub(crate) panics_on_drop: bool,
 }
 
-/// What a case panics with.
+/// The payload of a panic of a case.
 pub(crate) struct PlannedPanic {
-    /// The number of the part: 0 is what does the rest of the nest, or the body; tasks, bees and halves have theirs.
+    /// The number of the part that panicked. Part 0 is the one that runs the rest of the nest, or the body; tasks, bees
+    /// and halves have numbers of their own.
     pub(crate) part: usize,
     bomb: DropBomb,
 }
 
-/// What panics when it is dropped, unless it has reached whom it was for.
+/// Panics when it is dropped, unless it has been defused because it has reached its receiver.
 pub(crate) struct DropBomb(bool);
 
 impl DropBomb {
@@ -58,14 +61,15 @@ impl Drop for DropBomb {
     }
 }
 
-/// Panics as a case has asked for.
+/// Panics as the case asks for.
 pub(crate) fn throw(case: &Case, part: usize) -> ! {
     resume_unwind(Box::new(PlannedPanic { part, bomb: DropBomb::of(case) }))
 }
 
 pub(crate) type Payload = Box<dyn Any + Send>;
 
-/// Drops the payload of a panic that has reached whom it was for. Returns it if it is none that the case has asked for.
+/// Defuses and drops the payload of a panic that has reached its receiver. Err: the payload is not one that the case
+/// has asked for.
 pub(crate) fn defuse_payload(payload: Payload) -> Result<usize, Payload> {
     payload.downcast::<PlannedPanic>().map(|mut planned| {
         planned.bomb.defuse();
@@ -82,9 +86,9 @@ pub(crate) struct PartsRun(Mutex<Vec<usize>>);
 pub(crate) enum First {
     /// That of the part with the lowest number.
     Lowest,
-    /// That of part 0; else any.
+    /// That of part 0; if it has not panicked, any.
     Body,
-    /// Any.
+    /// Any of them.
     Any,
 }
 
@@ -100,7 +104,7 @@ impl PartsRun {
                         self.lock().push(number);
                         planned
                     }
-                    // A bee that is let go from its barrier, say.
+                    // For example the panic of a bee that is released from its barrier.
                     Err(other) => resume_unwind(other),
                 };
                 resume_unwind(payload)
@@ -108,7 +112,7 @@ impl PartsRun {
         }
     }
 
-    /// Those whose panic may reach the caller; none if none has panicked.
+    /// The parts whose panics may reach the caller; empty if none has panicked.
     pub(crate) fn allowed(&self, first: First) -> Vec<usize> {
         let mut parts = self.lock().clone();
         parts.sort_unstable();
@@ -123,7 +127,7 @@ impl PartsRun {
 }
 
 impl Run {
-    /// Panics if the case is to do so at `at`.
+    /// Panics if the case is to panic at `at`.
     pub(crate) fn fault_at(&self, at: FaultPoint) {
         if self.case.fault.is_some_and(|fault| fault.at == at) {
             throw(&self.case, 0);

@@ -1,4 +1,5 @@
-//! What each thread of a case is inside of: written down by the verbs of the test, which know it, and read by the rules in `expectation.rs`.
+//! A record of what each thread of a case is inside of. The operations of the test write it, because they know; the
+//! rules in `expectation.rs` read it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -6,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::super::common::sys;
 
-/// A hive of a case: 0 and 1 are its own, the others are built on the way.
+/// A hive of a case: 0 and 1 are the two that it starts with, the others are built on the way.
 pub(crate) type HiveId = usize;
 
 /// One thing that a thread is inside of.
@@ -16,47 +17,47 @@ pub(crate) enum Frame {
     Bee(HiveId, usize),
     /// A task of the hive, or a half of a join.
     Task(HiveId),
-    /// A half of a join that is that, or is run by nobody on the spot, which is open.
+    /// A half of a join that is a task of the hive or runs as no bee at the place of the call; it is not known which.
     TaskPerhaps(HiveId),
-    /// The queen's place, to run tasks.
+    /// The queen's position, taken in order to run tasks.
     QueenPosition(HiveId),
-    /// A region that has not begun yet: its queen has the turn.
+    /// A region that has not begun yet. Its queen holds the leader lock.
     LeaderLock(HiveId),
-    /// The same, if the region is to be more than its caller alone, which is open.
+    /// The same, but it is not known whether the region will have more than one bee.
     LeaderLockPerhaps(HiveId),
     Region {
         hive: HiveId,
         team: usize,
         id: usize,
     },
-    /// A call that the thread has made. If this is the innermost frame, what it waits for is done by others.
+    /// A call that the thread has made. If this is the innermost frame, other threads do what it waits for.
     Waiting(Wait),
 }
 
 /// How a thread waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// It does nothing else: at a barrier, at a region's end, for a thread to end.
+    /// It does nothing meanwhile: at a barrier, at the end of a region, or for a thread to end.
     Blocked,
     /// It runs tasks of this hive meanwhile.
     RunningTasks(HiveId),
-    /// By `hive::yield_now`, in a loop of the program's own.
+    /// It polls by `hive::yield_now`, in a loop of the program's own.
     Polling,
 }
 
 /// What one thread is inside of, outermost first.
 pub(crate) type FrameStack = Vec<Frame>;
 
-/// The chains of all threads of a case, by their numbers.
+/// The frames of all threads of a case, by the threads' numbers.
 #[derive(Default)]
 pub(crate) struct FrameRegistry {
     stacks: Mutex<BTreeMap<i32, FrameStack>>,
-    /// Hives built on the way so far.
+    /// How many hives have been built on the way.
     new_hives: AtomicUsize,
 }
 
 impl FrameRegistry {
-    /// The calling thread goes into `frames`, and comes out again when the guard is dropped.
+    /// Adds `frames` to the calling thread's, and removes them when the guard is dropped.
     pub(crate) fn enter(&self, frames: &[Frame]) -> Entered<'_> {
         let thread = sys::tid();
         let mut chains = self.lock();
@@ -66,15 +67,15 @@ impl FrameRegistry {
         Entered { book: self, thread, before }
     }
 
-    /// Writes down a thread that the case does not see, and which stays inside of `frames` until the case is over.
+    /// Records a thread that the case does not see and that stays inside of `frames` until the case ends.
     pub(crate) fn add_unseen(&self, frames: &[Frame]) {
         let mut stacks = self.lock();
-        // The numbers of threads are positive.
+        // The numbers of real threads are positive, so these are negative.
         let number = stacks.first_key_value().map_or(-1, |(&first, _)| first.min(0) - 1);
         stacks.insert(number, frames.to_vec());
     }
 
-    /// The calling thread's chain, and those of all others.
+    /// The frames of the calling thread, and those of all others.
     pub(crate) fn chains(&self) -> (FrameStack, Vec<FrameStack>) {
         let mut chains = self.lock().clone();
         let own = chains.remove(&sys::tid()).unwrap_or_default();
@@ -91,7 +92,7 @@ impl FrameRegistry {
     }
 }
 
-/// Takes the frames off again.
+/// Removes the frames when it is dropped.
 pub(crate) struct Entered<'b> {
     book: &'b FrameRegistry,
     thread: i32,
@@ -99,7 +100,7 @@ pub(crate) struct Entered<'b> {
 }
 
 impl Entered<'_> {
-    /// Goes into these frames, too. On the same thread.
+    /// Adds these frames too. Must be called on the same thread.
     pub(crate) fn and(self, frames: &[Frame]) -> Self {
         std::mem::forget(self.book.enter(frames));
         self

@@ -1,4 +1,4 @@
-//! Handlers, and what a case has some other thread do.
+//! Operations that run the rest of a nest in a handler, and what all operations need that run it on some other thread.
 
 use super::super::common::wait_until;
 use std::mem;
@@ -14,7 +14,7 @@ use super::run::{Detached, Run};
 use super::step::{Step, run_from};
 use super::tasks::enter_task;
 
-/// Who hears of the panic of an errand.
+/// Who gets the panic of a remote rest.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum PanicReceiver {
     Waiter,
@@ -28,10 +28,10 @@ pub(crate) struct RemoteRest {
     state: Mutex<Progress>,
 }
 
-/// How far an errand has come.
+/// How far a remote rest has come.
 enum Progress {
     Open,
-    /// The one who was to wait for it does not.
+    /// The thread that was to wait for it does not.
     Abandoned(Detached),
     Done(Result<usize, Payload>),
 }
@@ -43,7 +43,7 @@ struct Rest {
 }
 
 impl RemoteRest {
-    /// What is inside of a call, to be run by a thread that is inside of `frames`.
+    /// What is inside of a call, for a thread that is then inside of `frames`.
     pub(crate) fn new(step: &Step<'_>, frames: &[Frame], heard: PanicReceiver) -> Arc<Self> {
         Self::of(step.run, step.depth + 1, frames, heard)
     }
@@ -54,12 +54,12 @@ impl RemoteRest {
         Arc::new(Self { rest: Mutex::new(Some(rest)), receiver: heard, state: Mutex::new(Progress::Open) })
     }
 
-    /// Runs it, if nobody has.
+    /// Runs it, unless a thread has done so already.
     pub(crate) fn run_once(&self) {
         let taken = self.rest.lock().unwrap_or_else(PoisonError::into_inner).take();
         let Some(Rest { run, depth, frames }) = taken else { return };
         if depth == 0 {
-            // A start handler may come before the hive has grown, for the sake of which its bee was hired.
+            // A start handler may run before the hive has grown to the size for which its bee was hired.
             wait_until(|| run.hive_sets[0].bees() >= run.case.sizes[0]);
         }
         let ended = catch_unwind(AssertUnwindSafe(|| {
@@ -68,7 +68,7 @@ impl RemoteRest {
         }));
         match (ended, self.receiver) {
             (Err(payload), PanicReceiver::PanicHandler) => {
-                // Noted before others see that it is done.
+                // Recorded before other threads can see that it is done.
                 let unheard = catch_unwind(AssertUnwindSafe(|| run.run_detached(|| resume_unwind(payload))));
                 self.end(Ok(0));
                 unheard.unwrap_or_else(|payload| resume_unwind(payload))
@@ -82,7 +82,7 @@ impl RemoteRest {
         let Progress::Abandoned(detached) = &*state else { return *state = Progress::Done(ended) };
         match ended {
             Ok(reached) => detached.expect_reached(reached),
-            // A panic that has nobody to go on in.
+            // The panic goes no further, because no caller is there to get it.
             Err(payload) => defuse_payload(payload).map_or_else(|other| resume_unwind(other), |_| ()),
         }
         *state = Progress::Done(Ok(0));
@@ -92,15 +92,15 @@ impl RemoteRest {
         matches!(*self.lock(), Progress::Done(_))
     }
 
-    /// How often it has reached the end of the nest. Its panic goes on here, if it is for the waiter.
+    /// How often it has reached the end of the nest. If its panic is for the waiter, it continues here.
     pub(crate) fn result(&self) -> usize {
         let state = mem::replace(&mut *self.lock(), Progress::Open);
         let Progress::Done(result) = state else { panic!("it has been run") };
         result.unwrap_or_else(|payload| resume_unwind(payload))
     }
 
-    /// The same, when the hive whose bee runs it has been dropped. Such a drop does not wait where its bees may be
-    /// waiting for its caller: then it is left to them, and nobody in the nest waits for it.
+    /// The same, after the hive whose bee runs it has been dropped. Such a drop does not wait if the hive's bees may be
+    /// waiting for its caller. Then they finish by themselves, and no thread of the nest waits for the result.
     pub(crate) fn result_after_drop(&self, step: &Step<'_>) -> usize {
         if step.run.is_concurrent() {
             let mut state = self.lock();
@@ -117,7 +117,7 @@ impl RemoteRest {
     }
 }
 
-/// What one bee's handler is to do, once known.
+/// What one bee's handler is to do, once that is known.
 #[derive(Clone)]
 pub(crate) struct HandlerSlot {
     bee: usize,
@@ -144,11 +144,11 @@ impl HandlerSlot {
     }
 }
 
-/// A hive that is built on the way, as large as hive A, and of which nobody else knows.
+/// A hive that is built on the way, as large as hive A. No other thread knows of it.
 pub(crate) struct NewHive {
     hive: Hive,
     pub(crate) id: HiveId,
-    /// Its last bee; if it has none, the one that will be hired.
+    /// The number of its last bee. If the hive is of the queen alone, the number of the worker that will be hired.
     pub(crate) last: usize,
 }
 
@@ -164,8 +164,8 @@ impl NewHive {
         Some(Self { hive: built.ok()?, id: step.run.frames.new_hive(), last: Self::last_of(step) })
     }
 
-    /// Builds one that the caller drops while its bees run the rest. The drop does not wait where they may come to wait
-    /// for the caller.
+    /// Builds a hive that the caller drops while its bees run the rest. None: the drop would not wait, because the bees
+    /// may come to wait for the caller.
     pub(crate) fn build_to_drop(step: &Step<'_>, ask: impl FnOnce(Builder) -> Builder) -> Option<Self> {
         if step.view().may_close_a_cycle(step.later_hives()) {
             step.run.mark_concurrent();
@@ -173,14 +173,14 @@ impl NewHive {
         Self::build(step, ask)
     }
 
-    /// Has the last bee run a task.
+    /// Makes the last bee run a task.
     pub(crate) fn spawn_on_last(&self, task: impl FnOnce() + Send + 'static) {
         if self.hive.bees() == 1 { self.hive.spawn(task) } else { self.hive.spawn_on(self.last, task) }
     }
 
-    /// Runs a region of all, and sees to it that the last bee has been hired.
+    /// Runs a region of all bees, and makes sure that the last bee has been hired.
     ///
-    /// `may_be_busy`: a bee may be in its start handler still, so that a region inside of something may be a team of one.
+    /// `may_be_busy`: a bee may still be in its start handler, so that a region inside of something may have one bee.
     pub(crate) fn run_region(&self, may_be_busy: bool) {
         let n = self.hive.bees();
         let ids = self.hive.spmd_map(n, |bee| bee.id());
@@ -192,7 +192,7 @@ impl NewHive {
     }
 }
 
-/// A task panics, and the rest is done by the panic handler, which gets it as the payload.
+/// A task panics, and the panic handler, which gets the rest as the payload, runs it.
 pub(crate) fn panic_handler(step: &Step<'_>) -> usize {
     if !step.view().can_run_tasks(step.on, step.hive().bees()) {
         return step.not_called(super::expectation::WaitCycle::Task);
@@ -211,7 +211,8 @@ pub(crate) fn panic_handler(step: &Step<'_>) -> usize {
     errand.result()
 }
 
-/// In the start handler of a new hive: somebody waits for its bee in a region, or to be told of its end.
+/// Runs the rest in the start handler of a new hive, while the caller waits for that bee in a region or until it is
+/// told of the end.
 pub(crate) fn start_handler(step: &Step<'_>) -> usize {
     let id = step.run.frames.new_hive();
     let slot = HandlerSlot::new(NewHive::last_of(step));

@@ -1,4 +1,4 @@
-//! The hives that the cases of one process share, as those of a program would.
+//! The hives that the cases of one process share, as the parts of a program would share theirs.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,7 +10,7 @@ use super::fault::{Payload, defuse_payload};
 use super::panic_hook;
 use super::run::message;
 
-/// The payload of a panic which the panic handler is to do something for.
+/// The payload of a panic that makes the panic handler run something.
 pub(crate) struct OnPanic(Mutex<Option<Box<dyn FnOnce() + Send>>>);
 
 impl OnPanic {
@@ -33,7 +33,7 @@ fn dispatch_panic(payload: Payload) {
     }
 }
 
-/// Asks for hives whose bees wait so.
+/// A builder of hives whose bees wait in this way.
 pub(crate) fn builder(waiting: Waiting) -> Builder {
     let builder = Hive::builder().sleep(waiting.sleep).panic_handler(dispatch_panic);
     let builder = match waiting.groups.places() {
@@ -48,7 +48,7 @@ pub(crate) fn builder(waiting: Waiting) -> Builder {
     }
 }
 
-/// A hive, and what `hive::current` calls it.
+/// A hive, and its number in `hive::current`.
 #[derive(Clone)]
 pub(crate) struct PooledHive {
     pub(crate) hive: Arc<Hive>,
@@ -63,7 +63,7 @@ impl PooledHive {
     }
 }
 
-/// By the letter, the size and the way of waiting.
+/// The hives by their letter, their size and their way of waiting.
 #[derive(Default)]
 pub(crate) struct HivePool(BTreeMap<(usize, usize, String), PooledHive>);
 

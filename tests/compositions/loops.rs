@@ -1,4 +1,4 @@
-//! Loops and reductions, and what the bees of a region do together.
+//! Operations with loops and reductions, and with what the bees of a region do together.
 
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,7 +12,8 @@ use super::frames::{Entered, Frame, Wait};
 use super::regions::{TeamRoll, record_bee};
 use super::step::Step;
 
-/// What a loop does for some indices: their sum; and the rest with the first of them, on the bee's own way to the end of the region.
+/// What a loop does for some indices: it returns their sum. The bee that gets the first index runs the rest, within its
+/// part of the region.
 fn sum(step: &Step<'_>, range: Range<usize>, bee: usize, rest: impl FnOnce()) -> usize {
     if range.contains(&0) {
         rest();
@@ -59,8 +60,8 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
     let bee_id = || if sys::tid() == queen { 0 } else { step.bee_that_runs_this() };
     let part = |range: Range<usize>| {
         let rest = || {
-            // The queen of a team that may be large or not cannot say what she is inside of in this closure, which gets
-            // no bee. A bee can: that there is a bee.
+            // This closure is not given a bee. If the team may have one bee or all, the queen cannot tell here what she
+            // is inside of. Another bee can: its existence shows that the team has several bees.
             let id = bee_id();
             if expected != Team::Either || id > 0 {
                 let _in = step.enter_unnamed(if expected == Team::One { 1 } else { n }, id);
@@ -99,7 +100,8 @@ pub(crate) fn for_each(step: &Step<'_>) -> usize {
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
         record_bee(&roll, bee);
-        // Before the barrier: whoever gets the first index is to see that the others wait for it, at the end of the loop.
+        // Recorded before the barrier: the bee that gets the first index must see that the others wait for it at the
+        // end of the loop.
         let _waits = step.wait(Wait::Blocked);
         bee.barrier();
         bee.for_each(&shared, |range| {
@@ -119,7 +121,7 @@ pub(crate) fn for_each(step: &Step<'_>) -> usize {
     reached.into_inner()
 }
 
-/// What one bee of a region does while the others wait for what it returns.
+/// One bee of a region runs the rest while the others wait for its result.
 pub(crate) fn single(step: &Step<'_>) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
@@ -130,7 +132,7 @@ pub(crate) fn single(step: &Step<'_>) -> usize {
     let part = |bee: &Bee<'_>| {
         let _in = step.enter_region(bee);
         record_bee(&roll, bee);
-        // Before the barrier: whoever comes first goes on, and is to see that the others wait for it.
+        // Recorded before the barrier: the bee that comes first must see that the others wait for it.
         let _waits = step.wait(Wait::Blocked);
         bee.barrier();
         let shown = bee.single(|| {

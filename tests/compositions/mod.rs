@@ -1,4 +1,6 @@
-//! The parts of the table of compositions, one idea each.
+//! The parts of the table of compositions. `case`, `select` and `summary` describe, choose and count cases, `driver`
+//! and `worker` are the two sides of the processes that run them, `expectation` has the rules, and the others run a
+//! case.
 
 pub(crate) mod case;
 pub(crate) mod driver;

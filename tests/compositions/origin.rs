@@ -1,4 +1,4 @@
-//! Brings a case to the place that its outermost call is made from, runs it, and looks after the hives.
+//! Brings a case to the place from which its outermost call is made, runs it there, and checks the hives afterwards.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(crate) fn run(case: &Case, pool: &mut HivePool) -> Result<Ending, String> {
     }
 }
 
-/// Two threads run the case, one of them with the hives exchanged.
+/// Runs the case on two threads, on one of them with the hives exchanged.
 fn with_mirror_image(case: &Case, hives: [PooledHive; 2]) -> Result<Ending, String> {
     let one = Run::new(case.clone(), hives.clone());
     let other = Run::with_frames(case.mirrored(), hives, Arc::clone(&one.frames));
@@ -52,7 +52,7 @@ fn with_mirror_image(case: &Case, hives: [PooledHive; 2]) -> Result<Ending, Stri
     finish_all(&[(&one, expected.0), (&other, expected.1)])
 }
 
-/// Waits for the rest of the case; then both hives are as before and work.
+/// Waits until the case is over. Then both hives must be as before and work.
 fn finish_all(runs: &[(&Arc<Run>, usize)]) -> Result<Ending, String> {
     let unheard: usize = runs.iter().map(|(run, _)| run.finish()).sum();
     wait_until(|| panic_hook::planned_reports() >= unheard);
@@ -64,7 +64,8 @@ fn finish_all(runs: &[(&Arc<Run>, usize)]) -> Result<Ending, String> {
     let bees = run.hive_sets.each_ref().map(|hive| hive.bees());
     let worked = catch_unwind(AssertUnwindSafe(|| {
         for (hive, &size) in run.hive_sets.iter().zip(&run.case.sizes) {
-            // A case with resizes that overlap leaves either; one that panics in the middle, what it had then.
+            // A case with overlapping resizes may leave either size, and one that panics in the middle leaves the size
+            // that it had then.
             hive.resize(size).expect("no more than there were");
             hive.wait_until_parked();
             assert_hive_works(hive, size);
@@ -87,7 +88,8 @@ fn assert_tasks_work(hive: &Hive) {
     wait_until(|| done.load(Ordering::Relaxed) == 1);
 }
 
-/// On a hive A of the case's own: whoever needs its last bee has that hired, which runs the case before anything else.
+/// Uses a hive A of the case's own. Its last bee is hired for a region or a task, and runs the case before anything
+/// else.
 fn in_start_handler(case: &Case, [_, b]: [PooledHive; 2]) -> Result<Ending, String> {
     let size = case.sizes[0];
     let last = size.max(2) - 1;
@@ -101,7 +103,7 @@ fn in_start_handler(case: &Case, [_, b]: [PooledHive; 2]) -> Result<Ending, Stri
     } else {
         let _waits = run.frames.enter(&[Frame::LeaderLock(0), Frame::Waiting(Wait::Blocked)]);
         if case.waiting.groups == Groups::Relay && size == 3 {
-            // Bee 1 leads the group that bee 2 is in: its own part ends at once, and then it waits for bee 2.
+            // Bee 1 leads the group that bee 2 is in. Its own part ends at once, and then it waits for bee 2.
             run.frames.add_unseen(&[Frame::Bee(0, 1), Frame::Waiting(Wait::Blocked)]);
         }
         a.hive.spmd(size, |_| ());

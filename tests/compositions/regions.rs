@@ -1,4 +1,4 @@
-//! Regions and loops.
+//! Operations with regions.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,14 +11,14 @@ use super::fault::{DropBomb, First, PartsRun};
 use super::frames::{Entered, Frame, Wait};
 use super::step::Step;
 
-/// The bees of a region as they have come: number, team, thread.
+/// The bees of a region in the order in which they have come: number, team size, thread.
 pub(crate) type TeamRoll = Mutex<Vec<(usize, usize, i32)>>;
 
 impl<'r> Step<'r> {
-    /// The thread calls a region.
+    /// Records that the thread calls a region.
     pub(crate) fn wait_for_region(&self, expected: Team) -> Entered<'r> {
         let waits = Frame::Waiting(Wait::Blocked);
-        // To the end of the region, which may be later than that of the queen's part.
+        // The record lasts to the end of the region, which may be later than the end of the queen's part.
         match expected {
             Team::All => self.enter(&[Frame::LeaderLock(self.on), waits]),
             Team::Either => self.enter(&[Frame::LeaderLockPerhaps(self.on), waits]),
@@ -26,7 +26,7 @@ impl<'r> Step<'r> {
         }
     }
 
-    /// The bee of a region goes into its part.
+    /// Records that the bee of a region enters its part.
     pub(crate) fn enter_region(&self, bee: &Bee<'_>) -> Entered<'r> {
         let (team, id) = (bee.bees(), bee.id());
         self.run.check_current(self.on, id);
@@ -39,7 +39,7 @@ impl<'r> Step<'r> {
         self.enter(&[Frame::Bee(self.on, id), region])
     }
 
-    /// Whether a region of `n` has had the team that it should have, and its queen on the calling thread.
+    /// Checks that a region of `n` bees has had the right team, and its queen on the calling thread.
     pub(crate) fn check_team(&self, expected: Team, n: usize, roll: &TeamRoll) {
         let mut roll = roll.lock().expect("nobody panics with it").clone();
         roll.sort_unstable();
@@ -57,7 +57,8 @@ impl<'r> Step<'r> {
         self.check(queen == Some(sys::tid()), || format!("the queen's thread is {queen:?}, not {}", sys::tid()));
     }
 
-    /// The bees that a region is asked for, and the team that it is to have. Err: it waits for itself.
+    /// The number of bees that a region is asked for, and the team that it is to have. Err: the region would wait for
+    /// itself and is not begun.
     pub(crate) fn team(&self) -> Result<(usize, Team), usize> {
         let n = self.hive().bees();
         match self.view().team(self.on, n) {
@@ -85,7 +86,7 @@ pub(crate) fn alone(step: &Step<'_>) -> usize {
     reached.into_inner()
 }
 
-/// A region of all bees, one of whom does the rest while the others wait at a barrier.
+/// A region of all bees. One of them runs the rest while the others wait at a barrier.
 pub(crate) fn one_bee_continues(step: &Step<'_>, goes_on: fn(usize, usize) -> bool) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
@@ -118,7 +119,7 @@ pub(crate) fn one_bee_continues(step: &Step<'_>, goes_on: fn(usize, usize) -> bo
     reached.into_inner()
 }
 
-/// A region of all bees, all of whom do the rest.
+/// A region of all bees, all of which run the rest.
 pub(crate) fn team(step: &Step<'_>) -> usize {
     let (n, expected) = match step.team() {
         Ok(team) => team,
@@ -150,7 +151,7 @@ pub(crate) fn team(step: &Step<'_>) -> usize {
     results.into_iter().map(|(_, reached)| reached).sum()
 }
 
-/// A hot section, which begins with a region.
+/// Runs the rest in a section that keeps the bees spinning, which begins with a region.
 pub(crate) fn keep_spinning(step: &Step<'_>) -> usize {
     if let Err(reached) = step.team() {
         return reached;

@@ -1,4 +1,4 @@
-//! A case as it runs: its hives, what its threads are inside of, and what has been seen.
+//! A case while it runs: its hives, the frames of its threads, and what has been observed.
 
 use std::any::Any;
 use std::fmt;
@@ -22,15 +22,15 @@ pub(crate) enum Ending {
     Result,
     /// With the panic that the case asked for, in its caller.
     Panic,
-    /// The panic handler has heard of that panic.
+    /// The panic handler was given that panic.
     ReachedHandler,
-    /// With a panic or an error of the documentation's, whose text begins so.
+    /// With a documented panic or error, whose text begins like this.
     Documented(&'static str),
-    /// What it comes to waits for itself, and has not been called.
+    /// A call would have waited for itself and was not made.
     NotCalled(WaitCycle),
 }
 
-/// As the child tells it to its parent.
+/// As the child process reports it to its parent.
 impl fmt::Display for Ending {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -46,20 +46,20 @@ impl fmt::Display for Ending {
 pub(crate) struct Run {
     pub(crate) case: Case,
     pub(crate) hive_sets: [Arc<Hive>; 2],
-    /// What `hive::current` calls them.
+    /// The numbers of the hives in `hive::current`.
     pub(crate) numbers: [usize; 2],
     /// Shared with the case's mirror image.
     pub(crate) frames: Arc<FrameRegistry>,
     is_concurrent: AtomicBool,
     /// How often the end of the nest has been reached.
     reached: AtomicUsize,
-    /// How often by tasks that nobody in the nest waits for.
+    /// How often tasks that no thread of the nest waits for are to reach it.
     expected_later: AtomicUsize,
-    /// Such tasks that have not ended.
+    /// How many such tasks have not ended.
     detached: AtomicUsize,
-    /// Tasks that the innermost body waits for, and whose they are.
+    /// The tasks that the innermost body waits for, with their hives.
     pending_tasks: Mutex<Vec<(HiveId, Arc<AtomicBool>)>>,
-    /// Panics that are for the panic handler.
+    /// How many panics are for the panic handler.
     handler_panics: AtomicUsize,
     endings: Mutex<Vec<Ending>>,
     faults: Mutex<Vec<String>>,
@@ -70,7 +70,7 @@ impl Run {
         Self::with_frames(case, hives, Arc::default())
     }
 
-    /// A case, and perhaps another one that has the same book.
+    /// A case with this record of frames, which it may share with another case.
     pub(crate) fn with_frames(case: Case, hives: [PooledHive; 2], book: Arc<FrameRegistry>) -> Arc<Self> {
         Arc::new(Self {
             is_concurrent: AtomicBool::new(case.is_mirrored),
@@ -88,7 +88,7 @@ impl Run {
         })
     }
 
-    /// Something is not as it should be.
+    /// Records that something is not as it should be.
     pub(crate) fn fail(&self, fault: String) {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner).push(fault);
     }
@@ -99,7 +99,7 @@ impl Run {
         }
     }
 
-    /// `hive::current` says that the thread is this bee of one of the two hives.
+    /// Checks that `hive::current` names this bee, if the hive is one of the case's two.
     pub(crate) fn check_current(&self, hive: HiveId, bee: usize) {
         let Some(&number) = self.numbers.get(hive) else { return };
         let current = hive::current();
@@ -113,9 +113,9 @@ impl Run {
         self.endings.lock().unwrap_or_else(PoisonError::into_inner).push(ending);
     }
 
-    /// Other threads of the case go their own ways from here on.
+    /// Notes that other threads of the case run independently from here on.
     pub(crate) fn mark_concurrent(&self) {
-        // Relaxed: whoever comes after has it from this thread.
+        // Relaxed: a thread that must see this is started, or given its work, by this thread afterwards.
         self.is_concurrent.store(true, Ordering::Relaxed);
     }
 
@@ -127,14 +127,14 @@ impl Run {
         self.reached.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A task of `hive`, which is to set what this returns.
+    /// Adds a task of `hive`, which must set the flag that this returns.
     pub(crate) fn add_pending_task(&self, hive: HiveId) -> Arc<AtomicBool> {
         let is_done = Arc::new(AtomicBool::new(false));
         self.pending_tasks.lock().unwrap_or_else(PoisonError::into_inner).push((hive, Arc::clone(&is_done)));
         is_done
     }
 
-    /// Waits for the tasks that have been promised, if somebody can run them.
+    /// Waits for the pending tasks, if there is a thread that can run them.
     pub(crate) fn wait_for_pending_tasks(&self) {
         let promises = self.pending_tasks.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for (hive, is_done) in promises {
@@ -142,25 +142,26 @@ impl Run {
             if !self.view().can_run_tasks(hive, self.hive_sets[hive].bees()) {
                 return self.record_ending(Ending::NotCalled(WaitCycle::Task));
             }
+            // Acquire: pairs with the Release of the task, in `spawn_ahead`.
             while !is_done.load(Ordering::Acquire) {
                 hive::yield_now();
             }
         }
     }
 
-    /// What the calling thread sees.
+    /// What is known to the calling thread.
     pub(crate) fn view(&self) -> View {
         let (own, others) = self.frames.chains();
         View { own, others, is_concurrent: self.is_concurrent(), is_mirrored: self.case.is_mirrored }
     }
 
-    /// A task that nobody in the nest waits for.
+    /// Counts a task that no thread of the nest waits for.
     pub(crate) fn detach(self: &Arc<Self>) -> Detached {
         self.detached.fetch_add(1, Ordering::Relaxed);
         Detached(Arc::clone(self))
     }
 
-    /// Runs what nobody waits for: a panic of the case's is for the panic handler.
+    /// Runs something that no thread waits for: if it panics as the case asks, the panic is for the panic handler.
     pub(crate) fn run_detached<R>(&self, work: impl FnOnce() -> R) -> R {
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|payload| {
             if payload.is::<PlannedPanic>() {
@@ -171,7 +172,7 @@ impl Run {
         })
     }
 
-    /// Runs all calls. Returns how often the end of the nest is reached by those who are waited for.
+    /// Runs all calls. Returns how often those that are waited for reach the end of the nest.
     pub(crate) fn run_calls(self: &Arc<Self>) -> usize {
         catch_unwind(AssertUnwindSafe(|| run_from(self, 0))).unwrap_or_else(|payload| {
             match defuse_payload(payload) {
@@ -182,14 +183,14 @@ impl Run {
         })
     }
 
-    /// Waits for the tasks that nobody in the nest waits for. Returns how many panics are for the panic handler.
+    /// Waits for the tasks that no thread of the nest waits for. Returns how many panics are for the panic handler.
     pub(crate) fn finish(&self) -> usize {
-        // Acquire: what they have written is seen.
+        // Acquire: pairs with the Release in the drop of `Detached`, so that what the tasks have written is visible.
         wait_until(|| self.detached.load(Ordering::Acquire) == 0);
         self.handler_panics.load(Ordering::Relaxed)
     }
 
-    /// Says how all has ended.
+    /// How the case has ended. Err: something was not as it should be.
     pub(crate) fn result(&self, expected: usize) -> Result<Ending, String> {
         let reached = self.reached.load(Ordering::Relaxed);
         let expected = expected + self.expected_later.load(Ordering::Relaxed);
@@ -203,11 +204,11 @@ impl Run {
     }
 }
 
-/// Says that the task has ended when it is dropped.
+/// Marks the task as ended when it is dropped.
 pub(crate) struct Detached(Arc<Run>);
 
 impl Detached {
-    /// The task has reached the end of the nest so often.
+    /// Says how often the task is to reach the end of the nest.
     pub(crate) fn expect_reached(&self, expected: usize) {
         self.0.expected_later.fetch_add(expected, Ordering::Relaxed);
     }
@@ -215,7 +216,7 @@ impl Detached {
 
 impl Drop for Detached {
     fn drop(&mut self) {
-        // Release: publishes what the task has written.
+        // Release: pairs with the Acquire in `finish`; publishes what the task has written.
         self.0.detached.fetch_sub(1, Ordering::Release);
     }
 }

@@ -1,9 +1,9 @@
-//! Which cases there are, and which of them are run.
+//! Lists the cases that there are.
 
 use super::case::{Case, Level, Operation, OperationKind, Origin, Waiting};
 use super::fault::{Fault, FaultPoint};
 
-/// A place, and calls that lead there.
+/// A place, and the call that leads there, if one is needed.
 type Start = (Origin, Option<Operation>);
 
 const STARTS: [Start; 10] = [
@@ -22,13 +22,15 @@ const STARTS: [Start; 10] = [
 /// The numbers of bees of a hive.
 const SIZES: [usize; 3] = [1, 2, 3];
 
-/// One of so many cases that can be is mirrored.
+/// Of so many cases that can be mirrored, one is.
 const ONE_MIRRORED_OF: u64 = 4;
 
-/// The depth up to which each nest is run with hives of all sizes, and with a panic at each place. Of deeper ones there is one case each, as chance has it.
+/// Up to this depth each nest is run with hives of all sizes and with a panic at each point. Each deeper nest is one
+/// case, with random details.
 const ALL_DETAILS: usize = 1;
 
-/// Shows `take` every case, up to `depth` calls deep besides those that lead to the place. What a case leaves open is chosen by `seed`.
+/// Calls `visit` with every case of up to `depth` nested calls, besides those that lead to the place. Random details
+/// are chosen by `seed`.
 pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
     let mut chance = Rng(seed);
     for (place, first) in STARTS {
@@ -40,7 +42,7 @@ pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
                 let faults = faults(levels);
                 let (sizes, faults) = match depth {
                     ..=ALL_DETAILS => (sizes, faults),
-                    // One, with a panic or without.
+                    // A deeper nest is one case, with a panic or without.
                     _ if chance.next().is_multiple_of(2) => (sizes, Vec::new()),
                     _ => (Vec::new(), vec![chance.one_of(&faults)]),
                 };
@@ -57,7 +59,7 @@ pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
                         is_mirrored: false,
                     };
                     case.is_mirrored = case.can_be_mirrored() && chance.next().is_multiple_of(ONE_MIRRORED_OF);
-                    // The name does not say how large a hive is that nobody calls.
+                    // The name does not give the size of a hive that is not called, so that size is fixed.
                     for hive in 0..2 {
                         if !case.uses(hive) {
                             case.sizes[hive] = 2;
@@ -70,7 +72,7 @@ pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
     }
 }
 
-/// Where the nest can panic.
+/// The points at which the nest can panic.
 fn faults(levels: &[Level]) -> Vec<FaultPoint> {
     let around = levels.iter().enumerate().flat_map(|(call, level)| {
         let beside = [FaultPoint::Concurrent(call), FaultPoint::Both(call)];
@@ -80,7 +82,8 @@ fn faults(levels: &[Level]) -> Vec<FaultPoint> {
     around.chain([FaultPoint::Before(levels.len())]).collect()
 }
 
-/// Calls `each` with every nest of so many calls after `before`. If it does not matter which hive is A, the first that is called is.
+/// Calls `each` with every nest of `depth` calls after `before`. If it does not matter which hive is A, the hive that
+/// is called first is A.
 fn for_each_nest(depth: usize, before: &[Level], is_of_a: bool, each: &mut impl FnMut(&[Level])) {
     if depth == 0 {
         return each(before);
@@ -99,7 +102,7 @@ fn every_size() -> Vec<[usize; 2]> {
     SIZES.into_iter().flat_map(|a| SIZES.map(|b| [a, b])).collect()
 }
 
-/// Numbers without a pattern (splitmix64).
+/// Pseudo-random numbers (splitmix64).
 pub(crate) struct Rng(pub(crate) u64);
 
 impl Rng {
@@ -114,7 +117,7 @@ impl Rng {
         all[self.next() as usize % all.len()].clone()
     }
 
-    /// A panic there, which may be caught on its way out, or explode.
+    /// A panic at this point, which may be caught on its way out, and whose payload may panic when it is dropped.
     fn fault(&mut self, at: FaultPoint) -> Fault {
         let (FaultPoint::Before(call)
         | FaultPoint::After(call)

@@ -1,4 +1,4 @@
-//! Resizes, and hives that are built and dropped on the way.
+//! Operations that resize hives, and that build and drop hives on the way.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -20,12 +20,12 @@ pub(crate) fn shrink(step: &Step<'_>) -> usize {
     resized(step, n, 1)
 }
 
-/// Resizes, does the rest, and resizes back; each time waits until the cores of surplus bees are free.
+/// Resizes, runs the rest, and resizes back; each time waits until the surplus bees are parked.
 fn resized(step: &Step<'_>, before: usize, n: usize) -> usize {
     if let Err(why) = step.view().parks_surplus(step.on) {
         return step.not_called(why);
     }
-    // In a region it takes effect at the end.
+    // Inside a region the resize takes effect at the region's end.
     let is_put_off = step.view().is_in_a_region_of(step.on);
     resize(step, n, if is_put_off { before } else { n });
     let reached = step.run_rest();
@@ -33,7 +33,7 @@ fn resized(step: &Step<'_>, before: usize, n: usize) -> usize {
     reached
 }
 
-/// Resizes to `n`, after which the hive has `expected_error` bees, and waits.
+/// Resizes to `n`, after which the hive must have `expected` bees, and waits until the surplus is parked.
 fn resize(step: &Step<'_>, n: usize, expected: usize) {
     let hive = step.hive();
     let Some(resized) = step.call_alone(|| hive.resize(n)) else { return };
@@ -54,7 +54,7 @@ fn resize(step: &Step<'_>, n: usize, expected: usize) {
     }
 }
 
-/// Runs the rest in a task of a new hive.
+/// The rest of the nest, for a task of a new hive.
 fn remote_rest(step: &Step<'_>, hive: HiveId, heard: PanicReceiver) -> Arc<RemoteRest> {
     let last = NewHive::last_of(step);
     RemoteRest::new(step, &[Frame::Bee(hive, last), Frame::Task(hive)], heard)
@@ -92,10 +92,11 @@ pub(crate) fn drop_own(step: &Step<'_>) -> usize {
         wait_until(|| Arc::strong_count(&own) == 1);
         let ended = catch_unwind(AssertUnwindSafe(|| drop(own)));
         run.check(ended.is_ok(), || "dropping the hive on its own bee panics".to_owned());
-        // Release: the hive is gone.
+        // Release: publishes that the hive is gone.
         dropped.store(1, Ordering::Release);
     });
     drop(new);
+    // Acquire: pairs with the Release in the task above.
     while is_dropped.load(Ordering::Acquire) == 0 {
         hive::yield_now();
     }

@@ -1,4 +1,5 @@
-//! One call of a nest: which it is, what is inside of it, and whether it returns or panics as it should.
+//! One call of a nest: dispatches to the operation, runs what is inside of the call, and checks whether the call
+//! returns or panics as it should.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -12,7 +13,7 @@ use super::frames::{Entered, Frame, FrameStack, HiveId, Wait};
 use super::run::{Ending, Run, message};
 use super::{handlers, loops, regions, sizes, tasks, threads};
 
-/// Runs the calls of a case from one depth on. Returns how often the end of the nest is reached by those who are waited for.
+/// Runs the calls of a case from `depth` on. Returns how often those that are waited for reach the end of the nest.
 pub(crate) fn run_from(run: &Arc<Run>, depth: usize) -> usize {
     if run.case.fault.and_then(|fault| fault.caught_at) != Some(depth) {
         return call_and_panic(run, depth);
@@ -85,20 +86,20 @@ impl<'r> Step<'r> {
         &self.run.hive_sets[self.on]
     }
 
-    /// The hives that what is inside of this call is on, without those that it builds.
+    /// The hives that the calls inside of this call are made on, without those that they build.
     pub(crate) fn later_hives(&self) -> impl Iterator<Item = HiveId> {
         let later = self.run.case.levels[self.depth + 1..].iter();
         later.filter(|level| level.verb.kind() == OperationKind::Given).map(|level| level.on)
     }
 
-    /// What is inside of this call.
+    /// Runs what is inside of this call.
     pub(crate) fn run_rest(&self) -> usize {
         let reached = run_from(self.run, self.depth + 1);
         self.run.fault_at(FaultPoint::Both(self.depth));
         reached
     }
 
-    /// What part `number` does beside that.
+    /// Runs part `number` of what this call does beside that.
     pub(crate) fn run_concurrent_part(&self, number: usize) {
         let panics = |at| at == FaultPoint::Concurrent(self.depth) || at == FaultPoint::Both(self.depth);
         if self.run.case.fault.is_some_and(|fault| panics(fault.at)) {
@@ -110,7 +111,7 @@ impl<'r> Step<'r> {
         self.run.frames.enter(frames)
     }
 
-    /// The calling thread waits from here on, unless it is heard of again.
+    /// Records that the calling thread waits from here on, until the guard is dropped or further frames are added.
     pub(crate) fn wait(&self, how: Wait) -> Entered<'r> {
         self.enter(&[Frame::Waiting(how)])
     }
@@ -123,7 +124,7 @@ impl<'r> Step<'r> {
         self.run.frames.chains().0
     }
 
-    /// The call waits for itself, and is not made.
+    /// Records that the call would wait for itself and is not made.
     pub(crate) fn not_called(&self, why: WaitCycle) -> usize {
         self.run.record_ending(Ending::NotCalled(why));
         0
@@ -133,7 +134,8 @@ impl<'r> Step<'r> {
         self.run.check(is_right, || format!("{}: {}", self.run.case.call(self.depth), otherwise()));
     }
 
-    /// Makes a call that returns if none of its `parts` panics, and goes on with the panic of the one that comes `first` if some do. None: it does neither.
+    /// Makes a call. It must return if none of its `parts` panics; if some do, it must end with the panic that `first`
+    /// selects. None: it did something else.
     pub(crate) fn call<R>(&self, parts: &PartsRun, first: First, call: impl FnOnce() -> R) -> Option<R> {
         match catch_unwind(AssertUnwindSafe(call)) {
             Ok(result) => {
@@ -158,12 +160,12 @@ impl<'r> Step<'r> {
         }
     }
 
-    /// Makes a call that has no part of the nest's, and returns.
+    /// Makes a call that runs no part of the nest, and that must return.
     pub(crate) fn call_alone<R>(&self, call: impl FnOnce() -> R) -> Option<R> {
         self.call(&PartsRun::default(), First::Any, call)
     }
 
-    /// Makes a call that is to panic with this text.
+    /// Makes a call that must panic with this text.
     pub(crate) fn call_panics<R>(&self, text: &'static str, call: impl FnOnce() -> R) -> usize {
         match catch_unwind(AssertUnwindSafe(call)) {
             Err(panic) => self.check(message(&*panic).contains(text), || format!("panics: {}", message(&*panic))),

@@ -1,15 +1,15 @@
-//! How the cases have ended, all together.
+//! Counts how the cases have ended, and collects the failures.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 #[derive(Default)]
 pub(crate) struct Summary {
-    /// How many ended in which way.
+    /// How many cases ended in which way.
     endings: BTreeMap<String, usize>,
     /// The cases that failed.
     pub(crate) failures: Vec<Failure>,
-    /// How many processes failed at their end, when all their cases had passed.
+    /// How many processes failed at their end, after all their cases had passed.
     failed_at_end: usize,
 }
 
@@ -17,7 +17,7 @@ pub(crate) struct Summary {
 pub(crate) struct Failure {
     pub(crate) case: String,
     pub(crate) how: String,
-    /// It is a fault even if it does not come again: the process has died, by a sanitizer's word perhaps.
+    /// It is a fault even if it does not appear again: the process has died, or a sanitizer has reported something.
     pub(crate) is_firm: bool,
 }
 
@@ -26,13 +26,13 @@ impl Summary {
         *self.endings.entry(ending.to_owned()).or_default() += 1;
     }
 
-    /// Tells of it at once: there may be more, and slow ones.
+    /// Prints the failure at once, because there may be more, and slow ones.
     pub(crate) fn failed(&mut self, failure: Failure) {
         println!("FAILED {}: {}", failure.case, failure.how);
         self.failures.push(failure);
     }
 
-    /// A process failed after its last case.
+    /// Records that a process failed after its last case.
     pub(crate) fn failed_at_end(&mut self, case: &str, how: String) {
         self.failed_at_end += 1;
         self.failed(Failure {

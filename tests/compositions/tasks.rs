@@ -1,4 +1,4 @@
-//! Tasks: `install`, `join`, `scope`, `spawn`, `spawn_on` and `broadcast`.
+//! Operations with tasks: `install`, `join`, `scope`, `spawn`, `spawn_on` and `broadcast`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -15,7 +15,8 @@ pub(crate) const NO_BROADCAST: &str = "broadcast is called on a bee or inside a 
 pub(crate) const NO_SUCH_BEE: &str = "has no such bee";
 
 impl<'r> Step<'r> {
-    /// As whom the thread calls `install` and the like, and into the place that it takes. Err: the call waits for itself.
+    /// Where the thread runs the body of an `install` and the like, and a guard for the frames of the position that it
+    /// takes. Err: the call would wait for itself.
     fn task_runner(&self) -> Result<(TaskRunner, Entered<'r>), usize> {
         match self.view().task_runner(self.on, self.hive().bees()) {
             TaskRunner::Never(why) => Err(self.not_called(why)),
@@ -24,12 +25,14 @@ impl<'r> Step<'r> {
         }
     }
 
-    /// Begins the body of an `install`, a `join` or a `scope` that `caller` has called as `bee`; as whom it runs is known now.
+    /// Called at the beginning of the body of an `install`, a `join` or a `scope`. `runner` is where it was expected to
+    /// run, and `caller` is the thread that made the call; now it is known where it really runs.
     fn begin_body(&self, runner: TaskRunner, caller: i32) -> (TaskRunner, Entered<'r>) {
         let here = sys::tid();
         let runner = match runner {
             TaskRunner::NewQueenOrAnyBee if here != caller => TaskRunner::AnyBee,
-            // It has no name of its own here: the others may see it as idle.
+            // It was not known until here that the caller has taken the queen's position, so the frame is added only
+            // now. Other threads may have taken the position to be free.
             TaskRunner::NewQueenOrAnyBee => return (TaskRunner::Queen, self.enter(&[Frame::QueenPosition(self.on)])),
             bee => bee,
         };
@@ -51,7 +54,7 @@ impl<'r> Step<'r> {
         }
     }
 
-    /// A task of the hive's, on whichever thread has come to run it.
+    /// Records a task of the hive on the thread that runs it.
     pub(crate) fn enter_task(&self) -> Entered<'r> {
         enter_task(self.run, self.on)
     }
@@ -67,7 +70,7 @@ impl<'r> Step<'r> {
     }
 }
 
-/// The number of the bee of `hive` that the book has for the calling thread.
+/// The number of the bee of `hive` that the record has for the calling thread.
 fn known_bee(run: &Run, hive: HiveId) -> Option<usize> {
     run.frames.chains().0.iter().find_map(|frame| match *frame {
         Frame::Bee(of, bee) if of == hive => Some(bee),
@@ -85,7 +88,7 @@ fn bee_that_runs_this(run: &Run, hive: HiveId) -> usize {
     })
 }
 
-/// A task of `hive`, on whichever thread has come to run it.
+/// Records a task of `hive` on the thread that runs it.
 pub(crate) fn enter_task(run: &Run, hive: HiveId) -> Entered<'_> {
     if run.frames.chains().0.is_empty() {
         let bee = bee_that_runs_this(run, hive);
@@ -113,7 +116,7 @@ pub(crate) fn install(step: &Step<'_>) -> usize {
     reached
 }
 
-/// Both halves count; one of them does the rest.
+/// A join. Both halves are counted; one of them runs the rest.
 pub(crate) fn join(step: &Step<'_>, rest_in_first: bool) -> usize {
     let (runner, _place) = match step.task_runner() {
         Ok(bee) => bee,
@@ -122,7 +125,7 @@ pub(crate) fn join(step: &Step<'_>, rest_in_first: bool) -> usize {
     let (caller, parts) = (sys::tid(), PartsRun::default());
     let _waits = step.wait(wait_of(step, runner));
     let half = |number: usize| {
-        // Of the second half nobody says where it runs.
+        // It is not specified which thread runs the second half.
         let is_at_home = number == 0 || sys::tid() == caller;
         let _in = if is_at_home { step.begin_half(runner, caller) } else { step.enter_task() };
         if (number == 0) == rest_in_first {
@@ -140,7 +143,7 @@ pub(crate) fn join(step: &Step<'_>, rest_in_first: bool) -> usize {
 }
 
 impl<'r> Step<'r> {
-    /// Begins a half of a join on the thread that has called it.
+    /// Called at the beginning of a half of a join that runs on the calling thread of that join.
     fn begin_half(&self, runner: TaskRunner, caller: i32) -> Entered<'r> {
         match self.begin_body(runner, caller) {
             (TaskRunner::Nobody | TaskRunner::AnyBee, in_body) => in_body,
@@ -158,7 +161,7 @@ fn wait_of(step: &Step<'_>, runner: TaskRunner) -> Wait {
     }
 }
 
-/// The body and two tasks count; the body or the first of the tasks does the rest.
+/// A scope. The body and two tasks are counted; the body or the first task runs the rest.
 pub(crate) fn scope(step: &Step<'_>, rest_in_body: bool) -> usize {
     let (runner, _place) = match step.task_runner() {
         Ok(bee) => bee,
@@ -171,7 +174,7 @@ pub(crate) fn scope(step: &Step<'_>, rest_in_body: bool) -> usize {
         counted.fetch_add(1, Ordering::Relaxed);
         if number == 1 && !rest_in_body {
             let _in = match runner {
-                // Nobody's tasks are run by the caller, after the body.
+                // If the caller is no bee, it runs the tasks itself after the body.
                 TaskRunner::Nobody => step.enter(&[]),
                 TaskRunner::InRegionOrNewQueen if sys::tid() == caller => step.enter(&[Frame::TaskPerhaps(step.on)]),
                 _ => step.enter_task(),
@@ -206,24 +209,24 @@ pub(crate) fn scope(step: &Step<'_>, rest_in_body: bool) -> usize {
     reached.into_inner()
 }
 
-/// What a task that is waited for in a loop tells its spawner.
+/// What a task tells its spawner, which polls.
 #[derive(Default)]
 struct DoneFlag {
     is_done: AtomicBool,
     reached: AtomicUsize,
 }
 
-/// Says so when it is dropped.
+/// Sets the flag when it is dropped.
 struct SetsDoneOnDrop(Arc<DoneFlag>);
 
 impl Drop for SetsDoneOnDrop {
     fn drop(&mut self) {
-        // Release: pairs with the Acquire in `wait_for_arrivals`.
+        // Release: pairs with the Acquire of the spawner's poll in `wait_for`; publishes what the task has done.
         self.0.is_done.store(true, Ordering::Release);
     }
 }
 
-/// Queues the rest by `queue_task` as a task, and polls until it is done.
+/// Queues the rest as a task by `queue`, and polls until it is done.
 fn wait_for(step: &Step<'_>, queue: impl FnOnce(Box<dyn FnOnce() + Send>)) -> usize {
     let done = Arc::new(DoneFlag::default());
     let (says, run, depth, on) = (SetsDoneOnDrop(Arc::clone(&done)), Arc::clone(step.run), step.depth, step.on);
@@ -233,6 +236,7 @@ fn wait_for(step: &Step<'_>, queue: impl FnOnce(Box<dyn FnOnce() + Send>)) -> us
         says.0.reached.store(run.run_detached(|| run_from(&run, depth + 1)), Ordering::Relaxed);
     });
     if step.call_alone(|| queue(task)).is_some() {
+        // Acquire: pairs with the Release in the drop of `SetsDoneOnDrop`.
         while !done.is_done.load(Ordering::Acquire) {
             hive::yield_now();
         }
@@ -267,21 +271,21 @@ pub(crate) fn spawn_on(step: &Step<'_>) -> usize {
     })
 }
 
-/// In a hive of one there is no bee, unless some have been hired before.
+/// In a hive of the queen alone there is no such bee, unless one has been hired before.
 fn no_such_bee(step: &Step<'_>) -> usize {
     let most = step.hive().max_bees();
     step.call_panics(NO_SUCH_BEE, || step.hive().spawn_on(most, || ()))
 }
 
-/// The rest beside a task that the innermost body waits for.
+/// Runs the rest beside a task that the innermost body waits for.
 pub(crate) fn spawn_ahead(step: &Step<'_>) -> usize {
     let kept = step.run.add_pending_task(step.on);
-    // Release: pairs with the Acquire in `keep_promises`.
+    // Release: pairs with the Acquire in `wait_for_pending_tasks`.
     step.call_alone(|| step.hive().spawn(move || kept.store(true, Ordering::Release)));
     step.run_rest()
 }
 
-/// A task that runs at some time, beside the others.
+/// A task that runs at some time, beside the other threads of the case.
 pub(crate) fn detach(step: &Step<'_>) -> usize {
     step.run.mark_concurrent();
     let (detached, run, depth, on) = (step.run.detach(), Arc::clone(step.run), step.depth, step.on);
@@ -294,7 +298,7 @@ pub(crate) fn detach(step: &Step<'_>) -> usize {
     0
 }
 
-/// Every bee counts; the last one does the rest.
+/// A broadcast. Every bee is counted; the last one runs the rest.
 pub(crate) fn broadcast(step: &Step<'_>) -> usize {
     let n = step.hive().bees();
     match step.view().broadcast(step.on, n) {
@@ -324,7 +328,7 @@ pub(crate) fn broadcast(step: &Step<'_>) -> usize {
     reached.into_inner()
 }
 
-/// Where nobody can tell whether it panics.
+/// A broadcast of which it is not known whether it panics.
 fn broadcast_if_allowed(step: &Step<'_>) -> usize {
     match catch_unwind(AssertUnwindSafe(|| step.hive().broadcast(|bee| bee))) {
         Ok(bees) => {

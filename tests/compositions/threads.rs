@@ -1,4 +1,4 @@
-//! Threads of the program's own, their ends and those of bees, and destructors.
+//! Operations with threads of the program's own, with the ends of threads and bees, and with destructors.
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -11,7 +11,7 @@ use super::frames::{Frame, Wait};
 use super::handlers::{NewHive, PanicReceiver, RemoteRest};
 use super::step::Step;
 
-/// Runs the rest in a destructor while the thread unwinds. A panic of the rest goes on when that is over.
+/// Runs the rest in a destructor while the thread unwinds. A panic of the rest continues after the unwinding.
 pub(crate) fn unwinding(step: &Step<'_>) -> usize {
     struct OnDrop<F: FnMut()>(F);
     impl<F: FnMut()> Drop for OnDrop<F> {
@@ -34,7 +34,7 @@ pub(crate) fn thread(step: &Step<'_>) -> usize {
     ended.unwrap_or_else(|payload| resume_unwind(payload))
 }
 
-/// Runs an errand when its thread ends.
+/// Runs the rest when its thread ends.
 struct RunsAtThreadExit(Arc<RemoteRest>);
 
 impl Drop for RunsAtThreadExit {
@@ -47,7 +47,8 @@ thread_local! {
     static AT_THREAD_EXIT: RefCell<Option<RunsAtThreadExit>> = const { RefCell::new(None) };
 }
 
-/// The calling thread runs the errand when it ends, after the destructors of hive's own variables, which are registered later and so run before.
+/// Makes the calling thread run the rest when it ends. The destructors of hive's own thread-locals run before, because
+/// they are registered later.
 fn at_thread_exit(errand: Arc<RemoteRest>, hive: &Hive) {
     AT_THREAD_EXIT.set(Some(RunsAtThreadExit(errand)));
     hive.par_for(0..8, Schedule::Dynamic(1), |_, _| ());

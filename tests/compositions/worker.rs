@@ -1,4 +1,4 @@
-//! The process that runs cases: it reads their names, says which one begins, and how each has ended.
+//! The child process that runs cases: it reads their names, prints which case begins, and prints how each has ended.
 
 use std::io::{BufRead, Write, stdin, stdout};
 use std::process::exit;
@@ -9,17 +9,18 @@ use super::hive_pool::HivePool;
 use super::origin;
 use super::panic_hook;
 
-/// What the lines begin with that are the parent's: before the name of a case, its ending, or what was wrong.
+/// The beginnings of the lines that are meant for the parent: before the name of a case, its ending, or what was wrong.
 pub(crate) const CASE_BEGINS: &str = "@begins ";
 pub(crate) const CASE_ENDS: &str = "@ends ";
 pub(crate) const CASE_FAILS: &str = "@fails ";
 
-/// Runs the cases whose names come in by lines. After one that was not right the process ends: its hives may be anything.
+/// Runs the cases whose names come in as lines. The process ends after a case that fails, because its hives may then be
+/// in any state.
 pub(crate) fn run() -> ! {
     sys::end_with_parent();
     panic_hook::install();
     let mut pool = HivePool::default();
-    // The test harness has begun a line.
+    // The test harness has begun a line, which must be ended first.
     println!();
     for name in stdin().lock().lines() {
         let name = name.expect("the parent's names");

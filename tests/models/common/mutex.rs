@@ -1,6 +1,7 @@
-//! The checker's mutex and condition variable, with a wait that may end by itself.
+//! A mutex and a condition variable for the protocol files under a checker, with a wait that may end by itself.
 //!
-//! Of each checker's `sync`: `raw` has its own types, `yield_core` lets other threads run.
+//! Both checkers include this file in their `sync` module. That module supplies `raw`, the checker's own types, and
+//! `give_way`, which lets other threads run.
 
 use std::ops::{Deref, DerefMut};
 use std::sync::LockResult;
@@ -19,10 +20,10 @@ impl<T> Mutex<T> {
     }
 }
 
-/// The checker's guard, and whose it is.
+/// The checker's guard, together with the mutex that it locks.
 pub(crate) struct MutexGuard<'m, T> {
     mutex: &'m Mutex<T>,
-    /// None: given up for a wait.
+    /// None while the guard is given up for a wait.
     guard: Option<raw::MutexGuard<'m, T>>,
 }
 
@@ -62,8 +63,9 @@ impl Condvar {
     }
 }
 
-/// The wait that ends by itself: here as soon as the others have had their chance. Who was not notified must look again anyway, so
-/// a notification adds nothing to check.
+/// A wait that also ends without a notification: in the library after a time, here as soon as the other threads have
+/// had a chance to run. A thread that was not notified must look again anyway, so notifications add nothing that would
+/// have to be checked.
 pub(crate) fn wait_briefly<'m, T>(_: &Condvar, guard: MutexGuard<'m, T>, _looks: u32) -> MutexGuard<'m, T> {
     let mutex = guard.mutex;
     drop(guard);

@@ -1,4 +1,5 @@
-//! The files of `hive/observe/` that the protocols write to: the very ones, with the standard library's atomics, so that the checkers do not see them.
+//! The files of `hive/observe/` that the protocols write to, included as they are. They use the standard library's
+//! atomics, so the checkers do not see these writes.
 
 #[allow(dead_code, reason = "whole, as in the library")]
 #[path = "../../../hive/observe/activity.rs"]

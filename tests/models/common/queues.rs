@@ -1,7 +1,7 @@
-//! What stands in for crossbeam's queues, which no checker can look into: a list under a lock, and its length beside it, which whoever
-//! only asks whether it is empty may see late, as in the real ones.
+//! Stands in for crossbeam's queues, which no checker can see into: a list under a lock, with its length beside it. A
+//! thread that only asks whether the queue is empty reads the length and may see it late, as with the real queues.
 //!
-//! Of each checker's `sync`: `super` has its own mutex and atomics.
+//! Both checkers include this file in their `sync` module, which supplies its own mutex and atomics as `super`.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -28,7 +28,8 @@ impl<T> List<T> {
     fn push(&self, item: T) {
         let mut items = self.items.lock().expect("nobody panics under this lock");
         items.push_back(item);
-        // Release, as the real ones have it at least.
+        // Release: pairs with the Acquire in `len`, as in the real queues: a thread that sees the new length sees what
+        // was done before the push.
         self.len.store(items.len() as u32, Ordering::Release);
     }
 
@@ -39,10 +40,12 @@ impl<T> List<T> {
         let mut items = self.items.lock().expect("nobody panics under this lock");
         let item = take(&mut items);
         self.len.store(items.len() as u32, Ordering::Release);
+        // Release: as in `push`.
         item
     }
 
-    /// Takes the oldest, and moves the older of the others to `other`. For a moment these are in neither.
+    /// Takes the oldest item and moves the older half of the others to `other`. For a moment these are in neither
+    /// queue, as with the real queues.
     fn take_half(&self, other: &Self) -> Steal<T> {
         let mut others = VecDeque::new();
         let first = self.pop(|items| {
@@ -55,6 +58,7 @@ impl<T> List<T> {
     }
 
     fn len(&self) -> usize {
+        // Acquire: pairs with the Release in `push` and `pop`.
         self.len.load(Ordering::Acquire) as usize
     }
 

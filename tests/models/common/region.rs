@@ -1,4 +1,4 @@
-//! What the loops use of `hive/region/`.
+//! The part of `hive/region/` that the loops use.
 
 #[path = "../../../hive/region/split.rs"]
 pub(crate) mod split;

@@ -1,4 +1,4 @@
-//! The log of `hive/observe/trace/`, as the library has it.
+//! The event log of `hive/observe/trace/`, as in the library.
 
 #[allow(dead_code, reason = "whole, as in the library")]
 #[path = "../../../hive/observe/trace/event.rs"]

@@ -1,9 +1,13 @@
-//! Regions whose data is checked in both directions: the queen's into the bees, and theirs back to her.
+//! Regions whose data is checked in both directions: each bee checks what the queen wrote before the region, and the
+//! queen checks afterwards what each bee has written.
+//!
+//! Most models run such a region, either as the subject of the model or at the end, to show that the hive still works.
+//! The data is held in `Datum`s, so loom reports a race if the protocol does not order an access.
 
 use crate::data::{Datum, data};
 use crate::hive::Hive;
 
-/// What the bees of all rounds of a model share.
+/// The data of all rounds that a model runs. A round is one region.
 pub(crate) struct CheckedRegion {
     input: Datum,
     outputs: Vec<Datum>,
@@ -11,12 +15,13 @@ pub(crate) struct CheckedRegion {
 }
 
 impl CheckedRegion {
-    /// For a hive of up to `max_bees`.
+    /// Makes the data for a hive of up to `max_bees`.
     pub(crate) fn new(max_bees: u32) -> Self {
         Self { input: Datum::new(0), outputs: data(max_bees), round: 0 }
     }
 
-    /// A region of `team` in which each bee takes what the queen wrote and leaves its own number with it, once.
+    /// Runs a region of `bees` bees. Each bee reads the queen's value and writes that value plus its own number,
+    /// exactly once. The queen then checks the values of all bees, including those that were not in the team.
     pub(crate) fn run(&mut self, hive: &Hive, bees: u32) {
         let before: Vec<_> = self.outputs.iter().map(Datum::get).collect();
         self.round += 1;

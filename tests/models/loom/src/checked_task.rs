@@ -1,4 +1,7 @@
-//! A task of a model: it writes plain data, and says when it is done.
+//! A task for the models: it writes plain data and then signals that it is done.
+//!
+//! A model injects or pushes the `Task` into a hive and waits on the `CheckedTask`, which fails the model if the task
+//! has not run exactly once. loom checks that the task's writes are visible to the thread that waits.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -9,23 +12,26 @@ use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::Semaphore;
 
-/// What whoever has posted a task waits for.
+/// The handle of a task, on which the thread that posted the task waits.
 pub(crate) struct CheckedTask(Arc<CheckedTaskState>);
+/// The part that the handle and the task share.
 
 struct CheckedTaskState {
-    /// What is to be done first. Taken once, by who runs it.
+    /// The work of the task. The thread that runs the task takes it out.
+    /// How often the task has run.
     body: Cell<Option<Box<dyn FnOnce()>>>,
+    /// Posted by the task when it has run.
     runs: Datum,
     done: Semaphore,
 }
 
 impl CheckedTask {
-    /// An errand, and the task that runs it.
+    /// Returns a handle and a task that does no work of its own.
     pub(crate) fn new() -> (Self, Task) {
         Self::with_body(|| {})
     }
 
-    /// An errand that does some work.
+    /// Returns a handle and a task that does `work`.
     #[expect(unsafe_code, reason = "erases the task's type")]
     pub(crate) fn with_body(work: impl FnOnce() + 'static) -> (Self, Task) {
         let shared = Arc::new(CheckedTaskState {
@@ -33,18 +39,19 @@ impl CheckedTask {
             runs: Datum::new(0),
             done: Semaphore::new(),
         });
-        // SAFETY: the count that is given away here keeps it alive until `run` takes it back; it may be run anywhere.
+        // SAFETY: the reference count that is given away here keeps the state alive until `run` takes it back. The task
+        // may run on any thread, because loom's threads all run on one thread of the system.
         let task = unsafe { Task::new::<CheckedTaskState>(Arc::into_raw(Arc::clone(&shared))) };
         (Self(shared), task)
     }
 
-    /// An errand for bee `id` of the hive, which uses its hand.
+    /// Returns a handle and a task for bee `id` of `hive`, whose `work` uses the task context of that bee.
     pub(crate) fn on_bee(hive: &Hive, id: u32, work: impl FnOnce(&TaskContext<'_>) + 'static) -> (Self, Task) {
         let task_context = hive.task_context_of(id);
         Self::with_body(move || task_context.with(work))
     }
 
-    /// Waits until it is done, without lending a hand.
+    /// Blocks until the task is done, without running other tasks meanwhile.
     pub(crate) fn wait(self) {
         self.0.done.wait();
         assert_eq!(self.0.runs.get(), 1, "times that the errand was run");
@@ -54,7 +61,7 @@ impl CheckedTask {
 #[expect(unsafe_code, reason = "takes a pointer")]
 impl Run for CheckedTaskState {
     unsafe fn run(this: *const Self) {
-        // SAFETY: the pointer is the one that `new` made, and is used once.
+        // SAFETY: the pointer is the one that `with_body` made from an `Arc`, and a task is run once.
         let shared = unsafe { Arc::from_raw(this) };
         if let Some(work) = shared.body.take() {
             work();

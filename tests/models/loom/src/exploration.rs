@@ -1,23 +1,26 @@
-//! Which part of a script is explored: not how a hive comes up, nor how it ends, unless that is what the script is about.
+//! Controls which part of a script loom explores in all orders.
+//!
+//! The start and the end of a hive run in one order only, unless they are what the model is about; otherwise most of
+//! the executions would differ only there.
 
 use std::cell::Cell;
 
 use crate::failure;
 
-/// Where a script is.
+/// The part of the script that is running now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Phase {
-    /// The hive is made, in one order of steps.
+    /// The hive is being built, in one order of steps.
     Setup,
-    /// What the model is about, in all orders.
+    /// The part that the model is about, in all orders of steps.
     Explored,
-    /// The bees are dismissed, in one order of steps.
+    /// The bees are being terminated, in one order of steps.
     Teardown,
 }
 
 thread_local! {
     static PHASE: Cell<Phase> = const { Cell::new(Phase::Setup) };
-    /// Waits without an end of their own that went on, in this execution.
+    /// How often, in this execution, a wait that only other threads can end was polled without success.
     static FAILED_WAITS: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -25,13 +28,13 @@ pub(crate) fn phase() -> Phase {
     PHASE.get()
 }
 
-/// A new execution begins.
+/// Called when a new execution begins.
 pub(crate) fn reset() {
     PHASE.set(Phase::Setup);
     FAILED_WAITS.set(0);
 }
 
-/// From here on all orders are explored, unless they are already.
+/// Explores all orders of the steps from here on. Does nothing if that has begun already.
 pub(crate) fn explore() {
     if phase() == Phase::Setup {
         PHASE.set(Phase::Explored);
@@ -39,7 +42,7 @@ pub(crate) fn explore() {
     }
 }
 
-/// What comes now is run in one order only.
+/// Runs the steps from here on in one order only.
 pub(crate) fn stop_exploring() {
     if phase() == Phase::Explored {
         PHASE.set(Phase::Teardown);
@@ -47,11 +50,12 @@ pub(crate) fn stop_exploring() {
     }
 }
 
-/// Lets the others run, in a wait that nothing but their work ends. After `explored` such calls in this execution, the rest of
-/// it is run in one order only: otherwise there would be no end to the orders in which two can wait in turn while a third, for
-/// whom both wait, does nothing.
+/// Lets other threads run, in a wait that only other threads can end. After `explored_waits` such calls in an
+/// execution, the rest of that execution is run in one order only. Without this limit the number of orders would be
+/// infinite, because two threads could poll alternately for ever while the third thread, for which both wait, does not
+/// run.
 pub(crate) fn yield_in_wait(explored_waits: u32) {
-    /// More than anybody needs when all the others get their turns.
+    /// More polls than any wait needs when all other threads get to run.
     const MAX_FAILED_WAITS: u32 = 1_000;
     if phase() == Phase::Explored {
         FAILED_WAITS.set(FAILED_WAITS.get() + 1);

@@ -1,4 +1,7 @@
-//! How a run ends when something is wrong: at once, with a message, whatever catches panics meanwhile.
+//! Ends a run in which something is wrong: at once and with a message, even where the code under test would catch a
+//! panic.
+//!
+//! The driver reads the exit status and the message.
 
 use std::panic::{self, PanicHookInfo};
 use std::process::exit;
@@ -6,10 +9,12 @@ use std::process::exit;
 /// The exit status of a run in which a model failed.
 pub(crate) const REJECTED_EXIT_CODE: i32 = 9;
 
-/// The first word of the line that says why.
+/// The first word of the line that gives the reason.
 pub(crate) const REJECTED_PREFIX: &str = "REJECTED:";
 
-/// What bees are told who wait at a barrier that another left out, and who look at what may no longer be there; and what regions end with in which something was left undone.
+/// Parts of the messages of panics that the protocol throws on purpose: to a bee that waits at a barrier that another
+/// bee left out, to a bee that reads exchanged values too late, and to the queen when a region ends in which something
+/// was left undone.
 const EXPECTED: [&str; 4] = [
     "call barrier() equally often",
     "must not itself wait for the bees",
@@ -17,7 +22,8 @@ const EXPECTED: [&str; 4] = [
     "gone on without having met",
 ];
 
-/// Makes every panic the end of the process, except those that are expected. (Panics that the models throw themselves do not call the hook.)
+/// Makes every panic end the process, except the expected ones. Panics that the models throw themselves use
+/// `resume_unwind`, which does not call the hook.
 pub(crate) fn install_panic_hook() {
     panic::set_hook(Box::new(|info| {
         let message = message(info);
@@ -37,7 +43,7 @@ fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Ends the run.
+/// Prints the reason and ends the run.
 pub(crate) fn fail(reason: &str) -> ! {
     eprintln!("{REJECTED_PREFIX} {}", reason.split_whitespace().collect::<Vec<_>>().join(" "));
     exit(REJECTED_EXIT_CODE)

@@ -1,4 +1,8 @@
-//! The hive of a model: a team, and its bees on threads of loom's.
+//! The hive of a model: a team of the library's own protocol, whose workers run on loom's threads.
+//!
+//! It does what the library's pool does around the protocol: it starts the workers' threads, grows the hive for a
+//! region, and ends it. Each model builds one of these hives. Most constructors leave the start of the hive unexplored
+//! and begin the exploration when all workers wait for their first region.
 
 use std::cell::{Cell, RefCell};
 use std::convert::Infallible;
@@ -21,14 +25,15 @@ use crate::protocol::worker::main_loop::Worker;
 use crate::sync::{Semaphore, WaitPolicy};
 use crate::{exploration, failure};
 
-/// Polls once and then sleeps.
+/// Poll once and then sleep.
 pub(crate) const PARK: WaitPolicy = WaitPolicy::Polls(0);
 
-/// Polls twice and then sleeps.
+/// Poll twice and then sleep.
 pub(crate) const SPIN_THEN_PARK: WaitPolicy = WaitPolicy::Polls(1);
 
-/// Never sleeps.
+/// Never sleep.
 pub(crate) const SPIN: WaitPolicy = WaitPolicy::Endless;
+/// The body of a region: a closure.
 
 struct ModelBody<F>(F);
 
@@ -42,16 +47,17 @@ impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
 #[derive(Clone)]
 pub(crate) struct Hive {
     pub(crate) team: Arc<Team>,
-    /// The bees' hands, for tasks that use them.
+    /// The task contexts of the bees by number, for tasks that use the context of the bee that runs them.
     task_contexts: Rc<RefCell<Vec<SharedTaskContext>>>,
 }
 
-/// The hand of a bee, for what runs on that bee. Not seen by loom, whose threads take turns on one of the system's.
+/// The task context of a bee, for code that runs on that bee. loom does not see accesses to it; they cannot race,
+/// because all of loom's threads run by turns on one thread of the system.
 #[derive(Clone)]
 pub(crate) struct SharedTaskContext(Rc<Cell<*const TaskContext<'static>>>);
 
 #[expect(unsafe_code, reason = "lets the parts of regions use it")]
-// SAFETY: loom's threads take turns on one of the system's.
+// SAFETY: loom's threads run by turns on one thread of the system.
 unsafe impl Sync for SharedTaskContext {}
 
 impl SharedTaskContext {
@@ -59,16 +65,16 @@ impl SharedTaskContext {
         Self(Rc::new(Cell::new(ptr::null())))
     }
 
-    /// Calls `run` with the hand. On the bee itself.
+    /// Calls `f` with the task context. Must be called on the bee itself.
     #[expect(unsafe_code, reason = "follows a pointer to further up the stack")]
     pub(crate) fn with(&self, f: impl FnOnce(&TaskContext<'_>)) {
-        // SAFETY: a task of the bee runs while its life does, which has the hand.
+        // SAFETY: a task of the bee runs while the bee's main loop runs, and that loop's thread holds the context.
         f(unsafe { &*self.0.get() });
     }
 }
 
 impl Hive {
-    /// Of the queen alone.
+    /// A hive of the queen alone, without tasks.
     pub(crate) fn new(max_bees: u32, policy: WaitPolicy) -> Self {
         Self::with(max_bees, policy, Sleep::without_tasks())
     }
@@ -77,53 +83,54 @@ impl Hive {
         Self::with_addresses(&[], max_bees, policy, sleep)
     }
 
-    /// With the first bees at these addresses, in groups by node.
+    /// A hive of the queen alone. `addresses` are the locations of the first bees, which are grouped by node.
     fn with_addresses(addresses: &[Location], max_bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let shape = Shape::new(BarrierShape::Node, addresses, max_bees);
         let team = Team::new(max_bees, policy, LineChoice::new(1), sleep, Neighbours::new(addresses), shape);
         Self { team: Arc::new(team), task_contexts: Rc::default() }
     }
 
-    /// Of the queen alone, who may have a bee for tasks.
+    /// A hive of the queen alone, which can get a worker to run tasks.
     pub(crate) fn queen_only_with_tasks(max_bees: u32, sleep: Sleep) -> Self {
         Self::with(max_bees, PARK, sleep)
     }
 
-    /// Of `bees` bees, who poll, and as many parked ones as make up `started`. How they come to that is not explored; what follows is.
+    /// A hive of `bees` bees that poll, and of parked ones up to `workers` in all (the count includes the queen). How
+    /// they get there is not explored; what follows is.
     pub(crate) fn with_workers(workers: u32, bees: u32, policy: WaitPolicy) -> Self {
         Self::with_starting_workers(workers, bees, policy).explore(workers)
     }
 
-    /// Of a bee on each of these nodes, who poll.
+    /// A hive with a bee on each of these nodes. All poll.
     pub(crate) fn on_nodes(nodes: &[usize], policy: WaitPolicy) -> Self {
         Self::on_nodes_with_tasks(nodes, policy, Sleep::without_tasks())
     }
 
-    /// The same, and the bees run tasks and sleep by `sleep`.
+    /// The same as `on_nodes`, but the bees run tasks and sleep by the protocol `sleep`.
     pub(crate) fn on_nodes_with_tasks(nodes: &[usize], policy: WaitPolicy, sleep: Sleep) -> Self {
         let addresses: Vec<Location> = nodes.iter().map(|&node| [None, None, Some(node)]).collect();
         let bees = nodes.len() as u32;
         Self::with_addresses(&addresses, bees, policy, sleep).start_workers(bees, bees).explore(bees)
     }
 
-    /// Of `bees` bees, who poll. The play is still to begin.
+    /// A hive of `bees` bees that poll. Exploration has not begun.
     pub(crate) fn with_workers_unexplored(bees: u32, policy: WaitPolicy) -> Self {
         let hive = Self::with_starting_workers(bees, bees, policy);
         hive.let_workers_park(bees);
         hive
     }
 
-    /// As `staffed`, and the bees run tasks and sleep by `sleep`.
+    /// As `with_workers`, but the bees run tasks and sleep by the protocol `sleep`.
     pub(crate) fn with_tasks(hired: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         Self::with(hired, policy, sleep).start_workers(hired, bees).explore(hired)
     }
 
-    /// As `with_tasks`, of `bees` bees, with room for `max_bees`.
+    /// As `with_tasks`, with `bees` bees and room for `max_bees`.
     pub(crate) fn with_max_bees(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         Self::with(max_bees, policy, sleep).start_workers(bees, bees).explore(bees)
     }
 
-    /// As `with_tasks`, with `bees` bees who poll, and the last bee is the queen's nearest.
+    /// As `with_tasks`, with `bees` bees that poll, the last of which is the nearest to the queen.
     pub(crate) fn with_last_nearest(bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let core = |bee: u32| if bee + 1 == bees { 0 } else { bee as usize };
         let addresses: Vec<Location> = (0..bees).map(|bee| [Some(core(bee)), None, None]).collect();
@@ -137,11 +144,12 @@ impl Hive {
     }
 
     fn let_workers_park(&self, hired: u32) {
-        // Each gets as far as it can before the others.
+        // Each yield lets a worker run as far as it can. After these, all workers wait for their first region or are
+        // parked.
         (0..2 * hired).for_each(|_| thread::yield_now());
     }
 
-    /// As `staffed`, and the bees have just been woken for the first time. The play is still to begin.
+    /// As `with_workers`, but the workers have just been woken for the first time, and exploration has not begun.
     pub(crate) fn with_starting_workers(hired: u32, bees: u32, policy: WaitPolicy) -> Self {
         Self::new(hired, policy).start_workers(hired, bees)
     }
@@ -173,7 +181,7 @@ impl Hive {
         });
     }
 
-    /// The hand of bee `id`.
+    /// The task context of bee `id`.
     pub(crate) fn task_context_of(&self, id: u32) -> SharedTaskContext {
         let mut contexts = self.task_contexts.borrow_mut();
         while contexts.len() <= id as usize {
@@ -191,7 +199,7 @@ impl Hive {
         self.team.resize(bees, |id, epoch| self.try_spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
-    /// Hires parked bees, each with a start handler, so that the hive has those of a hive of `bees` bees.
+    /// Hires parked workers, each with a start handler, until the hive has as many as a hive of `bees` bees.
     pub(crate) fn add_workers_with_handler(
         &self,
         bees: u32,
@@ -204,7 +212,7 @@ impl Hive {
         result.unwrap_or_else(|never| match never {});
     }
 
-    /// Has the bee that tasks need, as the library does.
+    /// Hires the one worker that tasks need if there is none, as the library does.
     pub(crate) fn ensure_worker(&self) {
         if !self.team.has_worker() {
             self.add_workers_with_handler(2, |_| ());
@@ -215,18 +223,18 @@ impl Hive {
         self.team.grow_to(bees, |id, epoch| self.try_spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
-    /// Runs a region that nobody panics in. As the library does, it grows the hive first if it is too small.
+    /// Runs a region in which no bee panics. As the library does, it grows the hive first if the hive is too small.
     pub(crate) fn region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         if self.try_region(bees, body).is_err() {
             failure::fail("a region in which nobody panicked ended by a panic");
         }
     }
 
-    /// Runs a region and returns the payload that it ends with. The turn is given back after the unwinding, because loom's threads
-    /// share one thread's count of panics.
+    /// Runs a region and returns the payload of the panic that it ends with. The leader lock is released only after the
+    /// unwinding, because loom's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
         if bees == 1 {
-            // As the library does, without the team.
+            // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
         }
         let mut lock = self.team.acquire_leadership();
@@ -236,8 +244,8 @@ impl Hive {
         catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
     }
 
-    /// Runs a region if it need not wait for any task, as the library does for a thread that others may be waiting for. No other
-    /// region is on.
+    /// Runs a region if no task has to be waited for, as the library does for a thread that others may be waiting for.
+    /// No other region may be running.
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         let mut lock = self.team.acquire_leadership();
         if self.team.try_announce_region(&lock, bees) {
@@ -246,19 +254,19 @@ impl Hive {
         }
     }
 
-    /// Ends the bees, in one order of steps.
+    /// Terminates the bees, in one order of steps.
     pub(crate) fn end(self) {
         exploration::stop_exploring();
         self.terminate();
     }
 
-    /// Ends the bees. That their threads end is for loom to see, which calls a thread that does not a deadlock.
+    /// Terminates the bees. Nothing waits for their threads: loom reports a deadlock if one of them does not end.
     pub(crate) fn terminate(self) {
         self.team.terminate_all();
     }
 }
 
-/// A thread beside the queen's and the bees'.
+/// A thread beside the queen's and the workers'.
 pub(crate) struct OtherThread {
     done: Arc<Semaphore>,
 }
@@ -275,7 +283,7 @@ impl OtherThread {
         Self { done }
     }
 
-    /// Waits for the end of its work. Not by loom's `join`, which prints.
+    /// Waits for the end of the thread's work. It does not use loom's `join`, which prints.
     pub(crate) fn join(self) {
         self.done.wait();
     }

@@ -1,4 +1,7 @@
-//! The loops of `hive/loops/`: the very files by which a team shares one out, and a small loop of a model's own on top of them.
+//! The files of `hive/loops/` by which a team shares out a loop, included as they are, and a small loop on top of them.
+//!
+//! The models of `models/loops.rs` and `models/work_ranges.rs` use them. Only the batch size is replaced, because the
+//! library's depends on a clock.
 
 pub(crate) mod batch_size;
 #[path = "../../../../hive/loops/buffer_pool.rs"]
@@ -26,30 +29,31 @@ use stealing::StealingLoop;
 use crate::data::{Datum, data};
 use crate::protocol::region::region_context::RegionContext;
 
-/// How a modelled loop is shared out.
+/// How a modelled loop distributes its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distribution {
-    /// Units one by one, from the own share: `Dynamic`.
+    /// The library's `Dynamic`: each bee takes units one by one from its own range.
     OneByOne,
-    /// Parts of the own share: `Affinity`.
+    /// The library's `Affinity`: each bee takes parts of its own range.
     InParts,
-    /// Two units at a time, from one queue: `Guided` and `Factoring`.
+    /// The library's `Guided` and `Factoring`: all bees take two units at a time from one queue.
     FromQueue,
 }
 
-/// A loop that a team runs again and again, and what has become of each unit of each round.
+/// A loop that a team runs repeatedly, and how often each unit of each round has been run.
 pub(crate) struct Loop {
     distribution: Distribution,
     loop_state: LoopState,
     units: u32,
-    /// How often each unit has been run, round by round. Two runs of one unit that nothing orders are loom's to find.
+    /// How often each unit has been run, round by round. loom reports two runs of one unit that nothing orders.
     runs: Vec<Datum>,
-    /// What bees take each round's number for; 0: nobody has come to it. Not seen by loom.
+    /// The number that the bees have been given for each round; 0: no bee has come to the round. loom does not see
+    /// these.
     numbers: Vec<AtomicU16>,
 }
 
 impl Loop {
-    /// For up to `rounds` rounds of a team of `bees`, over all regions.
+    /// Makes a loop for up to `rounds` rounds of a team of `bees`, counted over all regions.
     pub(crate) fn new(distribution: Distribution, bees: u32, units: u32, rounds: u32) -> Self {
         Self {
             distribution,
@@ -60,7 +64,8 @@ impl Loop {
         }
     }
 
-    /// Runs a bee's part of a round, the one of this number over all regions. `work` is told of each unit as well.
+    /// Runs a bee's part of round `round`, counted over all regions. `work` is called with each unit after it has been
+    /// counted.
     pub(crate) fn run(&self, context: &RegionContext<'_>, round: u32, mut work: impl FnMut(u32)) {
         let mut run = |unit| {
             self.count(round, unit);
@@ -82,7 +87,8 @@ impl Loop {
         }
     }
 
-    /// The same of a loop of the first `units` units, for which the board has been made ready: the round is known, and there is one such loop a region.
+    /// The same for a loop of the first `units` units that is the only loop of its region: the round's number is known,
+    /// and the loop state has been made ready for it.
     pub(crate) fn run_alone(&self, context: &RegionContext<'_>, round: u32, units: u32) {
         let words = self.loop_state.only_dispatch();
         let stealing =
@@ -96,12 +102,13 @@ impl Loop {
         runs.set(runs.get() + 1);
     }
 
-    /// Each unit of a round has been run once. By one whom the protocol has ordered after all who ran them.
+    /// Checks that each unit of a round has been run once. The protocol must have ordered the caller after all bees
+    /// that ran them.
     pub(crate) fn assert_run(&self, round: u32) {
         self.assert_run_of(round, self.units);
     }
 
-    /// The same of the first `units`.
+    /// The same for the first `units` units.
     pub(crate) fn assert_run_of(&self, round: u32, units: u32) {
         for unit in 0..units {
             let runs = self.runs[(round * self.units + unit) as usize].get();

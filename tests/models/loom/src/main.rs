@@ -1,6 +1,8 @@
-//! The hive's protocols under loom: the very files of `hive/protocol/` and `hive/loops/`, with loom's primitives for `crate::sync`.
+//! The hive's protocols under loom: the files of `hive/protocol/` and `hive/loops/`, included as they are, with loom's
+//! primitives in the place of `crate::sync`.
 //!
-//! See `tests/models/README.md`.
+//! The program lists and runs the models, and the mutants, which are broken variants of the protocol that the models
+//! must reject. See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the models use what they need")]
 #[path = "../../../../hive/protocol/mod.rs"]

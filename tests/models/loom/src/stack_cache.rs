@@ -1,11 +1,14 @@
-//! Stacks that are used again. loom gives each thread of each execution a new one, and there are millions: to map, guard, fault in and unmap them took a third
-//! of the time. What the checker calls of the system for a stack comes here, in the place of the C library's functions of these names, which other
-//! libraries go on calling; the system gets all but what is known here.
+//! Reuses the stacks of loom's threads. loom gives each thread of each execution a new stack, and there are millions of
+//! executions: mapping, guarding, faulting in and unmapping the stacks took a third of the time.
+//!
+//! This file defines `mmap`, `mprotect` and `munmap` in the place of the C library's functions. Calls that concern a
+//! stack are answered from a list; all others go to the system. Other libraries go on calling the C library's
+//! functions.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// One that is mapped. The lowest of its pages may be its guard.
+/// A mapped stack. Its lowest page may be a guard page.
 struct Stack {
     begin: usize,
     len: usize,
@@ -13,7 +16,7 @@ struct Stack {
     is_guarded: bool,
 }
 
-/// A few: as many as an execution has threads.
+/// All stacks so far: as many as an execution has threads.
 static STACKS: Mutex<Vec<Stack>> = Mutex::new(Vec::new());
 
 fn stacks() -> MutexGuard<'static, Vec<Stack>> {
@@ -31,7 +34,7 @@ unsafe extern "C" fn mmap(
     offset: i64,
 ) -> *mut c_void {
     let map = || {
-        // SAFETY: what the caller asks for.
+        // SAFETY: the caller's own duty: this passes its arguments on.
         let mapped = unsafe { libc::syscall(libc::SYS_mmap, address, len, protection, flags, file, offset) };
         mapped as *mut c_void
     };
@@ -59,7 +62,7 @@ unsafe extern "C" fn mprotect(address: *mut c_void, len: usize, protection: c_in
     {
         return 0;
     }
-    // SAFETY: what the caller asks for.
+    // SAFETY: the caller's own duty: this passes its arguments on.
     let done: c_long = unsafe { libc::syscall(libc::SYS_mprotect, address, len, protection) };
     done as c_int
 }
@@ -71,7 +74,7 @@ unsafe extern "C" fn munmap(address: *mut c_void, len: usize) -> c_int {
         stack.is_free = true;
         return 0;
     }
-    // SAFETY: what the caller asks for.
+    // SAFETY: the caller's own duty: this passes its arguments on.
     let done: c_long = unsafe { libc::syscall(libc::SYS_munmap, address, len) };
     done as c_int
 }

@@ -1,11 +1,11 @@
-//! Regions in which each bee must run its part once, with barriers.
+//! Regions with barriers in which each bee must run its part once. The scenarios run such a region to check a hive.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::hive::Hive;
 
-/// A region of `team` with `barriers`, in which the bees count one another. The counts are not seen by shuttle: between
-/// two of its steps nothing else runs.
+/// Runs a region of `bees` bees with `barriers` barriers, in which the bees count each other. Shuttle does not see the
+/// counters; that is enough, because between two steps of shuttle no other thread runs.
 pub(crate) fn run(hive: &Hive, bees: u32, barriers: u32) {
     let runs: Vec<_> = (0..bees).map(|_| AtomicU32::new(0)).collect();
     let arrivals: Vec<_> = (0..barriers).map(|_| AtomicU32::new(0)).collect();

@@ -1,4 +1,7 @@
-//! The hive of a scene: a team, and its bees on threads of shuttle's.
+//! The hive of a scenario: a team of the library's own protocol, whose workers run on shuttle's threads.
+//!
+//! It does what the library's pool does around the protocol: it starts the workers' threads, grows the hive for a
+//! region, and ends it.
 
 use std::convert::Infallible;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -26,7 +29,8 @@ impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
     }
 }
 
-/// Addresses of some of the first of `bees`, on up to three nodes of up to three clusters. Of none: then all are in one group.
+/// Draws the locations of the first few of `bees` bees, on up to three nodes in up to three clusters. If it draws none,
+/// all bees are in one group.
 fn random_addresses(bees: u32) -> Vec<Location> {
     let (nodes, clusters) = (random_in(1, 3), random_in(1, 3));
     let cluster = || random_in(0, nodes * clusters - 1) as usize;
@@ -38,17 +42,17 @@ fn random_addresses(bees: u32) -> Vec<Location> {
 #[derive(Clone)]
 pub(crate) struct Hive {
     pub(crate) team: Arc<Team>,
-    /// Nobody holds this lock while other threads run.
+    /// The workers' threads. No thread holds this lock while other threads run.
     workers: Arc<Mutex<Vec<JoinHandle<()>>>>,
 }
 
 impl Hive {
-    /// Of `bees` bees, which may grow to `max_bees`, in whatever groups.
+    /// A hive of `bees` bees in random groups, which may grow to `max_bees`.
     pub(crate) fn new(max_bees: u32, bees: u32) -> Self {
         Self::with(max_bees, bees, WaitPolicy { polls: false }, Sleep::without_tasks())
     }
 
-    /// As `new`, and the bees run tasks and sleep by `sleep`.
+    /// As `new`, but the bees run tasks and sleep by the protocol `sleep`.
     pub(crate) fn with(max_bees: u32, bees: u32, policy: WaitPolicy, sleep: Sleep) -> Self {
         let addresses = random_addresses(max_bees);
         let shape = Shape::new(BarrierShape::Cluster, &addresses, max_bees);
@@ -73,11 +77,11 @@ impl Hive {
         self.team.grow_to(bees, |id, epoch| self.spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
-    /// Runs a region and returns the payload that it ends with. The turn is given back after the unwinding, because shuttle's
-    /// threads share one thread's count of panics.
+    /// Runs a region and returns the payload of the panic that it ends with. The leader lock is released only after the
+    /// unwinding, because shuttle's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> thread::Result<()> {
         if bees == 1 {
-            // As the library does, without the team.
+            // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
         }
         let mut lock = self.team.acquire_leadership();
@@ -87,18 +91,18 @@ impl Hive {
         catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
     }
 
-    /// Runs a region that nobody panics in.
+    /// Runs a region in which no bee panics.
     pub(crate) fn region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         assert!(self.try_region(bees, body).is_ok(), "a region in which nobody panicked ended by a panic");
     }
 
-    /// Runs `work` beside the caller.
+    /// Runs `work` on a thread of its own.
     pub(crate) fn beside(&self, work: impl FnOnce(&Self) + Send + 'static) -> JoinHandle<()> {
         let hive = self.clone();
         thread::spawn(move || work(&hive))
     }
 
-    /// Ends the bees and waits for their threads. Shuttle finds a deadlock if one does not end.
+    /// Terminates the bees and waits for their threads. Shuttle reports a deadlock if one does not end.
     pub(crate) fn end(self) {
         self.team.terminate_all();
         let workers = std::mem::take(&mut *self.workers.lock().expect("no panic under this lock"));

@@ -1,4 +1,6 @@
-//! The loops of `hive/loops/`: the very files by which a team shares one out.
+//! The files of `hive/loops/` by which a team shares out a loop, included as they are, and a small loop on top of them.
+//!
+//! Only the batch size is replaced, because the library's depends on a clock.
 
 pub(crate) mod batch_size;
 #[path = "../../../../hive/loops/buffer_pool.rs"]
@@ -21,27 +23,27 @@ use stealing::StealingLoop;
 
 use crate::protocol::region::region_context::RegionContext;
 
-/// How a loop is shared out.
+/// How a loop distributes its units.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Distribution {
-    /// Units one by one, from the own share: `Dynamic`.
+    /// The library's `Dynamic`: each bee takes units one by one from its own range.
     OneByOne,
-    /// Parts of the own share: `Affinity`.
+    /// The library's `Affinity`: each bee takes parts of its own range.
     InParts,
-    /// Some units at a time, from one queue: `Guided` and `Factoring`.
+    /// The library's `Guided` and `Factoring`: all bees take some units at a time from one queue.
     FromQueue,
 }
 
-/// A loop that a team runs again and again.
+/// A loop that a team runs repeatedly.
 pub(crate) struct Loop {
     way: Distribution,
     board: LoopState,
-    /// How often each unit has been run, of all rounds together. Not seen by shuttle.
+    /// How often each unit has been run, in all rounds together. Shuttle does not see these counters.
     runs: Vec<AtomicU32>,
 }
 
 impl Loop {
-    /// Of so many units, for teams of up to `bees`.
+    /// Makes a loop of `units` units for teams of up to `bees`.
     pub(crate) fn new(way: Distribution, bees: u32, units: u32) -> Self {
         Self { way, board: LoopState::new(bees), runs: (0..units).map(|_| AtomicU32::new(0)).collect() }
     }
@@ -66,11 +68,11 @@ impl Loop {
 
     fn count(&self, unit: u32) {
         self.runs[unit as usize].fetch_add(1, Ordering::Relaxed);
-        // Others may come in between any two units.
+        // Lets other threads run between any two units.
         shuttle::thread::yield_now();
     }
 
-    /// The number of times that all units have been run, if that is the same for all.
+    /// Checks that all units have been run `rounds` times.
     pub(crate) fn assert_rounds(&self, rounds: u32) {
         let runs: Vec<_> = self.runs.iter().map(|runs| runs.load(Ordering::Relaxed)).collect();
         assert!(

@@ -1,7 +1,8 @@
-//! The hive's protocols under shuttle: the very files of `hive/protocol/` and `hive/loops/`, with shuttle's primitives for `crate::sync`, many bees and
-//! random schedules.
+//! The hive's protocols under shuttle: the files of `hive/protocol/` and `hive/loops/`, included as they are, with
+//! shuttle's primitives in the place of `crate::sync`.
 //!
-//! See `tests/models/README.md`.
+//! The program runs long scenarios with many bees in random schedules; loom, in the neighbouring crate, runs short ones
+//! in all schedules. See `tests/models/README.md`.
 
 #[allow(dead_code, unused_imports, reason = "the scenes use what they need")]
 #[path = "../../../../hive/protocol/mod.rs"]
@@ -26,10 +27,10 @@ use scenarios::{SCENARIOS, Scenario};
 use shuttle::scheduler::{PctScheduler, RandomScheduler, Scheduler};
 use shuttle::{Config, Runner};
 
-/// The same schedules each time. `SHUTTLE_RANDOM_SEED` gives others.
+/// The seed: each run has the same schedules. `SHUTTLE_RANDOM_SEED` gives others.
 const SEED: u64 = 0xbee;
 
-/// Priorities change so often in one execution of PCT.
+/// How often priorities change in one execution of PCT.
 const PCT_DEPTH: usize = 4;
 
 fn main() -> ExitCode {
@@ -53,7 +54,7 @@ fn main() -> ExitCode {
     if passed == scenes.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Runs a scene under both schedulers. Says whether nothing was found.
+/// Runs a scenario under both schedulers. Returns whether it passed.
 fn run_both_schedulers(scenario: &Scenario) -> bool {
     let start = Instant::now();
     let random = run(scenario, RandomScheduler::new_from_seed(SEED, scenario.executions));
@@ -71,7 +72,8 @@ fn run_both_schedulers(scenario: &Scenario) -> bool {
     }
 }
 
-/// None: a schedule failed, and shuttle has printed it.
+/// Runs a scenario under one scheduler and returns the number of executions. None: a schedule failed, and shuttle has
+/// printed it.
 fn run(scenario: &Scenario, scheduler: impl Scheduler + 'static) -> Option<usize> {
     let mut config = Config::new();
     config.silence_warnings = true;

@@ -1,10 +1,10 @@
-//! Panics that belong to a scene are not reported as a failed schedule.
+//! Keeps panics that belong to a scenario from being reported as a failed schedule.
 
 use std::panic;
 use std::sync::Once;
 
-/// Keeps quiet about bees who wait at a barrier that another left out. Call it in an execution: shuttle has then set its own
-/// hook, to which all other panics go.
+/// Installs a panic hook that ignores the panics of bees that wait at a barrier which another bee left out. Must be
+/// called within an execution: by then shuttle has set its own hook, which gets all other panics.
 pub(crate) fn ignore_barrier_mismatch() {
     static SET: Once = Once::new();
     SET.call_once(|| {

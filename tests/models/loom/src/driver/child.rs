@@ -1,4 +1,7 @@
-//! One model in a process of its own, because a failure is the end of its process.
+//! Runs one model in a process of its own, because a model that fails ends its process.
+//!
+//! The driver calls this for each model, and for each pair of a mutant and a model. The child is this same program,
+//! called with `model NAME`.
 
 use std::env;
 use std::io::Read;
@@ -9,25 +12,26 @@ use std::time::{Duration, Instant};
 use crate::failure::{REJECTED_EXIT_CODE, REJECTED_PREFIX};
 use crate::mutation;
 
-/// How a model's run ended.
+/// How the run of a model ended.
 pub(super) enum Outcome {
-    /// It found nothing; with what it said about its executions.
+    /// The model found nothing wrong. Holds its standard output, which says how many executions it took.
     Passed(String),
-    /// It found this.
+    /// The model found this fault.
     Rejected(String),
-    /// It did not come to a verdict.
+    /// The run reached no verdict: it took too long, crashed, or had too many branches for loom.
     Broken(String),
 }
 
-/// What a run is limited to.
+/// The limits of a run.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// None: as many preemptions as the model itself has.
+    /// The run is killed after this time.
     pub(super) preemptions: Option<usize>,
     pub(super) time: Duration,
 }
 
-/// Runs the model called `name`, with `mutant` if there is one.
+/// Runs the model called `name`, broken by `mutant` if there is one.
 pub(super) fn run(name: &str, mutant: Option<&str>, limits: Limits) -> Outcome {
     let mut command = Command::new(env::current_exe().expect("this program has a path"));
     command.args(["model", name]).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -42,7 +46,8 @@ pub(super) fn run(name: &str, mutant: Option<&str>, limits: Limits) -> Outcome {
     await_outcome(child, limits.time)
 }
 
-/// What is written to either pipe fits into it, so that the child does not wait for a reader.
+/// Waits for the child, at most for `time`. The child's output fits into the pipes, so the child does not block
+/// although nobody reads the pipes until it has ended.
 fn await_outcome(mut child: Child, time: Duration) -> Outcome {
     let start = Instant::now();
     let status = loop {
@@ -50,7 +55,7 @@ fn await_outcome(mut child: Child, time: Duration) -> Outcome {
             break status;
         }
         if start.elapsed() > time {
-            // It may have ended by itself meanwhile.
+            // Errors are ignored: the child may have ended by itself in the meantime.
             let _ = child.kill();
             let _ = child.wait();
             return Outcome::Broken(format!("not done after {} s", time.as_secs()));

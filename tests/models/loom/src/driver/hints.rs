@@ -1,9 +1,11 @@
-//! Which models are likely to reject a mutant. Only speed depends on it.
+//! Which models are likely to reject a mutant. Only the speed of a run depends on these hints, because each mutant that
+//! is not rejected by them is tried on all other models too.
 
 use crate::models::{self, Model};
 use crate::mutation::Mutant;
 
-/// Parts of mutants' names, and what the models begin with that are to be tried first.
+/// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
+/// counts.
 const HINTS: [(&str, &[&str]); 33] = [
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
@@ -52,11 +54,11 @@ const HINTS: [(&str, &[&str]); 33] = [
     ("resize.rs:fence", &["task_shrink"]),
 ];
 
-/// All models, the likeliest to reject `mutant` first.
+/// Returns all models, starting with those most likely to reject `mutant`.
 pub(super) fn in_order(mutant: &Mutant) -> Vec<Model> {
     let first = HINTS.iter().find(|(part, _)| mutant.name.contains(part)).map_or(&[][..], |(_, first)| first);
     let mut models = models::all();
-    // Stable: the rest stays in order.
+    // The sort is stable, so all other models keep their order.
     models.sort_by_key(|model| first.iter().position(|start| model.name.starts_with(start)).unwrap_or(first.len()));
     models
 }

@@ -1,4 +1,7 @@
 //! Runs the models, and the mutants against the models, each in a process of its own.
+//!
+//! `main` calls this for `models` and `mutants`. A model passes if loom finds nothing; a mutant passes if some model
+//! rejects it.
 
 mod child;
 mod hints;
@@ -11,10 +14,10 @@ use child::{Limits, Outcome};
 use crate::models::{self, Model};
 use crate::mutation::{self, Mutant};
 
-/// Far above what any model takes.
+/// Far more than any model takes.
 const MODEL_TIME: Duration = Duration::from_secs(300);
 
-/// Runs all models whose name contains `filter`. Says whether none failed.
+/// Runs all models whose names contain `filter`. Returns whether all passed.
 pub(crate) fn run_models(filter: &str) -> bool {
     let models: Vec<_> = models::all().into_iter().filter(|model| model.name.contains(filter)).collect();
     let limits = Limits { preemptions: None, time: MODEL_TIME };
@@ -31,7 +34,7 @@ pub(crate) fn run_models(filter: &str) -> bool {
     summary("models", &passed)
 }
 
-/// Runs all mutants whose name contains `filter` until a model rejects them. Says whether all were rejected.
+/// Runs each mutant whose name contains `filter` until a model rejects it. Returns whether all were rejected.
 pub(crate) fn run_mutants(filter: &str) -> bool {
     let (spared, mutants): (Vec<_>, Vec<_>) = mutation::all()
         .into_iter()
@@ -75,7 +78,8 @@ fn run_mutant(mutant: &Mutant) -> bool {
     false
 }
 
-/// The models to try, in this order: first those most likely to reject it, and all with few preemptions, then all as they are.
+/// Returns the models to try, in order, with their limits: first all models with one preemption and then with two, each
+/// time starting with those most likely to reject the mutant; then all models as they are.
 fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
     let models = hints::in_order(mutant);
     let with_preemptions = |preemptions: usize| {

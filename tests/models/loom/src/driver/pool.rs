@@ -1,12 +1,14 @@
-//! A few workers on one list of work, whose results are printed as they come.
+//! A few threads that work through one list of items.
+//!
+//! The work function prints its own result, so results appear in the order in which they are ready.
 
 use std::sync::Mutex;
 use std::thread;
 
-/// As many processes at a time.
+/// How many processes run at a time.
 const WORKERS: usize = 2;
 
-/// Calls `work` on each item and returns the results, in order of the items.
+/// Calls `work` on each item and returns the results in the order of the items.
 pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     let next = Mutex::new(0..items.len());
     let results: Vec<Mutex<Option<R>>> = items.iter().map(|_| Mutex::new(None)).collect();

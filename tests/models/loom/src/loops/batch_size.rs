@@ -1,6 +1,7 @@
-//! A pace without a clock: two units at a time, until somebody has had to wait.
+//! Replaces `hive/loops/batch_size.rs`, whose batches depend on a clock: here a batch has two units until a bee has had
+//! to wait.
 
-/// As `hive/loops/batch_size.rs`, of one bee in one round.
+/// The batch size of one bee in one round.
 pub(super) struct BatchSize {
     batch_units: u32,
 }
@@ -17,7 +18,7 @@ impl BatchSize {
 
     pub(super) fn count_claim(&mut self, _units: u32) {}
 
-    /// How many of those to run between two looks whether somebody asks for the rest.
+    /// How many of the claimed units to run between two checks whether another bee asks for the rest.
     pub(super) fn units_per_check(&self) -> u32 {
         1
     }

@@ -1,5 +1,7 @@
-//! Bees that are no team go from one generation of rounds to the next, at their own pace: scripts that whole regions would
-//! come to only after many steps.
+//! Threads that are not a team go from one generation of rounds to the next, each at its own pace.
+//!
+//! Whole regions would take many more steps to reach the states that these scripts start from. Used by
+//! `models/loops.rs`.
 
 use super::buffer_pool::{BufferPool, Link};
 use super::dispatch::Dispatch;
@@ -8,25 +10,25 @@ use crate::data::{Datum, data};
 /// Units of a round.
 const UNITS: usize = 1;
 
-/// Generations of a round each, dealt out from the queue of their words.
+/// Generations of one round each, whose units come from a queue.
 pub(crate) struct Generations {
     first: Dispatch,
     cursor: Link,
     later: BufferPool,
     bees: u32,
-    /// As in `Loop`, generation by generation.
+    /// How often each unit has been run, as in `Loop`, generation by generation.
     runs: Vec<Datum>,
 }
 
 impl Generations {
-    /// For so many bees, who all go through all of them.
+    /// For this number of bees, each of which goes through all generations.
     pub(crate) fn new(bees: u32, generations: u32) -> Self {
         let team = bees as usize;
         let (first, cursor, later) = (Dispatch::new(team), Link::new(), BufferPool::new(team));
         Self { first, cursor, later, bees, runs: data(generations * UNITS as u32) }
     }
 
-    /// One bee's way.
+    /// What one bee does: in each generation it takes units until none is left, and then goes on to the next.
     pub(crate) fn run_all(&self) {
         let mut set = None;
         for runs in self.runs.chunks(UNITS) {
@@ -38,7 +40,7 @@ impl Generations {
         }
     }
 
-    /// Each unit has been run once. By one whom all are ordered before.
+    /// Checks that each unit has been run once. All runs must be ordered before the caller.
     pub(crate) fn assert_run(&self) {
         let runs: Vec<_> = self.runs.iter().map(Datum::get).collect();
         assert!(runs.iter().all(|runs| *runs == 1), "runs of each generation's units: {runs:?}");

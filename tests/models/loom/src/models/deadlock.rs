@@ -1,4 +1,7 @@
-//! Bees that stand, each for a word of another's: who is told that nobody will go on, and that nobody is told wrongly.
+//! Models of the deadlock detector of ordered sections: when every bee of a region is stalled and waits for another,
+//! exactly one of them is told; while one of them can still go on, none is told.
+//!
+//! The protocol is described in `docs/collectives.md`.
 
 use super::Model;
 use crate::exploration;
@@ -8,17 +11,28 @@ use crate::sync::{AtomicU32, Ordering, WaitPolicy};
 use std::sync::atomic::AtomicU32 as Unseen;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::bounded(4, "deadlock_alternating", "two bees pass a turn on to each other: nobody is told", || alternate(2)),
-    Model::bounded(2, "deadlock_alternating_again", "the same, over and over", || alternate(4)),
-    Model::bounded(2, "deadlock_bee_left", "one leaves, and the other is told", || reported(SPIN, [5, 0])),
-    Model::bounded(2, "deadlock_queen_left", "the same, the other way round: the queen sleeps", || {
+    Model::bounded(
+        4,
+        "deadlock_alternating",
+        "two bees pass a turn on to each other, and neither is told of a deadlock",
+        || alternate(2),
+    ),
+    Model::bounded(2, "deadlock_alternating_again", "the same with more turns", || alternate(4)),
+    Model::bounded(2, "deadlock_bee_left", "one bee leaves the region, and the other is told of the deadlock", || {
+        reported(SPIN, [5, 0])
+    }),
+    Model::bounded(2, "deadlock_queen_left", "the same with the bees exchanged; the queen sleeps", || {
         reported(PARK, [0, 5])
     }),
-    Model::bounded(2, "deadlock_both", "both wait for turns that do not come: one is told", || reported(SPIN, [3, 5])),
+    Model::bounded(2, "deadlock_both", "both bees wait for turns that do not come, and one is told", || {
+        reported(SPIN, [3, 5])
+    }),
 ];
 
-/// Waits until it is the turn of `index`, standing from the first look on. Says whether it was told that this will never be.
+/// Waits until `next_index` is `index`, and declares the bee stalled if that is not so at once. Returns whether the
+/// detector has confirmed a deadlock.
 fn wait_for_ordered_index(context: &RegionContext<'_>, next_index: &AtomicU32, index: u32) -> bool {
+    // Acquire: pairs with the Release stores below, by which the turn is passed on.
     let is_turn = || next_index.load(Ordering::Acquire) == index;
     if is_turn() {
         return false;
@@ -32,7 +46,7 @@ fn wait_for_ordered_index(context: &RegionContext<'_>, next_index: &AtomicU32, i
     is_told
 }
 
-/// Each bee has every second turn.
+/// Two bees take every second turn each, `count` turns in all. Neither may be told of a deadlock.
 fn alternate(count: u32) {
     let hive = Hive::with_workers_unexplored(2, SPIN);
     let turn = AtomicU32::new(0);
@@ -46,6 +60,7 @@ fn alternate(count: u32) {
                 "bee {} is told that turn {index} never comes",
                 context.id()
             );
+            // Release: pairs with the Acquire in `wait_for_ordered_index`, for the bee that has the next turn.
             turn.store(index + 1, Ordering::Release);
         }
         if context.id() == 0 {
@@ -58,7 +73,8 @@ fn alternate(count: u32) {
     hive.end();
 }
 
-/// Each bee waits for one turn, 0 being there already. Who is told that it never comes lets the other go.
+/// Each bee waits for the turn that `waits` gives for it; turn 0 is there from the start. The bee that is told of the
+/// deadlock sets the turn that the other waits for.
 fn reported(policy: WaitPolicy, waits: [u32; 2]) {
     let hive = Hive::with_workers_unexplored(2, policy);
     let turn = AtomicU32::new(0);
@@ -69,6 +85,7 @@ fn reported(policy: WaitPolicy, waits: [u32; 2]) {
         let (own, other) = (waits[context.id() as usize], waits[1 - context.id() as usize]);
         if wait_for_ordered_index(context, &turn, own) {
             tellings.fetch_add(1, Ordering::Relaxed);
+            // Release: pairs with the Acquire in `wait_for_ordered_index`, for the other bee.
             turn.store(other, Ordering::Release);
         }
     });

@@ -1,4 +1,5 @@
-//! The end of a hive: whatever the bees are doing, their threads end. Those that do not are loom's deadlock.
+//! Models of the end of a hive: whatever the workers are doing, their threads end. loom reports a deadlock if one does
+//! not.
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
@@ -7,12 +8,17 @@ use crate::hive::{Hive, OtherThread, PARK, SPIN};
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("end_spin", "a bee polls, has just run its part", || after_region(SPIN)),
-    Model::bounded(5, "end_park", "a bee is awake, falls asleep, sleeps", || after_region(PARK)),
-    Model::exhaustive("end_first_wake", "a bee has just been woken for the first time", during_first_wake),
-    Model::exhaustive("end_surplus", "a bee is surplus, parks, is parked, awake or asleep", || after_shrink(2)),
-    Model::bounded(3, "end_two", "two bees, one of them surplus", || after_shrink(3)),
-    Model::bounded(4, "end_wait_until_parked", "somebody else waits for the surplus bee", during_wait_until_parked),
+    Model::exhaustive("end_spin", "a worker polls or has just run its part", || after_region(SPIN)),
+    Model::bounded(5, "end_park", "a worker is awake, falls asleep or sleeps", || after_region(PARK)),
+    Model::exhaustive("end_first_wake", "a worker has just been woken for the first time", during_first_wake),
+    Model::exhaustive("end_surplus", "a worker is surplus, parks or is parked, awake or asleep", || after_shrink(2)),
+    Model::bounded(3, "end_two", "two workers, one of them surplus", || after_shrink(3)),
+    Model::bounded(
+        4,
+        "end_wait_until_parked",
+        "another thread waits until the surplus worker is parked",
+        during_wait_until_parked,
+    ),
 ];
 
 fn after_region(policy: WaitPolicy) {

@@ -1,4 +1,6 @@
-//! Bees who show one another values at a barrier, and who is first.
+//! Models of the exchange of values at a barrier, and of `single`, where one bee of a team is the first.
+//!
+//! The protocol is described in `docs/collectives.md`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
@@ -11,21 +13,21 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("exchange", "two bees show each other a value, three times", || play(SPIN, 2, 3, 1)),
-    Model::bounded(3, "exchange_park", "the same twice, and who waits blocks", || play(PARK, 2, 2, 1)),
+    Model::exhaustive("exchange", "two bees exchange a value, three times", || play(SPIN, 2, 3, 1)),
+    Model::bounded(3, "exchange_park", "two exchanges; a waiting bee blocks", || play(PARK, 2, 2, 1)),
     Model::bounded(3, "exchange_regions", "an exchange in each of two regions", || play(SPIN, 2, 1, 2)),
     Model::bounded(1, "exchange_three", "three bees, three exchanges", || play(SPIN, 3, 3, 1)),
     Model::bounded(3, "exchange_barriers", "two bees, barriers between the exchanges", with_barriers),
     Model::bounded(
         1,
         "exchange_poisoned",
-        "a bee panics who has passed the barrier, and another that leaves it shows again",
+        "a bee panics after the barrier of an exchange, and another, which leaves the barrier, tries again",
         || poisoned(exchange_again),
     ),
     Model::bounded(
         1,
         "exchange_stale_read",
-        "the same, and another that leaves the next barrier looks again at what it has kept",
+        "the same, and a bee that leaves the next barrier reads the values that it kept from the exchange",
         || poisoned(read_again),
     ),
     Model::bounded(3, "single", "one of two bees is first, twice", || single(2, 2, 1)),
@@ -33,7 +35,7 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(1, "single_three", "one of three bees is first, twice", || single(3, 2, 1)),
 ];
 
-/// What bee `id` shows: more than fits on a page, each second time.
+/// The values of bee `id` in a round. Every second pair of rounds has more values than fit into an exchange slot.
 fn values(round: u32, id: u32) -> Vec<u64> {
     let count = if round % 4 < 2 { 1 } else { 9 };
     vec![u64::from(100 * round + id); count]
@@ -64,7 +66,8 @@ fn play(policy: WaitPolicy, bees: u32, rounds: u32, regions: u32) {
     hive.end();
 }
 
-/// An exchange lies on one page, the next on the same: two barriers later.
+/// The values of two exchanges lie in the same slot, because a barrier between them makes the second exchange two
+/// barriers later than the first.
 fn with_barriers() {
     let hive = Hive::with_workers(2, 2, SPIN);
     hive.region(2, |context| {
@@ -82,7 +85,7 @@ fn with_barriers() {
     hive.end();
 }
 
-/// Three bees, of whom the last panics when it has done what the others do.
+/// Three bees do `last_step`; the last of them panics afterwards.
 fn poisoned(last_step: fn(&RegionContext<'_>)) {
     let hive = Hive::with_workers_unexplored(3, SPIN);
     let ended = hive.try_region(3, |context| {
@@ -100,7 +103,8 @@ fn caught<R>(work: impl FnOnce() -> R) -> Option<R> {
     catch_unwind(AssertUnwindSafe(work)).ok()
 }
 
-/// Who passes the barrier looks at what the others have shown there; who leaves it shows something else.
+/// A bee that passes the barrier of the exchange reads what the others have written. A bee that leaves it because of
+/// the panic tries a second exchange, which must not pass.
 fn exchange_again(context: &RegionContext<'_>) {
     let id = context.id();
     context.barrier();
@@ -116,7 +120,8 @@ fn exchange_again(context: &RegionContext<'_>) {
     }
 }
 
-/// Who passes the next barrier shows something else, and then something on the page where the first thing lay; who leaves the next barrier may not look at that again.
+/// A bee that passes the second barrier does another exchange, which writes to the slot that the first exchange used. A
+/// bee that leaves the second barrier because of the panic must not be able to read the first exchange's values.
 fn read_again(context: &RegionContext<'_>) {
     let id = context.id();
     let shown = context.exchange(Operation::AllReduce, &[id]).expect("nobody panics before the next barrier");

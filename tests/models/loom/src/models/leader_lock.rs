@@ -1,4 +1,7 @@
-//! The turn to be queen.
+//! Models of the leader lock, which a thread holds while it is the queen. The lock is biased towards one thread, its
+//! owner.
+//!
+//! The protocol is described in `docs/leader-lock.md`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -16,24 +19,19 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_bias};
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("lock_two", "two queens take turns, of which one may queue", || contend(PARK, 2, 1)),
+    Model::exhaustive("lock_two", "two queens acquire the lock, and one of them may queue", || contend(PARK, 2, 1)),
     Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before queueing", || {
         contend(SPIN_THEN_PARK, 2, 1)
     }),
-    Model::bounded(3, "lock_again", "two queens take two turns each", || contend(PARK, 2, 2)),
+    Model::bounded(3, "lock_again", "two queens acquire the lock twice each", || contend(PARK, 2, 2)),
     Model::bounded(2, "lock_three", "three queens, of whom two may queue", || contend(PARK, 3, 1)),
-    Model::bounded(3, "lock_try", "a second queen tries, and a third queues", try_while_queued),
-    Model::bounded(3, "lock_try_fails", "the turn is tried for twice while its owner takes it three times", try_fails),
+    Model::bounded(3, "lock_try", "a second queen tries the lock, and a third queues", try_while_queued),
+    Model::bounded(3, "lock_try_fails", "the lock is tried twice while its owner acquires it three times", try_fails),
     Model::bounded(2, "lock_regions", "two queens start regions of one bee", regions),
-    Model::bounded(
-        2,
-        "lock_join",
-        "an outsider joins while the one to whom the turn is reserved starts a region",
-        join_beside_region,
-    ),
+    Model::bounded(2, "lock_join", "an outsider joins while the owner of the lock starts a region", join_beside_region),
 ];
 
-/// `queens` take the turn `times` each, and change what only the holder may.
+/// `queens` threads acquire the lock `times` each, and change data that only the holder may change.
 fn contend(policy: WaitPolicy, queens: u32, times: u32) {
     let hive = Hive::with_workers(1, 1, policy);
     let held = Arc::new(Datum::new(0));
@@ -65,7 +63,7 @@ fn try_while_queued() {
             held.set(held.get() + 1);
         }
     });
-    // Loom runs one thread at a time: the cell is for the result only.
+    // loom runs one thread at a time, so a cell is enough to return the result.
     let tried = Rc::new(Cell::new(0));
     let trier = OtherThread::spawn(&hive, {
         let (held, tried) = (Arc::clone(&held), Rc::clone(&tried));
@@ -85,7 +83,7 @@ fn try_while_queued() {
     hive.end();
 }
 
-/// Whoever ends a reservation, be it in vain, does so for longer than this script.
+/// A reservation that another thread has revoked, or has tried to revoke, is not earned again within this script.
 fn try_fails() {
     with_acquisitions_until_bias(1, || {
         let hive = Hive::with_workers(1, 1, PARK);
@@ -107,7 +105,8 @@ fn regions() {
     hive.end();
 }
 
-/// The outsider takes the queen's place if it can, and shares a half of its join, or runs it; else it leaves both to the bee.
+/// The outsider becomes the queen if it can: it then shares one half of a join, or runs it itself. If it cannot, it
+/// leaves both halves to a worker.
 fn join_beside_region() {
     let hive = Hive::with_tasks(2, 2, PARK, Sleep::jec());
     drop(hive.team.acquire_leadership());
@@ -141,7 +140,7 @@ fn join_as_queen(hive: &Hive, lock: Leadership<'_>) {
     let latch = Arc::new(Latch::new());
     let (half, task) = CheckedTask::with_body({
         let (team, latch) = (Arc::clone(&hive.team), Arc::clone(&latch));
-        // SAFETY: this closure keeps it alive.
+        // SAFETY: this closure keeps the latch alive.
         move || unsafe { team.set_latch(Arc::as_ptr(&latch), 0) }
     });
     let number = hand.buffer_join(task);

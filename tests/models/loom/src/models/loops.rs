@@ -1,4 +1,6 @@
-//! Loops that a team shares out: each unit of each round is run once, however far apart the bees are.
+//! Models of loops that a team shares out: each unit of each round is run once, however far apart the bees are.
+//!
+//! The protocol is described in `docs/loops.md`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
@@ -28,20 +30,23 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(
         1,
         "loop_regions_after_panic",
-        "the same after a round that both have left by a panic",
+        "the same after a round that both bees have left by a panic",
         regions_after_panic,
     ),
     Model::bounded(
         2,
         "loop_cached_first",
-        "loops of one unit and of two on one board, each a region of its own: the first",
+        "two loops share one loop state, with one unit and with two, each in its own region; the first is explored",
         || cached(0),
     ),
-    Model::bounded(2, "loop_cached_second", "the second of those", || cached(1)),
-    Model::bounded(2, "loop_generations", "two that are no team go through three generations of a unit", || {
-        without_team(2, 3)
-    }),
-    Model::bounded(1, "loop_generations_again", "four generations, in which sets of words are used again", || {
+    Model::bounded(2, "loop_cached_second", "the same, and the second is explored", || cached(1)),
+    Model::bounded(
+        2,
+        "loop_generations",
+        "two threads that are no team go through three generations of one unit",
+        || without_team(2, 3),
+    ),
+    Model::bounded(1, "loop_generations_again", "four generations, in which buffers are used again", || {
         without_team(2, 4)
     }),
     Model::bounded(1, "loop_generations_team", "two bees, three rounds from one queue, each a generation", || {
@@ -49,10 +54,15 @@ pub(super) const MODELS: &[Model] = &[
         rounds(FromQueue, 2, 1, 3);
     }),
     Model::bounded(1, "loop_generations_regions", "the same in a second region", generations_of_regions),
-    Model::bounded(1, "loop_caught", "a round after one that both have left by a panic, in the same region", caught),
+    Model::bounded(
+        1,
+        "loop_caught",
+        "a round after one that both bees have left by a panic, in the same region",
+        caught,
+    ),
 ];
 
-/// A region of so many rounds, one straight after the other.
+/// Runs a region of `rounds` rounds, one directly after the other.
 fn rounds(way: Distribution, bees: u32, units: u32, rounds: u32) {
     let hive = Hive::with_workers_unexplored(bees, SPIN);
     let shared = Loop::new(way, bees, units, rounds);
@@ -61,7 +71,8 @@ fn rounds(way: Distribution, bees: u32, units: u32, rounds: u32) {
     hive.end();
 }
 
-/// Sets of words are used again by the third generation, or not if somebody was left behind by the next.
+/// Threads that are not a team go through generations. The third generation reuses the buffer of the first, unless a
+/// bee is still there.
 fn without_team(bees: u32, generations: u32) {
     let shared = Arc::new(Generations::new(bees, generations));
     exploration::explore();
@@ -76,7 +87,7 @@ fn without_team(bees: u32, generations: u32) {
     shared.assert_run();
 }
 
-/// What the first region has left of its sets is as new.
+/// The buffers that the first region has left are reset before the second region uses them.
 fn generations_of_regions() {
     set_rounds_per_generation(1);
     let hive = Hive::with_workers_unexplored(2, SPIN);
@@ -87,9 +98,9 @@ fn generations_of_regions() {
     hive.end();
 }
 
-/// A region of which only what `body` does is explored, not how it begins and ends.
+/// Runs a region of which only `body` is explored, and not its start and end.
 fn in_region(hive: &Hive, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
-    // Not seen by loom.
+    // loom does not see this.
     let at_work = AtomicU32::new(bees);
     hive.region(bees, |context| {
         context.barrier();
@@ -101,7 +112,8 @@ fn in_region(hive: &Hive, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
     });
 }
 
-/// As `par_for` has it: the second bee has no unit of the first loop, and must have been through it all the same.
+/// Two loops share one loop state, each in a region of its own, as `par_for` has them. The second bee has no unit of
+/// the first loop, and must have gone through that loop all the same.
 fn cached(explored: u32) {
     let hive = Hive::with_workers_unexplored(2, SPIN);
     let shared = Loop::new(OneByOne, 2, 2, 2);
@@ -129,7 +141,7 @@ fn with_barriers() {
     hive.end();
 }
 
-/// A round that each bee leaves by a panic of its first unit, if it gets one.
+/// Runs a round in which each bee that gets a unit panics at its first, and catches the panic outside of the loop.
 fn leave_by_panic(shared: &Loop, context: &RegionContext<'_>) {
     let _ = catch_unwind(AssertUnwindSafe(|| shared.run(context, 0, |_| resume_unwind(Box::new("as expected")))));
 }
@@ -154,7 +166,7 @@ fn caught() {
     hive.end();
 }
 
-/// The board is made as new by who comes first to the second region.
+/// In the second region, the first bee to come resets the loop state.
 fn regions(way: Distribution) {
     let hive = Hive::with_workers_unexplored(2, SPIN);
     let shared = Loop::new(way, 2, 2, 2);

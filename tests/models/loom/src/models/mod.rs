@@ -1,4 +1,5 @@
-//! The models. Each is one small script for a hive, run in every order that its bound on preemptions allows.
+//! The models. Each is a small script for a hive, which loom runs in every order of steps that the model's bound on
+//! preemptions allows.
 
 mod barrier;
 mod deadlock;
@@ -24,12 +25,12 @@ use crate::failure;
 use crate::mutation;
 use crate::sync::with_states;
 
-/// A script and how far it is explored.
+/// A script, and how far it is explored.
 #[derive(Clone, Copy)]
 pub(crate) struct Model {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
-    /// The most preemptions in one execution; None: all executions.
+    /// The most preemptions in one execution. None: all executions are run.
     pub(crate) preemptions: Option<usize>,
     pub(crate) script: fn(),
 }
@@ -40,13 +41,13 @@ impl Model {
         Self { name, description, preemptions: None, script }
     }
 
-    /// A script that is run in every order with up to `preemptions`.
+    /// A script that is run in every order with up to `preemptions` preemptions.
     const fn bounded(preemptions: usize, name: &'static str, description: &'static str, script: fn()) -> Self {
         Self { name, description, preemptions: Some(preemptions), script }
     }
 }
 
-/// All models.
+/// Returns all models.
 pub(crate) fn all() -> Vec<Model> {
     let groups = [
         start::MODELS,

@@ -1,4 +1,7 @@
-//! Bees who panic, and bees who leave out a barrier: the others are let go, no region returns in which something was left undone, and the hive is as good as before.
+//! Models of bees that panic, and of bees that leave a barrier out: the other bees are released from their barriers, a
+//! region in which something was left undone does not return normally, and the hive works as before afterwards.
+//!
+//! The protocol is described in `docs/barrier.md`.
 
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
@@ -11,37 +14,38 @@ use crate::hive::{Hive, PARK, SPIN};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{WaitPolicy, while_unwinding};
 
-/// What a bee does.
+/// What a bee does in the region.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum BeeAction {
-    /// Comes to the barrier.
+    /// Waits at the barrier.
     Barrier,
-    /// Comes to the barrier, and catches what ends it.
+    /// Waits at the barrier and catches the panic that ends the wait.
     CatchAtBarrier,
-    /// Comes to the barrier in a destructor that it must not unwind out of, and goes on.
+    /// Waits at the barrier in a destructor that runs during unwinding. The barrier must not panic there, so it
+    /// returns.
     BarrierInDrop,
-    /// Waits for what another bee does not bring about.
+    /// Waits for something that no other bee brings about.
     Wait,
     /// Panics before the barrier.
     Panic,
-    /// Ends without it.
+    /// Ends its part without the barrier.
     Return,
 }
 
 use BeeAction::{Barrier, BarrierInDrop, CatchAtBarrier, Panic, Return, Wait};
 
-/// A bee's panic.
+/// The payload of a bee's panic, with the bee's number.
 struct PanicPayload(u32);
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(4, "panic_bee", "a bee panics, the queen is at the barrier", || play(PARK, &[Barrier, Panic])),
-    Model::exhaustive("panic_bee_spin", "the same, and nobody sleeps", || play(SPIN, &[Barrier, Panic])),
+    Model::exhaustive("panic_bee_spin", "the same, and no bee sleeps", || play(SPIN, &[Barrier, Panic])),
     Model::bounded(4, "panic_queen", "the queen panics, the bee is at the barrier", || play(PARK, &[Panic, Barrier])),
-    Model::exhaustive("panic_queen_spin", "the same, and nobody sleeps", || play(SPIN, &[Panic, Barrier])),
+    Model::exhaustive("panic_queen_spin", "the same, and no bee sleeps", || play(SPIN, &[Panic, Barrier])),
     Model::exhaustive("panic_wait", "a bee panics, for which the queen waits without a barrier", || {
         play(SPIN, &[Wait, Panic])
     }),
-    Model::bounded(4, "panic_both", "both panic, and the queen's goes on", || play(PARK, &[Panic, Panic])),
+    Model::bounded(4, "panic_both", "both panic, and the queen's panic goes on", || play(PARK, &[Panic, Panic])),
     Model::bounded(2, "panic_two_of_three", "two bees panic, the queen is at the barrier", || {
         play(PARK, &[Barrier, Panic, Panic])
     }),
@@ -49,40 +53,53 @@ pub(super) const MODELS: &[Model] = &[
         play(PARK, &[Barrier, Panic, Barrier])
     }),
     Model::bounded(4, "mismatch_queen", "the queen leaves a barrier out", || play(PARK, &[Return, Barrier])),
-    Model::exhaustive("mismatch_queen_spin", "the same, and nobody sleeps", || play(SPIN, &[Return, Barrier])),
+    Model::exhaustive("mismatch_queen_spin", "the same, and no bee sleeps", || play(SPIN, &[Return, Barrier])),
     Model::bounded(4, "mismatch_bee", "a bee leaves a barrier out", || play(PARK, &[Barrier, Return])),
     Model::bounded(2, "mismatch_three", "one bee of two leaves a barrier out", || {
         play(PARK, &[Barrier, Barrier, Return])
     }),
-    Model::exhaustive("caught_queen", "a bee leaves a barrier out, and the queen catches what ends hers", || {
+    Model::exhaustive("caught_queen", "a bee leaves a barrier out, and the queen catches the panic of hers", || {
         play(SPIN, &[CatchAtBarrier, Return])
     }),
-    Model::exhaustive("caught_bee", "the queen leaves a barrier out, and the bee catches what ends its own", || {
+    Model::exhaustive("caught_bee", "the queen leaves a barrier out, and the bee catches the panic of its own", || {
         play(SPIN, &[Return, CatchAtBarrier])
     }),
-    Model::bounded(2, "caught_three", "one bee leaves a barrier out, and both others catch it", || {
+    Model::bounded(2, "caught_three", "one bee leaves a barrier out, and both others catch the panic", || {
         play(PARK, &[CatchAtBarrier, Return, CatchAtBarrier])
     }),
-    Model::bounded(2, "cut_short_bee", "one of two who miss a third catches it, a bee does not", || {
-        play(PARK, &[CatchAtBarrier, Return, Barrier])
-    }),
-    Model::bounded(2, "cut_short_queen", "the same, and the queen does not", || {
+    Model::bounded(
+        2,
+        "cut_short_bee",
+        "two bees miss a third at a barrier; one catches the panic, the other, a worker, does not",
+        || play(PARK, &[CatchAtBarrier, Return, Barrier]),
+    ),
+    Model::bounded(2, "cut_short_queen", "the same, and the queen is the one that does not", || {
         play(PARK, &[Barrier, Return, CatchAtBarrier])
     }),
-    Model::exhaustive("missed_queen", "a destructor of the queen's misses a bee at its barrier", || {
+    Model::exhaustive("missed_queen", "a barrier in a destructor of the queen's, which the bee leaves out", || {
         play(SPIN, &[BarrierInDrop, Return])
     }),
-    Model::exhaustive("missed_bee", "one of a bee's misses the queen", || play(SPIN, &[Return, BarrierInDrop])),
-    Model::bounded(2, "missed_three", "one of a bee's misses another bee, as does the queen, who catches it", || {
-        play(PARK, &[CatchAtBarrier, BarrierInDrop, Return])
+    Model::exhaustive("missed_bee", "a barrier in a destructor of a bee's, which the queen leaves out", || {
+        play(SPIN, &[Return, BarrierInDrop])
     }),
-    Model::bounded(3, "missed_thrown", "a destructor comes to a barrier that a panic has broken", || {
+    Model::bounded(
+        2,
+        "missed_three",
+        "a barrier in a destructor of a bee's, which another bee leaves out; the queen catches the panic",
+        || play(PARK, &[CatchAtBarrier, BarrierInDrop, Return]),
+    ),
+    Model::bounded(3, "missed_thrown", "a destructor waits at a barrier that a panic has broken", || {
         play(PARK, &[BarrierInDrop, Panic])
     }),
-    Model::bounded(3, "resumed_bee", "a bee resumes what let it go from a barrier of the region before", || {
-        resumed(PARK, 1)
+    Model::bounded(
+        3,
+        "resumed_bee",
+        "a bee resumes the release that it caught at a barrier of the region before",
+        || resumed(PARK, 1),
+    ),
+    Model::bounded(3, "resumed_queen", "the queen resumes the release that a bee caught in the region before", || {
+        resumed(PARK, 0)
     }),
-    Model::bounded(3, "resumed_queen", "the queen resumes what let a bee go in the region before", || resumed(PARK, 0)),
     Model::exhaustive("during_unwinding", "a bee leaves a barrier out, in a region that a destructor runs", || {
         while_unwinding(|| play(SPIN, &[Barrier, Return]));
     }),
@@ -91,13 +108,13 @@ pub(super) const MODELS: &[Model] = &[
     }),
 ];
 
-/// One region in which the bees act so, and one that is as usual.
+/// Runs a region in which the bees do `acts`, and then a normal one.
 fn play(policy: WaitPolicy, acts: &'static [BeeAction]) {
     let bees = acts.len() as u32;
     run_actions(Hive::with_workers(bees, bees, policy), acts);
 }
 
-/// The same in `hive`, of as many bees.
+/// The same in `hive`, which must have as many bees.
 pub(super) fn run_actions(hive: Hive, acts: &'static [BeeAction]) {
     let bees = acts.len() as u32;
     let input = Datum::new(7);
@@ -137,7 +154,7 @@ pub(super) fn run_actions(hive: Hive, acts: &'static [BeeAction]) {
     hive.end();
 }
 
-/// Sees, when the bee's part unwinds, what the one bee who panicked did before.
+/// Checks, when the bee's part unwinds, that it sees what the bee that panicked had written before.
 struct ChecksOnDrop<'o> {
     outputs: &'o [Datum],
     acts: &'static [BeeAction],
@@ -145,7 +162,9 @@ struct ChecksOnDrop<'o> {
 
 impl Drop for ChecksOnDrop<'_> {
     fn drop(&mut self) {
-        // Of several only one is known to have panicked yet, and a barrier left out is told of by who waits there.
+        // The check is made only if exactly one bee panics and no other leaves a barrier out. Of several that panic,
+        // only one is known to have panicked by now; and a barrier that was left out is reported by the bees that wait
+        // there.
         let culprits: Vec<_> = self.acts.iter().zip(0..).filter(|&(&act, _)| matches!(act, Panic | Return)).collect();
         if let [(Panic, id)] = culprits[..] {
             assert_eq!(self.outputs[id as usize].get(), 7 + id, "what bee {id} did before it panicked");
@@ -153,7 +172,9 @@ impl Drop for ChecksOnDrop<'_> {
     }
 }
 
-/// With the panic of the lowest of those who threw; if nobody did, with a complaint of somebody's at a barrier, or of the region's. It returns only if all have caught what there was.
+/// Checks how the region ended. It ends with the payload of the lowest bee that panicked. If none did, it ends with the
+/// panic of a bee at a barrier, or with the region's own. It returns normally only if all bees have caught what they
+/// got.
 fn check_end(ended: std::thread::Result<()>, acts: &[BeeAction]) {
     let is_all_caught = acts.iter().all(|act| matches!(act, CatchAtBarrier | Return));
     let Err(payload) = ended else {
@@ -167,7 +188,7 @@ fn check_end(ended: std::thread::Result<()>, acts: &[BeeAction]) {
         }
         return;
     }
-    // At her end the queen complains herself if she is missed.
+    // If the queen herself leaves the barrier out, she may panic at the end of her part.
     assert!(!is_all_caught || acts[0] == Return, "the region ended with what had been caught");
     let message = message(&*payload);
     let undone = [(CatchAtBarrier, "cut short"), (BarrierInDrop, "without having met")];
@@ -179,7 +200,8 @@ fn message(payload: &(dyn std::any::Any + Send)) -> &str {
     payload.downcast_ref::<String>().map_or("", String::as_str)
 }
 
-/// In one region the bee catches what lets it go from its barrier; in the next `who` resumes that, for whom the other waits.
+/// In the first region the bee catches the release from its barrier. In the second, bee `resumer` resumes that payload,
+/// while the other waits for it at a barrier.
 fn resumed(policy: WaitPolicy, resumer: u32) {
     let hive = Hive::with_workers(2, 2, policy);
     let caught = Mutex::new(None);

@@ -1,4 +1,6 @@
-//! Resizes against regions and against one another.
+//! Models of resizes that run beside regions and beside other resizes.
+//!
+//! The protocol is described in `docs/resize.md`.
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
@@ -9,13 +11,15 @@ use crate::protocol::tasks::sleep::Sleep;
 use crate::sync::WaitPolicy;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::bounded(3, "shrink", "a bee is made surplus while a region starts", || against_region(PARK, 2, &[1])),
-    Model::bounded(4, "shrink_spin", "the same, and the bee does not sleep", || against_region(SPIN, 2, &[1])),
-    Model::bounded(2, "shrink_grow", "a bee is made surplus and brought back while a region starts", || {
+    Model::bounded(3, "shrink", "a worker is made surplus while a region starts", || against_region(PARK, 2, &[1])),
+    Model::bounded(4, "shrink_spin", "the same, and the worker does not sleep", || against_region(SPIN, 2, &[1])),
+    Model::bounded(2, "shrink_grow", "a worker is made surplus and brought back while a region starts", || {
         against_region(PARK, 2, &[1, 2])
     }),
-    Model::bounded(3, "shrink_grow_spin", "the same, and the bee does not sleep", || against_region(SPIN, 2, &[1, 2])),
-    Model::bounded(1, "shrink_two", "two bees are made surplus while a region starts", || {
+    Model::bounded(3, "shrink_grow_spin", "the same, and the worker does not sleep", || {
+        against_region(SPIN, 2, &[1, 2])
+    }),
+    Model::bounded(1, "shrink_two", "two workers are made surplus while a region starts", || {
         against_region(PARK, 3, &[1])
     }),
     Model::bounded(
@@ -24,7 +28,7 @@ pub(super) const MODELS: &[Model] = &[
         "two sleepers are parked while a region starts that needs one of them",
         shrink_beside,
     ),
-    Model::bounded(3, "grow", "a parked bee is called by a region and brought back by a resize", || grow(PARK)),
+    Model::bounded(3, "grow", "a parked worker is woken by a region and brought back by a resize", || grow(PARK)),
     Model::bounded(2, "grow_spin_then_park", "the same, with a second poll before sleeping", || grow(SPIN_THEN_PARK)),
     Model::bounded(3, "region_grows", "a region of more bees than there are", region_grows),
     Model::bounded(
@@ -39,11 +43,16 @@ pub(super) const MODELS: &[Model] = &[
         "a region as large as another thread has made the hive by hiring",
         region_after_hire,
     ),
-    Model::bounded(2, "mailbox_after_worker_start", "mail for a bee that another thread has hired", mail_after_hire),
-    Model::bounded(4, "worker_in_region_at_once", "a bee is hired and has a part in a region at once", hire),
+    Model::bounded(
+        2,
+        "mailbox_after_worker_start",
+        "a mailbox task for a worker that another thread has hired",
+        mail_after_hire,
+    ),
+    Model::bounded(4, "worker_in_region_at_once", "a worker is hired and has a part in a region at once", hire),
 ];
 
-/// A region of all `bees` while another thread resizes to `hive_sizes` in turn; and one more afterwards.
+/// Runs a region of all `bees` while another thread resizes to each of `sizes`, and another region afterwards.
 fn against_region(policy: WaitPolicy, bees: u32, sizes: &'static [u32]) {
     let hive = Hive::with_workers(bees, bees, policy);
     let resizer = OtherThread::spawn(&hive, |hive| sizes.iter().for_each(|&size| hive.resize(size)));
@@ -56,8 +65,8 @@ fn against_region(policy: WaitPolicy, bees: u32, sizes: &'static [u32]) {
     hive.end();
 }
 
-/// The region is for one of two bees, which have had time to fall asleep. The other one keeps the count of sleepers
-/// from being none.
+/// The region needs one of two workers, which have had time to fall asleep. The other worker keeps the count of
+/// sleepers above zero.
 fn shrink_beside() {
     let hive = Hive::with_workers(3, 3, PARK);
     (0..2).for_each(|_| loom::thread::yield_now());
@@ -67,7 +76,7 @@ fn shrink_beside() {
     hive.end();
 }
 
-/// The bee is parked; the queen, who has seen a larger hive, calls it.
+/// The worker is parked. The queen, who has seen the larger size, wakes it.
 fn grow(policy: WaitPolicy) {
     let hive = Hive::with_workers(2, 2, policy);
     hive.resize(1);
@@ -102,7 +111,7 @@ fn region_after_resize() {
     hive.end();
 }
 
-/// The queen finds the new bee by the hive's size alone, and must see what was made when it was hired.
+/// The queen knows of the new worker from the hive's size alone, and must see what was made when the worker was hired.
 fn region_after_hire() {
     let hive = Hive::new(2, PARK);
     exploration::explore();
@@ -113,7 +122,7 @@ fn region_after_hire() {
     hive.end();
 }
 
-/// Who reads how many bees there are finds their slots.
+/// A thread that reads how many bees there are also finds their slots.
 fn mail_after_hire() {
     let hive = Hive::queen_only_with_tasks(2, Sleep::jec());
     exploration::explore();

@@ -1,4 +1,7 @@
-//! Tasks against sleep: whatever is posted, from wherever, is run, although nobody but the bees runs it.
+//! Models of tasks against sleep: every task that is posted is run, wherever it is posted from, although only the
+//! workers run tasks and they may be falling asleep.
+//!
+//! The protocol is described in `docs/sleep.md`.
 
 use std::sync::Arc;
 
@@ -14,7 +17,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence};
 
-/// Makes a team's protocol.
+/// Makes a sleep protocol.
 type Protocol = fn() -> Sleep;
 
 const JEC: Protocol = Sleep::jec;
@@ -22,21 +25,24 @@ const TICKLE: Protocol = Sleep::tickle;
 const NOTIFY: Protocol = || Sleep::notify(3);
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("events", "the events tell who is about to sleep of a task, without a look at any queue", events),
-    Model::bounded(4, "task_outside", "a bee falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
-    Model::bounded(2, "task_outside_again", "the same twice", || outside(JEC, 2, 2)),
-    Model::bounded(1, "task_outside_two", "two bees and two tasks", || outside(JEC, 3, 2)),
-    Model::bounded(3, "task_inside", "a bee falls asleep while the queen queues a task that she does not run", || {
-        inside(JEC, 2)
-    }),
-    Model::bounded(2, "task_inside_two", "the same with two bees", || inside(JEC, 3)),
+    Model::exhaustive("events", "the event counter alone tells a thread that is about to sleep of a task", events),
+    Model::bounded(4, "task_outside", "a worker falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
+    Model::bounded(2, "task_outside_again", "the same with two tasks, one after the other", || outside(JEC, 2, 2)),
+    Model::bounded(1, "task_outside_two", "two workers and two tasks", || outside(JEC, 3, 2)),
+    Model::bounded(
+        3,
+        "task_inside",
+        "a worker falls asleep while the queen queues a task that she does not run",
+        || inside(JEC, 2),
+    ),
+    Model::bounded(2, "task_inside_two", "the same with two workers", || inside(JEC, 3)),
     Model::bounded(
         4,
         "task_inside_spin",
-        "the queen queues tasks, and the bee polls and never takes its last look",
+        "the queen queues tasks, and the worker polls and so never makes its last check",
         || inside_hot(2),
     ),
-    Model::bounded(2, "task_inside_spin_two", "the same with two bees", || inside_hot(3)),
+    Model::bounded(2, "task_inside_spin_two", "the same with two workers", || inside_hot(3)),
     Model::bounded(2, "task_inside_spin_worker", "a bee queues a task that another bee has to find", || {
         inside_hot_bee(2, false)
     }),
@@ -46,93 +52,103 @@ pub(super) const MODELS: &[Model] = &[
         "a bee and the queen queue a task each, and another bee runs both",
         || inside_hot_bee(1, true),
     ),
-    Model::bounded(4, "task_mailbox", "a bee falls asleep while a task comes that only it may run", || mailbox(JEC)),
-    Model::bounded(3, "task_mailbox_parking", "a bee that parks gets a task that only it may run", || {
+    Model::bounded(4, "task_mailbox", "a worker falls asleep while a task comes that only it may run", || mailbox(JEC)),
+    Model::bounded(3, "task_mailbox_parking", "a worker that is parking gets a task that only it may run", || {
         mailbox_while_parking(JEC)
     }),
-    Model::bounded(3, "task_latch", "the queen falls asleep while a bee does what she waits for", || latch(JEC)),
-    Model::bounded(2, "task_shrink", "a bee is parked while a task comes", || shrink(JEC, 2, 1)),
-    Model::bounded(1, "task_shrink_two", "one of two bees is parked while a task comes", || shrink(JEC, 3, 2)),
-    Model::bounded(3, "task_parked", "a task comes to a hive whose bee is parked", || parked(JEC)),
+    Model::bounded(3, "task_latch", "the queen falls asleep while a worker does what she waits for", || latch(JEC)),
+    Model::bounded(2, "task_shrink", "a worker is parked while a task comes", || shrink(JEC, 2, 1)),
+    Model::bounded(1, "task_shrink_two", "one of two workers is parked while a task comes", || shrink(JEC, 3, 2)),
+    Model::bounded(3, "task_parked", "a task comes to a hive whose only worker is parked", || parked(JEC)),
     Model::bounded(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::bounded(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
-    Model::bounded(3, "task_latch_parked", "a bee is parked while it sleeps in the middle of a task", || {
+    Model::bounded(3, "task_latch_parked", "a worker is parked while it sleeps in the middle of a task", || {
         latch_parked(JEC)
     }),
     Model::bounded(
         2,
         "task_mailbox_waiting",
-        "a surplus bee that waits in a task gets another that only it may run",
+        "a surplus worker that waits in a task gets another that only it may run",
         || mailbox_while_waiting(JEC),
     ),
-    Model::bounded(2, "task_mutual_wait", "two tasks that wait for each other come to two bees", || mutual_wait(JEC)),
-    Model::bounded(1, "task_wake_range", "the same, posted at once: who is woken first is to wake the other", || {
-        wake_range(JEC)
+    Model::bounded(2, "task_mutual_wait", "two tasks that wait for each other come to two workers", || {
+        mutual_wait(JEC)
     }),
+    Model::bounded(
+        1,
+        "task_wake_range",
+        "the same, posted at once; the worker that is woken first is to wake the other",
+        || wake_range(JEC),
+    ),
     Model::bounded(2, "task_nested_start", "a region that must not wait for a task starts while one comes", || {
         nested_start(JEC, PARK, 2)
     }),
-    Model::bounded(1, "task_nested_start_spin", "the same while the bee polls", || nested_start(JEC, SPIN, 2)),
-    Model::bounded(1, "task_nested_start_two", "the same with two bees", || nested_start(JEC, PARK, 3)),
+    Model::bounded(1, "task_nested_start_spin", "the same while the worker polls", || nested_start(JEC, SPIN, 2)),
+    Model::bounded(1, "task_nested_start_two", "the same with two workers", || nested_start(JEC, PARK, 3)),
     Model::bounded(
         1,
         "task_nested_after",
-        "the same for a bee that has run a task of its own in a region before",
+        "the same for a worker that has run a task of its own in a region before",
         || nested_after(JEC, SPIN),
     ),
     Model::bounded(
         1,
         "task_nested_other_group",
-        "a bee whose group has no part in such a region gets a task after it",
+        "a worker whose group has no part in such a region gets a task after it",
         || nested_other_group(JEC, false),
     ),
     Model::bounded(
         1,
         "task_nested_other_group_inside",
-        "the same while the region is on, and waits for that task",
+        "the same while the region is running, which waits for that task",
         || nested_other_group(JEC, true),
     ),
     Model::bounded(
         1,
         "task_notified",
-        "a bee that is to run a task finds mail first, which waits for that task",
+        "a worker that is to run a task finds a mailbox task first, which waits for that task",
         || notified(JEC),
     ),
-    Model::bounded(4, "tickle_outside", "task_outside, by tickling", || outside(TICKLE, 2, 1)),
-    Model::bounded(2, "tickle_outside_again", "task_outside_again, by tickling", || outside(TICKLE, 2, 2)),
-    Model::bounded(1, "tickle_outside_two", "task_outside_two, by tickling", || outside(TICKLE, 3, 2)),
-    Model::bounded(3, "tickle_inside", "task_inside, by tickling", || inside(TICKLE, 2)),
-    Model::bounded(2, "tickle_inside_two", "task_inside_two, by tickling", || inside(TICKLE, 3)),
-    Model::bounded(4, "tickle_mailbox", "task_mailbox, by tickling", || mailbox(TICKLE)),
-    Model::bounded(3, "tickle_latch", "task_latch, by tickling", || latch(TICKLE)),
-    Model::bounded(2, "tickle_shrink", "task_shrink, by tickling", || shrink(TICKLE, 2, 1)),
-    Model::bounded(2, "tickle_region", "task_region, by tickling", || region(TICKLE)),
-    Model::bounded(3, "tickle_end", "task_end, by tickling", || end(TICKLE)),
-    Model::bounded(2, "tickle_mailbox_waiting", "task_mailbox_waiting, by tickling", || mailbox_while_waiting(TICKLE)),
-    Model::bounded(2, "tickle_mutual_wait", "task_mutual_wait, by tickling", || mutual_wait(TICKLE)),
-    Model::bounded(1, "tickle_notified", "task_notified, by tickling", || notified(TICKLE)),
-    Model::bounded(4, "notify_outside", "task_outside, by notifying", || outside(NOTIFY, 2, 1)),
-    Model::bounded(2, "notify_outside_again", "task_outside_again, by notifying", || outside(NOTIFY, 2, 2)),
-    Model::bounded(1, "notify_outside_two", "task_outside_two, by notifying", || outside(NOTIFY, 3, 2)),
-    Model::bounded(3, "notify_inside", "task_inside, by notifying", || inside(NOTIFY, 2)),
-    Model::bounded(2, "notify_inside_two", "task_inside_two, by notifying", || inside(NOTIFY, 3)),
-    Model::bounded(4, "notify_mailbox", "task_mailbox, by notifying", || mailbox(NOTIFY)),
-    Model::bounded(3, "notify_latch", "task_latch, by notifying", || latch(NOTIFY)),
-    Model::bounded(2, "notify_shrink", "task_shrink, by notifying", || shrink(NOTIFY, 2, 1)),
-    Model::bounded(1, "notify_shrink_two", "task_shrink_two, by notifying", || shrink(NOTIFY, 3, 2)),
-    Model::bounded(2, "notify_shrink_nearest", "the one of two bees that is told first is parked", || {
+    Model::bounded(4, "tickle_outside", "task_outside, with the tickle protocol", || outside(TICKLE, 2, 1)),
+    Model::bounded(2, "tickle_outside_again", "task_outside_again, with the tickle protocol", || outside(TICKLE, 2, 2)),
+    Model::bounded(1, "tickle_outside_two", "task_outside_two, with the tickle protocol", || outside(TICKLE, 3, 2)),
+    Model::bounded(3, "tickle_inside", "task_inside, with the tickle protocol", || inside(TICKLE, 2)),
+    Model::bounded(2, "tickle_inside_two", "task_inside_two, with the tickle protocol", || inside(TICKLE, 3)),
+    Model::bounded(4, "tickle_mailbox", "task_mailbox, with the tickle protocol", || mailbox(TICKLE)),
+    Model::bounded(3, "tickle_latch", "task_latch, with the tickle protocol", || latch(TICKLE)),
+    Model::bounded(2, "tickle_shrink", "task_shrink, with the tickle protocol", || shrink(TICKLE, 2, 1)),
+    Model::bounded(2, "tickle_region", "task_region, with the tickle protocol", || region(TICKLE)),
+    Model::bounded(3, "tickle_end", "task_end, with the tickle protocol", || end(TICKLE)),
+    Model::bounded(2, "tickle_mailbox_waiting", "task_mailbox_waiting, with the tickle protocol", || {
+        mailbox_while_waiting(TICKLE)
+    }),
+    Model::bounded(2, "tickle_mutual_wait", "task_mutual_wait, with the tickle protocol", || mutual_wait(TICKLE)),
+    Model::bounded(1, "tickle_notified", "task_notified, with the tickle protocol", || notified(TICKLE)),
+    Model::bounded(4, "notify_outside", "task_outside, with the notify protocol", || outside(NOTIFY, 2, 1)),
+    Model::bounded(2, "notify_outside_again", "task_outside_again, with the notify protocol", || outside(NOTIFY, 2, 2)),
+    Model::bounded(1, "notify_outside_two", "task_outside_two, with the notify protocol", || outside(NOTIFY, 3, 2)),
+    Model::bounded(3, "notify_inside", "task_inside, with the notify protocol", || inside(NOTIFY, 2)),
+    Model::bounded(2, "notify_inside_two", "task_inside_two, with the notify protocol", || inside(NOTIFY, 3)),
+    Model::bounded(4, "notify_mailbox", "task_mailbox, with the notify protocol", || mailbox(NOTIFY)),
+    Model::bounded(3, "notify_latch", "task_latch, with the notify protocol", || latch(NOTIFY)),
+    Model::bounded(2, "notify_shrink", "task_shrink, with the notify protocol", || shrink(NOTIFY, 2, 1)),
+    Model::bounded(1, "notify_shrink_two", "task_shrink_two, with the notify protocol", || shrink(NOTIFY, 3, 2)),
+    Model::bounded(2, "notify_shrink_nearest", "of two workers, the one that is notified first is parked", || {
         shrink_nearest(NOTIFY)
     }),
-    Model::bounded(3, "notify_parked", "task_parked, by notifying", || parked(NOTIFY)),
-    Model::bounded(2, "notify_region", "task_region, by notifying", || region(NOTIFY)),
-    Model::bounded(3, "notify_end", "task_end, by notifying", || end(NOTIFY)),
-    Model::bounded(2, "notify_mailbox_waiting", "task_mailbox_waiting, by notifying", || mailbox_while_waiting(NOTIFY)),
-    Model::bounded(1, "notify_mutual_wait", "task_mutual_wait, by notifying", || mutual_wait(NOTIFY)),
-    Model::bounded(2, "notify_notified", "task_notified, by notifying", || notified(NOTIFY)),
+    Model::bounded(3, "notify_parked", "task_parked, with the notify protocol", || parked(NOTIFY)),
+    Model::bounded(2, "notify_region", "task_region, with the notify protocol", || region(NOTIFY)),
+    Model::bounded(3, "notify_end", "task_end, with the notify protocol", || end(NOTIFY)),
+    Model::bounded(2, "notify_mailbox_waiting", "task_mailbox_waiting, with the notify protocol", || {
+        mailbox_while_waiting(NOTIFY)
+    }),
+    Model::bounded(1, "notify_mutual_wait", "task_mutual_wait, with the notify protocol", || mutual_wait(NOTIFY)),
+    Model::bounded(2, "notify_notified", "task_notified, with the notify protocol", || notified(NOTIFY)),
 ];
 
-/// The counter by itself. In the hive the last look makes up for it; here it is on its own: who has searched in vain and sleeps all the same has a poster who
-/// wakes it.
+/// The jobs event counter by itself. In a hive the last check before sleeping would make up for a fault of the counter,
+/// so this model leaves that check out. A thread that finds no task and falls asleep must have been seen by the thread
+/// that posts.
 fn events() {
     let shared = Arc::new((Sleep::jec(), AtomicBool::new(false), Datum::new(0)));
     exploration::explore();
@@ -140,16 +156,21 @@ fn events() {
         let shared = Arc::clone(&shared);
         move || {
             let (sleep, queued, woken) = &*shared;
+            // Relaxed: the fence below orders this store before the look at the counter.
             queued.store(true, Ordering::Relaxed);
             fence(Ordering::SeqCst);
+            // SeqCst: pairs with the fence of the searching thread. One of the two threads sees what the other did
+            // before its fence.
             woken.set(sleep.announce_jobs(1));
         }
     });
     let (sleep, queued, woken) = &*shared;
     sleep.begin_search(1);
     let announced = sleep.announce_sleepy(1).expect("anybody may be sleepy");
+    // SeqCst: pairs with the fence of the poster.
     fence(Ordering::SeqCst);
     let has_found = queued.load(Ordering::Relaxed);
+    // Relaxed: the fence above orders it.
     let is_asleep = !has_found && sleep.try_fall_asleep(announced);
     poster.join().expect("it does not panic");
     assert_eq!(is_asleep, woken.get() == 1, "asleep, and to be woken");
@@ -176,8 +197,8 @@ fn inside(sleep: Protocol, bees: u32) {
     hive.end();
 }
 
-/// Nobody makes up for a task that is there and cannot be seen to be. The bee may still be taking note that the first
-/// is gone as the second comes.
+/// A mark that is lost here is not made up for: workers that poll never make a last check. The worker may still be
+/// clearing the mark of the first task's deque when the second task is pushed.
 fn inside_hot(bees: u32) {
     let hive = Hive::with_tasks(bees, bees, SPIN, Sleep::jec());
     let hand = TaskContext::new(&hive.team, 0);
@@ -190,7 +211,7 @@ fn inside_hot(bees: u32) {
     hive.end();
 }
 
-/// Bee `pusher` is in the middle of a task until the other has run what it has queued.
+/// Bee `pusher` is in the middle of a task until another bee has run what `pusher` has queued.
 fn inside_hot_bee(pusher: u32, and_queen: bool) {
     let hive = Hive::with_tasks(3, 3, SPIN, Sleep::jec());
     let (waiting, task) = CheckedTask::on_bee(&hive, pusher, |hand| {
@@ -237,7 +258,7 @@ fn latch(sleep: Protocol) {
         #[expect(unsafe_code, reason = "sets a latch")]
         move |hive| {
             shared.1.set(1);
-            // SAFETY: the helper keeps it alive.
+            // SAFETY: the task keeps the latch alive.
             unsafe { hive.team.set_latch(&raw const shared.0, 0) };
         }
     });
@@ -248,7 +269,7 @@ fn latch(sleep: Protocol) {
     hive.end();
 }
 
-/// The bee waits in a task, as a join does; the queen shrinks the hive and then does what it waits for.
+/// The worker waits in a task, as a join does. The queen shrinks the hive and then does what the worker waits for.
 fn latch_parked(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let latch = Arc::new(Latch::new());
@@ -259,7 +280,7 @@ fn latch_parked(sleep: Protocol) {
     hive.team.inject_to(1, task);
     hive.resize(1);
     #[expect(unsafe_code, reason = "sets a latch")]
-    // SAFETY: this function keeps it alive.
+    // SAFETY: this function keeps the latch alive.
     unsafe {
         hive.team.set_latch(Arc::as_ptr(&latch), 1);
     }
@@ -268,7 +289,7 @@ fn latch_parked(sleep: Protocol) {
     hive.end();
 }
 
-/// The bee waits in a task, and is surplus; what it waits for is done by its mail.
+/// The worker waits in a task and is surplus. What it waits for is done by a task in its own mailbox.
 fn mailbox_while_waiting(sleep: Protocol) {
     let hive = Hive::with_tasks(2, 2, PARK, sleep());
     let latch = Arc::new(Latch::new());
@@ -289,11 +310,11 @@ fn mailbox_while_waiting(sleep: Protocol) {
 /// Sets a latch of a bee, on that bee's own thread.
 #[expect(unsafe_code, reason = "sets a latch")]
 fn set_latch(latch: &Arc<Latch>, owner: &TaskContext<'_>) {
-    // SAFETY: the caller keeps it alive.
+    // SAFETY: the caller keeps the latch alive.
     unsafe { owner.team().set_latch(Arc::as_ptr(latch), owner.id()) };
 }
 
-/// The bee that is called for its mail is the one that was told of the other task.
+/// The worker that is woken for its mailbox is the one that was notified of the other task.
 fn notified(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     let ran = Arc::new(Semaphore::new());
@@ -309,7 +330,7 @@ fn notified(sleep: Protocol) {
     hive.end();
 }
 
-/// The bee that comes first cannot run both.
+/// The worker that is first cannot run both tasks.
 fn mutual_wait(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     let [(first, task), (second, other)] = mutually_waiting_tasks();
@@ -320,7 +341,8 @@ fn mutual_wait(sleep: Protocol) {
     hive.end();
 }
 
-/// The same, and the queen puts both into her queue before she tells of them, if the bees are known to be idle by then.
+/// The same, but the queen puts both tasks into her deque before she announces them, if the workers are known to be
+/// idle by then.
 fn wake_range(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
@@ -356,7 +378,7 @@ fn shrink(sleep: Protocol, bees: u32, to: u32) {
     assert_task_runs_after_shrink(Hive::with_tasks(bees, bees, PARK, sleep()), to);
 }
 
-/// The other bee has had time to fall asleep.
+/// The worker that is not the nearest has had time to fall asleep.
 fn shrink_nearest(sleep: Protocol) {
     let hive = Hive::with_last_nearest(3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
@@ -395,7 +417,7 @@ fn region(sleep: Protocol) {
     hive.end();
 }
 
-/// The task waits for the thread that starts the region, as one would whose half of a join that thread runs.
+/// The task waits for the thread that starts the region, as a task does whose other half of a join that thread runs.
 fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
     let hive = Hive::with_tasks(bees, bees, policy, sleep());
     let over = Arc::new(Semaphore::new());
@@ -412,7 +434,8 @@ fn nested_start(sleep: Protocol, policy: WaitPolicy, bees: u32) {
     hive.end();
 }
 
-/// Whether the bee is idle is asked after a region in which it ran a task without having begun to look for any, as one does that waits for a scope in its part.
+/// The worker runs a task in its part of a region without having begun to search for tasks, as a bee does that waits
+/// for a scope there. After the region it must count as idle again.
 fn nested_after(sleep: Protocol, policy: WaitPolicy) {
     let hive = Hive::with_tasks(2, 2, policy, sleep());
     let hand = hive.task_context_of(1);
@@ -430,7 +453,8 @@ fn nested_after(sleep: Protocol, policy: WaitPolicy) {
     hive.end();
 }
 
-/// Bee 2 hears of regions in a group that has no part in this one, and is asked for a task while that is on, or after it.
+/// Bee 2 learns of regions in a group that has no part in this one. It is sent a task while the region is running, or
+/// after it.
 fn nested_other_group(sleep: Protocol, is_inside: bool) {
     let hive = Hive::on_nodes_with_tasks(&[0, 1, 1], PARK, sleep());
     let team = Arc::clone(&hive.team);

@@ -1,4 +1,6 @@
-//! Settling: when it returns, no surplus bee is on a core.
+//! Models of `wait_until_parked`: when it returns, no surplus worker runs on a core.
+//!
+//! The protocol is described in `docs/resize.md`.
 
 use std::sync::Arc;
 
@@ -9,25 +11,38 @@ use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN};
 use crate::sync::{Ordering, WaitPolicy, with_states};
 
-/// `SlotState::Parked` of `slot.rs`.
+/// The value of `SlotState::Parked` in `slot.rs`.
 const PARKED: u32 = 4;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("wait_parked", "one surplus bee", || wait_for_surplus(PARK, 2)),
-    Model::bounded(4, "wait_parked_two", "two surplus bees", || wait_for_surplus(PARK, 3)),
-    Model::bounded(3, "wait_parked_spin", "two surplus bees that did not sleep", || wait_for_surplus(SPIN, 3)),
-    Model::bounded(4, "wait_parked_twice", "two threads wait for one bee", wait_twice),
-    Model::bounded(2, "wait_parked_overlap", "two threads shrink and settle", overlapping_waits),
-    Model::bounded(2, "wait_parked_busy", "the surplus bee has a region to run first", || wait_for_busy_surplus(PARK)),
-    Model::bounded(2, "wait_parked_busy_spin", "the same, and nobody sleeps", || wait_for_busy_surplus(SPIN)),
-    Model::bounded(3, "resize_two_threads", "one shrinks and settles while another shrinks and grows", two_resizers),
+    Model::exhaustive("wait_parked", "one surplus worker", || wait_for_surplus(PARK, 2)),
+    Model::bounded(4, "wait_parked_two", "two surplus workers", || wait_for_surplus(PARK, 3)),
+    Model::bounded(3, "wait_parked_spin", "two surplus workers that did not sleep", || wait_for_surplus(SPIN, 3)),
+    Model::bounded(4, "wait_parked_twice", "two threads wait for one worker", wait_twice),
+    Model::bounded(
+        2,
+        "wait_parked_overlap",
+        "two threads shrink the hive and wait until it is parked",
+        overlapping_waits,
+    ),
+    Model::bounded(2, "wait_parked_busy", "the surplus worker has a region to run first", || {
+        wait_for_busy_surplus(PARK)
+    }),
+    Model::bounded(2, "wait_parked_busy_spin", "the same, and no bee sleeps", || wait_for_busy_surplus(SPIN)),
+    Model::bounded(
+        3,
+        "resize_two_threads",
+        "one thread shrinks and waits until it is parked while another shrinks and grows",
+        two_resizers,
+    ),
 ];
 
-/// With no grow in between, every bee from `size` on is parked, and whoever has settled knows.
+/// Checks that every worker from `size` on is parked, and that the calling thread, which has waited for that, sees it.
+/// No growth may come in between.
 fn assert_parked_from(size: u32) {
     with_states(|states| {
         for (id, state) in states.iter().enumerate().skip(size as usize) {
-            // Relaxed: what the settling made visible, and nothing newer, need be there.
+            // Relaxed: what `wait_until_parked` has made visible must be there, even without the newest value.
             assert_eq!(state.load(Ordering::Relaxed), PARKED, "state of bee {id} after settling to {size}");
         }
     });
@@ -69,7 +84,8 @@ fn overlapping_waits() {
     hive.end();
 }
 
-/// What the bee has done in a region that began before the shrink is visible to whoever settles, be it not the queen.
+/// What the worker has done in a region that began before the shrink is visible to the thread that waits until it is
+/// parked, even if that thread is not the queen.
 fn wait_for_busy_surplus(policy: WaitPolicy) {
     let hive = Hive::with_workers(2, 2, policy);
     let work = Arc::new(Datum::new(0));
@@ -77,7 +93,8 @@ fn wait_for_busy_surplus(policy: WaitPolicy) {
     let settler = OtherThread::spawn(&hive, {
         let (work, begun) = (Arc::clone(&work), Arc::clone(&begun));
         move |hive| {
-            // Relaxed: tells that the bee is in the region, and nothing else.
+            // Relaxed: only tells that the worker is in the region; it must order nothing, because `wait_until_parked`
+            // has to.
             let has_begun = begun.load(Ordering::Relaxed);
             hive.resize(1);
             hive.team.wait_until_parked();
@@ -92,6 +109,7 @@ fn wait_for_busy_surplus(policy: WaitPolicy) {
             work.set(1);
         }
     });
+    // Relaxed: see above.
     settler.join();
     hive.end();
 }

@@ -1,4 +1,7 @@
-//! Waits between hives: of those that would close a circle one does not begin.
+//! Models of waits between hives. When bees of several hives wait for each other in a cycle, at least one of the waits
+//! is refused.
+//!
+//! The protocol is described in `docs/waits-between-hives.md`.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -9,19 +12,19 @@ use crate::protocol::waiting_hive::{WaitingHive, closes_cycle};
 use crate::sync::Semaphore;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("waits_two", "bees of two hives wait for the other's", || cycle(2)),
-    Model::exhaustive("waits_three", "bees of three hives wait for the next one's", || cycle(3)),
+    Model::exhaustive("waits_two", "the bees of two hives wait for each other's hive", || cycle(2)),
+    Model::exhaustive("waits_three", "the bees of three hives wait for the next hive, in a cycle", || cycle(3)),
     Model::exhaustive(
         "waits_flag",
-        "a bee may come to wait for another hive's, which another hive's wait for",
+        "a wait that is announced before it is known whether it will begin is part of a cycle",
         flagged,
     ),
 ];
 
-/// The hives of a model, by their numbers from 1.
+/// The hives of a model, numbered from 1.
 struct Hives {
     awaited: Vec<WaitingHive>,
-    /// The waits that have begun. Not seen by loom.
+    /// How many waits have begun. loom does not see this.
     begun: AtomicU32,
 }
 
@@ -34,7 +37,8 @@ impl Hives {
         self.awaited[hive as usize].number()
     }
 
-    /// A bee of `own` waits for those of `target`, for good, unless that closes a circle. Says whether.
+    /// A bee of hive `own` begins to wait for hive `target`, and never stops, unless that would close a cycle. Returns
+    /// whether it waits.
     fn wait(&self, own: u64, target: u64) -> bool {
         let awaited = &self.awaited[target as usize];
         let before = awaited.replace_and_fence(own);
@@ -48,7 +52,7 @@ impl Hives {
     }
 }
 
-/// Runs `others`, each on a thread of its own, beside `this`.
+/// Runs each of `others` on a thread of its own, and `this` on the calling thread.
 fn on_threads(others: Vec<Box<dyn FnOnce()>>, this: impl FnOnce()) {
     let begin = |other: Box<dyn FnOnce()>| {
         let done = Arc::new(Semaphore::new());
@@ -78,7 +82,7 @@ fn cycle(count: u64) {
     assert_eq!(noted, begun as usize, "nothing is left of a wait that has not begun");
 }
 
-/// A bee of 1 gives bees of 2 something to do, in which one waits for bees of 3; a bee of 3 waits for those of 1.
+/// A bee of hive 1 gives hive 2 work, in which a bee of hive 2 waits for hive 3. A bee of hive 3 waits for hive 1.
 fn flagged() {
     let hives = Hives::new(3);
     exploration::explore();

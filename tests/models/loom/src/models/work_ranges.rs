@@ -1,4 +1,7 @@
-//! One bee's share of a loop: its bee at the front, others at the back, in this round and in later ones.
+//! Models of the range of one bee in a loop: its owner claims units at the front and other bees steal at the back, in
+//! this round and in later ones.
+//!
+//! The protocol is described in `docs/loops.md`.
 
 use std::sync::Arc;
 
@@ -7,38 +10,42 @@ use crate::exploration;
 use crate::loops::SingleRange;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::exhaustive("range_ends", "three units, of which another bee takes from the back", || {
+    Model::exhaustive("range_ends", "three units; another bee steals from the back", || {
         play(SingleRange::new(3, 3, 1), 1, claim_own, &[|share| share.steal_all(1)])
     }),
-    Model::bounded(3, "range_thieves", "two units, which two others want", || {
+    Model::bounded(3, "range_thieves", "two units; two other bees steal", || {
         play(SingleRange::new(2, 2, 1), 1, claim_own, &[|share| share.steal_all(1), |share| share.steal_all(1)])
     }),
     Model::exhaustive(
         "range_ahead",
-        "three rounds of one unit; another bee has come to the second, and then to the third",
+        "three rounds of one unit; another bee is already in the second round, and then in the third",
         || play(SingleRange::new(1, 1, 3), 3, claim_own, &[steal_ahead]),
     ),
-    Model::bounded(3, "range_ahead_two_units", "the same of two units", || {
+    Model::bounded(3, "range_ahead_two_units", "the same with two units a round", || {
         play(SingleRange::new(2, 2, 3), 3, claim_own, &[steal_ahead])
     }),
     Model::bounded(
         2,
         "range_ahead_of_two",
-        "two rounds; one other takes from the first, and one from the second",
+        "two rounds; one bee steals from the first, and another from the second",
         || play(SingleRange::new(2, 2, 2), 2, claim_own, &[|share| share.steal_all(1), |share| share.steal_all(2)]),
     ),
     Model::bounded(
         4,
         "range_give_back",
-        "of two units claimed at once one is given back, while others take from both rounds",
+        "of two units claimed at once one is given back, while another bee steals from both rounds",
         || play(SingleRange::new(3, 3, 2), 2, give_back_unit, &[steal_from_both]),
     ),
-    Model::bounded(4, "range_put", "two units from elsewhere are put down, while others take from both rounds", || {
-        play(SingleRange::new(1, 3, 2), 2, put_others_units, &[steal_from_both])
-    }),
+    Model::bounded(
+        4,
+        "range_put",
+        "two units from elsewhere are published, while another bee steals from both rounds",
+        || play(SingleRange::new(1, 3, 2), 2, put_others_units, &[steal_from_both]),
+    ),
 ];
 
-/// A bee of as many rounds, beside others. Each unit of each round is run once.
+/// Runs `own` in each of the rounds on the calling thread, and each of `others` on a thread of its own. Checks that
+/// each unit of each round has been run once.
 fn play(share: SingleRange, rounds: u16, own: fn(&SingleRange, u16), others: &[fn(&SingleRange)]) {
     let share = Arc::new(share);
     exploration::explore();
@@ -61,7 +68,8 @@ fn claim_own(share: &SingleRange, round: u16) {
     share.finish(round);
 }
 
-/// Who has left a round although something was to be had, as it may.
+/// A bee may leave a round although units are left that it could steal. This one is ahead: it steals from the second
+/// round and from the third.
 fn steal_ahead(share: &SingleRange) {
     share.steal_all(2);
     share.steal_all(3);

@@ -1,4 +1,7 @@
-//! Bees that come to a hive: threads that cannot be made, whoever finds them first, and what they do before they live.
+//! Models of new workers: threads that cannot be started, workers that other threads find before the thread that hired
+//! them goes on, and what a worker does before its main loop.
+//!
+//! The protocol is described in `docs/resize.md`.
 
 use std::sync::Arc;
 
@@ -14,13 +17,18 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::sync::Semaphore;
 
 pub(super) const MODELS: &[Model] = &[
-    Model::bounded(3, "worker_thread_fails", "no thread is made for a bee, and then one is, for a task", thread_fails),
-    Model::bounded(2, "worker_for_tasks", "two threads have tasks for a hive without a bee", for_tasks),
-    Model::bounded(3, "worker_two_late", "two bees are hired, and begin late", two_late_workers),
+    Model::bounded(
+        3,
+        "worker_thread_fails",
+        "the thread of a worker cannot be started, and then one can, for a task",
+        thread_fails,
+    ),
+    Model::bounded(2, "worker_for_tasks", "two threads have tasks for a hive without a worker", for_tasks),
+    Model::bounded(3, "worker_two_late", "two workers are hired and begin late", two_late_workers),
     Model::bounded(
         2,
         "worker_busy_starter",
-        "a bee has a task for the others before whoever has hired it goes on",
+        "a new worker queues a task before the thread that hired it goes on",
         busy_starter,
     ),
     Model::bounded(3, "handler", "a start handler waits, and is called", || handler(|_| ())),
@@ -28,10 +36,10 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "handler_grow_shrink", "the same, while the hive grows and shrinks", || {
         handler(|hive| [2, 1].into_iter().for_each(|bees| hive.resize(bees)));
     }),
-    Model::bounded(3, "handler_mailbox", "a start handler waits for mail of its own", || {
+    Model::bounded(3, "handler_mailbox", "a start handler waits for a task in its own mailbox", || {
         handler_waits_for(|hive, task| hive.team.inject_to(1, task))
     }),
-    Model::bounded(3, "handler_task", "a start handler waits for a task, which nobody else is there to run", || {
+    Model::bounded(3, "handler_task", "a start handler waits for a task that no other bee is there to run", || {
         handler_waits_for(|hive, task| hive.team.inject(task));
     }),
     Model::bounded(3, "handler_end", "a start handler waits while the hive ends", handler_end),
@@ -55,7 +63,7 @@ fn for_tasks() {
     hive.end();
 }
 
-/// As the library does with what is spawned.
+/// Posts a task and waits for it, as the library does with a spawned task.
 fn run_a_task(hive: &Hive) {
     hive.ensure_worker();
     let (errand, task) = CheckedTask::new();
@@ -67,13 +75,13 @@ fn two_late_workers() {
     let hive = Hive::queen_only_with_tasks(3, Sleep::jec());
     exploration::explore();
     hive.add_workers_with_handler(3, |_| ());
-    // Both have a look at the count.
+    // Gives both workers time to look at the count.
     (0..2).for_each(|_| loom::thread::yield_now());
     assert!(hive.team.is_hired(2), "what has been counted stays so");
     hive.end();
 }
 
-/// Bee 1 may be asleep, and bee 2 does not run what it has queued.
+/// Worker 1 may be asleep, and bee 2 does not run what it has queued.
 fn busy_starter() {
     let hive = Hive::with_max_bees(3, 2, PARK, Sleep::jec());
     let (errand, task) = CheckedTask::new();
@@ -88,7 +96,8 @@ fn busy_starter() {
     hive.end();
 }
 
-/// Bee 1 waits in its start handler; the queen does something meanwhile, and what it waits for. Afterwards it is as good as any.
+/// Bee 1 waits in its start handler. Meanwhile the queen does `meanwhile`, and then what bee 1 waits for. Afterwards
+/// bee 1 works like any other.
 fn handler(meanwhile: fn(&Hive)) {
     let hive = Hive::queen_only_with_tasks(2, Sleep::jec());
     exploration::explore();
@@ -133,6 +142,6 @@ fn add_worker_waiting_in_handler(hive: &Hive, latch: &Arc<Latch>) {
 
 #[expect(unsafe_code, reason = "sets a latch")]
 fn set_latch(hive: &Hive, latch: &Arc<Latch>) {
-    // SAFETY: the caller keeps it alive.
+    // SAFETY: the caller keeps the latch alive.
     unsafe { hive.team.set_latch(Arc::as_ptr(latch), 1) };
 }

@@ -1,21 +1,23 @@
-//! What can be done to an operation.
+//! The ways in which a mutant can change an atomic operation, and their names.
 
 use std::sync::atomic::Ordering;
 
-/// The ways to break an operation.
+/// A way to break an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
-    /// `relaxed`, `acquire`, `unwind_out_of_region`, `acqrel`: its ordering is this one. With `failure-` before it, that of its failure.
+    /// `relaxed`, `acquire`, `release` or `acqrel`: the operation has this ordering instead of its own. With `failure-`
+    /// before it, the ordering for failure (`index` 1) is replaced.
     Order { index: usize, to: Ordering },
-    /// `discard`: it is not done; of a read-modify-write, only the read is.
+    /// `skip`: the operation is not done. A read-modify-write only reads.
     Skip,
-    /// `buffer`: what should be added to the value is added to zero, and stored.
+    /// `set`: what should be added to the value is added to zero, and the result is stored.
     Set,
-    /// `torn`: it is a load and a store.
+    /// `torn`: a read-modify-write is a load and a store.
     Torn,
-    /// `blind-FROM-TO`: this swap stores and reports success, whatever it finds.
+    /// `blind-FROM-TO`: a compare-and-exchange from this value to that one stores and reports success, whatever it
+    /// finds.
     Blind { from: u64, to: u64 },
-    /// `mask-BITS`: only these bits of the value, in hexadecimal, are stored.
+    /// `mask-BITS`: only these bits of the value are stored. They are given in hexadecimal.
     Mask(u64),
 }
 

@@ -1,4 +1,5 @@
-//! The mutants that the models must reject.
+//! The list of the mutants that the models must reject: some by name, and all that follow from the atomic operations in
+//! the source by rule.
 
 use std::fmt;
 
@@ -7,13 +8,13 @@ use super::source::{Site, is_of_fence_pair, sites};
 /// What is wrong with a mutant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
-    /// A variant that a reader might think of, with a name of its own.
+    /// A mistake that a reader might think of. Listed by name in `LOGIC`.
     Logic,
     /// A fence is left out, or does not order a store before a load.
     Fence,
     /// An ordering is Relaxed.
     Weakened,
-    /// An ordering that both acquires and releases does one of them.
+    /// An ordering that both acquires and releases does only one of the two.
     Halved,
     /// A read-modify-write is a load and a store.
     Torn,
@@ -35,11 +36,11 @@ impl fmt::Display for Kind {
 #[derive(Clone, Debug)]
 pub(crate) struct Mutant {
     pub(crate) kind: Kind,
-    /// As `HIVE_MUTANT` names it.
+    /// The name by which `HIVE_MUTANT` selects it.
     pub(crate) name: String,
-    /// In words, where there is more to say than the name.
+    /// What is wrong, in words, where the name does not say it.
     pub(crate) description: &'static str,
-    /// Why no model can reject it, if so.
+    /// The reason why no model can reject it, if there is one. Such a mutant is not run.
     pub(crate) skip_reason: Option<&'static str>,
 }
 
@@ -51,44 +52,49 @@ impl Mutant {
     }
 }
 
-/// Variants by name. The states' numbers are those of `slot.rs`.
+/// Variants with a name. The numbers of the states are those of `slot.rs`.
 const LOGIC: [(&str, &str); 14] = [
     ("start_line.rs:store#1=mask-1ffff", "a one-bit flag for an epoch"),
-    ("pending_parks.rs:fetch_add#1=set", "the counter of surplus bees set instead of added to"),
+    ("pending_parks.rs:fetch_add#1=set", "the counter of pending parks is set instead of added to"),
     (
         "slot.rs:compare_exchange#1=blind-1-2",
-        "a sleeper posted without the swap, after a lock-free test whether it sleeps (asleep to notified)",
+        "a sleeper is woken without the swap, after a plain check that it sleeps (asleep to notified)",
     ),
-    ("slot.rs:compare_exchange#1=blind-4-2", "a parked bee posted without the swap (parked to notified)"),
-    ("slot.rs:compare_exchange#1=blind-4-3", "a parked bee called without the swap (parked to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-4-2", "a parked bee is woken without the swap (parked to notified)"),
+    ("slot.rs:compare_exchange#1=blind-4-3", "a parked bee is woken as surplus without the swap (parked to surplus)"),
     ("slot.rs:compare_exchange#1=blind-0-1", "falling asleep without the swap (awake to asleep)"),
-    ("slot.rs:compare_exchange#1=blind-1-0", "sleep undone without the swap (asleep to awake)"),
-    ("slot.rs:compare_exchange#1=blind-1-4", "a sleeper parked without the swap (asleep to parked)"),
-    ("slot.rs:compare_exchange#1=blind-0-3", "an awake bee laid off without the swap (awake to surplus)"),
-    ("slot.rs:compare_exchange#1=blind-2-0", "a notified bee awake without the swap (notified to awake)"),
-    ("slot.rs:compare_exchange#1=blind-2-3", "a notified bee laid off without the swap (notified to surplus)"),
-    ("slot.rs:compare_exchange#1=blind-3-0", "the order to park cancelled without the swap (surplus to awake)"),
+    ("slot.rs:compare_exchange#1=blind-1-0", "sleep is undone without the swap (asleep to awake)"),
+    ("slot.rs:compare_exchange#1=blind-1-4", "a sleeper is parked without the swap (asleep to parked)"),
+    ("slot.rs:compare_exchange#1=blind-0-3", "an awake bee is made surplus without the swap (awake to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-2-0", "a notified bee becomes awake without the swap (notified to awake)"),
+    ("slot.rs:compare_exchange#1=blind-2-3", "a notified bee is made surplus without the swap (notified to surplus)"),
+    ("slot.rs:compare_exchange#1=blind-3-0", "the order to park is cancelled without the swap (surplus to awake)"),
     ("slot.rs:compare_exchange#1=blind-3-4", "parking without the swap (surplus to parked)"),
-    ("slot.rs:compare_exchange#1=blind-0-5", "an awake bee dismissed without the swap (awake to dismissed)"),
+    ("slot.rs:compare_exchange#1=blind-0-5", "an awake bee is terminated without the swap (awake to terminated)"),
 ];
 
-/// Of what orders that words are made as new before they are used again.
-const REUSED_WORDS_REASON: &str = "words are changed by swaps, and loom has changes of one word in the order in which it runs them, so a set made as new is seen so";
+/// Why mutants of the operations that reset buffers before their next use are not run.
+const REUSED_WORDS_REASON: &str = "the words are changed by read-modify-writes, which \
+    loom makes take effect in the order in which it runs them, so a reset buffer is always seen as reset";
 
-/// Mutants that are as correct as the protocol itself, or whose fault loom does not see, with the reason.
-///
-/// They are not run.
+/// Mutants that are as correct as the protocol itself, or whose fault loom cannot see, with the reason. They are not
+/// run.
 const NOT_RUN: [(&str, &str); 17] = [
-    ("barrier.rs:swap#1=torn", "as correct, but for what loom makes of a plain store there: see its comment"),
+    (
+        "barrier.rs:swap#1=torn",
+        "as correct, except for what loom makes of a plain store there: see the comment on the swap",
+    ),
     (
         "slot.rs:compare_exchange#1=release",
-        "that a surplus bee is counted before it can be counted off hangs on it, and loom has changes of one word in the order in which it runs them",
+        "it orders the count of a surplus bee before its counting off, and loom makes read-modify-writes of one word \
+         take effect in the order in which it runs them",
     ),
     ("pending_parks.rs:fetch_sub#1=relaxed", "redundant with the fence in `park`, which comes before it"),
-    ("occupancy.rs:load#1=relaxed", "redundant with the fence in `start`, which a team's size is read before"),
+    ("occupancy.rs:load#1=relaxed", "redundant with the fence in `start`, before which a team's size is read"),
     (
         "loop_state.rs:load#1=relaxed",
-        "no model shows what it orders, and to find that out takes four minutes; the same look in the loop below it, load#3, is rejected, and so is the store that both pair with",
+        "no model shows what it orders, and finding that out takes four minutes; the same mutant of the load in the \
+         loop below it, load#3, is rejected, and so is that of the store with which both pair",
     ),
     ("buffer_pool.rs:store#1=relaxed", REUSED_WORDS_REASON),
     ("buffer_pool.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
@@ -101,19 +107,19 @@ const NOT_RUN: [(&str, &str); 17] = [
     ("buffer_pool.rs:swap#1=relaxed", REUSED_WORDS_REASON),
     (
         "buffer_pool.rs:fetch_add#1=torn",
-        "a lost count leaves a set of words unused: memory, and nothing that is run twice or not at all",
+        "a lost count leaves a buffer unused: that costs memory, but no unit is run twice or left out",
     ),
     (
         "jec_counters.rs:fetch_sub#3=torn",
-        "wants two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
+        "it needs two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
     ),
     (
         "leader_lock.rs:store#2=relaxed",
-        "the light fence before it releases too, here; a real one does only when it meets a heavy one",
+        "in the model the light fence before it also releases; a real one does so only together with a heavy one",
     ),
 ];
 
-/// All mutants, those with names first.
+/// Returns all mutants, those of `LOGIC` first.
 pub(crate) fn all() -> Vec<Mutant> {
     let named = LOGIC.iter().map(|&(name, words)| Mutant {
         kind: Kind::Logic,

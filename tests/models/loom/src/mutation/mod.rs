@@ -1,7 +1,9 @@
-//! One operation of the protocol, broken: which one and how is named by the environment, so that the files under test stay as they are.
+//! Breaks one atomic operation of the protocol. An environment variable says which one and how, so the files under test
+//! stay as they are.
 //!
-//! A mutant is named like `start_line.rs:store#1=relaxed`: the file below `hive/protocol/` or `hive/loops/`, the operation, its number among those of that
-//! name in the file, and the change. See [`PresenceChange`].
+//! A mutant has a name such as `start_line.rs:store#1=relaxed`: the file below `hive/protocol/` or `hive/loops/`, the
+//! operation, its number among the operations of that name in the file, and the change; see [`Change`]. The modelled
+//! atomics in `sync/` ask [`at`] at each operation.
 
 mod change;
 mod list;
@@ -15,18 +17,20 @@ pub(crate) use change::Change;
 pub(crate) use list::{Mutant, all};
 use source::Site;
 
-/// Names the mutant to be.
+/// The environment variable that names the mutant.
 pub(crate) const VARIABLE: &str = "HIVE_MUTANT";
 
-/// How often the broken operation was run.
+/// How often the broken operation has been run.
 static HITS: AtomicU64 = AtomicU64::new(0);
+/// The mutant of this process.
 
 struct Active {
     site: Site,
     change: Change,
 }
 
-/// The change to make to the operation at `location`, if that is the one to break.
+/// Returns the change to make to the operation at `location`, or `None` if this is not the operation to break. Counts
+/// the hits.
 #[inline]
 pub(crate) fn at(location: &Location<'_>) -> Option<&'static Change> {
     static ACTIVE: OnceLock<Option<Active>> = OnceLock::new();
@@ -37,12 +41,12 @@ pub(crate) fn at(location: &Location<'_>) -> Option<&'static Change> {
     })
 }
 
-/// How often the broken operation was run; None: nothing is broken.
+/// How often the broken operation has been run. None: no operation is broken.
 pub(crate) fn hits() -> Option<u64> {
     std::env::var_os(VARIABLE).map(|_| HITS.load(Ordering::Relaxed))
 }
 
-/// Ends a run whose mutation makes no sense for its operation.
+/// Ends a run whose change makes no sense for its operation.
 pub(crate) fn reject_change(change: &Change) -> ! {
     panic!("{change:?} is nothing that can be done to this operation")
 }

@@ -1,13 +1,16 @@
-//! The atomic operations in the protocol files, found in their text, so that a mutant's name survives an edit elsewhere in its file.
+//! Finds the atomic operations in the text of the protocol files.
+//!
+//! An operation is known by its file, its name and its number, so the name of a mutant survives an edit elsewhere in
+//! the file.
 
 use std::fs;
 use std::panic::Location;
 use std::path::{Path, PathBuf};
 
-/// Where the protocol files are, below `hive/`.
+/// The folders of the protocol files, below `hive/`.
 const FOLDERS: [&str; 2] = ["protocol", "loops"];
 
-/// What `crate::sync`'s atomics can do.
+/// The operations of the atomics and fences in `crate::sync`.
 const OPERATIONS: [&str; 12] = [
     "load",
     "store",
@@ -30,7 +33,7 @@ pub(crate) struct Site {
     pub(crate) operation: &'static str,
     /// From 1, among the operations of this name in this file.
     pub(crate) number: usize,
-    /// As written: one, or two for operations that may fail; none for the fences of a pair.
+    /// As written in the source: one, or two for an operation that may fail. None for `light_fence` and `heavy_fence`.
     pub(crate) orderings: Vec<String>,
     line: u32,
     column: u32,
@@ -44,7 +47,7 @@ impl Site {
     }
 }
 
-/// All atomic operations in the protocol files.
+/// Returns all atomic operations in the protocol files.
 pub(crate) fn sites() -> Vec<Site> {
     let library = Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../../../hive"));
     let mut files: Vec<_> = FOLDERS.iter().flat_map(|folder| files_under(&library.join(folder))).collect();
@@ -75,7 +78,8 @@ fn in_file(path: &Path) -> Vec<Site> {
             continue;
         };
         let orderings = orderings(arguments(&text[start + OPERATIONS[index].len()..]));
-        // A call of a function of the same name, or a fence of a pair, whose import is no call.
+        // A call without an ordering is a call of another function of the same name. The two fences of a pair take no
+        // ordering; their imports are not calls and so do not get here.
         if orderings.is_empty() && !is_of_fence_pair(OPERATIONS[index]) {
             continue;
         }
@@ -97,7 +101,7 @@ pub(super) fn is_of_fence_pair(operation: &str) -> bool {
     operation.ends_with("_fence")
 }
 
-/// Blanks out comments and keeps every line and column.
+/// Blanks out the comments. Lines and columns of the code stay the same.
 fn without_comments(text: &str) -> String {
     text.lines().map(|line| line.split("//").next().unwrap_or_default()).collect::<Vec<_>>().join("\n")
 }
@@ -106,7 +110,7 @@ fn is_call(text: &str, operation: &str) -> bool {
     text.strip_prefix(operation).is_some_and(|rest| rest.starts_with('('))
 }
 
-/// What is between the parenthesis that `read_text` starts with and its partner.
+/// Returns the text between the parenthesis that `text` starts with and its partner.
 fn arguments(text: &str) -> &str {
     let mut depth = 0;
     for (index, c) in text.char_indices() {

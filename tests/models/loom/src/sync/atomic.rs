@@ -1,4 +1,5 @@
-//! Loom's atomics and fence, each operation of which looks whether it is the one to break.
+//! loom's atomics and fences behind the interface of the library's. Each operation first asks whether it is the one
+//! that the mutant breaks.
 
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -9,7 +10,7 @@ use loom::sync::atomic as loom_atomic;
 use super::{KernelThread, Ordering};
 use crate::mutation::{self, Change};
 
-/// Leaves of `is_order` what a load of its own can have.
+/// Reduces an ordering to what a load can have.
 fn of_load(order: Ordering) -> Ordering {
     match order {
         Ordering::Release | Ordering::Relaxed => Ordering::Relaxed,
@@ -17,7 +18,7 @@ fn of_load(order: Ordering) -> Ordering {
     }
 }
 
-/// Leaves of `is_order` what a store of its own can have.
+/// Reduces an ordering to what a store can have.
 fn of_store(order: Ordering) -> Ordering {
     match order {
         Ordering::Acquire | Ordering::Relaxed => Ordering::Relaxed,
@@ -25,7 +26,7 @@ fn of_store(order: Ordering) -> Ordering {
     }
 }
 
-/// A read-modify-write by `$method`, or what the mutation makes of it.
+/// A read-modify-write by `$method`, or what the mutant makes of it. `$result` computes the new value from the old one.
 macro_rules! modify {
     ($self:ident . $method:ident ( $value:ident, $order:ident ), $result:expr) => {{
         let modified = $result;
@@ -48,7 +49,7 @@ macro_rules! modify {
     }};
 }
 
-/// What integers and flags have in common.
+/// The operations that integers and flags have in common.
 macro_rules! common {
     ($value:ty) => {
         #[track_caller]
@@ -168,11 +169,11 @@ impl AtomicU64 {
 
 integer!(AtomicU64, u64);
 
-/// Shared with the models, which look at the bees' states through `with_states`.
+/// The value is shared with the models, which read the bees' states through `with_states`.
 pub(crate) struct AtomicU32(Arc<loom_atomic::AtomicU32>);
 
 thread_local! {
-    /// The words that `slot.rs` has made in this execution: the bees' states, in order of their numbers.
+    /// The state words that `slot.rs` has made in this execution, in the order of the bees' numbers.
     static STATES: RefCell<Vec<Arc<loom_atomic::AtomicU32>>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -189,7 +190,7 @@ impl AtomicU32 {
 
 integer!(AtomicU32, u32);
 
-/// Lets `load` at the bees' states so far; None: and forgets them.
+/// Calls `look` with the state words that have been made so far.
 pub(crate) fn with_states<R>(look: impl FnOnce(&mut Vec<Arc<loom_atomic::AtomicU32>>) -> R) -> R {
     STATES.with_borrow_mut(look)
 }
@@ -224,14 +225,15 @@ pub(crate) fn fence(order: Ordering) {
     }
 }
 
-/// The light fence of a pair, as strong as the heavy one makes it.
+/// The light fence of a pair. It is modelled as a full fence, because the heavy fence of the other thread makes it as
+/// strong as that.
 #[track_caller]
 pub(crate) fn light_fence() {
     pair_fence(Location::caller());
 }
 
 thread_local! {
-    /// Heavy fences in this process. Loom's threads are all on one of the system's.
+    /// The heavy fences in this process so far. loom's threads all run on one thread of the system.
     static HEAVY_FENCES: Cell<u64> = const { Cell::new(0) };
 }
 
@@ -242,7 +244,7 @@ pub(crate) fn heavy_fence(_: KernelThread) {
     pair_fence(Location::caller());
 }
 
-/// How many there have been, in all executions.
+/// How many heavy fences there have been, in all executions.
 pub(crate) fn heavy_fences() -> u64 {
     HEAVY_FENCES.get()
 }

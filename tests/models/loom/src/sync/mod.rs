@@ -1,4 +1,5 @@
-//! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from loom.
+//! The primitives of the protocol files, from loom: what `hive/sync.rs` is to the library. The protocol files include
+//! this module as `crate::sync`.
 
 #[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
 mod atomic;
@@ -34,42 +35,40 @@ pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
 
 use crate::{exploration, failure};
 
-/// There is one team in a model.
+/// A model has one team.
 pub(crate) fn next_team_number() -> u64 {
     1
 }
 
-
-
-/// The process would end, with this line.
+/// In the library this ends the process with this message. Here it fails the model.
 pub(crate) fn abort_with_message(why: std::fmt::Arguments<'_>) -> ! {
     failure::fail(&why.to_string())
 }
 
-/// As few as can be.
+/// As small as possible, so that few bees suffice for a range of wakes to be delegated.
 pub(crate) const MAX_REGION_WAKES: usize = 1;
 pub(crate) const MAX_TASK_WAKES: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
 
-/// Not seen by loom.
+/// loom does not see this.
 static ROUNDS_PER_GENERATION: AtomicU64Unseen = AtomicU64Unseen::new(1 << 14);
 
-/// As in the library, unless the script has set it.
+/// As in the library, unless the script has set another number.
 pub(crate) fn rounds_per_generation() -> u64 {
     ROUNDS_PER_GENERATION.load(Ordering::Relaxed)
 }
 
-/// Call before any round is begun.
+/// Must be called before any round begins.
 pub(crate) fn set_rounds_per_generation(rounds: u64) {
     ROUNDS_PER_GENERATION.store(rounds, Ordering::Relaxed);
 }
 
-/// What `mutex` is made of.
+/// The types that `mutex` is built on.
 mod raw {
     pub(super) use loom::sync::{Condvar, Mutex, MutexGuard};
 }
 
-/// In a wait that ends by itself.
+/// Lets other threads run, in a wait that ends by itself.
 fn give_way() {
     /// See `exploration::yield_in_wait`.
     const EXPLORED_WAITS: u32 = 4;

@@ -1,12 +1,16 @@
-//! `std`'s `OnceLock`, with the order that it gives: who finds what another has made finds it made. Loom does not look into the
-//! real one, and takes an atomic for made by nobody else's leave.
+//! A `OnceLock` for the models: the standard library's, with the ordering that it guarantees made visible to loom. A
+//! thread that finds the value also sees all writes that were made to build it.
+//!
+//! loom cannot see into the standard library's lock, so an atomic flag that loom does see is stored after the value and
+//! loaded before it is used.
 
 use super::atomic::AtomicBool;
 use super::{Ordering, give_way};
 
-/// What is made once, by whoever needs it first.
+/// A value that is made once, by the first thread that needs it.
 pub(crate) struct OnceLock<T> {
     value: std::sync::OnceLock<T>,
+    /// Stored after the value is made.
     is_made: AtomicBool,
 }
 
@@ -17,18 +21,21 @@ impl<T> OnceLock<T> {
 
     pub(crate) fn get(&self) -> Option<&T> {
         let value = self.value.get()?;
+        // Acquire: pairs with the Release in `get_or_init`, so that the value is seen as it was made. The value may be
+        // there a moment before the flag.
         while !self.is_made.load(Ordering::Acquire) {
             give_way();
         }
         Some(value)
     }
 
-    /// `make` takes no step that loom sees.
+    /// Returns the value and makes it first if there is none. `make` takes no step that loom sees.
     pub(crate) fn get_or_init(&self, make: impl FnOnce() -> T) -> &T {
         if let Some(value) = self.get() {
             return value;
         }
         let value = self.value.get_or_init(make);
+        // Release: pairs with the Acquire in `get`.
         self.is_made.store(true, Ordering::Release);
         value
     }

@@ -1,7 +1,8 @@
-//! A semaphore for one sleeper, which hands on exactly what a real one does: from a post to the wait that takes its permit.
+//! A semaphore for one sleeper, with exactly the ordering that a real one gives: from a post to the wait that takes its
+//! permit.
 //!
-//! One of a mutex and a condition variable would also order a wait before the posts that come later, and hide what is
-//! missing elsewhere.
+//! A semaphore of a mutex and a condition variable would also order a wait before later posts, and so hide orderings
+//! that are missing elsewhere.
 
 use std::cell::RefCell;
 use std::time::Duration;
@@ -13,12 +14,13 @@ use super::Ordering;
 
 pub(crate) struct Semaphore {
     permits: AtomicU32,
-    /// Who sleeps. Not seen by loom, which runs one thread at a time.
+    /// The thread that sleeps. loom does not see this; it runs one thread at a time.
     sleeper: RefCell<Option<Thread>>,
 }
 
 #[expect(unsafe_code, reason = "loom's threads take turns on one of the system's")]
-// SAFETY: no two of loom's threads run at once, and none is switched away from while it has `sleeper` borrowed.
+// SAFETY: no two of loom's threads run at once, and loom does not switch away from a thread that has `sleeper`
+// borrowed.
 unsafe impl Sync for Semaphore {}
 
 #[expect(unsafe_code, reason = "as above")]
@@ -44,8 +46,8 @@ impl Semaphore {
     }
 
     pub(crate) fn wait(&self) {
-        // Acquire: pairs with the Release in `post`. A swap, which sees the latest value, not a load: between it and `count_parked`
-        // nobody else runs.
+        // Acquire: pairs with the Release in `post`. This is a compare-and-exchange, which sees the latest value, and
+        // not a load: no other thread runs between it and `thread::park`.
         while self.permits.compare_exchange(1, 0, Ordering::Acquire, Ordering::Relaxed).is_err() {
             let before = self.sleeper.replace(Some(thread::current()));
             assert!(before.is_none(), "two threads sleep on one semaphore");

@@ -1,12 +1,13 @@
-//! Who the turn is reserved to.
+//! Identifies threads for the leader lock, which is biased towards one thread; and sets how many acquisitions it takes
+//! until the lock becomes biased.
 
 use std::cell::Cell;
 
-/// Differs between any two threads of an execution.
+/// A number that differs between any two threads of an execution.
 pub(crate) type ThreadId = u64;
 
 thread_local! {
-    /// Given in this execution. Loom's threads are all on one of the system's.
+    /// The last number that was given. loom's threads all run on one thread of the system.
     static LAST_TOKEN: Cell<ThreadId> = const { Cell::new(0) };
 }
 
@@ -22,23 +23,23 @@ pub(crate) fn current_thread_id() -> ThreadId {
 }
 
 thread_local! {
-    /// What `acquisitions_until_bias` says; of loom's threads together, as above.
+    /// The value of `acquisitions_until_bias`, for all of loom's threads.
     static TAKES: Cell<u32> = const { Cell::new(0) };
 }
 
-/// The turn is reserved to the first that has had it, unless a script wants more.
+/// With 0, the lock is reserved to the first thread that has held it. A script may ask for more acquisitions.
 pub(crate) fn acquisitions_until_bias() -> u32 {
     TAKES.get()
 }
 
-/// Has `acquisitions_until_bias` say `takes` while `script` runs.
+/// Sets `acquisitions_until_bias` to `takes` while `script` runs.
 pub(crate) fn with_acquisitions_until_bias(takes: u32, script: impl FnOnce()) {
     TAKES.set(takes);
     script();
     TAKES.set(0);
 }
 
-/// There is no kernel here.
+/// Stands for the kernel's idea of a thread, which heavy fences need. There is no kernel in a model.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelThread;
 
@@ -50,7 +51,7 @@ impl KernelThread {
     }
 }
 
-/// Heavy fences are never refused here.
+/// Heavy fences are never refused here, so a lock may always become biased.
 pub(crate) fn can_still_bias() -> bool {
     true
 }

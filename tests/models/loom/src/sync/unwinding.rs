@@ -1,4 +1,5 @@
-//! Whether a thread of a script is unwinding. Loom's threads are all on one of the system's, and share its count of panics; so a script says it itself.
+//! Whether a thread of a script is unwinding. loom's threads all run on one thread of the system and share its panic
+//! count, so a script says itself when it is in a destructor that unwinding calls.
 
 use std::cell::Cell;
 
@@ -10,7 +11,8 @@ pub(crate) fn is_unwinding() -> bool {
     UNWINDING.with(Cell::get)
 }
 
-/// Runs `destructor` as one that runs because its thread unwinds. It is no longer taken for that when it is unwound itself.
+/// Runs `destructor` as if the unwinding of the thread had called it. If `destructor` itself unwinds, the thread counts
+/// as not unwinding again.
 pub(crate) fn while_unwinding<R>(destructor: impl FnOnce() -> R) -> R {
     struct RestoreOnDrop(bool);
     impl Drop for RestoreOnDrop {

@@ -1,4 +1,4 @@
-//! A spinner without a clock.
+//! A spinner without a clock: a wait polls a fixed number of times before it sleeps.
 
 use std::time::Duration;
 
@@ -8,16 +8,17 @@ use crate::failure;
 /// How long the bees of a modelled hive poll before they sleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitPolicy {
-    /// This many polls in vain are followed by another.
+    /// A bee polls once more than this number of times, and then sleeps.
     Polls(u32),
-    /// Nobody sleeps at a poll.
+    /// Bees never sleep.
     Endless,
 }
 
 /// See `exploration::yield_in_wait`.
 const EXPLORED_POLLS: u32 = 8;
 
-/// Rounds of one wait: each sleeps, finds something or ends the wait, or somebody else has done something meanwhile.
+/// The most polls in one wait. In each, the bee sleeps, finds something, ends the wait, or another thread has done
+/// something meanwhile; so a wait with more polls makes no progress.
 const MAX_POLLS: u32 = 200;
 
 impl WaitPolicy {
@@ -25,7 +26,7 @@ impl WaitPolicy {
         Spinner { policy: *self, polls: 0 }
     }
 
-    /// Nobody relaxes anything here.
+    /// The epoch never changes, because no model asks the bees to stop spinning.
     pub(crate) fn spin_epoch(&self) -> u32 {
         0
     }
@@ -42,15 +43,15 @@ impl WaitPolicy {
         self.spinner()
     }
 
-    /// Nobody looks for work while asleep: that would hide what is missed.
+    /// Sleeping bees do not poll for work, because that would hide a lost wake-up.
     pub(crate) fn poll_interval(&self) -> Option<Duration> {
         None
     }
 
-    /// In a forked child this ends it; nobody forks here.
+    /// In a forked child the library ends the process here. No model forks.
     pub(crate) fn abort_if_forked(&self) {}
 
-    /// Where the bees need the queen's core. Here each has its own.
+    /// In the library the queen leaves the workers' CPUs here. In a model each thread has its own.
     pub(crate) fn migrate_off_worker_cpus(&self) {}
 
     pub(crate) fn yield_core(&self) {
@@ -62,7 +63,7 @@ impl WaitPolicy {
     }
 }
 
-/// Nothing is done ahead here.
+/// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}
 
 /// The spinner of one wait.
@@ -89,7 +90,7 @@ impl Spinner {
                 }
                 self.polls <= polls
             }
-            // Until the play begins, bees come up and stay up.
+            // Until the exploration begins, bees that have started do not sleep.
             WaitPolicy::Polls(_) | WaitPolicy::Endless => {
                 exploration::yield_in_wait(EXPLORED_POLLS);
                 true
@@ -98,7 +99,7 @@ impl Spinner {
     }
 }
 
-/// A hold takes no time here.
+/// The back-off between two polls takes no time here.
 pub(crate) struct BackOff;
 
 impl BackOff {

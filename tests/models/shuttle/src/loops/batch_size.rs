@@ -1,11 +1,12 @@
-//! A pace without a clock: one unit, and then as many as are drawn.
+//! Replaces `hive/loops/batch_size.rs`, whose batches depend on a clock: here the first batch has one unit, and the
+//! size of the others is random.
 
 use shuttle::rand::{Rng, thread_rng};
 
 /// The most units claimed at once.
 const MAX_BATCH: u32 = 5;
 
-/// As `hive/loops/batch_size.rs`, of one bee in one round.
+/// The batch size of one bee in one round.
 pub(super) struct BatchSize {
     batch_units: u32,
 }
@@ -24,7 +25,7 @@ impl BatchSize {
         self.batch_units = thread_rng().gen_range(1..=MAX_BATCH);
     }
 
-    /// How many of those to run between two looks whether somebody asks for the rest.
+    /// How many of the claimed units to run between two checks whether another bee asks for the rest.
     pub(super) fn units_per_check(&self) -> u32 {
         1
     }

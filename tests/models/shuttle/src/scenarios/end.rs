@@ -1,4 +1,4 @@
-//! The end of a hive.
+//! A scenario of the end of a hive.
 
 use super::random_in;
 use crate::checked_region;
@@ -6,7 +6,7 @@ use crate::hive::Hive;
 
 const BEES: u32 = 9;
 
-/// The bees are being woken, made surplus, or fall asleep.
+/// Terminates the hive while its workers are being woken, are made surplus, or fall asleep.
 pub(super) fn at_any_time() {
     let hive = Hive::new(BEES, random_in(1, BEES));
     for _ in 0..random_in(0, 3) {

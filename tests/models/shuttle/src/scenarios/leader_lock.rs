@@ -1,4 +1,4 @@
-//! Several queens of one hive.
+//! A scenario of several threads that want to be the queen of one hive.
 
 use super::random_in;
 use crate::checked_region;

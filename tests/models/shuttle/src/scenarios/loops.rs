@@ -1,4 +1,4 @@
-//! Loops that teams share out, round after round, and values that their bees show one another.
+//! A scenario of loops that teams share out, round after round, and of values that their bees exchange.
 
 use super::random_in;
 use crate::hive::Hive;
@@ -16,7 +16,7 @@ enum Step {
     Exchange,
 }
 
-/// Regions of rounds of one loop, with and without barriers and exchanges between.
+/// Runs regions with rounds of one loop, with and without barriers and exchanges between the rounds.
 pub(super) fn of_teams() {
     let hive = Hive::new(BEES, BEES);
     let way = [Distribution::OneByOne, Distribution::OneByOne, Distribution::InParts, Distribution::FromQueue]
@@ -45,7 +45,7 @@ fn take(step: Step, number: u64, context: &RegionContext<'_>, shared: &Loop) {
         Step::Barrier => context.barrier(),
         Step::Exchange => {
             let value = |id: u32| 100 * number + u64::from(id);
-            // More than fits on a page, now and then.
+            // Every third bee has more values than fit into an exchange slot.
             let values = [value(context.id()); 9];
             let count = |id: u32| if id % 3 == 0 { 9 } else { 1 };
             let shown =

@@ -1,4 +1,4 @@
-//! The scenes: long scripts with many bees, whose sizes and orders are drawn anew in each execution.
+//! The scenarios: long scripts with many bees. Their sizes and orders are drawn anew in each execution.
 
 mod end;
 mod leader_lock;
@@ -10,7 +10,8 @@ mod tasks;
 
 use shuttle::rand::{Rng, thread_rng};
 
-/// A script, and how often it is run with random choices of the next thread; a quarter as often with priorities (PCT).
+/// A script, and how many executions it gets under the random scheduler. The scheduler with priorities (PCT) gets a
+/// quarter as many.
 pub(crate) struct Scenario {
     pub(crate) name: &'static str,
     pub(crate) description: &'static str,
@@ -29,32 +30,42 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
     Scenario::new("barriers", "teams of all sizes with barriers", 6_000, regions::with_barriers),
     Scenario::new("hire", "a hive that grows from one bee with its regions", 8_000, regions::growing),
     Scenario::new("panics", "bees panic, or leave a barrier out", 8_000, panics::some_bees),
-    Scenario::new("storm", "two threads resize and settle while regions run", 10_000, resizes::random_resizes),
-    Scenario::new("queens", "four queens, one of whom only tries", 10_000, leader_lock::contend),
+    Scenario::new(
+        "storm",
+        "two threads resize and wait until the surplus is parked, while regions run",
+        10_000,
+        resizes::random_resizes,
+    ),
+    Scenario::new(
+        "queens",
+        "four threads want to be queen, and one of them only tries the leader lock",
+        10_000,
+        leader_lock::contend,
+    ),
     Scenario::new(
         "jec",
-        "tasks from everywhere, resizes and regions in a hive of 8 bees, by the counter",
+        "tasks from everywhere, resizes and regions in a hive of 9 bees, with the jobs event counter",
         3_000,
         || tasks::from_everywhere(tasks::JEC),
     ),
-    Scenario::new("tickle", "the same by tickling", 3_000, || tasks::from_everywhere(tasks::TICKLE)),
-    Scenario::new("notify", "the same by notifying", 3_000, || tasks::from_everywhere(tasks::NOTIFY)),
+    Scenario::new("tickle", "the same with the tickle protocol", 3_000, || tasks::from_everywhere(tasks::TICKLE)),
+    Scenario::new("notify", "the same with the notify protocol", 3_000, || tasks::from_everywhere(tasks::NOTIFY)),
     Scenario::new(
         "mutual_wait",
-        "as many tasks that wait for one another as there are bees, by each",
+        "as many tasks that wait for one another as there are workers, with each sleep protocol",
         2_000,
         tasks::mutual_wait,
     ),
     Scenario::new(
         "loops",
-        "loops shared out and values shown in teams of up to 8, round after round",
+        "loops shared out and values exchanged in teams of all sizes, round after round",
         12_000,
         loops::of_teams,
     ),
     Scenario::new("end", "a hive ends while its bees do anything but a region", 15_000, end::at_any_time),
 ];
 
-/// From `least` to `most`, by the execution's random numbers.
+/// Draws a number from `min` to `max` from the execution's random numbers.
 pub(crate) fn random_in(min: u32, max: u32) -> u32 {
     thread_rng().gen_range(min..=max)
 }

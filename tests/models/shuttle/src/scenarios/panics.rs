@@ -1,4 +1,4 @@
-//! Bees who panic or leave a barrier out, while the others wait for them.
+//! A scenario of bees that panic or leave a barrier out while the others wait for them.
 
 use std::panic::resume_unwind;
 
@@ -8,7 +8,7 @@ use crate::hive::Hive;
 
 const MAX_BEES: u32 = 9;
 
-/// A bee's panic.
+/// The payload of a bee's panic, with the bee's number.
 struct PanicPayload(u32);
 
 pub(super) fn some_bees() {
@@ -22,7 +22,7 @@ pub(super) fn some_bees() {
     hive.end();
 }
 
-/// Some bees panic before the first barrier or the second.
+/// Some bees panic before the first barrier or before the second.
 fn throw(hive: &Hive, bees: u32) {
     let at: Vec<_> = (0..bees).map(|_| random_in(0, 3)).collect();
     let ended = hive.try_region(bees, |context| {
@@ -39,9 +39,10 @@ fn throw(hive: &Hive, bees: u32) {
         Err(payload) => {
             let PanicPayload(id) = payload.downcast_ref().expect("a bee's panic");
             match lowest_at(0) {
-                // Nobody passes the first barrier then, and all who panic before it do.
+                // In this case no bee passes the first barrier, and all that were to panic before it do.
                 Some(lowest) => assert_eq!(*id as usize, lowest, "the wrong bee's panic goes on"),
-                // Whoever had not looked yet is let go from the first barrier by the panic at the second.
+                // A bee that has not yet looked at the first barrier may be released from it by the panic before the
+                // second.
                 None => assert_eq!(at[*id as usize], 1, "bee {id} has not panicked"),
             }
         }

@@ -1,4 +1,4 @@
-//! Regions one after another.
+//! Scenarios of regions one after another.
 
 use super::random_in;
 use crate::checked_region;

@@ -1,4 +1,4 @@
-//! Resizes from two threads while regions run.
+//! A scenario of resizes from two threads while regions run.
 
 use super::random_in;
 use crate::checked_region;

@@ -1,4 +1,5 @@
-//! Tasks from inside and outside, for anybody and for one, while the hive is resized and has regions: all are run, once.
+//! Scenarios of tasks from inside and outside of the hive, for any bee and for a certain one, while the hive is resized
+//! and runs regions. Each task must be run once.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -13,26 +14,27 @@ use crate::sync::WaitPolicy;
 
 const BEES: u32 = 9;
 
-/// Makes the protocol of a hive of `MEMBERS`.
+/// Makes the sleep protocol of a hive of `BEES`.
 pub(super) type Protocol = fn() -> Sleep;
 
 pub(super) const JEC: Protocol = Sleep::jec;
 pub(super) const TICKLE: Protocol = Sleep::tickle;
 pub(super) const NOTIFY: Protocol = || Sleep::notify(BEES);
 
-/// What the tasks of a scene share.
+/// What the tasks of a scenario share.
 struct OpenTasks {
-    /// Tasks made that have not run. Seen by shuttle only when it is awaited.
+    /// The tasks that have been made and have not run. The lock and the condition variable are shuttle's, so that a
+    /// thread can wait for the last task.
     open: shuttle::sync::Mutex<u32>,
     none_left: shuttle::sync::Condvar,
 }
 
-/// A task: it makes so many more, for anybody, and waits for others where it is told to.
+/// A task. It posts `child_tasks` more tasks for any bee, and then waits for the tasks of its group, if it has one.
 struct CheckedTask {
     hive: Hive,
     shared: Arc<OpenTasks>,
     child_tasks: u32,
-    /// Tasks that must be running at the same time, and how many are.
+    /// The number of tasks that must be running at the same time, and where they meet.
     together: Option<(u32, Arc<Rendezvous>)>,
     runs: AtomicU32,
 }
@@ -45,7 +47,8 @@ struct Rendezvous {
 #[expect(unsafe_code, reason = "takes a pointer")]
 impl Run for CheckedTask {
     unsafe fn run(this: *const Self) {
-        // SAFETY: the pointer is the one that `task` made; a second run is found below, because every errand lives as long as its scene.
+        // SAFETY: the pointer is the one that `task` made. The task is never freed, so even a second run, which the
+        // next line finds, does not touch freed memory.
         let errand = unsafe { &*this };
         assert_eq!(errand.runs.fetch_add(1, Ordering::Relaxed), 0, "a task is run twice");
         for _ in 0..errand.child_tasks {
@@ -65,7 +68,7 @@ impl Run for CheckedTask {
     }
 }
 
-/// A task, which is never freed: an execution is short, and so a second run is seen.
+/// Makes a task. It is never freed: an execution is short, and this way a second run is found.
 #[expect(unsafe_code, reason = "erases the task's type")]
 fn task(hive: &Hive, shared: &Arc<OpenTasks>, more: u32, together: Option<(u32, Arc<Rendezvous>)>) -> Task {
     *shared.open.lock().expect("nobody panics under this lock") += 1;
@@ -76,7 +79,7 @@ fn task(hive: &Hive, shared: &Arc<OpenTasks>, more: u32, together: Option<(u32, 
         together,
         runs: AtomicU32::new(0),
     };
-    // SAFETY: it is leaked, and may be run by anybody.
+    // SAFETY: the task is leaked and so lives for ever; it may be run by any thread.
     unsafe { Task::new::<CheckedTask>(Box::leak(Box::new(errand))) }
 }
 
@@ -85,7 +88,7 @@ impl OpenTasks {
         Arc::new(Self { open: shuttle::sync::Mutex::new(0), none_left: shuttle::sync::Condvar::new() })
     }
 
-    /// Waits for all tasks, without lending a hand.
+    /// Blocks until no task is left, without running tasks meanwhile.
     fn wait(&self) {
         let open = self.open.lock().expect("nobody panics under this lock");
         drop(self.none_left.wait_while(open, |open| *open > 0).expect("nobody panics under this lock"));
@@ -120,7 +123,7 @@ pub(super) fn from_everywhere(protocol: Protocol) {
     hive.end();
 }
 
-/// Queues tasks of her own that she leaves to others, and has regions in between.
+/// What the queen does: she queues tasks, leaves them to the workers, and runs regions in between.
 fn queen(hive: &Hive, shared: &Arc<OpenTasks>) {
     for _ in 0..2 {
         if hive.team.has_worker() {
@@ -132,7 +135,7 @@ fn queen(hive: &Hive, shared: &Arc<OpenTasks>) {
     }
 }
 
-/// Every bee must come, although those that come first are busy by then.
+/// Every worker has to come, although those that come first are already busy.
 pub(super) fn mutual_wait() {
     let protocol = [JEC, TICKLE, NOTIFY][random_in(0, 2) as usize];
     let polls = random_in(0, 1) == 0;

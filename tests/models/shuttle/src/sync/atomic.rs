@@ -1,4 +1,4 @@
-//! Shuttle's atomics, boxed: the start signal's line has no room for what shuttle keeps beside each value.
+//! Shuttle's atomics, boxed: the cache line of the start line has no room for what shuttle keeps beside each value.
 
 use std::ops::Deref;
 
@@ -30,14 +30,14 @@ boxed!(AtomicU64, u64);
 boxed!(AtomicU32, u32);
 boxed!(AtomicBool, bool);
 
-/// Every interleaving is sequentially consistent here: see the loom models for the fences.
+/// Does nothing: every schedule here is sequentially consistent. The loom models check the fences.
 pub(crate) fn fence(_: Ordering) {}
 
 pub(crate) fn light_fence() {}
 
 pub(crate) fn heavy_fence(_: KernelThread) {}
 
-/// The cell behind the interface that the protocol files use. Races are for loom to find.
+/// A cell with the interface that the protocol files use. Races are for loom to find.
 pub(crate) struct UnsafeCell<T>(std::cell::UnsafeCell<T>);
 
 impl<T> UnsafeCell<T> {

@@ -1,4 +1,5 @@
-//! What `hive/sync.rs` is to the library: the primitives of the protocol files, here from shuttle.
+//! The primitives of the protocol files, from shuttle: what `hive/sync.rs` is to the library. The protocol files
+//! include this module as `crate::sync`.
 
 mod atomic;
 #[path = "../../../common/mutex.rs"]
@@ -24,25 +25,24 @@ pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
 
-/// There is one team in a scene.
+/// A scenario has one team.
 pub(crate) fn next_team_number() -> u64 {
     1
 }
 
-
-
-/// No scene has barriers in destructors. Shuttle's threads share one thread's count of panics.
+/// No scenario has barriers in destructors. Shuttle's threads share one thread's panic count, so that count cannot be
+/// asked.
 pub(crate) fn is_unwinding() -> bool {
     false
 }
 
-/// The process would end, with this line.
+/// Prints the message and aborts, as in the library.
 pub(crate) fn abort_with_message(why: std::fmt::Arguments<'_>) -> ! {
     eprintln!("{why}");
     std::process::abort()
 }
 
-/// As few as can be.
+/// As small as possible, so that few bees suffice for a range of wakes to be delegated.
 pub(crate) const MAX_REGION_WAKES: usize = 1;
 pub(crate) const MAX_TASK_WAKES: u32 = 1;
 pub(crate) const MARKS_PER_WORD: u32 = 2;
@@ -52,12 +52,12 @@ pub(crate) const fn rounds_per_generation() -> u64 {
     2
 }
 
-/// What `mutex` is made of.
+/// The types that `mutex` is built on.
 mod raw {
     pub(super) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 }
 
-/// In a wait that ends by itself.
+/// Lets other threads run, in a wait that ends by itself.
 fn give_way() {
     shuttle::thread::yield_now();
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use shuttle::rand::{Rng, thread_rng};
 use shuttle::sync::{Condvar, Mutex};
 
-/// The longest of the waits that end by themselves.
+/// How often a wait that ends by itself yields at most.
 const MAX_YIELDS: u32 = 8;
 
 pub(crate) struct Semaphore {
@@ -27,7 +27,7 @@ impl Semaphore {
         self.posted.notify_one();
     }
 
-    /// The wait may end at any time, with or without a permit.
+    /// Waits for a random number of steps, and then takes a permit if there is one. Returns whether there was.
     pub(crate) fn wait_for(&self, _time: Duration) -> bool {
         (0..thread_rng().gen_range(0..=MAX_YIELDS)).for_each(|_| shuttle::thread::yield_now());
         let mut permits = self.permits.lock().expect("nobody panics under this lock");

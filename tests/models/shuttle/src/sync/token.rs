@@ -1,18 +1,18 @@
-//! Who the turn is reserved to.
+//! Identifies threads for the leader lock, which is biased towards one thread.
 
-/// Differs between any two threads of an execution.
+/// A number that differs between any two threads of an execution.
 pub(crate) type ThreadId = u64;
 
 pub(crate) fn current_thread_id() -> ThreadId {
     usize::from(shuttle::thread::current().id()) as ThreadId
 }
 
-/// Twice in a row.
+/// The lock is reserved to a thread that acquires it twice in a row.
 pub(crate) fn acquisitions_until_bias() -> u32 {
     1
 }
 
-/// There is no kernel here.
+/// Stands for the kernel's idea of a thread, which heavy fences need. There is no kernel in a model.
 #[derive(Clone, Copy)]
 pub(crate) struct KernelThread;
 
@@ -24,7 +24,7 @@ impl KernelThread {
     }
 }
 
-/// Heavy fences are never refused here.
+/// Heavy fences are never refused here, so a lock may always become biased.
 pub(crate) fn can_still_bias() -> bool {
     true
 }

@@ -1,15 +1,15 @@
-//! A spinner without a clock: how many polls it has is drawn from the schedule's own random numbers.
+//! A spinner without a clock: how often a wait polls before it sleeps is drawn from the schedule's own random numbers.
 
 use std::time::Duration;
 
 use shuttle::rand::{Rng, thread_rng};
 
-/// The most polls before sleeping.
+/// The most polls before a bee sleeps.
 const MAX_POLLS: u32 = 4;
 
-/// How a modelled hive waits.
+/// How the bees of a modelled hive wait.
 pub(crate) struct WaitPolicy {
-    /// Whether sleepers look for work by themselves.
+    /// Whether sleeping bees wake by themselves to look for work.
     pub(crate) polls: bool,
 }
 
@@ -18,7 +18,7 @@ impl WaitPolicy {
         Spinner { polls: thread_rng().gen_range(0..=MAX_POLLS) }
     }
 
-    /// Nobody relaxes anything here.
+    /// The epoch never changes, because no scenario asks the bees to stop spinning.
     pub(crate) fn spin_epoch(&self) -> u32 {
         0
     }
@@ -35,15 +35,15 @@ impl WaitPolicy {
         self.spinner()
     }
 
-    /// The time is any.
+    /// The interval does not matter: `Semaphore::wait_for` ignores it.
     pub(crate) fn poll_interval(&self) -> Option<Duration> {
         self.polls.then_some(Duration::ZERO)
     }
 
-    /// In a forked child this ends it; nobody forks here.
+    /// In a forked child the library ends the process here. No scenario forks.
     pub(crate) fn abort_if_forked(&self) {}
 
-    /// Where the bees need the queen's core. Here each has its own.
+    /// In the library the queen leaves the workers' CPUs here. In a model each thread has its own.
     pub(crate) fn migrate_off_worker_cpus(&self) {}
 
     pub(crate) fn yield_core(&self) {
@@ -55,12 +55,12 @@ impl WaitPolicy {
     }
 }
 
-/// Nothing is done ahead here.
+/// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}
 
 /// The spinner of one wait.
 pub(crate) struct Spinner {
-    /// Left.
+    /// How many polls are left.
     polls: u32,
 }
 
@@ -79,7 +79,7 @@ impl Spinner {
     }
 }
 
-/// A hold takes no time here.
+/// The back-off between two polls takes no time here.
 pub(crate) struct BackOff;
 
 impl BackOff {
