@@ -17,7 +17,7 @@
 //!
 //! `-- --nocapture` shows failures as they come, and how many cases ended in which way. `HIVE_COMPOSITIONS_SEED`
 //! chooses the cases by another number, `_SAMPLE=n` runs one of n, `_DEPTH` sets the number of nested calls, and
-//! `_MAX_FAILURES` continues after more than forty failures. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 seconds, and
+//! `_MAX_FAILURES` continues after more than forty failures. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 s, and
 //! `HIVE_TEST_GDB` then shows where its threads are.
 
 #![cfg(target_os = "linux")]
