@@ -1,4 +1,5 @@
-//! Solves A x = b by conjugate gradients, A from a symmetric Matrix Market file, b such that x is all ones. The same bits on any number of bees.
+//! Solves A x = b by conjugate gradients, A from a symmetric Matrix Market file, b such that x is all ones. The same
+//! bits on any number of bees.
 //!
 //!     cargo run --release --example cg [FILE.mtx]
 

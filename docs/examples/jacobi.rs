@@ -1,4 +1,5 @@
-//! Heat spreads over a plate whose upper edge is hot: Jacobi's method, all steps in one region, each bee with rows of its own.
+//! Heat spreads over a plate whose upper edge is hot: Jacobi's method, all steps in one region, each bee with rows of
+//! its own.
 //!
 //!     cargo run --release --example jacobi
 
@@ -13,7 +14,8 @@ fn step(bee: &Bee<'_>, from: &Parts<'_, f64>, to: &Parts<'_, f64>) -> f64 {
     let own = from.part(bee, bee.id());
     let above = bee.id().checked_sub(1).map(|id| from.part(bee, id));
     let below = (bee.id() + 1 < bee.bees()).then(|| from.part(bee, bee.id() + 1));
-    // The last row of the part above, the own rows, the first row of the part below; the plate's edges stay as they are.
+    // The last row of the part above, the own rows, the first row of the part below; the plate's edges stay as they
+    // are.
     let mut rows: Vec<&[f64]> = Vec::new();
     rows.extend(above.iter().map(|part| &part[part.len() - SIDE..]));
     rows.extend(own.chunks_exact(SIDE));

@@ -1,4 +1,5 @@
-//! Regions and tasks on the same threads: a signal is cleaned by a region, sorted by tasks, and looked through by both at once.
+//! Regions and tasks on the same threads: a signal is cleaned by a region, sorted by tasks, and looked through by both
+//! at once.
 //!
 //!     cargo run --release --example mixed
 

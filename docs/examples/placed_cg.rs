@@ -1,4 +1,5 @@
-//! Solves A x = b by conjugate gradients, A tridiagonal and b such that x is all ones, with every vector and every loop by one plan: each bee works in the memory of its own node.
+//! Solves A x = b by conjugate gradients, A tridiagonal and b such that x is all ones, with every vector and every loop
+//! by one plan: each bee works in the memory of its own node.
 //!
 //!     cargo run --release --example placed_cg
 

@@ -1,8 +1,10 @@
 //! What the protocol asks of the layer above it: what the calling thread is inside of.
 //!
-//! The library keeps a list of the regions and tasks that a thread is inside of (`hive/region/nesting.rs`). A few steps of
-//! the protocol need it, all of them off the fast path: code of the program that runs at the end of a region has to run
-//! inside of that region. The protocol must not depend on the layer above, so a team is given the functions as values.
+//! The library keeps a list of the regions and tasks that a thread is inside of (`hive/region/nesting.rs`). A few steps
+//! of the protocol need that list, none of them on the fast path. When a region ends by a panic or a missed barrier,
+//! some of the program's own code may have to run, such as the drop of a second panic's payload. It must count as
+//! inside the region, or a call that it makes of the same hive would wait for the region's end. The protocol must not
+//! depend on the layer above it, so a team is given these functions as values.
 
 use crate::protocol::region::region_context::RegionContext;
 
@@ -25,6 +27,10 @@ impl Nesting {
     /// Runs `body` while the calling thread counts as inside the region of `region`.
     pub(crate) fn within_region(self, region: &RegionContext<'_>, body: impl FnOnce()) {
         let mut body = Some(body);
-        (self.run_within)(region, &mut || body.take().into_iter().for_each(|body| body()));
+        (self.run_within)(region, &mut || {
+            if let Some(body) = body.take() {
+                body();
+            }
+        });
     }
 }

@@ -42,7 +42,8 @@ pub(crate) use linux::{apply, current_cpu, query};
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use elsewhere::{apply, current_cpu, query};
 
-/// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as before.
+/// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
+/// before.
 pub(crate) fn migrate_off(cpus: &CpuMask) {
     let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(cpu));
     if !is_in_the_way {
@@ -50,7 +51,8 @@ pub(crate) fn migrate_off(cpus: &CpuMask) {
     }
     let Ok(mask) = query() else { return };
     let other_cpus = mask.difference(cpus);
-    // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that comes back.
+    // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that
+    // comes back.
     if !other_cpus.is_empty() && apply(&other_cpus).is_ok() {
         // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
         let _ = apply(&mask);

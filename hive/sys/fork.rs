@@ -75,8 +75,8 @@ mod atfork {
         work()
     }
 
-    /// From now on each child calls `hooks` on its only thread, before anything else. The first call counts. The hooks must
-    /// neither allocate, nor take locks, nor unwind.
+    /// From now on each child calls `hooks` on its only thread, before anything else. The first call counts. The hooks
+    /// must neither allocate, nor take locks, nor unwind.
     pub(crate) fn call_in_children(hooks: &'static [fn()]) {
         if CHILD_HOOKS.get().is_none() {
             without_forks(|| _ = CHILD_HOOKS.set(hooks));

@@ -1,5 +1,5 @@
-//! The part that a group of bees has in one region, and the parts of all the groups that one bee leads: what a bee needs
-//! to know of its groups while it runs its part of the region. `tree.rs` makes them when the region begins.
+//! The part that a group of bees has in one region, and the parts of all the groups that one bee leads: what a bee
+//! needs to know of its groups while it runs its part of the region. `tree.rs` makes them when the region begins.
 
 use crate::protocol::region::barrier::{Barrier, BaseCount, View};
 use crate::protocol::region::shape::MAX_LEVELS;

@@ -111,10 +111,7 @@ pub(crate) struct StartLine {
 // All of it must be in one line of 64 bytes.
 const _: () = assert!(size_of::<u64>() + size_of::<Barrier>() + size_of::<StartOrder>() + closure_cell::SIZE <= 64);
 
-#[expect(
-    unsafe_code,
-    reason = "the start order and the closure cell are shared by the protocol on the word, which the compiler cannot see"
-)]
+#[expect(unsafe_code, reason = "the start word, not the compiler, says who may use the order and the closure cell")]
 // SAFETY: `order` is written only by `publish`, whose caller promises that no worker reads it at that time.
 // `closure_cell` is written only by its unsafe functions and by the guard that one of them returns, and their callers
 // make the same promise.
