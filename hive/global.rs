@@ -1,21 +1,24 @@
 //! The global hive: one for the whole process, built on first use; and the free functions of the crate, each of which
-//! calls the method of the same name on it.
+//! calls the method of the same name on the *current* hive: the one that the calling thread works for, or else the
+//! global one.
 
-use std::ops::Range;
+use std::ops::{Deref, Range};
 use std::sync::{Mutex, PoisonError};
 
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::observe::stats::Stats;
 use crate::pool::error::{ResizeError, SpmdError};
-use crate::pool::handle::Hive;
+use crate::pool::handle::{BorrowedHive, Hive};
 use crate::reductions::par_scan::Scan;
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::region::bee::Bee;
+use crate::region::nesting;
 use crate::sys::fork;
 use crate::sys::process::{ProcessCell, ProcessLock};
 use crate::sys::warn_once::warn_once;
+use crate::tasks::join;
 use crate::tasks::scope::Scope;
 use crate::topology::pin_policy::Pin;
 
@@ -47,6 +50,60 @@ fn build_global() -> &'static Hive {
     GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| build_queen_alone(&error.to_string())))
 }
 
+/// The hive that a free function acts on. It is made and dropped inside of one call, and so inside of the region or task
+/// that it was found by.
+enum CurrentHive {
+    /// The calling thread works for no hive.
+    Global(&'static Hive),
+    /// The hive that the calling thread works for.
+    Borrowed(BorrowedHive),
+}
+
+impl Deref for CurrentHive {
+    type Target = Hive;
+
+    #[inline(always)]
+    fn deref(&self) -> &Hive {
+        match self {
+            Self::Global(hive) => hive,
+            Self::Borrowed(hive) => hive,
+        }
+    }
+}
+
+/// The current hive: the one that the calling thread works for as a bee, in a region, a task or an `install`; otherwise
+/// the global one.
+#[inline(always)]
+fn current_hive() -> CurrentHive {
+    match GLOBAL.get() {
+        Some(hive) if !nesting::is_inside_any() => CurrentHive::Global(hive),
+        _ => find_current_hive(),
+    }
+}
+
+/// `current_hive` for a thread that is inside of something, and for the first call in a process.
+#[cold]
+#[inline(never)]
+#[expect(unsafe_code, reason = "borrows a hive for one call")]
+fn find_current_hive() -> CurrentHive {
+    // SAFETY: every caller drops the result before it returns, and it has been called inside of the region or task.
+    let borrowed = unsafe { Hive::of_calling_thread() };
+    borrowed.map_or_else(|| CurrentHive::Global(global()), CurrentHive::Borrowed)
+}
+
+/// The number of bees of the [current](crate#which-hive) hive, including the queen: as many as a loop has on it. See
+/// [`Hive::bees`].
+///
+/// ```
+/// let x = vec![1.0; 1 << 20];
+/// let sums = hive::spmd_map(hive::bees(), |bee| x[bee.split(0..x.len())].iter().sum::<f64>());
+/// assert_eq!(sums.iter().sum::<f64>(), x.len() as f64);
+/// ```
+#[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
+pub fn bees() -> usize {
+    current_hive().bees()
+}
+
 /// The lock that is held while the global hive is built. A forked child gets a lock of its own, for two reasons.
 /// Building takes long, so a thread that forks does not wait for it; and the child may then find the parent's lock held
 /// by a thread that does not exist in the child.
@@ -74,7 +131,7 @@ fn build_queen_alone(error: &str) -> Hive {
     hive
 }
 
-/// Runs a region on the [global](global()) hive: `body` once on each of `bees` bees, including the caller. See
+/// Runs a region on the [current](crate#which-hive) hive: `body` once on each of `bees` bees, including the caller. See
 /// [`Hive::spmd`].
 ///
 /// ```
@@ -93,10 +150,10 @@ fn build_queen_alone(error: &str) -> Hive {
 #[inline]
 #[track_caller]
 pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
-    global().spmd(bees, body);
+    current_hive().spmd(bees, body);
 }
 
-/// Runs a region on the [global](global()) hive, or returns an error if it cannot start. See [`Hive::try_spmd`].
+/// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See [`Hive::try_spmd`].
 ///
 /// ```
 /// assert!(hive::try_spmd(0, |_| ()).is_err());
@@ -106,10 +163,10 @@ pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
 /// As [`Hive::try_spmd`].
 #[inline]
 pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), SpmdError> {
-    global().try_spmd(bees, body)
+    current_hive().try_spmd(bees, body)
 }
 
-/// Runs a region on the [global](global()) hive and returns what `body` returned on each bee, in the order of the bees'
+/// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of the bees'
 /// numbers. See [`Hive::spmd_map`].
 ///
 /// ```
@@ -120,16 +177,16 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Spmd
 /// As [`Hive::spmd`].
 #[track_caller]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
-    global().spmd_map(bees, body)
+    current_hive().spmd_map(bees, body)
 }
 
-/// Runs a loop on the [global](global()) hive: a region and a loop in one. See [`Hive::par_for`].
+/// Runs a loop on the [current](crate#which-hive) hive: a region and a loop in one. See [`Hive::par_for`].
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let sum = AtomicUsize::new(0);
-/// hive::par_for(0..1000, hive::Schedule::Dynamic(16), |range, _| {
+/// hive::par_for((0..1000, hive::Schedule::Dynamic(16)), |range, _| {
 ///     sum.fetch_add(range.sum(), Ordering::Relaxed);
 /// });
 /// assert_eq!(sum.into_inner(), 499_500);
@@ -139,11 +196,12 @@ pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> V
 /// As [`Hive::par_for`].
 #[inline]
 #[track_caller]
-pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(range: Range<usize>, schedule: Schedule, body: F) {
-    global().par_for(range, schedule, body);
+#[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter"))]
+pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
+    current_hive().par_for(work, body);
 }
 
-/// Runs a loop that writes to the elements of a slice, on the [global](global()) hive. See [`Hive::par_for_mut`].
+/// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_for_mut`].
 ///
 /// # Panics
 /// As [`Hive::par_for_mut`].
@@ -153,10 +211,10 @@ pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
-    global().par_for_mut(data, schedule, body);
+    current_hive().par_for_mut(data, schedule, body);
 }
 
-/// Runs a loop that writes to the rows of a slice, on the [global](global()) hive. See [`Hive::par_rows_mut`].
+/// Runs a loop that writes to the rows of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_rows_mut`].
 ///
 /// # Panics
 /// As [`Hive::par_rows_mut`].
@@ -166,20 +224,10 @@ pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
-    global().par_rows_mut(data, width, schedule, body);
+    current_hive().par_rows_mut(data, width, schedule, body);
 }
 
-/// Runs a loop that has more options than a schedule, on the [global](global()) hive. See [`Hive::par_loop`].
-///
-/// # Panics
-/// As [`Hive::par_loop`].
-#[inline]
-#[track_caller]
-pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(options: Loop, body: F) {
-    global().par_loop(options, body);
-}
-
-/// Combines what `map` returns for parts of `range`, on the [global](global()) hive. See [`Hive::par_reduce`].
+/// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See [`Hive::par_reduce`].
 ///
 /// ```
 /// use hive::{Reduction, Schedule};
@@ -187,7 +235,7 @@ pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(options: Loop, body: F) {
 /// let next = |n: usize| if n % 2 == 0 { n / 2 } else { 3 * n + 1 };
 /// let steps = |start: usize| std::iter::successors(Some(start), |n| (*n > 1).then(|| next(*n))).count();
 /// let max = Reduction::unordered((0, 0), std::cmp::max);
-/// let longest = hive::par_reduce(1..10_000, Schedule::Dynamic(64), &max, |range| {
+/// let longest = hive::par_reduce((1..10_000, Schedule::Dynamic(64)), &max, |range| {
 ///     range.map(|start| (steps(start), start)).max().unwrap()
 /// });
 /// assert_eq!(longest, (262, 6171));
@@ -196,17 +244,18 @@ pub fn par_loop<F: Fn(Range<usize>, &Bee<'_>) + Sync>(options: Loop, body: F) {
 /// # Panics
 /// As [`Hive::par_reduce`].
 #[track_caller]
-pub fn par_reduce<L, T, F, M>(range: Range<usize>, schedule: Schedule, reduction: &Reduction<L, T, F>, map: M) -> T
+#[doc(alias("reduction", "sum", "fold", "par_iter"))]
+pub fn par_reduce<L, T, F, M>(work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
 where
     L: Reproducibility,
     T: Clone + Send,
     F: Fn(T, T) -> T + Sync,
     M: Fn(Range<usize>) -> T + Sync,
 {
-    global().par_reduce(range, schedule, reduction, map)
+    current_hive().par_reduce(work, reduction, map)
 }
 
-/// Replaces each element of `data` by its prefix sum, on the [global](global()) hive. See [`Hive::par_scan`].
+/// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See [`Hive::par_scan`].
 ///
 /// # Panics
 /// As [`Hive::par_scan`].
@@ -217,10 +266,10 @@ where
     T: Copy + Send + Sync + 'static,
     F: Fn(T, T) -> T + Sync,
 {
-    global().par_scan(data, reduction, scan);
+    current_hive().par_scan(data, reduction, scan);
 }
 
-/// Runs two closures, perhaps at the same time, on the [global](global()) hive. See [`Hive::join`].
+/// Runs two closures, perhaps at the same time, on the [current](crate#which-hive) hive. See [`Hive::join`].
 ///
 /// ```
 /// assert_eq!(hive::join(|| 1, || 2), (1, 2));
@@ -236,10 +285,13 @@ where
     RA: Send,
     RB: Send,
 {
-    global().join(a, b)
+    nesting::with_innermost_tasks_of_any(|context| match context {
+        Some(context) => join::join(context, a, b),
+        None => current_hive().join(a, b),
+    })
 }
 
-/// Runs `body` and the tasks that it spawns on the [global](global()) hive. See [`Hive::scope`].
+/// Runs `body` and the tasks that it spawns on the [current](crate#which-hive) hive. See [`Hive::scope`].
 ///
 /// ```
 /// let mut sum = 0;
@@ -250,43 +302,43 @@ where
 /// # Panics
 /// As [`Hive::scope`].
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
-    global().scope(body)
+    current_hive().scope(body)
 }
 
-/// Queues a task on the [global](global()) hive. See [`Hive::spawn`].
+/// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
 ///
 /// # Panics
 /// As [`Hive::spawn`].
 pub fn spawn(task: impl FnOnce() + Send + 'static) {
-    global().spawn(task);
+    current_hive().spawn(task);
 }
 
-/// Queues a task that only one bee of the [global](global()) hive runs. See [`Hive::spawn_on`].
+/// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
 ///
 /// # Panics
 /// As [`Hive::spawn_on`].
 pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
-    global().spawn_on(bee, task);
+    current_hive().spawn_on(bee, task);
 }
 
-/// What the bees of the [global](global()) hive have done so far. See [`Hive::stats`].
+/// What the bees of the [current](crate#which-hive) hive have done so far. See [`Hive::stats`].
 ///
 /// ```
 /// println!("{}", hive::stats());
 /// ```
 pub fn stats() -> Stats {
-    global().stats()
+    current_hive().stats()
 }
 
-/// Runs `work` once on each bee of the [global](global()) hive. See [`Hive::broadcast`].
+/// Runs `work` once on each bee of the [current](crate#which-hive) hive. See [`Hive::broadcast`].
 ///
 /// # Panics
 /// As [`Hive::broadcast`].
 pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    global().broadcast(work)
+    current_hive().broadcast(work)
 }
 
-/// Runs `work` as a bee of the [global](global()) hive. See [`Hive::install`].
+/// Runs `work` as a bee of the [current](crate#which-hive) hive. See [`Hive::install`].
 ///
 /// ```
 /// assert_eq!(hive::install(|| 42), 42);
@@ -295,10 +347,10 @@ pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 /// # Panics
 /// As [`Hive::install`].
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    global().install(work)
+    current_hive().install(work)
 }
 
-/// Changes the size of the [global](global()) hive to `bees` bees. See [`Hive::resize`].
+/// Changes the size of the [current](crate#which-hive) hive to `bees` bees. See [`Hive::resize`].
 ///
 /// ```
 /// hive::resize(1)?; // this process needs no more than one core from here on
@@ -309,20 +361,20 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// # Errors
 /// As [`Hive::resize`].
 pub fn resize(bees: usize) -> Result<(), ResizeError> {
-    global().resize(bees)
+    current_hive().resize(bees)
 }
 
-/// Keeps the bees of the [global](global()) hive polling while `section` runs. See [`Hive::keep_spinning`].
+/// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See [`Hive::keep_spinning`].
 pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
-    global().keep_spinning(section)
+    current_hive().keep_spinning(section)
 }
 
-/// Sends the bees of the [global](global()) hive to sleep at once. See [`Hive::stop_spinning`].
+/// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
 pub fn stop_spinning() {
-    global().stop_spinning();
+    current_hive().stop_spinning();
 }
 
-/// Waits until no surplus worker of the [global](global()) hive is on a core. See [`Hive::wait_until_parked`].
+/// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See [`Hive::wait_until_parked`].
 pub fn wait_until_parked() {
-    global().wait_until_parked();
+    current_hive().wait_until_parked();
 }

@@ -8,7 +8,7 @@
 ///
 /// # Items named on this page
 /// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`try_spmd`](crate::try_spmd), [`Bee`](crate::Bee),
-/// [`par_for`](crate::par_for), [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
+/// [`par_for`](crate::par_for), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
 /// [`Tiles`](crate::Tiles), [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut),
 /// [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),
 /// [`Reduction`](crate::Reduction), [`par_scan`](crate::par_scan). The second half is [`from_openmp_tasks`].
@@ -36,7 +36,7 @@ pub mod from_openmp_tasks {}
 ///
 /// # Items named on this page
 /// [`par_reduce`](crate::par_reduce), [`Reduction`](crate::Reduction), [`par_for`](crate::par_for),
-/// [`par_loop`](crate::par_loop), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
+/// [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
 /// [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut), [`Parts`](crate::Parts),
 /// [`PerBee`](crate::PerBee), [`join`](crate::join()), [`scope`](crate::scope()), [`spawn`](crate::spawn()),
 /// [`spawn_on`](crate::spawn_on), [`broadcast`](crate::broadcast()), [`install`](crate::install),
@@ -50,8 +50,8 @@ pub mod from_rayon {}
 /// # Items named on this page
 /// [`Plan`](crate::Plan), [`Placement`](crate::Placement), [`NumaVec`](crate::NumaVec), [`Moves`](crate::Moves),
 /// [`Hive::alloc`](crate::Hive::alloc), [`Hive::migrate`](crate::Hive::migrate),
-/// [`Hive::par_for_plan`](crate::Hive::par_for_plan), [`Hive::par_reduce_plan`](crate::Hive::par_reduce_plan),
-/// [`Bee::for_plan`](crate::Bee::for_plan), [`Parts::by_plan`](crate::Parts::by_plan),
+/// [`Hive::par_for`](crate::Hive::par_for), [`Hive::par_reduce`](crate::Hive::par_reduce),
+/// [`Bee::for_each`](crate::Bee::for_each), [`Parts::by_plan`](crate::Parts::by_plan),
 /// [`Hive::memory_node`](crate::Hive::memory_node), [`memory_nodes`](crate::memory_nodes), [`node_of`](crate::node_of),
 /// [`Place::node`](crate::Place::node), [`Schedule`](crate::Schedule).
 pub mod memory {}

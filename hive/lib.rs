@@ -33,6 +33,12 @@
 //! - [`Hive`] is a team that a program builds for itself; [`Hive::builder`] says how it waits and where its bees are
 //!   bound; [`Hive::report`] says which settings are in effect, [`Hive::stats`] what the bees have done.
 //!
+//! # Which hive
+//! The free functions act on the *current* hive: the one that the calling thread works for, as a bee in a
+//! [region](spmd), in a task or in [`install`]; and everywhere else on the [global](global()) one. So a library that
+//! calls [`par_for`] or [`join`] uses the hive that its caller has chosen by [`Hive::install`]. Inside of several hives
+//! it is the innermost one. [`current`] says which that is.
+//!
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of bees that a hive starts with if the program does not set one.
 //! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`, of which hive uses
@@ -82,8 +88,8 @@ mod topology;
 mod tuning;
 
 pub use crate::global::{
-    broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_loop, par_reduce, par_rows_mut,
-    par_scan, resize, scope, spawn, spawn_on, spmd, spmd_map, stats, stop_spinning, try_spmd, wait_until_parked,
+    bees, broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_reduce, par_rows_mut, par_scan,
+    resize, scope, spawn, spawn_on, spmd, spmd_map, stats, stop_spinning, try_spmd, wait_until_parked,
 };
 pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;
@@ -103,7 +109,7 @@ pub use crate::pool::config::{Builder, SleepProtocol};
 pub use crate::pool::error::{BuildError, ResizeError, SpmdError};
 pub use crate::pool::handle::Hive;
 pub use crate::pool::report::Report;
-pub use crate::protocol::region::shape::{BarrierShape, ParseShapeError};
+pub use crate::protocol::region::shape::BarrierShape;
 pub use crate::reductions::par_scan::Scan;
 pub use crate::reductions::reduction::Reduction;
 pub use crate::reductions::reproducibility::{Deterministic, PerTeamSize, Reproducibility, Unordered};
@@ -111,10 +117,11 @@ pub use crate::region::bee::Bee;
 pub use crate::region::collective::ordered::Ordered;
 pub use crate::slices::parts::{PartMut, PartRef, Parts};
 pub use crate::slices::per_bee::{PerBee, PerBeeMut};
-pub use crate::tasks::caller::{current, yield_now};
+pub use crate::sys::parse_error::{ParseError, ParseErrorKind};
+pub use crate::tasks::caller::{CurrentBee, current, yield_now};
 pub use crate::tasks::scope::Scope;
-pub use crate::topology::pin_policy::{ParsePinError, ParsePolicyError, Pin};
+pub use crate::topology::pin_policy::Pin;
 pub use crate::topology::place_assignment::Place;
-pub use crate::topology::place_list::{ParsePlacesError, PlaceList, PlaceUnit};
+pub use crate::topology::place_list::{PlaceList, PlaceUnit};
 pub use crate::topology::proc_bind::ProcBind;
 pub use crate::topology::shrink::Shrink;

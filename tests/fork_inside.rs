@@ -135,7 +135,7 @@ const PLACES: [ForkPlace; 13] = [
         });
     }),
     ("a region of one", false, |scene| scene.hive.spmd(1, |_| scene.fork())),
-    ("a loop", true, |scene| scene.hive.par_for(0..9, Schedule::Dynamic(1), |_, _| scene.fork())),
+    ("a loop", true, |scene| scene.hive.par_for((0..9, Schedule::Dynamic(1)), |_, _| scene.fork())),
     ("a task", true, |scene| {
         let (sender, receiver) = channel();
         scene.hive.spawn(move || {

@@ -26,7 +26,7 @@ const HANDLER_ACTIONS: &[HandlerAction] = &[
     ("region", |hive, _, _| assert_eq!(hive.spmd_map(BEES, |bee| bee.bees()), [1])),
     ("region of one", |hive, _, _| assert_eq!(hive.spmd_map(1, |bee| (bee.id(), bee.bees())), [(0, 1)])),
     ("install", |hive, bee, _| {
-        assert_eq!(hive.install(|| hive::current().map(|(_, bee)| bee)), Some(bee));
+        assert_eq!(hive.install(|| hive::current().map(|bee| bee.id)), Some(bee));
         assert_eq!(hive.install(|| hive.spmd_map(BEES, |bee| bee.bees())), [1]);
     }),
     ("join", |hive, _, _| assert_eq!(fib_by_joins(hive, 8), 21)),
@@ -116,7 +116,7 @@ fn with_handlers(
         move |bee| {
             let _ended = EndSignal(Arc::clone(&ended));
             wait_until(|| place.get().is_some());
-            assert_eq!(hive::current().map(|(_, bee)| bee), Some(bee), "it runs as the bee");
+            assert_eq!(hive::current().map(|bee| bee.id), Some(bee), "it runs as the bee");
             if let Some(hive) = place.get().and_then(Weak::upgrade) {
                 work(&hive, bee);
             }
@@ -302,7 +302,7 @@ fn exit_handlers_run_as_the_bee_and_use_other_hives() {
         let exit = {
             let (exits, other) = (Arc::clone(&exits), Arc::clone(&other));
             move |bee| {
-                assert_eq!(hive::current().map(|(_, bee)| bee), Some(bee));
+                assert_eq!(hive::current().map(|bee| bee.id), Some(bee));
                 hive::yield_now();
                 let team = other.spmd_map(2, |bee| bee.bees());
                 assert!(team == [1] || team == [2, 2], "{team:?}");

@@ -13,7 +13,7 @@ use std::thread;
 use common::hive_sets::{TWO_BY_TWO, assert_set_works, cpus_of_hives, on_machine, two_hives_of_two};
 use common::process::in_own_process_with;
 use common::{Gate, assert_contains_all, assert_hive_works, sys};
-use hive::{Hive, HiveSet, Pin, PlaceUnit, Reduction, Schedule};
+use hive::{Hive, HiveSet, Pin, PlaceUnit, Reduction};
 
 #[test]
 fn members_are_numbered_over_all_hives() {
@@ -133,9 +133,8 @@ fn single_hives_are_used_beside_the_team_over_all() {
         let sums = hives.on_each(|number, hive| {
             assert_hive_works(hive, 2);
             let (a, b) = hive.join(|| 1, || 2);
-            hive.par_reduce(0..100, Schedule::Static, &Reduction::per_team_size(0, |a, b| a + b), |range| {
-                range.sum::<usize>()
-            }) + number
+            hive.par_reduce(0..100, &Reduction::per_team_size(0, |a, b| a + b), |range| range.sum::<usize>())
+                + number
                 + a
                 + b
         });

@@ -88,7 +88,7 @@ fn others_take_part_in_a_small_tree() {
         if leaves > 1 {
             hive.join(|| grow(hive, leaves / 2, here), || grow(hive, leaves / 2, here));
         } else {
-            let (_, bee) = hive::current().expect("a bee");
+            let bee = hive::current().expect("a bee").id;
             here.fetch_or(1 << bee, Ordering::Relaxed);
             wait_until(|| here.load(Ordering::Relaxed).count_ones() >= 2);
         }

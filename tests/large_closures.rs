@@ -106,47 +106,31 @@ const MODERATE_OPERATIONS: [(&str, Operation); 13] = [
     }),
     ("par_reduce, fixed", |hive| {
         assert_intact(&hive.par_reduce(
-            0..100,
-            Schedule::Dynamic(1),
+            (0..100, Schedule::Dynamic(1)),
             &Reduction::deterministic(large(), combine),
             make_moderate,
         ))
     }),
     ("par_reduce, per team", |hive| {
         assert_intact(&hive.par_reduce(
-            0..100,
-            Schedule::Dynamic(1),
+            (0..100, Schedule::Dynamic(1)),
             &Reduction::per_team_size(large(), combine),
             make_moderate,
         ));
     }),
     ("par_reduce, fast", |hive| {
         assert_intact(&hive.par_reduce(
-            0..100,
-            Schedule::Dynamic(1),
+            (0..100, Schedule::Dynamic(1)),
             &Reduction::unordered(large(), combine),
             make_moderate,
         ))
     }),
     ("par_reduce, a block each", |hive| {
-        assert_intact(&hive.par_reduce(
-            0..100,
-            Schedule::Static,
-            &Reduction::per_team_size(large(), combine),
-            make_moderate,
-        ));
+        assert_intact(&hive.par_reduce(0..100, &Reduction::per_team_size(large(), combine), make_moderate));
     }),
-    ("par_reduce_plan", |hive| {
-        assert_intact(&hive.par_reduce_plan(
-            &hive.plan(100),
-            &Reduction::deterministic(large(), combine),
-            make_moderate,
-        ));
-        assert_intact(&hive.par_reduce_plan(
-            &hive.plan(100),
-            &Reduction::per_team_size(large(), combine),
-            make_moderate,
-        ));
+    ("par_reduce by plan", |hive| {
+        assert_intact(&hive.par_reduce(&hive.plan(100), &Reduction::deterministic(large(), combine), make_moderate));
+        assert_intact(&hive.par_reduce(&hive.plan(100), &Reduction::per_team_size(large(), combine), make_moderate));
     }),
     ("combine", |_| {
         assert_intact(&Reduction::deterministic(large(), combine).combine((0..10).map(|i| make_moderate(i..i))))

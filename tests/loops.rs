@@ -112,7 +112,7 @@ fn more_chunks_than_can_be_numbered_are_dealt_out_one_by_one() {
     let len = (1 << 25) + 3;
     let (chunks, sum) = (AtomicUsize::new(0), AtomicUsize::new(0));
     hive.spmd(2, |bee| bee.barrier());
-    hive.par_for(0..len, Schedule::Dynamic(2), |range, _| {
+    hive.par_for((0..len, Schedule::Dynamic(2)), |range, _| {
         assert!(range.len() <= 2);
         chunks.fetch_add(1, Ordering::Relaxed);
         sum.fetch_add(range.len(), Ordering::Relaxed);
@@ -243,7 +243,7 @@ fn little_work_is_for_few() {
     for schedule in SCHEDULES {
         let with = |len| {
             let teams = Mutex::new(Vec::new());
-            hive.par_loop(Loop::new(0..len, schedule).min_work(100), |_, bee| teams.lock().unwrap().push(bee.bees()));
+            hive.par_for(Loop::new(0..len, schedule).min_work(100), |_, bee| teams.lock().unwrap().push(bee.bees()));
             teams.into_inner().unwrap()
         };
         assert!(with(199).iter().all(|team| *team == 1), "{schedule:?}");
@@ -261,7 +261,7 @@ fn a_nested_loop_is_the_member_s_own() {
     let hive = Hive::new(3).unwrap();
     let sum = AtomicUsize::new(0);
     hive.spmd(3, |_| {
-        hive.par_for(0..100, Schedule::Dynamic(1), |range, bee| {
+        hive.par_for((0..100, Schedule::Dynamic(1)), |range, bee| {
             assert_eq!(bee.bees(), 1);
             sum.fetch_add(range.sum(), Ordering::Relaxed);
         })
@@ -284,16 +284,16 @@ fn loops_of_all_kinds_follow_one_another() {
             // Nested, or with a panic: neither may affect the next loop.
             hive.spmd(2, |bee| {
                 if bee.is_queen() {
-                    hive.par_for(0..len, schedule, |range, _| add(range))
+                    hive.par_for((0..len, schedule), |range, _| add(range))
                 }
             });
         } else {
-            hive.par_for(0..len, schedule, |range, _| add(range));
+            hive.par_for((0..len, schedule), |range, _| add(range));
         }
         assert_eq!(sum.into_inner(), len, "turn {turn}: {schedule:?}");
         if turn % 50 == 0 {
             let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
-                hive.par_for(0..9, schedule, |_, _| std::panic::resume_unwind(Box::new(turn)));
+                hive.par_for((0..9, schedule), |_, _| std::panic::resume_unwind(Box::new(turn)));
             }));
             assert!(caught.is_err());
         }
@@ -306,7 +306,7 @@ fn a_kind_that_was_not_used_for_long_is_as_good_as_new() {
     let hive = Hive::new(2).unwrap();
     let run = |schedule| {
         let sum = AtomicUsize::new(0);
-        hive.par_for(0..5, schedule, |range, _| {
+        hive.par_for((0..5, schedule), |range, _| {
             sum.fetch_add(range.len(), Ordering::Relaxed);
         });
         assert_eq!(sum.into_inner(), 5, "{schedule:?}");
@@ -325,7 +325,7 @@ fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
     let hive = Hive::new(3).unwrap();
     for schedule in SCHEDULES {
         let message = panic_message(|| {
-            hive.par_for(0..100, schedule, |range, bee| {
+            hive.par_for((0..100, schedule), |range, bee| {
                 assert!(!range.contains(&17), "index 17 is broken");
                 bee.unpinned(|| ());
             });
@@ -358,7 +358,7 @@ fn a_spare_board_whose_rounds_have_wrapped_is_not_taken_for_used() {
     let hive = Hive::new(2).unwrap();
     let run = || {
         let done = AtomicUsize::new(0);
-        hive.par_for(0..4, Schedule::Dynamic(1), |range, _| _ = done.fetch_add(range.len(), Ordering::Relaxed));
+        hive.par_for((0..4, Schedule::Dynamic(1)), |range, _| _ = done.fetch_add(range.len(), Ordering::Relaxed));
         assert_eq!(done.into_inner(), 4);
     };
     (0..u16::MAX).for_each(|_| run());
@@ -440,7 +440,7 @@ fn stress_loops_on_hives_that_are_resized() {
         hive.resize(dice.next_up_to(4)).unwrap();
         let (len, schedule) = (dice.next_up_to(500) - 1, SCHEDULES[dice.next_up_to(SCHEDULES.len()) - 1]);
         let seen: Vec<_> = (0..len).map(|_| AtomicUsize::new(0)).collect();
-        hive.par_for(0..len, schedule, |range, _| {
+        hive.par_for((0..len, schedule), |range, _| {
             range.for_each(|i| {
                 seen[i].fetch_add(1, Ordering::Relaxed);
             })

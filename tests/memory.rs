@@ -220,8 +220,7 @@ fn inside_a_region_one_member_makes_all() {
     hive.spmd(2, |_| {
         let data = hive.alloc(1000, Placement::LikeLoop(&plan), |i| i);
         assert!(data.iter().copied().eq(0..1000));
-        let sum =
-            hive.par_reduce_plan(&plan, &Reduction::per_team_size(0, |a, b| a + b), |range| data[range].iter().sum());
+        let sum = hive.par_reduce(&plan, &Reduction::per_team_size(0, |a, b| a + b), |range| data[range].iter().sum());
         assert_eq!(sum, 499_500);
     });
 }
@@ -234,7 +233,7 @@ proptest! {
         let plan = Plan::new(&hive, len, bees).aligned(multiple);
         let mut owners = hive.alloc(len, Placement::LikeLoop(&plan), |_| usize::MAX);
         let parts = Parts::by_plan(&mut owners, &plan);
-        hive.par_for_plan(&plan, |range, bee| {
+        hive.par_for(&plan, |range, bee| {
             assert_eq!((range, bee.bees()), (plan.range(bee.id()), bees));
             parts.own_mut(bee).fill(bee.id());
         });
@@ -249,7 +248,7 @@ proptest! {
         let _alone = run_exclusively();
         let hive = Hive::new(bees).unwrap();
         let plan = hive.plan(len);
-        hive.par_for(0..len, Schedule::Static, |range, bee| assert_eq!(range, plan.range(bee.id())));
+        hive.par_for(0..len, |range, bee| assert_eq!(range, plan.range(bee.id())));
         hive.spmd(bees, |bee| assert_eq!(bee.split(0..len), plan.range(bee.id())));
     }
 
@@ -260,9 +259,9 @@ proptest! {
         let plan = Plan::new(&hive, len, bees).aligned(multiple);
         let value = |range: std::ops::Range<usize>| range.map(|i| 1.0 / (i as f64 + 0.3)).sum::<f64>();
         let fixed = Reduction::deterministic(0.0, |a: f64, b| a + b);
-        let expected = hive.par_reduce(0..len, Schedule::Dynamic(7), &fixed, value);
-        prop_assert_eq!(hive.par_reduce_plan(&plan, &fixed, value).to_bits(), expected.to_bits());
-        let fast = hive.par_reduce_plan(&plan, &Reduction::unordered(0.0, |a: f64, b| a + b), value);
+        let expected = hive.par_reduce((0..len, Schedule::Dynamic(7)), &fixed, value);
+        prop_assert_eq!(hive.par_reduce(&plan, &fixed, value).to_bits(), expected.to_bits());
+        let fast = hive.par_reduce(&plan, &Reduction::unordered(0.0, |a: f64, b| a + b), value);
         prop_assert!((fast - expected).abs() < 1e-9);
     }
 }

@@ -228,7 +228,7 @@ fn in_the_queens_place_a_region_is_a_real_one_inside_of_another_hives_too() {
 fn current_says_what_the_thread_is_inside_of_last() {
     let _alone = run_exclusively();
     let (a, b) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
-    let hive_of = |inside: Option<(usize, usize)>| inside.expect("it is inside of a hive").0;
+    let hive_of = |inside: Option<hive::CurrentBee>| inside.expect("it is inside of a hive").hive;
     a.spmd(1, |_| {
         let outer = hive_of(hive::current());
         b.install(|| {

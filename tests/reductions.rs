@@ -46,7 +46,7 @@ fn fixed_is_bit_equal_for_teams_of_1_to_16_and_all_schedules() {
         let hive = Hive::new(bees).unwrap();
         for _ in 0..6 {
             let schedule = random_schedule(&mut dice);
-            let total: f64 = hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum());
+            let total: f64 = hive.par_reduce((0..x.len(), schedule), &sum, |range| x[range].iter().sum());
             bits.insert(total.to_bits());
         }
         let in_a_region =
@@ -64,7 +64,7 @@ fn per_team_is_bit_equal_from_run_to_run() {
     for bees in [1, 2, 3, 8] {
         let hive = Hive::new(bees).unwrap();
         for schedule in [Schedule::Static, Schedule::Dynamic(1), Schedule::Guided(1), Schedule::Affinity] {
-            let run = || hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum::<f64>()).to_bits();
+            let run = || hive.par_reduce((0..x.len(), schedule), &sum, |range| x[range].iter().sum::<f64>()).to_bits();
             let bits: HashSet<_> = (0..10).map(|_| run()).collect();
             assert_eq!(bits.len(), 1, "{schedule:?} of {bees}");
         }
@@ -86,14 +86,12 @@ fn fast_and_per_team_differ_where_fixed_does_not() {
         for chunk in [1, 10, 100] {
             let run = |range: std::ops::Range<usize>| x[range].iter().sum::<f64>();
             fast.insert(
-                hive.par_reduce(0..x.len(), Schedule::Dynamic(chunk), &Reduction::unordered(0.0, |a, b| a + b), run)
+                hive.par_reduce((0..x.len(), Schedule::Dynamic(chunk)), &Reduction::unordered(0.0, |a, b| a + b), run)
                     .to_bits(),
             );
         }
         let sum = Reduction::per_team_size(0.0, |a, b| a + b);
-        per_team.insert(
-            hive.par_reduce(0..x.len(), Schedule::Static, &sum, |range| x[range].iter().sum::<f64>()).to_bits(),
-        );
+        per_team.insert(hive.par_reduce(0..x.len(), &sum, |range| x[range].iter().sum::<f64>()).to_bits());
     }
     assert!(fast.len() > 1 && per_team.len() > 1, "{fast:?} {per_team:?}");
 }
@@ -109,14 +107,18 @@ fn every_level_is_right_where_order_does_not_matter() {
             let schedule = random_schedule(&mut dice);
             let add = |a: usize, b: usize| a + b;
             let map = |range: std::ops::Range<usize>| range.sum::<usize>();
-            assert_eq!(hive.par_reduce(0..len, schedule, &Reduction::unordered(0, add), map), expected, "{schedule:?}");
             assert_eq!(
-                hive.par_reduce(0..len, schedule, &Reduction::per_team_size(0, add), map),
+                hive.par_reduce((0..len, schedule), &Reduction::unordered(0, add), map),
                 expected,
                 "{schedule:?}"
             );
             assert_eq!(
-                hive.par_reduce(0..len, schedule, &Reduction::deterministic(0, add).blocks(10), map),
+                hive.par_reduce((0..len, schedule), &Reduction::per_team_size(0, add), map),
+                expected,
+                "{schedule:?}"
+            );
+            assert_eq!(
+                hive.par_reduce((0..len, schedule), &Reduction::deterministic(0, add).blocks(10), map),
                 expected,
                 "{schedule:?}"
             );
@@ -163,8 +165,9 @@ fn blocks_that_are_reduced_elsewhere_combine_to_the_same_bits() {
     let x = adversarial(20_011);
     for (len, most) in [(0, 256), (1, 256), (255, 256), (20_011, 256), (20_011, 1), (20_011, 7), (20_011, 4096)] {
         let sum = Reduction::deterministic(0.0, |a, b| a + b).blocks(most);
-        let total: f64 = hive
-            .par_reduce(5..5 + len, Schedule::Dynamic(2), &sum, |range| x[range.start - 5..range.end - 5].iter().sum());
+        let total: f64 = hive.par_reduce((5..5 + len, Schedule::Dynamic(2)), &sum, |range| {
+            x[range.start - 5..range.end - 5].iter().sum()
+        });
         // Three processes, the last of them first.
         let of_process = |process| {
             let own = sum.part(5..5 + len, process, 3);
@@ -193,10 +196,10 @@ fn operations_that_are_not_commutative_keep_their_order() {
     let expected = words.concat();
     let concat = Reduction::deterministic(String::new(), |a, b| a + &b);
     for schedule in [Schedule::Static, Schedule::Dynamic(3), Schedule::Guided(1), Schedule::Affinity] {
-        assert_eq!(hive.par_reduce(0..500, schedule, &concat, |range| words[range].concat()), expected);
+        assert_eq!(hive.par_reduce((0..500, schedule), &concat, |range| words[range].concat()), expected);
     }
     let concat = Reduction::per_team_size(String::new(), |a, b| a + &b);
-    assert_eq!(hive.par_reduce(0..500, Schedule::Dynamic(3), &concat, |range| words[range].concat()), expected);
+    assert_eq!(hive.par_reduce((0..500, Schedule::Dynamic(3)), &concat, |range| words[range].concat()), expected);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_bee_that_could_not_be_made_is_no_bee() {
                 assert!(hive.broadcast(|bee| bee).is_empty());
             }
             let (sender, receiver) = channel();
-            hive.spawn(move || sender.send(hive::current().unwrap().1).unwrap());
+            hive.spawn(move || sender.send(hive::current().unwrap().id).unwrap());
             assert_eq!(receiver.recv(), Ok(1));
             assert_hive_and_tasks_work(&hive, 4);
         }

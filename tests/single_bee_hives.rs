@@ -49,7 +49,7 @@ fn assert_alone(hive: &Hive) {
 /// A task, and a receiver that gets the number of the bee that has run it.
 fn reporting_task() -> (impl FnOnce() + Send + 'static, Receiver<Option<usize>>) {
     let (sender, receiver) = channel();
-    (move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap(), receiver)
+    (move || sender.send(hive::current().map(|bee| bee.id)).unwrap(), receiver)
 }
 
 /// Runs `part` on another thread while a region has the queen's position.
@@ -147,7 +147,7 @@ fn joins_and_scopes_run_in_her_place() {
 fn callers_who_find_her_place_taken_wait_for_a_bee() {
     let _alone = run_exclusively();
     with_each(|hive| {
-        assert_eq!(while_leader_lock_is_held(hive, || hive.join(hive::current, hive::current).0.unwrap().1), 1);
+        assert_eq!(while_leader_lock_is_held(hive, || hive.join(hive::current, hive::current).0.unwrap().id), 1);
         assert_eq!(while_leader_lock_is_held(hive, || fib_by_joins(hive, 10)), 55);
         let count = AtomicUsize::new(0);
         let one = || _ = count.fetch_add(1, Ordering::Relaxed);

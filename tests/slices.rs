@@ -30,7 +30,7 @@ proptest! {
         let _alone = run_exclusively();
         let mut data = vec![0; len];
         let parts = Parts::new(&mut data, bees + more);
-        hive::par_for(0..parts.count(), Schedule::Dynamic(1), |range, bee| {
+        hive::par_for((0..parts.count(), Schedule::Dynamic(1)), |range, bee| {
             for part in range {
                 parts.part_mut(bee, part).iter_mut().for_each(|x| *x += 1);
             }

@@ -219,7 +219,7 @@ fn broadcast(actor: &Actor<'_>, _: &mut Rng) {
     actor.set_activity(format_args!("a broadcast of {numbers:?}"));
     let bees = actor.mix.hive.broadcast(|bee| {
         ledger.complete(numbers.start + bee as u64 - 1);
-        assert_eq!(hive::current().map(|(_, bee)| bee), Some(bee));
+        assert_eq!(hive::current().map(|bee| bee.id), Some(bee));
         bee
     });
     assert!(bees.iter().copied().eq(1..=bees.len()), "{bees:?}");

@@ -45,7 +45,7 @@ fn a_surplus_bee_that_waits_runs_its_mail() {
                 hive.spawn_on(2, || {
                     hive.scope(|scope| {
                         scope.spawn(|_| {
-                            assert_eq!(hive::current().map(|(_, bee)| bee), Some(1));
+                            assert_eq!(hive::current().map(|bee| bee.id), Some(1));
                             begun.arrive();
                             mailed.wait_for(1);
                         });

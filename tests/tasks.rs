@@ -120,7 +120,7 @@ fn a_hive_resized_to_one_runs_what_is_spawned_and_parks_again() {
         hive.wait_until_parked();
         for _ in 0..100 {
             let (sender, receiver) = mpsc::channel();
-            hive.spawn(move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+            hive.spawn(move || sender.send(hive::current().map(|bee| bee.id)).unwrap());
             assert!(receiver.recv().unwrap().is_some_and(|bee| bee > 0));
         }
         hive.wait_until_parked();
@@ -139,7 +139,7 @@ fn spawn_on_runs_on_that_bee_awake_asleep_or_parked() {
             for turn in 0..100 {
                 let (sender, receiver) = mpsc::channel();
                 let bee = 1 + turn % 2;
-                hive.spawn_on(bee, move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+                hive.spawn_on(bee, move || sender.send(hive::current().map(|bee| bee.id)).unwrap());
                 assert_eq!(receiver.recv().unwrap(), Some(bee));
                 if turn % 10 == 0 {
                     thread::sleep(Duration::from_millis(2));
@@ -156,7 +156,7 @@ fn broadcast_runs_once_on_every_bee() {
     {
         let hive = Hive::new(4).unwrap();
         for _ in 0..100 {
-            assert_eq!(hive.broadcast(|bee| (bee, hive::current().unwrap().1)), [(1, 1), (2, 2), (3, 3)]);
+            assert_eq!(hive.broadcast(|bee| (bee, hive::current().unwrap().id)), [(1, 1), (2, 2), (3, 3)]);
         }
         hive.resize(2).unwrap();
         assert_eq!(hive.broadcast(|bee| bee), [1]);

@@ -39,16 +39,13 @@ const OPERATIONS: &[(&str, usize, Operation)] = &[
     }),
     ("reductions", 3, |hive| {
         let sum = |range: std::ops::Range<usize>| range.sum::<usize>();
+        assert_eq!(hive.par_reduce(0..1_000, &Reduction::per_team_size(0, |a, b| a + b), sum), 499_500);
         assert_eq!(
-            hive.par_reduce(0..1_000, Schedule::Static, &Reduction::per_team_size(0, |a, b| a + b), sum),
+            hive.par_reduce((0..1_000, Schedule::Dynamic(7)), &Reduction::unordered(0, |a, b| a + b), sum),
             499_500
         );
         assert_eq!(
-            hive.par_reduce(0..1_000, Schedule::Dynamic(7), &Reduction::unordered(0, |a, b| a + b), sum),
-            499_500
-        );
-        assert_eq!(
-            hive.par_reduce(0..1_000, Schedule::Guided(7), &Reduction::deterministic(0, |a, b| a + b), sum),
+            hive.par_reduce((0..1_000, Schedule::Guided(7)), &Reduction::deterministic(0, |a, b| a + b), sum),
             499_500
         );
     }),
@@ -93,7 +90,7 @@ const OPERATIONS: &[(&str, usize, Operation)] = &[
     }),
     ("spawn", 3, |hive| assert_spawns(|send| hive.spawn(move || send(1)))),
     ("spawn without a bee", 1, |hive| assert_spawns(|send| hive.spawn(move || send(1)))),
-    ("spawn_on", 3, |hive| assert_spawns(|send| hive.spawn_on(2, move || send(hive::current().unwrap().1 - 1)))),
+    ("spawn_on", 3, |hive| assert_spawns(|send| hive.spawn_on(2, move || send(hive::current().unwrap().id - 1)))),
     // A bee that is about to end is refused a broadcast, because the thread that drops the bee's hive may be the one
     // that would be waited for.
     ("broadcast", 3, |hive| match catch_unwind(AssertUnwindSafe(|| hive.broadcast(|bee| bee * 10))) {
@@ -159,7 +156,7 @@ const OPERATIONS: &[(&str, usize, Operation)] = &[
 fn assert_loops(hive: &Hive, schedule: Schedule) {
     for _ in 0..2 {
         let sum = AtomicUsize::new(0);
-        hive.par_for(0..1_000, schedule, |range, _| {
+        hive.par_for((0..1_000, schedule), |range, _| {
             sum.fetch_add(range.sum(), Ordering::Relaxed);
         });
         assert_eq!(sum.into_inner(), 499_500);

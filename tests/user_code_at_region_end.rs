@@ -38,7 +38,7 @@ impl HiveCalls {
         assert_eq!(hive.join(|| 1, || 2), (1, 2));
         assert_eq!(hive.install(|| 3), 3);
         hive.scope(|scope| scope.spawn(|_| ()));
-        hive.par_for(0..10, Schedule::Dynamic(1), |_, _| ());
+        hive.par_for((0..10, Schedule::Dynamic(1)), |_, _| ());
         hive.wait_until_parked();
         hive.spawn(|| ());
         hive::yield_now();

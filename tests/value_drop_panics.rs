@@ -181,12 +181,12 @@ fn values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction() {
                     for schedule in SCHEDULES {
                         Calls::each(|calls| {
                             let reduction = Reduction::$level(calls.identity(), |a, b| calls.op(a, b));
-                            hive.par_reduce(0..64, schedule, &reduction, |_| calls.map())
+                            hive.par_reduce((0..64, schedule), &reduction, |_| calls.map())
                         });
                     }
                     Calls::each(|calls| {
                         let reduction = Reduction::$level(calls.identity(), |a, b| calls.op(a, b));
-                        hive.par_reduce_plan(&hive.plan(64), &reduction, |_| calls.map())
+                        hive.par_reduce(&hive.plan(64), &reduction, |_| calls.map())
                     });
                 };
             }
@@ -197,7 +197,7 @@ fn values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction() {
             with_drop_count(|alive| {
                 let (reduction, captured) = (Reduction::unordered(0, |a, b| a + b), PanicsOnDrop::new(alive));
                 let reduce = || {
-                    hive.par_reduce(0..64, Schedule::Static, &reduction, move |_| {
+                    hive.par_reduce(0..64, &reduction, move |_| {
                         if captured.is_armed() { panic_any(Payload("its own")) } else { 1 }
                     });
                 };

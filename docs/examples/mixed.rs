@@ -44,8 +44,7 @@ fn main() {
     // A loop, and a task beside it.
     let (median, power) = hive::join(|| sorted[sorted.len() / 2], || signal.iter().map(|x| x * x).sum::<f64>());
     let again = hive::par_reduce(
-        0..signal.len(),
-        Schedule::Guided(1024),
+        (0..signal.len(), Schedule::Guided(1024)),
         &Reduction::deterministic(0.0, |a, b| a + b),
         |range| signal[range].iter().map(|x| x * x).sum(),
     );

@@ -31,9 +31,7 @@ fn pull(on: &Body, all: &[Body]) -> [f64; 3] {
 
 fn momentum(hive: &Hive, bodies: &[Body]) -> f64 {
     let sum = Reduction::deterministic(0.0, |a, b| a + b);
-    hive.par_reduce(0..bodies.len(), Schedule::Static, &sum, |range| {
-        bodies[range].iter().map(|body| body.mass * body.speed[0]).sum()
-    })
+    hive.par_reduce(0..bodies.len(), &sum, |range| bodies[range].iter().map(|body| body.mass * body.speed[0]).sum())
 }
 
 fn main() {

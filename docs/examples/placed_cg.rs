@@ -22,7 +22,7 @@ impl Solver<'_> {
     /// Sets each element to what `update` makes of its index and its value.
     fn update(&self, vector: &mut [f64], update: impl Fn(usize, f64) -> f64 + Sync) {
         let parts = Parts::by_plan(vector, &self.plan);
-        self.hive.par_for_plan(&self.plan, |range, bee| {
+        self.hive.par_for(&self.plan, |range, bee| {
             for (index, value) in range.zip(parts.own_mut(bee).iter_mut()) {
                 *value = update(index, *value);
             }
@@ -31,8 +31,7 @@ impl Solver<'_> {
 
     fn dot(&self, a: &[f64], b: &[f64]) -> f64 {
         let sum = Reduction::deterministic(0.0, |a, b| a + b);
-        self.hive
-            .par_reduce_plan(&self.plan, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum())
+        self.hive.par_reduce(&self.plan, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum())
     }
 }
 

@@ -84,7 +84,7 @@ fn loops(c: &mut Criterion) {
         });
         let hive = hive();
         c.bench_function(&format!("par_for {schedule:?}"), |b| {
-            b.iter(|| hive.par_for(0..LEN, schedule, |range, _| use_up(range)));
+            b.iter(|| hive.par_for((0..LEN, schedule), |range, _| use_up(range)));
         });
     }
 }
@@ -93,10 +93,8 @@ fn reductions(c: &mut Criterion) {
     let (hive, x) = (hive(), vec![1.0; 10_000]);
     let sum = |range: std::ops::Range<usize>| x[range].iter().sum::<f64>();
     let (per_team, fixed) = (Reduction::per_team_size(0.0, |a, b| a + b), Reduction::deterministic(0.0, |a, b| a + b));
-    c.bench_function("par_reduce PerTeam", |b| {
-        b.iter(|| hive.par_reduce(0..x.len(), Schedule::Static, &per_team, sum))
-    });
-    c.bench_function("par_reduce Fixed", |b| b.iter(|| hive.par_reduce(0..x.len(), Schedule::Static, &fixed, sum)));
+    c.bench_function("par_reduce PerTeam", |b| b.iter(|| hive.par_reduce(0..x.len(), &per_team, sum)));
+    c.bench_function("par_reduce Fixed", |b| b.iter(|| hive.par_reduce(0..x.len(), &fixed, sum)));
     inside(c, "reduce_over Fixed", |bee| use_up(bee.reduce_over(0..x.len(), &fixed, sum)));
     let mut counts = vec![1_u64; 10_000];
     let count = Reduction::deterministic(0, |a: u64, b| a.wrapping_add(b));

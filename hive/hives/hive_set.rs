@@ -180,7 +180,7 @@ impl HiveSet {
     /// let hives = hive::HiveSet::per_node()?;
     /// let sums = hives.on_each(|number, hive| {
     ///     let sum = hive::Reduction::per_team_size(0, |a, b| a + b);
-    ///     hive.par_reduce(0..1000, hive::Schedule::Static, &sum, |range| range.sum::<usize>() + number)
+    ///     hive.par_reduce(0..1000, &sum, |range| range.sum::<usize>() + number)
     /// });
     /// assert!(sums[0] >= 499_500);
     /// # Ok::<(), hive::BuildError>(())

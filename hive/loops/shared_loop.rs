@@ -1,6 +1,6 @@
 //! The public `Loop`: which indices there are, and under which schedule the bees of a team run them.
 //!
-//! `Bee::for_each` and `Hive::par_loop` (`par_for.rs`) call `Loop::run` on each bee. It decides by the schedule how
+//! `Bee::for_each` and `Hive::par_for` (`par_for.rs`) call `Loop::run` on each bee. It decides by the schedule how
 //! this bee gets its indices: computed from its number (`Static`, `StaticChunk`), from work ranges with stealing
 //! (`Dynamic`, `Affinity`; see `stealing.rs`), or from one queue (`Guided`, `Factoring`; see `unit_queue.rs`). The
 //! protocol by which the bees coordinate is described in `docs/loops.md`.
@@ -22,8 +22,25 @@ use crate::region::bee::Bee;
 use crate::region::split;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
-/// the bees. [`Bee::for_each`] runs it inside a region; [`Hive::par_for`](crate::pool::handle::Hive::par_for) is a
-/// region and a loop in one.
+/// the bees. [`Bee::for_each`] runs it inside a region; [`Hive::par_for`](crate::pool::handle::Hive::par_for) and
+/// [`Hive::par_reduce`](crate::pool::handle::Hive::par_reduce) are a region and a loop in one.
+///
+/// These two take anything that is a loop: a range, which is divided by [`Schedule::Static`]; a range and a schedule; a
+/// [`Plan`](crate::memory::plan::Plan), by which each bee runs the indices that it owns; or a `Loop`, which can say
+/// more.
+///
+/// ```
+/// use hive::{Loop, Schedule};
+///
+/// let print = |range: std::ops::Range<usize>, bee: &hive::Bee<'_>| println!("{bee:?} runs {range:?}");
+/// hive::par_for(0..100, print);
+/// hive::par_for((0..100, Schedule::Dynamic(16)), print);
+/// hive::par_for(&hive::global().plan(100), print);
+/// hive::par_for(Loop::new(0..100, Schedule::Dynamic(16)).min_work(50), print);
+/// ```
+///
+/// Inside a region, a loop with a schedule that hands out chunks at run time is made once, outside of the region, and
+/// shared by the bees:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,8 +62,12 @@ pub struct Loop {
     schedule: Schedule,
     /// All blocks and chunks begin at multiples of this, except where `range` itself begins. At least 1.
     multiple: usize,
-    /// Each bee that takes part has at least this many indices. At least 1.
+    /// Each bee that takes part has at least this many indices. 0: every bee takes part, with or without indices.
     min_work: usize,
+    /// The number of bees among which the range is divided, whatever the size of the team. Under `Static`, bee `i` runs
+    /// the block `i`, and in a smaller team the blocks of the bees that are missing as well. 0: the range is divided
+    /// among the bees that take part.
+    owners: usize,
     /// The words that the bees share while they run the loop; made by the bee that first needs them. In a box of its
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
@@ -64,7 +85,14 @@ impl Loop {
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
-        Self { range, schedule, multiple: 1, min_work: 1, state: OnceLock::new(), only_round: None }
+        Self { range, schedule, multiple: 1, min_work: 1, owners: 0, state: OnceLock::new(), only_round: None }
+    }
+
+    /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
+    /// [`par_for`](crate::pool::handle::Hive::par_for) runs the loop on a team of so many.
+    pub(crate) fn with_owners(mut self, owners: usize) -> Self {
+        (self.owners, self.min_work) = (owners, 0);
+        self
     }
 
     /// Makes blocks and chunks begin at multiples of `multiple` indices, except where the range itself begins, so that
@@ -90,14 +118,14 @@ impl Loop {
     /// Lets only so many bees take part that each of them has at least `indices` indices: for loops that may be too
     /// short to be worth a team.
     ///
-    /// [`par_loop`](crate::pool::handle::Hive::par_loop) makes the team itself that small; a team of one bee is the
+    /// [`par_for`](crate::pool::handle::Hive::par_for) makes the team itself that small; a team of one bee is the
     /// caller, and costs a function call. Inside a region the other bees have nothing to do.
     ///
     /// ```
     /// use hive::{Loop, Schedule};
     ///
     /// let hive = hive::Hive::new(4)?;
-    /// hive.par_loop(Loop::new(0..1500, Schedule::Static).min_work(1000), |range, bee| {
+    /// hive.par_for(Loop::new(0..1500, Schedule::Static).min_work(1000), |range, bee| {
     ///     assert_eq!((bee.bees(), range), (1, 0..1500));
     /// });
     /// # Ok::<(), hive::BuildError>(())
@@ -117,9 +145,9 @@ impl Loop {
         self.schedule
     }
 
-    /// The blocks of a `Static` loop; None for the other schedules.
+    /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
     pub(crate) fn blocks(&self) -> Option<Blocks> {
-        (self.schedule == Schedule::Static).then(|| self.all_blocks())
+        (self.schedule == Schedule::Static && self.owners == 0).then(|| self.all_blocks())
     }
 
     /// The loop's range in one block for each bee, whatever the schedule.
@@ -127,9 +155,20 @@ impl Loop {
         Blocks::new(self.range(), self.multiple)
     }
 
+    /// The number of bees that a region for this loop is to have, on a hive of `bees` bees: fewer because of `min_work`,
+    /// or as many as the loop has owners.
+    pub(crate) fn team_size(&self, bees: usize) -> usize {
+        self.active_bees(if self.owners > 0 { self.owners } else { bees })
+    }
+
     /// How many bees of a team of `bees` take part, considering `min_work`. At least 1.
-    pub(crate) fn active_bees(&self, bees: usize) -> usize {
-        (self.range.len() / self.min_work).clamp(1, bees)
+    fn active_bees(&self, bees: usize) -> usize {
+        match self.min_work {
+            0 => bees,
+            // The usual case, without a division.
+            1 => self.range.len().clamp(1, bees),
+            indices => (self.range.len() / indices).clamp(1, bees),
+        }
     }
 
     /// Runs the part of the bee that `context` belongs to: passes each range of indices that the bee gets to `body`.
@@ -137,11 +176,16 @@ impl Loop {
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.schedule {
-            // One block for each bee, computed from the bee's number.
+            // One block for each bee, computed from the bee's number; or for each owner, whose bee may be missing.
             Schedule::Static if id < bees => {
-                let block = self.all_blocks().of(id, bees);
-                if !block.is_empty() {
-                    body.run_range(block);
+                let owners = if self.owners > 0 { self.owners } else { bees };
+                let mut owner = id;
+                while owner < owners {
+                    let block = self.all_blocks().of(owner, owners);
+                    if !block.is_empty() {
+                        body.run_range(block);
+                    }
+                    owner += bees;
                 }
             }
             // Chunks in turn, computed from the bee's number.
@@ -160,12 +204,12 @@ impl Loop {
         }
     }
 
-    /// Calls `region`, which is to start a region in which each bee runs its part of this loop exactly once. It gets
-    /// the loop and the number of bees to start: `max_bees`, or fewer because of `min_work`. If the schedule needs
-    /// shared words, they come from the calling thread's cache, so that a loop allocates nothing if the last one of its
-    /// kind had a team of the same size.
-    pub(crate) fn run_in_region<R>(mut self, max_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
-        let bees = self.active_bees(max_bees);
+    /// Calls `region`, which is to start a region in which each bee runs its part of this loop exactly once, on a hive
+    /// of `hive_bees` bees. It gets the loop and the number of bees to start. If the schedule needs shared words, they
+    /// come from the calling thread's cache, so that a loop allocates nothing if the last one of its kind had a team of
+    /// the same size.
+    pub(crate) fn run_in_region<R>(mut self, hive_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
+        let bees = self.team_size(hive_bees);
         let kind = match self.schedule {
             Schedule::Static | Schedule::StaticChunk(_) => return region(&self, bees),
             _ if bees == 1 => return region(&self, bees),
@@ -332,14 +376,35 @@ impl Blocks {
 
 impl fmt::Debug for Loop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { range, schedule, multiple, min_work, state: _, only_round: _ } = self;
+        let Self { range, schedule, multiple, min_work, owners, state: _, only_round: _ } = self;
         let mut lines = f.debug_struct("Loop");
         lines
             .field("range", range)
             .field("schedule", schedule)
             .field("multiple", multiple)
             .field("min_work", min_work)
+            .field("owners", owners)
             .finish()
+    }
+}
+
+/// A loop over the range, divided by [`Schedule::Static`].
+impl From<Range<usize>> for Loop {
+    #[inline]
+    fn from(range: Range<usize>) -> Self {
+        Self::new(range, Schedule::Static)
+    }
+}
+
+/// A loop over the range, divided by the schedule: see [`Loop::new`].
+///
+/// # Panics
+/// If the schedule asks for chunks of 0 indices.
+impl From<(Range<usize>, Schedule)> for Loop {
+    #[inline]
+    #[track_caller]
+    fn from((range, schedule): (Range<usize>, Schedule)) -> Self {
+        Self::new(range, schedule)
     }
 }
 

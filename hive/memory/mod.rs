@@ -1,8 +1,8 @@
 //! Memory on the NUMA nodes of the bees that use it, and the plan that says which bee owns which indices. When to use
 //! what is described in `docs/memory.md`.
 //!
-//! A `Plan` (`plan.rs`) assigns indices to bees and nodes; loops go by it (`plan_loops.rs`), and `moves.rs` compares
-//! two plans. `Hive::alloc` and `Hive::migrate` (`placement.rs`) place the pages of a `NumaVec` (`numa_vec.rs`). Below
+//! A `Plan` (`plan.rs`) assigns indices to bees and nodes; it can be run as a loop, and `moves.rs` compares two
+//! plans. `Hive::alloc` and `Hive::migrate` (`placement.rs`) place the pages of a `NumaVec` (`numa_vec.rs`). Below
 //! them are the system's interfaces: fresh pages and moving them (`mapping.rs`), the machine's nodes and binding to
 //! them (`nodes.rs`).
 
@@ -12,4 +12,3 @@ pub(crate) mod nodes;
 pub(crate) mod numa_vec;
 pub(crate) mod placement;
 pub(crate) mod plan;
-pub(crate) mod plan_loops;

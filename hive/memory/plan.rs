@@ -1,6 +1,6 @@
 //! `Plan`: which bee owns which indices, and on which NUMA node each bee is. The placement of memory (`placement.rs`),
-//! loops (`plan_loops.rs`), reductions (`par_reduce_plan.rs`) and parts of slices (`parts.rs`) all follow it, so that
-//! each bee works on memory of its own node.
+//! loops and reductions (as which a plan can be run: `From<&Plan> for Loop`) and parts of slices (`parts.rs`) all follow
+//! it, so that each bee works on memory of its own node.
 
 use std::iter;
 use std::ops::Range;
@@ -22,9 +22,10 @@ pub struct Owner {
 }
 
 /// Which bee of a team owns which of the indices `0..len`, and on which NUMA node each bee is. One plan serves for the
-/// memory ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for_plan`],
-/// [`Bee::for_plan`](crate::region::bee::Bee::for_plan)), the reductions ([`Hive::par_reduce_plan`]) and the parts of
-/// slices ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over these indices.
+/// memory ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for`],
+/// [`Bee::for_each`](crate::region::bee::Bee::for_each)), the reductions ([`Hive::par_reduce`]) and the parts of slices
+/// ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over these indices. A loop takes `&plan`; inside a
+/// region, `bee.for_each(&Loop::from(&plan), ...)` runs it.
 ///
 /// Each bee owns one block, as with [`Bee::split`](crate::region::bee::Bee::split) and [`Schedule::Static`]. A plan is
 /// made from a hive as it is at that moment and does not follow it: after a [resize](Hive::resize),
@@ -35,7 +36,7 @@ pub struct Owner {
 /// let plan = hive.plan(10_000);
 /// let mut x = hive.alloc(plan.len(), hive::Placement::LikeLoop(&plan), |i| i as f64);
 /// let parts = hive::Parts::by_plan(&mut x, &plan);
-/// hive.par_for_plan(&plan, |range, bee| {
+/// hive.par_for(&plan, |range, bee| {
 ///     assert_eq!(range, plan.range(bee.id()));
 ///     parts.own_mut(bee).iter_mut().for_each(|x| *x += 1.0); // in this bee's own memory
 /// });
@@ -201,37 +202,27 @@ impl Plan {
         Self::with_nodes(self.len(), self.multiple, hive.plan(0).nodes)
     }
 
-    /// A loop over the same indices, with the same alignment. With [`Schedule::Static`], on a team of as many bees as
-    /// the plan has, each bee gets the block that it owns; with [`Schedule::Dynamic`] and [`Schedule::Affinity`] each
-    /// bee begins with about that block.
+    /// A loop over the same indices, for a team of as many bees as the plan has, divided by another schedule. With
+    /// [`Schedule::Dynamic`] and [`Schedule::Affinity`] each bee begins with about the block that it owns, and helps
+    /// others when it is done. With [`Schedule::Static`] it is the plan's own loop, `Loop::from(&plan)`.
     ///
     /// ```
     /// use hive::Schedule;
     ///
-    /// let hive = hive::Hive::new(3)?;
-    /// let plan = hive.plan(1000).aligned(8);
-    /// hive.par_loop(plan.to_loop(Schedule::Static), |range, bee| assert_eq!(range, plan.range(bee.id())));
-    /// # Ok::<(), hive::BuildError>(())
+    /// let plan = hive::global().plan(1000).aligned(8);
+    /// hive::par_for(plan.to_loop(Schedule::Affinity), |range, bee| println!("{bee:?} runs {range:?}"));
     /// ```
     ///
     /// # Panics
     /// If the schedule asks for chunks of 0 indices.
     #[track_caller]
     pub fn to_loop(&self, schedule: Schedule) -> Loop {
-        Loop::new(0..self.len(), schedule).aligned(self.multiple)
+        Loop::new(0..self.len(), schedule).aligned(self.multiple).with_owners(self.bees())
     }
 
     /// Where the block of each bee ends.
     pub(crate) fn ends(&self) -> &[usize] {
         &self.ends
-    }
-
-    /// The ranges that bee `id` of a team of `bees` runs: its own block, and if the team is smaller than the plan, some
-    /// of the blocks whose owners are not in the team. Empty ranges are left out.
-    #[inline]
-    pub(crate) fn ranges_for(&self, id: usize, bees: usize) -> impl Iterator<Item = Range<usize>> {
-        let owned = (id..self.bees()).step_by(bees).map(|bee| self.range(bee));
-        owned.filter(|range| !range.is_empty())
     }
 
     /// The blocks of all bees with their nodes, where neighbouring blocks on the same node are one range.
@@ -243,6 +234,22 @@ impl Plan {
             next += self.nodes[next..].iter().take_while(|other| **other == node).count();
             Some((start..self.ends[next - 1], node))
         })
+    }
+}
+
+/// The loop by which each bee runs the indices that it owns. In a team that is smaller than the plan, such as a nested
+/// region, the blocks whose owners are missing are divided among the team, block by block; in a larger one the other
+/// bees have nothing to do.
+///
+/// ```
+/// let plan = hive::global().plan(1000);
+/// let by_plan = hive::Loop::from(&plan);
+/// hive::spmd(plan.bees(), |bee| bee.for_each(&by_plan, |range| assert_eq!(range, plan.range(bee.id()))));
+/// ```
+impl From<&Plan> for Loop {
+    #[inline]
+    fn from(plan: &Plan) -> Self {
+        plan.to_loop(Schedule::Static)
     }
 }
 
@@ -287,14 +294,6 @@ mod tests {
                 (0..bees)
                     .all(|bee| plan.range(bee).is_empty() || plan.range(bee).start.is_multiple_of(multiple))
             );
-        }
-
-        #[test]
-        fn a_smaller_team_runs_all_of_it(len in 0usize..500, bees in 1usize..20, team in 1usize..20) {
-            let plan = plan(len, 1, &vec![None; bees]);
-            let mut run: Vec<_> = (0..team).flat_map(|id| plan.ranges_for(id, team)).flatten().collect();
-            run.sort_unstable();
-            prop_assert!(run.into_iter().eq(0..len));
         }
     }
 }

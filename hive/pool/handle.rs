@@ -4,6 +4,8 @@
 //! the bees get their places, and the workers are hired. The methods for regions, sizes and reports are here and pass
 //! on to `Shared`; loops, reductions, memory and tasks add methods to `Hive` in their own folders.
 
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::{fmt, io};
@@ -15,10 +17,9 @@ use crate::pool::environment::Environment;
 use crate::pool::error::{BuildError, BuildProblem, ResizeError, SpmdError};
 use crate::pool::report::Report;
 use crate::pool::shared::Shared;
+use crate::protocol::Team;
 use crate::region::bee::{Bee, UserBody};
-#[cfg(unix)]
-use crate::region::nesting;
-use crate::region::results;
+use crate::region::{nesting, results};
 use crate::sys::process;
 use crate::sys::warn_once::warn_once;
 #[cfg(unix)]
@@ -145,6 +146,30 @@ impl Hive {
         hive.shared.start_initial_workers().map_err(|error| BuildError(BuildProblem::Threads(error)))?;
         hive.shared.start_observers().map_err(|error| BuildError(BuildProblem::WatchdogThread(error)))?;
         Ok(hive)
+    }
+
+    /// The hive that the calling thread works for, as a bee of a region or of tasks. None if the thread is inside
+    /// neither, or in a forked child, whose process has none of that hive's threads.
+    ///
+    /// # Safety
+    /// The result must be dropped inside of that region or task.
+    #[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
+    pub(crate) unsafe fn of_calling_thread() -> Option<BorrowedHive> {
+        // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
+        // belongs to the parent as well.
+        let usable = |team: &Team, _| (!team.policy().is_forked()).then(|| team.owner());
+        let owner = nesting::with_innermost(usable).flatten()?;
+        // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
+        // a region or a task of this hive, for as long as the result lives: a region borrows the hive, and a bee that
+        // runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no reference of its own, and is
+        // never dropped.
+        let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
+        Some(BorrowedHive(ManuallyDrop::new(Self {
+            shared,
+            _queen_affinity: None,
+            #[cfg(feature = "rayon")]
+            rayon_pool: None,
+        })))
     }
 
     /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.
@@ -410,6 +435,17 @@ impl Hive {
     /// Adds a warning to the report.
     pub(crate) fn add_warning(&self, warning: String) {
         self.shared.add_warning(warning);
+    }
+}
+
+/// A handle that owns nothing: it stands for a handle that somebody else holds.
+pub(crate) struct BorrowedHive(ManuallyDrop<Hive>);
+
+impl Deref for BorrowedHive {
+    type Target = Hive;
+
+    fn deref(&self) -> &Hive {
+        &self.0
     }
 }
 

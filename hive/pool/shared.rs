@@ -10,7 +10,7 @@
 
 use std::cell::LazyCell;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::{io, thread};
 
@@ -22,6 +22,7 @@ use crate::pool::error::{ResizeError, ResizeProblem, SpmdError, SpmdProblem, Thr
 use crate::pool::thread_host::ThreadHosts;
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::nesting::TeamOwner;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::Shape;
@@ -116,8 +117,9 @@ impl Shared {
             .with_nesting(nesting::NESTING);
         // The watchdog and the timeline need bees that record what they are doing; other hives are spared the cost.
         let team = if config.watchdog_limit.is_some() { team.record_activity() } else { team };
-        Arc::new(Self {
-            team: if tracer.is_some() { team.record_trace() } else { team },
+        let team = if tracer.is_some() { team.record_trace() } else { team };
+        Arc::new_cyclic(|shared: &Weak<Self>| Self {
+            team: team.with_owner(TeamOwner(shared.as_ptr().cast())),
             config,
             machine_info,
             place_map,

@@ -23,7 +23,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::neighbours::{Distance, Neighbours};
-use crate::protocol::nesting::Nesting;
+use crate::protocol::nesting::{Nesting, TeamOwner};
 use crate::protocol::region::announcement::AnnouncedRegion;
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::deadlock::DeadlockDetector;
@@ -116,6 +116,8 @@ struct Fixed {
     instrumentation: Instrumentation,
     /// How the team runs the program's code inside of a region that is ending.
     nesting: Nesting,
+    /// What the team belongs to.
+    owner: TeamOwner,
 }
 
 impl Team {
@@ -170,6 +172,7 @@ impl Team {
                 unique_number: next_team_number(),
                 instrumentation: Instrumentation::default(),
                 nesting: Nesting::default(),
+                owner: TeamOwner::NONE,
             }),
         }
     }
@@ -178,6 +181,22 @@ impl Team {
     pub(crate) fn with_nesting(mut self, nesting: Nesting) -> Self {
         self.fixed.nesting = nesting;
         self
+    }
+
+    /// Says what the team belongs to.
+    pub(crate) fn with_owner(mut self, owner: TeamOwner) -> Self {
+        self.fixed.owner = owner;
+        self
+    }
+
+    /// What the team belongs to.
+    pub(crate) fn owner(&self) -> TeamOwner {
+        self.fixed.owner
+    }
+
+    /// A number that no other team of this process has.
+    pub(crate) fn unique_number(&self) -> u64 {
+        self.fixed.unique_number
     }
 
     /// Makes the bees record what they are doing, for the watchdog's snapshot (`worker/snapshot.rs`).

@@ -4,7 +4,6 @@
 use std::ops::Range;
 
 use crate::loops::range_body::ReduceBody;
-use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::reductions::block_tree;
@@ -17,18 +16,24 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
 
 impl Hive {
-    /// Combines what `map` returns for parts of `range`, which `schedule` divides among all bees that are awake.
+    /// Combines what `map` returns for parts of a loop, which the bees that are awake share out.
     ///
-    /// `map` is called for contiguous parts of the range, each index in exactly one of them; `reduction` says how the
-    /// results are combined and how reproducible that is. An empty range gives the reduction's identity. The results
-    /// may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// `work` is what [`par_for`](Self::par_for) takes: a range, a range and a
+    /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is
+    /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results are
+    /// combined and how reproducible that is. An empty range gives the reduction's identity. The results may borrow and
+    /// need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
+    /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
+    /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee gets
+    /// about the blocks that lie in what it would run otherwise.
+    ///
     /// ```
-    /// use hive::{Reduction, Schedule};
+    /// use hive::Reduction;
     ///
     /// let (x, y) = (vec![1.0; 5000], vec![2.0; 5000]);
-    /// let dot = hive::par_reduce(0..5000, Schedule::Static, &Reduction::per_team_size(0.0, |a, b| a + b), |range| {
+    /// let dot = hive::par_reduce(0..5000, &Reduction::per_team_size(0.0, |a, b| a + b), |range| {
     ///     x[range.clone()].iter().zip(&y[range]).map(|(x, y)| x * y).sum()
     /// });
     /// assert_eq!(dot, 10_000.0);
@@ -37,67 +42,63 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
     #[track_caller]
-    pub fn par_reduce<L, T, F, M>(
-        &self,
-        range: Range<usize>,
-        schedule: Schedule,
-        reduction: &Reduction<L, T, F>,
-        map: M,
-    ) -> T
+    #[doc(alias("reduction", "sum", "fold", "par_iter"))]
+    pub fn par_reduce<L, T, F, M>(&self, work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
     where
         L: Reproducibility,
         T: Clone + Send,
         F: Fn(T, T) -> T + Sync,
         M: Fn(Range<usize>) -> T + Sync,
     {
-        let bees = range.len().clamp(1, self.bees());
-        let cut = reduction.cut(&range, schedule, bees);
+        let shared = work.into();
+        let bees = shared.team_size(self.bees());
+        let cut = reduction.cut(&shared.range(), shared.schedule(), bees);
         // The closures below own what they need, so that it lies in one piece: each piece that the bees read is a
         // transfer between cores.
         let (op, map) = (&reduction.op, NoDoublePanic::new(map));
         let result = if block_tree::is_large::<T>() {
             // Large values go through the reduction in boxes.
             let map = move |range| Box::new(map(range));
-            self.reduce_range(range, schedule, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
+            self.reduce_loop(shared, (cut, bees), &block_tree::boxed(op), map).map(|value| *value)
         } else {
-            self.reduce_range(range, schedule, (cut, bees), op, move |range| (*map)(range))
+            self.reduce_loop(shared, (cut, bees), op, move |range| (*map)(range))
         };
         result.unwrap_or_else(|| reduction.identity.clone())
     }
 
-    /// Combines what `map` returns for the parts of `range`, cut as `cut` says. None: the range is empty.
+    /// Combines what `map` returns for the parts of the loop's range, cut as `cut` says, on a team of `bees`. None: the
+    /// range is empty.
     #[inline]
     #[track_caller]
-    fn reduce_range<V: Send>(
+    fn reduce_loop<V: Send>(
         &self,
-        range: Range<usize>,
-        schedule: Schedule,
+        shared: Loop,
         (cut, bees): (Cut, usize),
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
-        match cut {
+        match (cut, shared.blocks()) {
             // One contiguous block for each bee, combined in order of the bees.
-            Cut::OnePerBee => {
-                let results = self
-                    .spmd_map(bees, move |bee| map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map));
+            (Cut::OnePerBee, Some(blocks)) => {
+                let results = self.spmd_map(bees, move |bee| map_nonempty(blocks.of(bee.id(), bee.bees()), &map));
                 combine_in_order(results, op)
             }
             // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
-            Cut::BySchedule => {
+            (Cut::OnePerBee | Cut::BySchedule, _) => {
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
                     shared.run(bee.context, &mut partial);
                     partial.value
                 };
-                let results = Loop::new(range, schedule)
-                    .run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| accumulate(shared, bee)));
+                let results =
+                    shared.run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| accumulate(shared, bee)));
                 combine_in_order(results, op)
             }
             // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
-            Cut::Blocks(blocks) => {
+            (Cut::Blocks(blocks), _) => {
+                let range = shared.range();
                 // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-                let shared = Loop::new(0..blocks, schedule.in_units_of(range.len() / blocks.max(1)));
+                let over_blocks = Loop::new(0..blocks, shared.schedule().in_units_of(range.len() / blocks.max(1)));
                 let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
                     bee.for_each(shared, |numbers| {
@@ -107,8 +108,8 @@ impl Hive {
                     });
                     nodes
                 };
-                let results =
-                    shared.run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| collect_nodes(shared, bee)));
+                let results = over_blocks
+                    .run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| collect_nodes(shared, bee)));
                 block_tree::combine_all(results.into_iter(), op)
             }
         }
@@ -122,6 +123,6 @@ fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Opti
 
 /// Combines the bees' results in order of the bees. If `op` panics, the results that are left are dropped without a
 /// second panic. None: there are no results.
-pub(crate) fn combine_in_order<T>(results: Vec<Option<NoDoublePanic<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
+fn combine_in_order<T>(results: Vec<Option<NoDoublePanic<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
     results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
 }

@@ -32,7 +32,7 @@ const MAX_BLOCKS: usize = 1 << 16;
 /// let sum = Reduction::deterministic(0.0, |a, b| a + b);
 /// let with = |bees, schedule| {
 ///     let hive = hive::Hive::new(bees).unwrap();
-///     hive.par_reduce(0..x.len(), schedule, &sum, |range| x[range].iter().sum())
+///     hive.par_reduce((0..x.len(), schedule), &sum, |range| x[range].iter().sum())
 /// };
 /// assert_eq!(with(1, Schedule::Static).to_bits(), with(4, Schedule::Dynamic(3)).to_bits());
 /// ```
@@ -106,7 +106,7 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     ///     blocks.map(|block| x[block].iter().sum()).collect::<Vec<f64>>()
     /// };
     /// let gathered = [own(0), own(1), own(2)].concat();
-    /// let alone: f64 = hive::par_reduce(0..x.len(), Schedule::Static, &sum, |range| x[range].iter().sum());
+    /// let alone: f64 = hive::par_reduce(0..x.len(), &sum, |range| x[range].iter().sum());
     /// assert_eq!(sum.combine(gathered).to_bits(), alone.to_bits());
     /// ```
     ///

@@ -270,6 +270,17 @@ pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&T
     use_it(ptr::eq(tag, team).then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
 }
 
+/// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks,
+/// of whichever hive, and with None otherwise.
+#[inline(always)]
+pub(crate) fn with_innermost_tasks_of_any<R>(use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
+    let (tag, context) = INNERMOST_CACHE.get();
+    // The tags of the other kinds of frames are below the address of any team.
+    let runs_tasks = tag.addr() > LOST_TO_FORK_TAG.addr();
+    // SAFETY: as in `with_innermost_tasks`.
+    use_it(runs_tasks.then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
+}
+
 /// Calls `use_it` with the context by which the calling thread runs tasks of `team`, at any depth, and with None if it
 /// runs none.
 pub(crate) fn with_task_context<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {

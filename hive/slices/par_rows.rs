@@ -83,7 +83,7 @@ impl Hive {
     {
         let rows = count_rows(data.len(), width);
         let slice = SlicePtr(data.as_mut_ptr());
-        self.par_for(0..rows, schedule, move |rows, bee| {
+        self.par_for((0..rows, schedule), move |rows, bee| {
             // SAFETY: the loop passes only rows below `rows`, so the range lies in the slice. The slice stays borrowed,
             // since `par_for` returns only after all bees are done. And the loop runs each row at most once, so nobody
             // else gets these elements.

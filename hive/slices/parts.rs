@@ -192,7 +192,7 @@ impl<'d, T> Parts<'d, T> {
     ///
     /// let mut triangle = vec![0_u64; 100 * 100];
     /// let rows = Parts::rows(&mut triangle, 100, 100);
-    /// hive::par_for(0..100, Schedule::Dynamic(1), |range, bee| {
+    /// hive::par_for((0..100, Schedule::Dynamic(1)), |range, bee| {
     ///     for row in range {
     ///         rows.part_mut(bee, row)[..=row].fill(1);
     ///     }

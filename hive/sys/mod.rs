@@ -11,6 +11,7 @@ pub(crate) mod back_off;
 pub(crate) mod cpu_mask;
 pub(crate) mod fork;
 pub(crate) mod parse_duration;
+pub(crate) mod parse_error;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod signal_mask;

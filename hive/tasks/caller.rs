@@ -1,8 +1,6 @@
 //! What the calling thread is: which hives it runs tasks of, and as which bees. `yield_now` and `current` of the public
 //! interface are here. What they look at is the thread's list of frames, in `region/nesting.rs`.
 
-use std::ptr;
-
 use crate::protocol::Team;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
@@ -14,19 +12,28 @@ pub(crate) fn with_context<R>(context: &TaskContext<'_>, work: impl FnOnce() -> 
     nesting::within_tasks(context, work)
 }
 
-/// Which hive the calling thread belongs to, and which bee of it the thread is: as a worker, as the queen while the
-/// hive runs tasks, or as a bee of a region. `None` on any other thread. If the thread is inside several hives, this is
-/// about the innermost.
-///
-/// The first number identifies the hive: it differs between any two hives that live at the same time. The second is the
-/// bee's id, 0 for the queen.
+/// Which bee of which hive a thread is: see [`current`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct CurrentBee {
+    /// A number that no other hive of this process has, or will have.
+    pub hive: u64,
+    /// The bee's number, 0 for the queen.
+    pub id: usize,
+}
+
+/// Which bee of which hive the calling thread is: as a worker, as the queen while the hive runs tasks, or as a bee of a
+/// region. `None` on any other thread. If the thread is inside several hives, this is about the innermost, which is
+/// also the one that the free functions of this crate act on.
 ///
 /// ```
 /// assert_eq!(hive::current(), None);
-/// assert_eq!(hive::install(|| hive::current().map(|(_, bee)| bee)), Some(0));
+/// let bee = hive::install(|| hive::current()).expect("install runs its closure as a bee");
+/// assert_eq!(bee.id, 0); // nobody else was the queen
 /// ```
-pub fn current() -> Option<(usize, usize)> {
-    nesting::with_innermost(|team: &Team, id| (ptr::from_ref(team).addr(), id as usize))
+#[doc(alias("omp_get_thread_num", "omp_in_parallel", "current_thread_index", "thread id"))]
+pub fn current() -> Option<CurrentBee> {
+    nesting::with_innermost(|team: &Team, id| CurrentBee { hive: team.unique_number(), id: id as usize })
 }
 
 /// Runs one task, if the calling thread is a bee of a hive that runs tasks and there is a task to run. Otherwise yields

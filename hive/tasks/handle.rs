@@ -182,7 +182,7 @@ impl Hive {
     /// ```
     /// let hive = hive::Hive::new(2)?;
     /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// hive.spawn_on(1, move || sender.send(hive::current().map(|(_, bee)| bee)).unwrap());
+    /// hive.spawn_on(1, move || sender.send(hive::current().map(|bee| bee.id)).unwrap());
     /// assert_eq!(receiver.recv(), Ok(Some(1)));
     /// # Ok::<(), hive::BuildError>(())
     /// ```

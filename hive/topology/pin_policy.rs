@@ -1,6 +1,5 @@
 //! What the bees of a hive are pinned to, as the program or the environment says it: the public type [`Pin`] and its
-//! text form; and the error for unknown words, which [`Shrink`](crate::topology::shrink::Shrink) and
-//! [`ProcBind`](crate::topology::proc_bind::ProcBind) share.
+//! text form.
 //!
 //! `binding_request.rs` decides whether a [`Pin`] is in effect, and `place_assignment.rs` makes places of it.
 
@@ -8,6 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::sys::cpu_mask::{parse_cpu_list, write_cpu_list};
+use crate::sys::parse_error::{ParseError, ParseErrorKind};
 
 /// Where the bees of a hive may run; in the environment `HIVE_PIN`.
 ///
@@ -67,9 +67,9 @@ impl fmt::Display for Pin {
 
 /// Reads `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`.
 impl FromStr for Pin {
-    type Err = ParsePinError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePinError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let trimmed = text.trim();
         let words = [Pin::None, Pin::Core, Pin::Cluster, Pin::Node, Pin::Package];
         let named = words.into_iter().find(|pin| pin.keyword().is_some_and(|word| word.eq_ignore_ascii_case(trimmed)));
@@ -78,60 +78,24 @@ impl FromStr for Pin {
         }
         match parse_cpu_list(trimmed) {
             Ok(cpus) if !cpus.is_empty() => Ok(Pin::Cpus(cpus)),
-            Ok(_) => Err(ParsePinError("it is empty".to_owned())),
+            Ok(_) => Err(not_a_pin("it is empty")),
             // A text that begins with a digit was meant to be a list, so the error says what is wrong with the list.
-            Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => {
-                Err(ParsePinError(error.to_string()))
-            }
-            Err(_) => Err(ParsePinError(format!("{text:?} is neither a word for a place nor a list of CPUs"))),
+            Err(error) if trimmed.starts_with(|first: char| first.is_ascii_digit()) => Err(not_a_pin(error)),
+            Err(_) => Err(not_a_pin(format_args!("{text:?} is neither a word for a place nor a list of CPUs"))),
         }
     }
 }
 
-/// The error that a text is not a [`Pin`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParsePinError(String);
-
-impl fmt::Display for ParsePinError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "not a place to pin to: {}; ", self.0)?;
-        f.write_str("expected none, core, cluster, node, package or a list of CPUs such as \"0,2,4-7\"")
-    }
+/// The error that a text is not a [`Pin`], because of `problem`.
+fn not_a_pin(problem: impl fmt::Display) -> ParseError {
+    ParseError::new(
+        ParseErrorKind::Pin,
+        format!(
+            "not a place to pin to: {problem}; expected none, core, cluster, node, package or a list of CPUs such as \
+             \"0,2,4-7\""
+        ),
+    )
 }
-
-impl std::error::Error for ParsePinError {}
-
-/// The error that a text is not a [`ProcBind`](crate::topology::proc_bind::ProcBind) or
-/// [`Shrink`](crate::topology::shrink::Shrink).
-///
-/// ```
-/// let error = "most".parse::<hive::Shrink>().unwrap_err();
-/// assert!(error.to_string().ends_with("expected compact, spread or keep_nodes"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParsePolicyError {
-    /// The text that was given.
-    text: String,
-    /// What it was meant to be, as a part of the message.
-    what: &'static str,
-    /// The words that are possible, as a part of the message.
-    expected: &'static str,
-}
-
-impl ParsePolicyError {
-    pub(crate) fn new(text: &str, what: &'static str, expected: &'static str) -> Self {
-        Self { text: text.to_owned(), what, expected }
-    }
-}
-
-impl fmt::Display for ParsePolicyError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, what, expected } = self;
-        write!(f, "{text:?} is not {what}; expected {expected}")
-    }
-}
-
-impl std::error::Error for ParsePolicyError {}
 
 #[cfg(test)]
 mod tests {

@@ -8,6 +8,7 @@ use std::fmt;
 use std::num::NonZero;
 use std::str::FromStr;
 
+use crate::sys::parse_error::ParseError;
 use crate::topology::machine::Unit;
 
 /// Places for a hive's bees by the grammar of OpenMP's `OMP_PLACES`; in the environment `HIVE_PLACES`.
@@ -117,9 +118,9 @@ impl fmt::Display for PlaceList {
 /// Reads one of the words `threads`, `cores`, `ll_caches`, `numa_domains` and `sockets`, with or without a number in
 /// parentheses, or a list of places.
 impl FromStr for PlaceList {
-    type Err = ParsePlacesError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePlacesError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         parser::parse(text)
     }
 }
@@ -171,29 +172,6 @@ fn write_place(f: &mut fmt::Formatter<'_>, cpus: &[usize]) -> fmt::Result {
     }
     f.write_str("}")
 }
-
-/// The error that a text is not a [`PlaceList`]. The message says at which character, and what was expected there.
-///
-/// ```
-/// let error = "{0:4".parse::<hive::PlaceList>().unwrap_err();
-/// assert!(error.to_string().contains("at character 5, expected \",\", \":\" or \"}\"; found the end"));
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParsePlacesError {
-    text: String,
-    /// The position of the first character that does not fit, counted from 1.
-    character: usize,
-    problem: String,
-}
-
-impl fmt::Display for ParsePlacesError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { text, character, problem } = self;
-        write!(f, "{text:?} is not a list of places: at character {character}, {problem}")
-    }
-}
-
-impl std::error::Error for ParsePlacesError {}
 
 #[cfg(test)]
 pub(crate) mod tests;

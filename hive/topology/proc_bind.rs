@@ -5,7 +5,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::topology::pin_policy::ParsePolicyError;
+use crate::sys::parse_error::{ParseError, ParseErrorKind};
 
 /// How bees are bound to a list of places, in OpenMP's words; in the environment `HIVE_PROC_BIND`.
 ///
@@ -70,9 +70,9 @@ impl fmt::Display for ProcBind {
 /// Reads `false`, `true`, `primary` (or `master`), `close` or `spread`. OpenMP's lists of policies, one for each level
 /// of nesting, are an error, because a hive has one level.
 impl FromStr for ProcBind {
-    type Err = ParsePolicyError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePolicyError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let trimmed = text.trim();
         if trimmed.eq_ignore_ascii_case("master") {
             return Ok(Self::Primary);
@@ -80,7 +80,8 @@ impl FromStr for ProcBind {
         let named = Self::ALL.into_iter().find(|bind| bind.keyword().eq_ignore_ascii_case(trimmed));
         named.ok_or_else(|| {
             let expected = "one of false, true, primary, close and spread (a hive has one level of bees)";
-            ParsePolicyError::new(text, "a policy to bind bees by", expected)
+            let message = format!("{text:?} is not a policy to bind bees by; expected {expected}");
+            ParseError::new(ParseErrorKind::ProcBind, message)
         })
     }
 }

@@ -8,8 +8,8 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::parse_error::{ParseError, ParseErrorKind};
 use crate::topology::machine::{Cpu, Machine, Unit};
-use crate::topology::pin_policy::ParsePolicyError;
 
 /// Which places a hive gives up when it shrinks; in the environment `HIVE_SHRINK`.
 ///
@@ -78,12 +78,14 @@ impl fmt::Display for Shrink {
 
 /// Reads `compact`, `spread` or `keep_nodes`.
 impl FromStr for Shrink {
-    type Err = ParsePolicyError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ParsePolicyError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         let named = Self::ALL.into_iter().find(|shrink| shrink.keyword().eq_ignore_ascii_case(text.trim()));
         named.ok_or_else(|| {
-            ParsePolicyError::new(text, "an order to give up places in", "compact, spread or keep_nodes")
+            let expected = "compact, spread or keep_nodes";
+            let message = format!("{text:?} is not an order to give up places in; expected {expected}");
+            ParseError::new(ParseErrorKind::Shrink, message)
         })
     }
 }

@@ -8,5 +8,6 @@ pub(crate) mod barrier_choice;
 pub(crate) mod cache;
 pub(crate) mod cached_times;
 pub(crate) mod calibrate_line;
+pub(crate) mod parse_shape;
 pub(crate) mod shape_times;
 pub(crate) mod trial;

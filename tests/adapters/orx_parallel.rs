@@ -45,7 +45,7 @@ fn it_takes_as_many_members_as_the_hive_has_or_fewer() {
         let tids = Mutex::new(BTreeSet::new());
         // Each waits for all others, and no task is ever begun by one who waits.
         (0..wanted).par().runner(Runner::fixed_with_pool(&hive)).num_threads(wanted).chunk_size(1).for_each(|_| {
-            tids.lock().unwrap().insert(hive::current().expect("a bee").1);
+            tids.lock().unwrap().insert(hive::current().expect("a bee").id);
             wait_until(|| tids.lock().unwrap().len() == wanted);
         });
     }

@@ -57,7 +57,7 @@ fn items_run_on_members_of_the_hive_and_in_all_shares() {
     let tids = Mutex::new(BTreeSet::new());
     // Each waits for the two others, who therefore are others.
     (0..3_usize).into_par_iter().with_thread_pool(&hive).for_each(|_| {
-        tids.lock().unwrap().insert(hive::current().expect("a bee").1);
+        tids.lock().unwrap().insert(hive::current().expect("a bee").id);
         wait_until(|| tids.lock().unwrap().len() == 3);
     });
 }

@@ -52,13 +52,13 @@ pub(crate) fn builder(waiting: Waiting) -> Builder {
 #[derive(Clone)]
 pub(crate) struct PooledHive {
     pub(crate) hive: Arc<Hive>,
-    pub(crate) number: usize,
+    pub(crate) number: u64,
 }
 
 impl PooledHive {
     pub(crate) fn build(builder: Builder) -> Self {
         let hive = builder.build().expect("a hive");
-        let number = hive.spmd_map(1, |_| hive::current())[0].expect("inside a region").0;
+        let number = hive.spmd_map(1, |_| hive::current())[0].expect("inside a region").hive;
         Self { hive: Arc::new(hive), number }
     }
 }

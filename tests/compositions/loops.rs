@@ -43,7 +43,7 @@ pub(crate) fn par_for(step: &Step<'_>) -> usize {
     };
     let _waits = step.wait_for_region(expected);
     let schedule = Schedule::Dynamic(1);
-    let region = || step.hive().par_for(0..4 * n, schedule, |range, bee| parts.run(bee.id(), || part(range, bee)));
+    let region = || step.hive().par_for((0..4 * n, schedule), |range, bee| parts.run(bee.id(), || part(range, bee)));
     if step.call(&parts, First::Lowest, region).is_some() {
         let sum = all.into_inner();
         step.check(sum == whole_sum(4 * n), || format!("the indices add up to {sum}, not {}", whole_sum(4 * n)));
@@ -73,7 +73,7 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
     let _waits = step.wait_for_region(expected);
     let add = Reduction::unordered(0, |a, b| a + b);
     let region =
-        || step.hive().par_reduce(0..4 * n, Schedule::Dynamic(1), &add, |range| parts.run(bee_id(), || part(range)));
+        || step.hive().par_reduce((0..4 * n, Schedule::Dynamic(1)), &add, |range| parts.run(bee_id(), || part(range)));
     if let Some(sum) = step.call(&parts, First::Lowest, region) {
         step.check(sum == whole_sum(4 * n), || format!("the sum is {sum}, not {}", whole_sum(4 * n)));
     }

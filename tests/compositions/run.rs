@@ -47,7 +47,7 @@ pub(crate) struct Run {
     pub(crate) case: Case,
     pub(crate) hive_sets: [Arc<Hive>; 2],
     /// The numbers of the hives in `hive::current`.
-    pub(crate) numbers: [usize; 2],
+    pub(crate) numbers: [u64; 2],
     /// Shared with the case's mirror image.
     pub(crate) frames: Arc<FrameRegistry>,
     is_concurrent: AtomicBool,
@@ -102,7 +102,7 @@ impl Run {
     /// Checks that `hive::current` names this bee, if the hive is one of the case's two.
     pub(crate) fn check_current(&self, hive: HiveId, bee: usize) {
         let Some(&number) = self.numbers.get(hive) else { return };
-        let current = hive::current();
+        let current = hive::current().map(|current| (current.hive, current.id));
         self.check(current == Some((number, bee)), || {
             let named = current.map(|(number, bee)| (self.numbers.iter().position(|&known| known == number), bee));
             format!("current() is {named:?}, and the thread runs something as bee {bee} of hive {hive}")

@@ -61,7 +61,7 @@ fn remote_rest(step: &Step<'_>, hive: HiveId, heard: PanicReceiver) -> Arc<Remot
 }
 
 fn check_bee(run: &Run, last: usize) {
-    let current = hive::current().map(|(_, bee)| bee);
+    let current = hive::current().map(|bee| bee.id);
     run.check(current == Some(last), || format!("what is for bee {last} of a new hive is run by {current:?}"));
 }
 

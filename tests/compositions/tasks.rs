@@ -66,7 +66,7 @@ impl<'r> Step<'r> {
 
     /// Whether the innermost thing that the thread is inside of is this bee of the hive.
     fn is_current(&self, bee: usize) -> bool {
-        hive::current() == Some((self.run.numbers[self.on], bee))
+        hive::current().is_some_and(|current| (current.hive, current.id) == (self.run.numbers[self.on], bee))
     }
 }
 
@@ -80,7 +80,7 @@ fn known_bee(run: &Run, hive: HiveId) -> Option<usize> {
 
 fn bee_that_runs_this(run: &Run, hive: HiveId) -> usize {
     known_bee(run, hive).unwrap_or_else(|| match hive::current() {
-        Some((_, bee)) if bee > 0 => bee,
+        Some(current) if current.id > 0 => current.id,
         other => {
             run.fail(format!("what only a bee of hive {hive} could run is run by {other:?}"));
             1

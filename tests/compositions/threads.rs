@@ -51,8 +51,8 @@ thread_local! {
 /// they are registered later.
 fn at_thread_exit(errand: Arc<RemoteRest>, hive: &Hive) {
     AT_THREAD_EXIT.set(Some(RunsAtThreadExit(errand)));
-    hive.par_for(0..8, Schedule::Dynamic(1), |_, _| ());
-    hive.par_for(0..8, Schedule::Guided(1), |_, _| ());
+    hive.par_for((0..8, Schedule::Dynamic(1)), |_, _| ());
+    hive.par_for((0..8, Schedule::Guided(1)), |_, _| ());
     hive.install(|| ());
 }
 

@@ -125,7 +125,7 @@ fn loop_over_all(hive: &Hive, _: &Builder) -> Result<(), String> {
     hive.resize(MAX_BEES).map_err(text)?;
     for schedule in [Schedule::Static, Schedule::Dynamic(3), Schedule::Guided(1)] {
         let sum = AtomicUsize::new(0);
-        hive.par_for(0..100, schedule, |indices, _| _ = sum.fetch_add(indices.sum(), Ordering::Relaxed));
+        hive.par_for((0..100, schedule), |indices, _| _ = sum.fetch_add(indices.sum(), Ordering::Relaxed));
         assert_eq!(sum.into_inner(), 4_950);
     }
     Ok(())

@@ -131,8 +131,7 @@ impl Solver for Equations<'_> {
 fn alone(setting: Setting<'_>, matrix: &Csr, steps: usize) -> Result<Answer, String> {
     let (hive, len) = (setting.hive, matrix.rows());
     let sum = addition(setting.blocks);
-    let dot =
-        |a: &[f64], b: &[f64]| hive.par_reduce(0..len, Schedule::Static, &sum, |rows| dot(&a[rows.clone()], &b[rows]));
+    let dot = |a: &[f64], b: &[f64]| hive.par_reduce(0..len, &sum, |rows| dot(&a[rows.clone()], &b[rows]));
     let mut r = matrix.product(&vec![1.0; len]);
     let (mut x, mut q, mut p) = (vec![0.0; len], vec![0.0; len], r.clone());
     let mut scalars = Scalars::begin(dot(&r, &r));

@@ -89,7 +89,7 @@ impl Problem for Plate {
                 }
             });
             let change = |row: usize| squares(inner(&to[(row + 1) * width..][..width]), inner(line(row + 1)));
-            sums.push(setting.hive.par_reduce(0..side, Schedule::Static, &sum, |rows| rows.map(change).sum()));
+            sums.push(setting.hive.par_reduce(0..side, &sum, |rows| rows.map(change).sum()));
             mem::swap(&mut from, &mut to);
         }
         Ok(Answer { sums, values: from[width..][..side * width].to_vec() })

@@ -10,7 +10,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 
 use crate::protocol::neighbours::Location;
 
@@ -46,7 +45,8 @@ pub enum BarrierShape {
 }
 
 impl BarrierShape {
-    const ALL: [(Self, &str); 4] =
+    /// All shapes with their names, in the environment and in reports.
+    pub(crate) const ALL: [(Self, &str); 4] =
         [(Self::Flat, "flat"), (Self::Cluster, "cluster"), (Self::Node, "node"), (Self::Auto, "auto")];
 }
 
@@ -56,27 +56,6 @@ impl fmt::Display for BarrierShape {
         f.write_str(name.unwrap_or_default())
     }
 }
-
-impl FromStr for BarrierShape {
-    type Err = ParseShapeError;
-
-    fn from_str(text: &str) -> Result<Self, ParseShapeError> {
-        let found = Self::ALL.iter().find_map(|(shape, name)| name.eq_ignore_ascii_case(text.trim()).then_some(*shape));
-        found.ok_or_else(|| ParseShapeError(text.to_owned()))
-    }
-}
-
-/// The error of parsing a text that does not name a [`BarrierShape`].
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ParseShapeError(String);
-
-impl fmt::Display for ParseShapeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?} is no shape of a barrier; expected flat, cluster, node or auto", self.0)
-    }
-}
-
-impl std::error::Error for ParseShapeError {}
 
 /// The largest number of levels that groups can have: clusters, nodes, and the whole team. A bee leads at most one
 /// group of each level.

@@ -5,10 +5,11 @@
 use std::num::NonZero;
 
 use crate::sys::cpu_mask::{MAX_CPU, MAX_LIST_LEN};
-use crate::topology::place_list::{ParsePlacesError, PlaceList, PlaceUnit};
+use crate::sys::parse_error::{ParseError, ParseErrorKind};
+use crate::topology::place_list::{PlaceList, PlaceUnit};
 
 /// Reads a whole text as a list of places.
-pub(crate) fn parse(text: &str) -> Result<PlaceList, ParsePlacesError> {
+pub(crate) fn parse(text: &str) -> Result<PlaceList, ParseError> {
     let mut parser = Parser { text, offset: 0 };
     let list = match parser.peek() {
         // Words begin with a letter; lists of places with a brace, a digit or an exclamation mark.
@@ -40,7 +41,7 @@ struct Repetition {
 
 impl<'t> Parser<'t> {
     /// Reads a word with or without a number, such as `cores` or `cores(4)`.
-    fn parse_named(&mut self) -> Result<PlaceList, ParsePlacesError> {
+    fn parse_named(&mut self) -> Result<PlaceList, ParseError> {
         let rest = self.remaining();
         let keyword = &rest[..rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_').unwrap_or(rest.len())];
         let each = PlaceUnit::ALL.into_iter().find(|unit| unit.keyword().eq_ignore_ascii_case(keyword));
@@ -56,7 +57,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a list of places, such as `{0:4}:8:4, {40}, !{8:4}`.
-    fn parse_places(&mut self) -> Result<Vec<Vec<usize>>, ParsePlacesError> {
+    fn parse_places(&mut self) -> Result<Vec<Vec<usize>>, ParseError> {
         let mut places = Vec::new();
         let mut entries = 0;
         loop {
@@ -90,7 +91,7 @@ impl<'t> Parser<'t> {
 
     /// Reads one place, such as `{0:4, 9, !2}` or a CPU without braces such as `3`. Returns its CPUs in ascending
     /// order, each once.
-    fn parse_place(&mut self) -> Result<Vec<usize>, ParsePlacesError> {
+    fn parse_place(&mut self) -> Result<Vec<usize>, ParseError> {
         if !self.eat('{') {
             return Ok(vec![self.parse_cpu("\"{\" or the number of a CPU")?]);
         }
@@ -130,7 +131,7 @@ impl<'t> Parser<'t> {
 
     /// Reads an interval such as `:8:4` or `:8`, or nothing, which means one repetition. `what` names the thing to be
     /// repeated, for errors.
-    fn parse_repetition(&mut self, what: &str) -> Result<Repetition, ParsePlacesError> {
+    fn parse_repetition(&mut self, what: &str) -> Result<Repetition, ParseError> {
         self.peek();
         let mut repetition = Repetition { len: 1, stride: 1, offset: self.offset };
         if self.eat(':') {
@@ -148,7 +149,7 @@ impl<'t> Parser<'t> {
     }
 
     /// The CPUs of repetition number `nth` of an interval, counted from 0: `cpus`, each raised by `nth` strides.
-    fn shift(&self, cpus: &[usize], nth: usize, repetition: &Repetition) -> Result<Vec<usize>, ParsePlacesError> {
+    fn shift(&self, cpus: &[usize], nth: usize, repetition: &Repetition) -> Result<Vec<usize>, ParseError> {
         let shift = nth as isize * repetition.stride;
         let shifted = cpus.iter().map(|&cpu| cpu.checked_add_signed(shift).filter(|&cpu| cpu <= MAX_CPU)).collect();
         let out_of_range = || format!("the interval leaves the numbers that a CPU can have, 0 to {MAX_CPU}");
@@ -156,7 +157,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads the number of a CPU. `what` says what was expected, for errors.
-    fn parse_cpu(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+    fn parse_cpu(&mut self, what: &str) -> Result<usize, ParseError> {
         self.peek();
         let at = self.offset;
         match self.parse_number(what)? {
@@ -166,7 +167,7 @@ impl<'t> Parser<'t> {
     }
 
     /// Reads a number that is at least 1.
-    fn parse_positive(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+    fn parse_positive(&mut self, what: &str) -> Result<usize, ParseError> {
         self.peek();
         let at = self.offset;
         match self.parse_number(what)? {
@@ -177,7 +178,7 @@ impl<'t> Parser<'t> {
 
     /// Reads a number without a sign. No number in a list can be greater than the number of CPUs that it may name,
     /// which is the highest CPU number plus one.
-    fn parse_number(&mut self, what: &str) -> Result<usize, ParsePlacesError> {
+    fn parse_number(&mut self, what: &str) -> Result<usize, ParseError> {
         self.peek();
         let rest = self.remaining();
         let digits = &rest[..rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len())];
@@ -214,14 +215,15 @@ impl<'t> Parser<'t> {
     }
 
     /// An error at the next symbol, which is not `what` was expected.
-    fn expected_error(&mut self, what: &str) -> ParsePlacesError {
+    fn expected_error(&mut self, what: &str) -> ParseError {
         let found = self.peek().map_or_else(|| "the end".to_owned(), |found| format!("{found:?}"));
         self.error_at(self.offset, format!("expected {what}; found {found}"))
     }
 
     /// An error at the character after `offset` bytes.
-    fn error_at(&self, offset: usize, problem: impl Into<String>) -> ParsePlacesError {
+    fn error_at(&self, offset: usize, problem: impl Into<String>) -> ParseError {
         let character = self.text[..offset].chars().count() + 1;
-        ParsePlacesError { text: self.text.to_owned(), character, problem: problem.into() }
+        let message = format!("{:?} is not a list of places: at character {character}, {}", self.text, problem.into());
+        ParseError::new(ParseErrorKind::PlaceList, message)
     }
 }

@@ -16,7 +16,7 @@ impl Constructs for HiveTeam {
             Construct::For => self.loops(times, self.members, Schedule::Static, delay),
             Construct::ParallelFor => {
                 let body = |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
-                (0..times).for_each(|_| self.hive.par_for(0..self.members, Schedule::Static, body));
+                (0..times).for_each(|_| self.hive.par_for(0..self.members, body));
             }
             Construct::Barrier => self.each(times, |bee| {
                 delay.wait();
@@ -54,7 +54,7 @@ impl HiveTeam {
 
     fn ordered(&self, times: usize, delay: Delay) {
         let turns = Ordered::new(0..times);
-        self.hive.par_for(0..times, Schedule::StaticChunk(1), |range, bee| {
+        self.hive.par_for((0..times, Schedule::StaticChunk(1)), |range, bee| {
             range.for_each(|index| bee.ordered(&turns, index, || delay.wait()));
         });
     }
@@ -65,7 +65,7 @@ impl HiveTeam {
             delay.wait();
             range.len() as f64
         };
-        let total: f64 = (0..times).map(|_| self.hive.par_reduce(0..self.members, Schedule::Static, &sum, one)).sum();
+        let total: f64 = (0..times).map(|_| self.hive.par_reduce(0..self.members, &sum, one)).sum();
         check(total, times, self.members)
     }
 }

@@ -10,18 +10,18 @@ use super::HiveTeam;
 
 impl Loops for HiveTeam {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        self.hive.par_for(0..len, Schedule::Static, move |range, _| body(range));
+        self.hive.par_for(0..len, move |range, _| body(range));
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
-        self.hive.par_for(0..len, Schedule::Dynamic(chunk), move |range, _| body(range));
+        self.hive.par_for((0..len, Schedule::Dynamic(chunk)), move |range, _| body(range));
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        self.hive.par_reduce(0..len, Schedule::Static, &Reduction::per_team_size(0.0, |a, b| a + b), body)
+        self.hive.par_reduce(0..len, &Reduction::per_team_size(0.0, |a, b| a + b), body)
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
-        self.hive.par_reduce(0..len, Schedule::Dynamic(chunk), &Reduction::unordered(0.0, |a, b| a + b), body)
+        self.hive.par_reduce((0..len, Schedule::Dynamic(chunk)), &Reduction::unordered(0.0, |a, b| a + b), body)
     }
 }

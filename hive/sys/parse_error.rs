@@ -1,0 +1,56 @@
+//! [`ParseError`]: the error of reading a setting from text, as from the environment.
+
+use std::fmt;
+
+/// A text that is not what it should be, such as a [`Pin`](crate::topology::pin_policy::Pin) or a
+/// [`PlaceList`](crate::topology::place_list::PlaceList). Its message says what is wrong with the text and what was
+/// expected.
+///
+/// ```
+/// use hive::{ParseErrorKind, Pin, Shrink};
+///
+/// let error = "most".parse::<Shrink>().unwrap_err();
+/// assert_eq!(error.kind(), ParseErrorKind::Shrink);
+/// assert!(error.to_string().ends_with("expected compact, spread or keep_nodes"));
+/// assert_eq!("socket".parse::<Pin>().unwrap_err().kind(), ParseErrorKind::Pin);
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    kind: ParseErrorKind,
+    message: String,
+}
+
+/// What the text of a [`ParseError`] was to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ParseErrorKind {
+    /// A [`Pin`](crate::topology::pin_policy::Pin).
+    Pin,
+    /// A [`PlaceList`](crate::topology::place_list::PlaceList).
+    PlaceList,
+    /// A [`ProcBind`](crate::topology::proc_bind::ProcBind).
+    ProcBind,
+    /// A [`Shrink`](crate::topology::shrink::Shrink).
+    Shrink,
+    /// A [`BarrierShape`](crate::protocol::region::shape::BarrierShape).
+    BarrierShape,
+}
+
+impl ParseError {
+    pub(crate) fn new(kind: ParseErrorKind, message: String) -> Self {
+        Self { kind, message }
+    }
+
+    /// What the text was to be.
+    pub fn kind(&self) -> ParseErrorKind {
+        self.kind
+    }
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
