@@ -170,7 +170,7 @@ impl HiveSet {
 
     /// Runs `work` once for each hive, on the hive's leader, with the hive's number, and returns the results in the
     /// order of the hives. It is for work that each hive does by itself, in regions, loops, reductions and tasks of its
-    /// own.
+    /// own: the free functions of the crate act on that hive meanwhile.
     ///
     /// The leaders run at the same time. What `work` starts on its hive has all the bees of the hive, unless another
     /// thread uses the hive at that moment: see [nested regions](Hive::spmd). Inside a region or a task, the calling
@@ -180,6 +180,7 @@ impl HiveSet {
     /// let hives = hive::HiveSet::per_node()?;
     /// let sums = hives.on_each(|number, hive| {
     ///     let sum = hive::Reduction::per_team_size(0, |a, b| a + b);
+    ///     assert_eq!(hive::bees(), hive.bees());
     ///     hive.par_reduce(0..1000, &sum, |range| range.sum::<usize>() + number)
     /// });
     /// assert!(sums[0] >= 499_500);
@@ -192,9 +193,12 @@ impl HiveSet {
     pub fn on_each<R: Send>(&self, work: impl Fn(usize, &Hive) -> R + Sync) -> Vec<R> {
         let work = NoDoublePanic::new(work);
         if is_nested() {
-            return self.iter().enumerate().map(|(number, hive)| work(number, hive)).collect();
+            return self.iter().enumerate().map(|(number, hive)| hive.acting(|| work(number, hive))).collect();
         }
-        self.leaders.spmd_map(self.len(), |leader| work(leader.id(), &self[leader.id()]))
+        self.leaders.spmd_map(self.len(), |leader| {
+            let hive = &self[leader.id()];
+            hive.acting(|| work(leader.id(), hive))
+        })
     }
 
     /// The number of bees that are not surplus, over all hives.

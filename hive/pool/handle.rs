@@ -160,9 +160,9 @@ impl Hive {
         let usable = |team: &Team, _| (!team.policy().is_forked()).then(|| team.owner());
         let owner = nesting::with_innermost(usable).flatten()?;
         // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
-        // a region or a task of this hive, for as long as the result lives: a region borrows the hive, and a bee that
-        // runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no reference of its own, and is
-        // never dropped.
+        // a region or a task of this hive, or acts for it, for as long as the result lives. A region, and who acts for
+        // a hive, borrow it; a bee that runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no
+        // reference of its own, and is never dropped.
         let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
         Some(BorrowedHive(ManuallyDrop::new(Self {
             shared,
@@ -170,6 +170,11 @@ impl Hive {
             #[cfg(feature = "rayon")]
             rayon_pool: None,
         })))
+    }
+
+    /// Runs `body` on the calling thread as somebody who acts for this hive: the free functions act on it.
+    pub(crate) fn acting<R>(&self, body: impl FnOnce() -> R) -> R {
+        nesting::acting_for(&self.shared.team, body)
     }
 
     /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.

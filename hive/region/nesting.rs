@@ -2,8 +2,9 @@
 //!
 //! Each region and each stretch of running tasks puts a frame on the thread's own stack while it lasts; the frames form
 //! a list, innermost first. A frame says that the thread runs a region as one of its bees, or that it runs the tasks of
-//! a hive as one of its bees. Two more kinds say that the thread was a worker and is about to end, and, in a forked
-//! child, that the tasks it was running belong to the parent process.
+//! a hive as one of its bees. Three more kinds say that the thread acts for a hive without being inside of it, as the
+//! leader of one hive of a set; that it was a worker and is about to end; and, in a forked child, that the tasks it was
+//! running belong to the parent process.
 //!
 //! A thread can be inside several hives at once, for instance as a worker of one hive and, further in, in the queen's
 //! place of another. A question about one hive therefore has to look at the whole list and not only at its first frame.
@@ -28,7 +29,8 @@ struct Frame {
     ///
     /// Only the thread itself reads and writes it. It changes once at most, in a forked child.
     tag: Cell<*const Team>,
-    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks. Unused in the other two kinds.
+    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks, a `Team` if it acts for a hive.
+    /// Unused in the other two kinds.
     context: *const (),
     /// The frame around this one; null for the outermost.
     outer: *const Frame,
@@ -40,6 +42,10 @@ const REGION_TAG: *const Team = ptr::null();
 const ENDING_TAG: *const Team = ptr::without_provenance(1);
 /// In a forked child: the thread ran tasks of a hive of the parent process.
 const LOST_TO_FORK_TAG: *const Team = ptr::without_provenance(2);
+/// The thread acts for a hive.
+const ACTING_TAG: *const Team = ptr::without_provenance(3);
+/// No team has an address this low or lower.
+const HIGHEST_TAG: *const Team = ACTING_TAG;
 
 thread_local! {
     /// The innermost frame; null if the thread is inside nothing.
@@ -81,6 +87,12 @@ pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> 
     within_frame(context.team(), ptr::from_ref(context).cast(), body)
 }
 
+/// Runs `body` as somebody who acts for the hive of `team` without being inside of it: the free functions act on that
+/// hive.
+pub(crate) fn acting_for<R>(team: &Team, body: impl FnOnce() -> R) -> R {
+    within_frame(ACTING_TAG, ptr::from_ref(team).cast(), body)
+}
+
 /// Runs `body` inside a new frame, and takes the frame off the list afterwards, even if `body` panics.
 #[inline(always)]
 fn within_frame<R>(tag: *const Team, context: *const (), body: impl FnOnce() -> R) -> R {
@@ -108,6 +120,7 @@ pub(crate) fn forget_other_bees() {
         next = frame.outer;
         match frame.role() {
             Role::Region(context) => context.forget_others(),
+            Role::Acting(_) => {}
             Role::Tasks(_) | Role::Ending | Role::LostToFork => frame.tag.set(LOST_TO_FORK_TAG),
         }
     }
@@ -122,6 +135,8 @@ enum Role<'f> {
     Region(&'f RegionContext<'f>),
     /// The thread runs tasks, with this context.
     Tasks(&'f TaskContext<'static>),
+    /// The thread acts for the hive of this team.
+    Acting(&'f Team),
     /// The thread was a worker and is about to end.
     Ending,
     /// The thread ran tasks in the parent process of this forked child.
@@ -137,6 +152,9 @@ impl Frame {
             REGION_TAG => Role::Region(unsafe { &*self.context.cast() }),
             ENDING_TAG => Role::Ending,
             LOST_TO_FORK_TAG => Role::LostToFork,
+            // SAFETY: only `acting_for` makes frames of this kind, from a reference to a `Team` that outlives the call
+            // and so the frame.
+            ACTING_TAG => Role::Acting(unsafe { &*self.context.cast() }),
             // SAFETY: only `within_tasks` makes frames with a team's address, from a reference to a `TaskContext` that
             // outlives the call and so the frame.
             _ => Role::Tasks(unsafe { &*self.context.cast() }),
@@ -150,6 +168,8 @@ impl<'f> Role<'f> {
         match self {
             Self::Region(context) => Some((context.team(), context.id())),
             Self::Tasks(context) => Some((context.team(), context.id())),
+            // Whoever acts for a hive is its queen as soon as a region begins.
+            Self::Acting(team) => Some((team, 0)),
             Self::Ending | Self::LostToFork => None,
         }
     }
@@ -158,7 +178,7 @@ impl<'f> Role<'f> {
     fn region_context(self) -> Option<&'f RegionContext<'f>> {
         match self {
             Self::Region(context) => Some(context),
-            Self::Tasks(_) | Self::Ending | Self::LostToFork => None,
+            Self::Tasks(_) | Self::Acting(_) | Self::Ending | Self::LostToFork => None,
         }
     }
 
@@ -166,7 +186,7 @@ impl<'f> Role<'f> {
     fn task_context(self) -> Option<&'f TaskContext<'static>> {
         match self {
             Self::Tasks(context) => Some(context),
-            Self::Region(_) | Self::Ending | Self::LostToFork => None,
+            Self::Region(_) | Self::Acting(_) | Self::Ending | Self::LostToFork => None,
         }
     }
 
@@ -177,7 +197,7 @@ impl<'f> Role<'f> {
             Self::Region(context) => context.bees() > 1,
             Self::Tasks(context) => context.is_waited_for(),
             Self::Ending => true,
-            Self::LostToFork => false,
+            Self::Acting(_) | Self::LostToFork => false,
         }
     }
 }
@@ -243,8 +263,8 @@ pub(crate) fn is_waited_for_elsewhere(team: &Team) -> bool {
     unsafe { roles() }.any(|role| role.is_waited_for() && !is_queen_of_team(role))
 }
 
-/// Calls `use_it` with the team and the number that the calling thread has in the innermost region or task. None if it
-/// is inside neither.
+/// Calls `use_it` with the team and the number that the calling thread has in the innermost region or task, or with the
+/// team that it acts for, if that is further in. None if there is no such team.
 pub(crate) fn with_innermost<R>(use_it: impl FnOnce(&Team, u32) -> R) -> Option<R> {
     // SAFETY: the team is passed to `use_it` only, which returns before this function does.
     unsafe { roles() }.find_map(Role::team_and_bee).map(|(team, id)| use_it(team, id))
@@ -276,7 +296,7 @@ pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&T
 pub(crate) fn with_innermost_tasks_of_any<R>(use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
     let (tag, context) = INNERMOST_CACHE.get();
     // The tags of the other kinds of frames are below the address of any team.
-    let runs_tasks = tag.addr() > LOST_TO_FORK_TAG.addr();
+    let runs_tasks = tag.addr() > HIGHEST_TAG.addr();
     // SAFETY: as in `with_innermost_tasks`.
     use_it(runs_tasks.then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
 }
@@ -301,7 +321,7 @@ pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, 
         Role::Region(queen) if queen.id() == 0 && queen.bees() > 1 => {
             with_task_context(queen.team(), |context| context.is_none() && use_it(Err(queen.team())))
         }
-        Role::Region(_) | Role::Ending | Role::LostToFork => false,
+        Role::Region(_) | Role::Acting(_) | Role::Ending | Role::LostToFork => false,
     })
 }
 
