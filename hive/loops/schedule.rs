@@ -1,5 +1,5 @@
-//! The schedules: how the indices of a loop are divided among the bees of a team. `Loop::run` in `shared_loop.rs`
-//! carries them out.
+//! The schedules: how the indices of a loop are divided among the bees of a team. [`Schedule::division`] says which of
+//! four ways of dividing a schedule uses; `Loop::run` in `shared_loop.rs` carries these out.
 
 /// How the indices of a [`Loop`](crate::loops::shared_loop::Loop) are divided among the bees of a team. These are
 /// OpenMP's schedules, under OpenMP's names where it has them.
@@ -8,6 +8,7 @@
 /// not; [`Affinity`](Self::Affinity) if they mostly do, and each bee should come back to the same data in each run.
 /// Chunk lengths are numbers of indices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
 pub enum Schedule {
     /// One contiguous block for each bee, as [`Bee::split`](crate::region::bee::Bee::split) computes it: OpenMP's
     /// `static`. The bees need not coordinate, so it costs nothing.
@@ -44,8 +45,23 @@ impl Schedule {
             Self::StaticChunk(chunk) if chunk > 0 => Self::StaticChunk(blocks(chunk)),
             Self::Dynamic(chunk) if chunk > 0 => Self::Dynamic(blocks(chunk)),
             Self::Guided(chunk) if chunk > 0 => Self::Guided(blocks(chunk)),
-            // A chunk of 0 stays 0, and `Loop::new` refuses it. The other schedules have no length of chunks.
-            other => other,
+            // A chunk of 0 stays 0, and `Loop::new` refuses it.
+            Self::StaticChunk(_) | Self::Dynamic(_) | Self::Guided(_) => self,
+            // These have no length of chunks.
+            Self::Static | Self::Factoring | Self::Affinity => self,
+        }
+    }
+
+    /// The way in which the bees get their indices.
+    #[inline(always)]
+    pub(crate) const fn division(self) -> Division {
+        match self {
+            Self::Static => Division::Blocks,
+            Self::StaticChunk(chunk) => Division::RoundRobin { chunk },
+            Self::Dynamic(chunk) => Division::Stealing(StealingRule::Chunks(chunk)),
+            Self::Affinity => Division::Stealing(StealingRule::PartsOfBlocks),
+            Self::Guided(min_chunk) => Division::Queue(QueueRule::Guided { min_chunk }),
+            Self::Factoring => Division::Queue(QueueRule::Factoring),
         }
     }
 
@@ -56,4 +72,41 @@ impl Schedule {
             Self::Static | Self::Factoring | Self::Affinity => 1,
         }
     }
+}
+
+/// The ways in which the bees of a team can get the indices of a loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Division {
+    /// One block for each bee, which the bee computes from its number.
+    Blocks,
+    /// Chunks of `chunk` indices in turn, which each bee computes from its number.
+    RoundRobin {
+        /// The length of a chunk.
+        chunk: usize,
+    },
+    /// Each bee has a work range of its own, and steals from the others when that is empty: `stealing.rs`.
+    Stealing(StealingRule),
+    /// All bees take chunks from one queue: `unit_queue.rs`.
+    Queue(QueueRule),
+}
+
+/// How a bee goes through its work range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum StealingRule {
+    /// In chunks of so many indices, which the body gets one by one.
+    Chunks(usize),
+    /// In parts of what is left of its block, each of which the body gets whole.
+    PartsOfBlocks,
+}
+
+/// How long the chunks are that a queue gives out.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum QueueRule {
+    /// What is left, divided by twice the number of bees, but no fewer indices than this.
+    Guided {
+        /// The least length of a chunk.
+        min_chunk: usize,
+    },
+    /// As many equal chunks as there are bees, together half of what is left.
+    Factoring,
 }

@@ -13,7 +13,7 @@ use crate::loops::chunks::Chunks;
 use crate::loops::dispatch::Dispatch;
 use crate::loops::loop_state::{DispatchKind, LoopState};
 use crate::loops::range_body::RangeBody;
-use crate::loops::schedule::Schedule;
+use crate::loops::schedule::{Division, QueueRule, Schedule, StealingRule};
 use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
@@ -147,7 +147,7 @@ impl Loop {
 
     /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
     pub(crate) fn blocks(&self) -> Option<Blocks> {
-        (self.schedule == Schedule::Static && self.owners == 0).then(|| self.all_blocks())
+        (matches!(self.schedule.division(), Division::Blocks) && self.owners == 0).then(|| self.all_blocks())
     }
 
     /// The loop's range in one block for each bee, whatever the schedule.
@@ -175,9 +175,9 @@ impl Loop {
     #[inline]
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
-        match self.schedule {
+        match self.schedule.division() {
             // One block for each bee, computed from the bee's number; or for each owner, whose bee may be missing.
-            Schedule::Static if id < bees => {
+            Division::Blocks if id < bees => {
                 let owners = if self.owners > 0 { self.owners } else { bees };
                 let mut owner = id;
                 while owner < owners {
@@ -189,18 +189,23 @@ impl Loop {
                 }
             }
             // Chunks in turn, computed from the bee's number.
-            Schedule::StaticChunk(chunk) if id < bees => {
+            Division::RoundRobin { chunk } if id < bees => {
                 let chunks = Chunks::new(&self.range, chunk, self.multiple);
                 (id..chunks.count()).step_by(bees).for_each(|i| body.run_range(chunks.indices(i..i + 1)));
             }
             // The bee takes no part, because of `min_work`.
-            Schedule::Static | Schedule::StaticChunk(_) => {}
+            Division::Blocks | Division::RoundRobin { .. } => {}
             // There is nobody to share with, so no shared words are needed.
-            _ if context.bees() == 1 => {
+            Division::Stealing(_) | Division::Queue(_) if context.bees() == 1 => {
                 let chunks = Chunks::new(&self.range, self.single_bee_chunk(), self.multiple);
                 self.run_chunks(&chunks, 0..chunks.count(), body);
             }
-            _ => self.run_shared(context, bees, body),
+            Division::Stealing(rule) => self.run_shared(context, bees, |dispatch, round| {
+                self.run_stealing(rule, dispatch, context, round, bees, body);
+            }),
+            Division::Queue(rule) => self.run_shared(context, bees, |dispatch, round| {
+                self.run_queue(rule, dispatch, round, bees, body);
+            }),
         }
     }
 
@@ -210,11 +215,11 @@ impl Loop {
     /// the same size.
     pub(crate) fn run_in_region<R>(mut self, hive_bees: usize, region: impl FnOnce(&Self, usize) -> R) -> R {
         let bees = self.team_size(hive_bees);
-        let kind = match self.schedule {
-            Schedule::Static | Schedule::StaticChunk(_) => return region(&self, bees),
-            _ if bees == 1 => return region(&self, bees),
-            Schedule::Dynamic(_) | Schedule::Affinity => DispatchKind::Ranges,
-            Schedule::Guided(_) | Schedule::Factoring => DispatchKind::Queue,
+        let kind = match self.schedule.division() {
+            Division::Blocks | Division::RoundRobin { .. } => return region(&self, bees),
+            Division::Stealing(_) | Division::Queue(_) if bees == 1 => return region(&self, bees),
+            Division::Stealing(_) => DispatchKind::Ranges,
+            Division::Queue(_) => DispatchKind::Queue,
         };
         let (state, round) = cache::take(kind, bees as u32);
         self.only_round = Some(round);
@@ -232,49 +237,54 @@ impl Loop {
     /// The length of the chunks for a team of one bee. `Dynamic` keeps the user's chunk length, which `body` may rely
     /// on; under the other schedules the whole range is one chunk.
     fn single_bee_chunk(&self) -> usize {
-        match self.schedule {
-            Schedule::Dynamic(chunk) => chunk,
-            _ => usize::MAX,
+        match self.schedule.division() {
+            Division::Stealing(StealingRule::Chunks(chunk)) => chunk,
+            Division::Stealing(StealingRule::PartsOfBlocks) | Division::Queue(_) => usize::MAX,
+            Division::Blocks | Division::RoundRobin { .. } => usize::MAX,
         }
     }
 
-    /// Runs this bee's part under a schedule that hands out chunks at run time. `bees` is the number of bees that take
-    /// part.
-    fn run_shared(&self, context: &RegionContext<'_>, bees: usize, body: &mut impl RangeBody) {
+    /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the bees
+    /// share and the round that begins. `bees` is the number of bees that take part.
+    fn run_shared(&self, context: &RegionContext<'_>, bees: usize, run: impl FnOnce(&Dispatch, u16)) {
         let state = self.loop_state(context);
         let (dispatch, round) = match self.only_round {
             Some(round) => (state.only_dispatch(), round),
             None => state.begin_round(context),
         };
         // Only after the round has begun: a bee that takes no part counts rounds as the others do.
-        if context.id() as usize >= bees {
-            return;
-        }
-        match self.schedule {
-            Schedule::Dynamic(_) | Schedule::Affinity => self.run_stealing(dispatch, context, round, bees, body),
-            _ => self.run_queue(dispatch, round, bees, body),
+        if (context.id() as usize) < bees {
+            run(dispatch, round);
         }
     }
 
     /// `Dynamic` and `Affinity`: each bee has a work range of units, and steals from the others when it is empty.
     fn run_stealing(
         &self,
+        rule: StealingRule,
         dispatch: &Dispatch,
         context: &RegionContext<'_>,
         round: u16,
         bees: usize,
         body: &mut impl RangeBody,
     ) {
-        // For `Affinity`, chunks of one index (or one multiple); a bee runs many of them together.
-        let chunks = Chunks::new(&self.range, self.schedule.min_chunk(), self.multiple);
+        let chunk = match rule {
+            StealingRule::Chunks(chunk) => chunk,
+            // A single index, or a single multiple; a bee runs many of them together.
+            StealingRule::PartsOfBlocks => 1,
+        };
+        let chunks = Chunks::new(&self.range, chunk, self.multiple);
         let units = UnitMap::new(chunks.count(), work_range::MAX_UNITS);
         let stealing = StealingLoop { dispatch, context, round, bees, units: units.count as u32 };
         let numbers_of =
             |units_range: Range<u32>| units.chunks_of(units_range.start as usize..units_range.end as usize);
-        if self.schedule == Schedule::Affinity {
-            stealing.run_affinity(|units_range| body.run_range(chunks.indices(numbers_of(units_range))));
-        } else {
-            stealing.run_dynamic(|units_range| self.run_chunks(&chunks, numbers_of(units_range), body));
+        match rule {
+            StealingRule::PartsOfBlocks => {
+                stealing.run_affinity(|units_range| body.run_range(chunks.indices(numbers_of(units_range))));
+            }
+            StealingRule::Chunks(_) => {
+                stealing.run_dynamic(|units_range| self.run_chunks(&chunks, numbers_of(units_range), body));
+            }
         }
     }
 
@@ -290,14 +300,18 @@ impl Loop {
     }
 
     /// `Guided` and `Factoring`: all bees take units from one queue.
-    fn run_queue(&self, dispatch: &Dispatch, round: u16, bees: usize, body: &mut impl RangeBody) {
+    fn run_queue(&self, rule: QueueRule, dispatch: &Dispatch, round: u16, bees: usize, body: &mut impl RangeBody) {
         let chunks = Chunks::new(&self.range, 1, self.multiple);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
-        // The minimum chunk length, converted from indices to multiples and from those to units.
-        let min_len = self.schedule.min_chunk().div_ceil(self.multiple).div_ceil(units.chunks_per_unit);
-        let amount = |next| match self.schedule {
-            Schedule::Guided(_) => guided_len(next, units.count, bees, min_len),
-            _ => factoring_len(next, units.count, bees),
+        let min_chunk = match rule {
+            QueueRule::Guided { min_chunk } => min_chunk,
+            QueueRule::Factoring => 1,
+        };
+        // The same length, converted from indices to multiples and from those to units.
+        let min_len = min_chunk.div_ceil(self.multiple).div_ceil(units.chunks_per_unit);
+        let amount = |next| match rule {
+            QueueRule::Guided { .. } => guided_len(next, units.count, bees, min_len),
+            QueueRule::Factoring => factoring_len(next, units.count, bees),
         };
         while let Some(taken) = dispatch.queue().take(round, units.count, amount) {
             body.run_range(chunks.indices(units.chunks_of(taken)));
