@@ -71,17 +71,30 @@ impl Deref for CurrentHive {
     }
 }
 
-/// The current hive: the one that the calling thread works for as a bee, in a region, a task or an `install`; otherwise
-/// the global one.
-#[inline(always)]
-fn current_hive() -> CurrentHive {
-    match GLOBAL.get() {
-        Some(hive) if !nesting::is_inside_any() => CurrentHive::Global(hive),
-        _ => find_current_hive(),
-    }
+/// The current hive, as a `&Hive`: the one that the calling thread works for as a bee, in a region, a task or an
+/// `install`; otherwise the global one. The argument names a variable, declared and not assigned, that owns what is
+/// borrowed.
+///
+/// It is a macro so that the usual case, the global hive, is a pointer and nothing else.
+macro_rules! current_hive {
+    ($found:ident) => {
+        match global_outside_of_hives() {
+            Some(hive) => hive,
+            None => {
+                $found = find_current_hive();
+                &*$found
+            }
+        }
+    };
 }
 
-/// `current_hive` for a thread that is inside of something, and for the first call in a process.
+/// The global hive, if it exists and the calling thread is inside of no hive.
+#[inline(always)]
+fn global_outside_of_hives() -> Option<&'static Hive> {
+    GLOBAL.get().filter(|_| !nesting::is_inside_any())
+}
+
+/// The current hive of a thread that is inside of something, or that makes the first call in its process.
 #[cold]
 #[inline(never)]
 #[expect(unsafe_code, reason = "borrows a hive for one call")]
@@ -101,7 +114,8 @@ fn find_current_hive() -> CurrentHive {
 /// ```
 #[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
 pub fn bees() -> usize {
-    current_hive().bees()
+    let found;
+    current_hive!(found).bees()
 }
 
 /// The lock that is held while the global hive is built. A forked child gets a lock of its own, for two reasons.
@@ -150,7 +164,8 @@ fn build_queen_alone(error: &str) -> Hive {
 #[inline]
 #[track_caller]
 pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
-    current_hive().spmd(bees, body);
+    let found;
+    current_hive!(found).spmd(bees, body);
 }
 
 /// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See [`Hive::try_spmd`].
@@ -163,7 +178,8 @@ pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
 /// As [`Hive::try_spmd`].
 #[inline]
 pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), SpmdError> {
-    current_hive().try_spmd(bees, body)
+    let found;
+    current_hive!(found).try_spmd(bees, body)
 }
 
 /// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of the bees'
@@ -177,7 +193,8 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Spmd
 /// As [`Hive::spmd`].
 #[track_caller]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
-    current_hive().spmd_map(bees, body)
+    let found;
+    current_hive!(found).spmd_map(bees, body)
 }
 
 /// Runs a loop on the [current](crate#which-hive) hive: a region and a loop in one. See [`Hive::par_for`].
@@ -198,7 +215,8 @@ pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> V
 #[track_caller]
 #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter"))]
 pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
-    current_hive().par_for(work, body);
+    let found;
+    current_hive!(found).par_for(work, body);
 }
 
 /// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_for_mut`].
@@ -211,7 +229,8 @@ pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
-    current_hive().par_for_mut(data, schedule, body);
+    let found;
+    current_hive!(found).par_for_mut(data, schedule, body);
 }
 
 /// Runs a loop that writes to the rows of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_rows_mut`].
@@ -224,7 +243,8 @@ pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
-    current_hive().par_rows_mut(data, width, schedule, body);
+    let found;
+    current_hive!(found).par_rows_mut(data, width, schedule, body);
 }
 
 /// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See [`Hive::par_reduce`].
@@ -252,7 +272,8 @@ where
     F: Fn(T, T) -> T + Sync,
     M: Fn(Range<usize>) -> T + Sync,
 {
-    current_hive().par_reduce(work, reduction, map)
+    let found;
+    current_hive!(found).par_reduce(work, reduction, map)
 }
 
 /// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See [`Hive::par_scan`].
@@ -266,7 +287,8 @@ where
     T: Copy + Send + Sync + 'static,
     F: Fn(T, T) -> T + Sync,
 {
-    current_hive().par_scan(data, reduction, scan);
+    let found;
+    current_hive!(found).par_scan(data, reduction, scan);
 }
 
 /// Runs two closures, perhaps at the same time, on the [current](crate#which-hive) hive. See [`Hive::join`].
@@ -287,8 +309,21 @@ where
 {
     nesting::with_innermost_tasks_of_any(|context| match context {
         Some(context) => join::join(context, a, b),
-        None => current_hive().join(a, b),
+        None => join_elsewhere(a, b),
     })
+}
+
+/// `join` on a thread that does not run tasks, or is inside of something else further in.
+#[cold]
+#[inline(never)]
+fn join_elsewhere<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA + Send,
+    B: FnOnce() -> RB + Send,
+    RA: Send,
+    RB: Send,
+{
+    find_current_hive().join(a, b)
 }
 
 /// Runs `body` and the tasks that it spawns on the [current](crate#which-hive) hive. See [`Hive::scope`].
@@ -302,7 +337,8 @@ where
 /// # Panics
 /// As [`Hive::scope`].
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
-    current_hive().scope(body)
+    let found;
+    current_hive!(found).scope(body)
 }
 
 /// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
@@ -310,7 +346,8 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
 /// # Panics
 /// As [`Hive::spawn`].
 pub fn spawn(task: impl FnOnce() + Send + 'static) {
-    current_hive().spawn(task);
+    let found;
+    current_hive!(found).spawn(task);
 }
 
 /// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
@@ -318,7 +355,8 @@ pub fn spawn(task: impl FnOnce() + Send + 'static) {
 /// # Panics
 /// As [`Hive::spawn_on`].
 pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
-    current_hive().spawn_on(bee, task);
+    let found;
+    current_hive!(found).spawn_on(bee, task);
 }
 
 /// What the bees of the [current](crate#which-hive) hive have done so far. See [`Hive::stats`].
@@ -327,7 +365,8 @@ pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
 /// println!("{}", hive::stats());
 /// ```
 pub fn stats() -> Stats {
-    current_hive().stats()
+    let found;
+    current_hive!(found).stats()
 }
 
 /// Runs `work` once on each bee of the [current](crate#which-hive) hive. See [`Hive::broadcast`].
@@ -335,7 +374,8 @@ pub fn stats() -> Stats {
 /// # Panics
 /// As [`Hive::broadcast`].
 pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
-    current_hive().broadcast(work)
+    let found;
+    current_hive!(found).broadcast(work)
 }
 
 /// Runs `work` as a bee of the [current](crate#which-hive) hive. See [`Hive::install`].
@@ -347,7 +387,8 @@ pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 /// # Panics
 /// As [`Hive::install`].
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
-    current_hive().install(work)
+    let found;
+    current_hive!(found).install(work)
 }
 
 /// Changes the size of the [current](crate#which-hive) hive to `bees` bees. See [`Hive::resize`].
@@ -361,20 +402,24 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// # Errors
 /// As [`Hive::resize`].
 pub fn resize(bees: usize) -> Result<(), ResizeError> {
-    current_hive().resize(bees)
+    let found;
+    current_hive!(found).resize(bees)
 }
 
 /// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See [`Hive::keep_spinning`].
 pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
-    current_hive().keep_spinning(section)
+    let found;
+    current_hive!(found).keep_spinning(section)
 }
 
 /// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
 pub fn stop_spinning() {
-    current_hive().stop_spinning();
+    let found;
+    current_hive!(found).stop_spinning();
 }
 
 /// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See [`Hive::wait_until_parked`].
 pub fn wait_until_parked() {
-    current_hive().wait_until_parked();
+    let found;
+    current_hive!(found).wait_until_parked();
 }

@@ -16,7 +16,7 @@ pub(crate) use std::thread::panicking as is_unwinding;
 
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
-pub(crate) use crate::observe::activity::{Activity, ActivityCell, RegionActivity};
+pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;

@@ -1,8 +1,8 @@
 //! What the body of a region over several hives receives: a [`HiveSetBee`].
 //!
-//! `SetTeam` (in `set_team.rs`) makes one for each bee of each hive and passes it to the user's closure. It wraps the
-//! `Bee` of the bee's own hive and adds what spans all hives: numbering, barrier and reduction. What such a region
-//! consists of is described in `docs/hive-sets.md`.
+//! `regions.rs` makes one for each bee of each hive and passes it to the user's closure. It wraps the `Bee` of the
+//! bee's own hive and adds what spans all hives: numbering, barrier and reduction. What such a region consists of is
+//! described in `docs/hive-sets.md`.
 
 use std::fmt;
 use std::ops::Range;

@@ -5,18 +5,58 @@
 //! `docs/hive-sets.md` describes the result.
 
 use crate::hives::hive_set::{HiveSet, SetInfo};
-use crate::hives::layout::{HiveCpus, Layout, distribute};
+use crate::hives::layout::{HiveCpus, Layout, distribute, unit_name};
 use crate::memory::nodes::common_node;
-use crate::pool::config::{Builder, DEFAULT_THREAD_NAME};
+use crate::pool::build::DEFAULT_THREAD_NAME;
+use crate::pool::builder::Builder;
 use crate::pool::environment::Environment;
 use crate::pool::error::{BuildError, BuildProblem};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::claims;
-use crate::topology::machine::Unit;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_list::{PlaceList, PlaceUnit};
 use crate::topology::proc_bind::ProcBind;
+
+impl HiveSet {
+    /// Builds one hive for each NUMA node with CPUs that the process may use and that no other hive of the process has
+    /// claimed. On a machine with one node that is one hive. All other properties are those of
+    /// [`builder`](Self::builder).
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// hives.spmd(|bee| {
+    ///     println!("bee {} of {}, in hive {} on node {:?}", bee.id(), bee.bees(), bee.hive(), bee.node());
+    ///     bee.barrier();
+    /// });
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HiveSetBuilder::build`].
+    pub fn per_node() -> Result<Self, BuildError> {
+        Self::builder().build()
+    }
+
+    /// As [`per_node`](Self::per_node), with one hive for each package (socket).
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_package()?;
+    /// println!("{} packages", hives.len());
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`HiveSetBuilder::build`].
+    pub fn per_package() -> Result<Self, BuildError> {
+        Self::builder().each(PlaceUnit::Sockets).build()
+    }
+
+    /// Returns a builder, for several hives with properties other than the default ones.
+    pub fn builder() -> HiveSetBuilder {
+        HiveSetBuilder::new()
+    }
+}
 
 /// Asks for several hives: see [`HiveSet::builder`].
 ///
@@ -226,11 +266,6 @@ impl HiveSetBuilder {
             warnings: skipped.chain(warning).collect(),
         }
     }
-}
-
-/// The name of one unit of this kind, in the singular.
-pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
-    unit_kind.unit().map_or("CPU", Unit::name)
 }
 
 fn no_cpu_left(machine_info: &MachineInfo) -> BuildError {

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::machine::{Cpu, Machine};
+use crate::topology::machine::{Cpu, Machine, Unit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::{PlaceAssignment, PlaceError};
 use crate::topology::place_list::PlaceUnit;
@@ -79,6 +79,11 @@ impl Layout {
 fn unit_number(machine: &Machine, unit_kind: PlaceUnit, cpu: &Cpu) -> usize {
     let position = || machine.cpus().iter().take_while(|other| other.os_index != cpu.os_index).count();
     unit_kind.unit().map_or_else(position, |unit| cpu.unit_number(unit))
+}
+
+/// The name of one unit of this kind, in the singular.
+pub(crate) fn unit_name(unit_kind: PlaceUnit) -> &'static str {
+    unit_kind.unit().map_or("CPU", Unit::name)
 }
 
 /// Distributes `total` bees over hives with these capacities: one bee to each hive in turn, until no bees or no room

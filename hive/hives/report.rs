@@ -1,27 +1,37 @@
-//! The report of a hive set: what is in effect, in words. `HiveSet::report` returns it.
+//! The report of a hive set: what is in effect, in words.
 //!
 //! It has a line for the build, one for the set, one for each hive and one for the leaders, and the warnings of all
 //! hives.
 
-use crate::hives::builder::unit_name;
 use crate::hives::hive_set::HiveSet;
+use crate::hives::layout::unit_name;
 use crate::memory::nodes::memory_nodes;
 use crate::observe::build_info::build_info;
 use crate::pool::handle::Hive;
 use crate::pool::report::Report;
 use crate::sys::cpu_mask::CpuMask;
 
-pub(crate) fn of(hives: &HiveSet) -> Report {
-    let info = &hives.info;
-    let all = format!("{}, one for each {}; {} bees in all", hives.len(), unit_name(info.unit_kind), hives.bees());
-    let mut lines = vec![("hive", build_info().to_string()), ("hives", all)];
-    lines.extend((0..hives.len()).map(|number| ("hive", hive_line(hives, number))));
-    lines.push(("leaders", leaders_line(hives)));
-    let other_nodes = memory_nodes().into_iter().filter(|node| !info.nodes.contains(&Some(*node))).collect::<CpuMask>();
-    if !other_nodes.is_empty() {
-        lines.push(("other memory", format!("nodes {other_nodes}, which no hive has for its own")));
+impl HiveSet {
+    /// What is in effect: the hives, their CPUs and bees, what was left out, and every warning of each hive. A hive's
+    /// own [`Hive::report`] says more about that hive.
+    ///
+    /// ```
+    /// println!("{}", hive::HiveSet::per_package()?.report());
+    /// # Ok::<(), hive::BuildError>(())
+    /// ```
+    pub fn report(&self) -> Report {
+        let info = &self.info;
+        let all = format!("{}, one for each {}; {} bees in all", self.len(), unit_name(info.unit_kind), self.bees());
+        let mut lines = vec![("hive", build_info().to_string()), ("hives", all)];
+        lines.extend((0..self.len()).map(|number| ("hive", hive_line(self, number))));
+        lines.push(("leaders", leaders_line(self)));
+        let other_nodes =
+            memory_nodes().into_iter().filter(|node| !info.nodes.contains(&Some(*node))).collect::<CpuMask>();
+        if !other_nodes.is_empty() {
+            lines.push(("other memory", format!("nodes {other_nodes}, which no hive has for its own")));
+        }
+        Report::new(lines, warnings(self))
     }
-    Report::new(lines, warnings(hives))
 }
 
 /// The line of one hive, such as "0: node 0, 4 bees on CPUs 0-3; memory node 0".

@@ -1,15 +1,10 @@
-//! `SetTeam`: one region over several hives.
+//! `SetTeam`: the team of one region over several hives, and how its leaders meet.
 //!
-//! Such a region is a region of the leaders' hive, in which each leader runs a region of the hive that it leads.
-//! `HiveSet::spmd` and its siblings start it; `HiveSetBee` uses it for barriers and reductions over all hives.
-//! `docs/hive-sets.md` ("How it is done") gives the steps and says why no two such regions can deadlock.
+//! `regions.rs` makes one for each region; `HiveSetBee` uses it for barriers and reductions over all hives.
 
-use crate::hives::bee::HiveSetBee;
 use crate::hives::hive_set::HiveSet;
-use crate::pool::error::SpmdError;
-use crate::pool::shared::ApplyPendingResize;
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::bee::{Bee, UserBody};
+use crate::region::bee::Bee;
 use crate::region::nesting;
 
 /// The team of a region over several hives.
@@ -17,7 +12,7 @@ pub(crate) struct SetTeam<'h> {
     /// The set whose hives take part.
     pub(crate) hives: &'h HiveSet,
     /// The number of the first bee of each hive that takes part, and after the last one the number of all bees.
-    first_ids: Vec<usize>,
+    pub(crate) first_ids: Vec<usize>,
 }
 
 impl<'h> SetTeam<'h> {
@@ -48,38 +43,6 @@ impl<'h> SetTeam<'h> {
     /// The number of the first bee of a hive.
     pub(crate) fn first_id(&self, hive: usize) -> usize {
         self.first_ids[hive]
-    }
-
-    /// Runs `body` once on each bee of the team: the calling thread and the other leaders start the regions of their
-    /// hives.
-    pub(crate) fn run<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: &F) -> Result<(), SpmdError> {
-        self.hives.leaders.try_spmd(self.hive_count(), |leader| self.run_hive(leader.id(), body))
-    }
-
-    /// Runs one hive's part of the region: `body` on the calling thread, which is the hive's leader, and on the other
-    /// bees of the hive.
-    fn run_hive<F: Fn(&HiveSetBee<'_>) + Sync>(&self, hive: usize, body: &F) {
-        let shared = &self.hives[hive].shared;
-        let bees = self.first_ids[hive + 1] - self.first_ids[hive];
-        let mut local_body = UserBody::new(|local: &Bee<'_>| body(&HiveSetBee { team: self, hive, local }));
-        // A hive with one bee has only its leader, which runs the body here, without a region of several bees.
-        if bees == 1 {
-            return shared.run_alone(&local_body);
-        }
-        // Here a leader waits for the leader lock of its hive inside the leaders' region; a region of a single hive
-        // never waits inside a region. This cannot deadlock: no thread that holds this lock waits for the leaders'
-        // hive, because a region over several hives that starts inside another region is a team of one.
-        let mut leadership = shared.team.acquire_leadership();
-        // Declared after `leadership`, so that it is dropped before that: the leader lock is still held when the resize
-        // is applied. After the lock is released, the pending resize may be one that the next queen's region asks for.
-        let _resize = ApplyPendingResize(shared);
-        // No worker has to be started: all were when the bees were counted. If a resize has made some surplus since
-        // then, they take part as surplus bees, and the hive does not grow for them.
-        //
-        // The deadlock detector of a hive's region looks at the bees of that hive only. Here the leaders of other hives
-        // may do what a bee of this hive waits for, so the detector is told that it cannot know.
-        let _among_others = shared.team.mark_outside_help();
-        shared.team.run_region(&mut leadership, bees as u32, &mut local_body);
     }
 
     /// Calls `meet` with the calling thread's bee in the leaders' region. The leaders of all hives call this, to meet

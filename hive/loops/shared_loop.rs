@@ -176,16 +176,13 @@ impl Loop {
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.schedule.division() {
-            // One block for each bee, computed from the bee's number; or for each owner, whose bee may be missing.
+            // Blocks of owners, whose bees may be missing.
+            Division::Blocks if self.owners > 0 => self.run_blocks_of_owners(id, bees, body),
+            // One block for each bee, computed from the bee's number.
             Division::Blocks if id < bees => {
-                let owners = if self.owners > 0 { self.owners } else { bees };
-                let mut owner = id;
-                while owner < owners {
-                    let block = self.all_blocks().of(owner, owners);
-                    if !block.is_empty() {
-                        body.run_range(block);
-                    }
-                    owner += bees;
+                let block = self.all_blocks().of(id, bees);
+                if !block.is_empty() {
+                    body.run_range(block);
                 }
             }
             // Chunks in turn, computed from the bee's number.
@@ -207,6 +204,13 @@ impl Loop {
                 self.run_queue(rule, dispatch, round, bees, body);
             }),
         }
+    }
+
+    /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and those
+    /// of missing bees.
+    fn run_blocks_of_owners(&self, id: usize, bees: usize, body: &mut impl RangeBody) {
+        let blocks = (id..self.owners).step_by(bees).map(|owner| self.all_blocks().of(owner, self.owners));
+        blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
     }
 
     /// Calls `region`, which is to start a region in which each bee runs its part of this loop exactly once, on a hive

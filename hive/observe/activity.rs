@@ -1,8 +1,8 @@
 //! What each bee says that it is doing, for the watchdog, which reports regions that make no progress.
 //!
 //! Each bee's slot has an [`ActivityCell`]. The protocols write it, in hives that are watched, through
-//! `Team::set_activity` and `Team::run_recorded`; `Team::snapshot` reads it. In hives that are traced the same calls
-//! become log entries: see `trace/event.rs`.
+//! `Team::set_activity` and `Team::run_recorded`; `Team::snapshot` reads it and makes a [`Snapshot`]. In hives that are
+//! traced the same calls become log entries: see `trace/event.rs`.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -76,6 +76,26 @@ impl ActivityCell {
         // Relaxed: see `set`.
         RegionActivity::from_bits(self.0.load(Ordering::Relaxed))
     }
+}
+
+/// A team as it is at one moment, or rather over a few: the bees go on meanwhile.
+pub(crate) struct Snapshot {
+    /// The region that has begun last: the low 32 bits of its epoch, as the bees' records have it.
+    pub(crate) region: u32,
+    /// The size of the team of that region.
+    pub(crate) bees: u32,
+    /// What each bee is doing. The index is the number of the bee.
+    pub(crate) states: Vec<BeeState>,
+}
+
+/// What one bee is doing.
+pub(crate) struct BeeState {
+    /// What the bee has recorded last, with the region that it belongs to.
+    pub(crate) record: RegionActivity,
+    /// Whether its state is ASLEEP.
+    pub(crate) is_asleep: bool,
+    /// Whether its state is PARKED.
+    pub(crate) is_parked: bool,
 }
 
 #[cfg(test)]

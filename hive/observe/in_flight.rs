@@ -1,6 +1,6 @@
 //! Whether any post of a task is in flight, that is, begun and not ended.
 //!
-//! Only hives whose sleeping bees look for work at intervals ([`Builder::poll`](crate::pool::config::Builder::poll))
+//! Only hives whose sleeping bees look for work at intervals ([`Builder::poll`](crate::pool::builder::Builder::poll))
 //! have this. Such a bee may find a task by itself, and wants to know whether the wake-up for it was lost. It was not
 //! if the thread that posted the task is still about to wake somebody. So every step after which a bee may have to be
 //! woken is in flight until that has been done, and `Team::is_wake_lost` (`protocol/tasks/idle.rs`) believes in a lost

@@ -39,8 +39,8 @@ pub struct Counts {
     /// How often the bee, after such a wake-up, found nothing to do and went to sleep again.
     pub wakes_for_nothing: u64,
     /// Tasks that the bee found by itself while it was asleep, with
-    /// [`Builder::poll`](crate::pool::config::Builder::poll), and for which nobody would have woken a bee. The count is
-    /// not needed for correctness: if it is not 0, hive has lost a wake-up, which is a bug.
+    /// [`Builder::poll`](crate::pool::builder::Builder::poll), and for which nobody would have woken a bee. The count
+    /// is not needed for correctness: if it is not 0, hive has lost a wake-up, which is a bug.
     pub rescues: u64,
     /// How often the bee parked because it was surplus.
     pub parks: u64,

@@ -1,19 +1,18 @@
 //! The watchdog: a thread that reports on standard error when a region makes no progress. The report says which bees
 //! wait, which are missing, and what each of them is doing.
 //!
-//! A hive has one if it was built with [`Builder::deadlock_watchdog`](crate::pool::config::Builder::deadlock_watchdog).
-//! `Shared` starts it and stops it. It changes nothing in the hive: it takes snapshots of what the bees have written in
-//! their activity cells (`activity.rs`) and compares each with the one before.
+//! A hive has one if it was built with
+//! [`Builder::deadlock_watchdog`](crate::pool::builder::Builder::deadlock_watchdog). The hive starts it, with a
+//! function that takes snapshots of what the bees have written in their activity cells (`activity.rs`), and stops it.
+//! The watchdog compares each snapshot with the one before, and changes nothing in the hive.
 
 use std::fmt::Write;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
 
-use crate::observe::activity::{Activity, RegionActivity};
-use crate::pool::shared::Shared;
-use crate::protocol::worker::snapshot::{BeeState, Snapshot};
+use crate::observe::activity::{Activity, BeeState, RegionActivity, Snapshot};
 use crate::sys::signal_mask;
 use crate::sys::stderr::write_message;
 use crate::sys::thread_limits::ThreadReservation;
@@ -44,20 +43,24 @@ impl Watchdog {
         Self { thread: Mutex::new(None), stop_flag: Arc::default() }
     }
 
-    /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`.
+    /// Begins to watch a hive, and reports regions in which a bee waits for longer than `limit`. `hive_name` is what
+    /// the names of the hive's threads begin with; it also stands before each report. `take_snapshot` returns what the
+    /// hive's bees are doing, or None if the hive is gone.
     ///
     /// # Errors
     /// If the operating system makes no more threads.
-    pub(crate) fn start(&self, shared: &Arc<Shared>, limit: Duration) -> io::Result<()> {
-        // A weak reference, so that the watchdog does not keep a hive alive that nobody uses any more.
-        let (watched, stop_flag) = (Arc::downgrade(shared), Arc::clone(&self.stop_flag));
+    pub(crate) fn start(
+        &self,
+        hive_name: &str,
+        limit: Duration,
+        take_snapshot: impl Fn() -> Option<Snapshot> + Send + 'static,
+    ) -> io::Result<()> {
+        let (hive_name, stop_flag) = (hive_name.to_owned(), Arc::clone(&self.stop_flag));
         let _reservation =
             ThreadReservation::reserve(1, None).map_err(|shortage| io::Error::other(shortage.to_string()))?;
-        let name = format!("{}-watchdog", shared.config.thread_name);
-        let builder = thread::Builder::new().name(name);
-        let thread =
-            signal_mask::with_signals_blocked(|| builder.spawn(move || stop_flag.run_until_stopped(&watched, limit)))
-                .0?;
+        let builder = thread::Builder::new().name(format!("{hive_name}-watchdog"));
+        let watch = move || stop_flag.run_until_stopped(&hive_name, limit, take_snapshot);
+        let thread = signal_mask::with_signals_blocked(|| builder.spawn(watch)).0?;
         *self.thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(thread);
         Ok(())
     }
@@ -80,16 +83,16 @@ impl Watchdog {
 
 impl StopFlag {
     /// What the thread does: looks at the hive at intervals, until it is told to end.
-    fn run_until_stopped(&self, watched: &Weak<Shared>, limit: Duration) {
+    fn run_until_stopped(&self, hive_name: &str, limit: Duration, take_snapshot: impl Fn() -> Option<Snapshot>) {
         let mut progress = Progress::new(limit);
         let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
         let mut is_stopped = self.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
         while !*is_stopped {
             is_stopped = self.stopped.wait_timeout(is_stopped, pause).unwrap_or_else(PoisonError::into_inner).0;
-            if let Some(shared) = watched.upgrade()
-                && let Some(report) = progress.check(&shared.team.snapshot(), Instant::now())
+            if let Some(snapshot) = take_snapshot()
+                && let Some(report) = progress.check(&snapshot, Instant::now())
             {
-                write_message(&format!("{}: {report}", shared.config.thread_name));
+                write_message(&format!("{hive_name}: {report}"));
             }
         }
     }

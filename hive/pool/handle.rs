@@ -1,8 +1,7 @@
-//! [`Hive`], the handle by which a program holds a hive, and how a hive is built from a `Builder`.
+//! [`Hive`], the handle by which a program holds a hive.
 //!
-//! Building goes through all layers in turn: the machine and the environment are read, the configuration is resolved,
-//! the bees get their places, and the workers are hired. The methods for regions, sizes and reports are here and pass
-//! on to `Shared`; loops, reductions, memory and tasks add methods to `Hive` in their own folders.
+//! The methods for regions, sizes and reports are here and pass on to `Shared`; those that build a hive are in
+//! `build.rs`. Loops, reductions, memory and tasks add methods to `Hive` in their own folders.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -11,24 +10,16 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use crate::observe::stats::Stats;
-use crate::observe::trace::Tracer;
-use crate::pool::config::Builder;
-use crate::pool::environment::Environment;
-use crate::pool::error::{BuildError, BuildProblem, ResizeError, SpmdError};
+use crate::pool::error::{ResizeError, SpmdError};
 use crate::pool::report::Report;
 use crate::pool::shared::Shared;
+use crate::pool::thread_host::Guest;
 use crate::protocol::Team;
 use crate::region::bee::{Bee, UserBody};
+use crate::region::closure_size::is_large;
 use crate::region::{nesting, results};
-use crate::sys::process;
-use crate::sys::warn_once::warn_once;
-#[cfg(unix)]
-use crate::sys::{fork, wait};
-use crate::tasks::heap_job::is_large;
 use crate::topology::affinity_guard::AffinityGuard;
-use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_assignment::Place;
-use crate::topology::place_map::PlaceMap;
 
 /// A team of threads for numeric code: the queen, which is the calling thread, and workers, which run regions with her.
 ///
@@ -37,9 +28,9 @@ use crate::topology::place_map::PlaceMap;
 /// way of waiting.
 ///
 /// # Waiting
-/// A worker that waits for a region polls for the [`spin`](Builder::spin) time (200 us by default), yields its core a
-/// few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier wait in
-/// the same way. While more bees are awake in the process than it has CPUs, nobody polls.
+/// A worker that waits for a region polls for the [`spin`](crate::Builder::spin) time (200 us by default), yields its
+/// core a few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier
+/// wait in the same way. While more bees are awake in the process than it has CPUs, nobody polls.
 ///
 /// # Signals
 /// Workers block all signals, so that signal handlers run on the program's own threads. There are two exceptions: the
@@ -59,8 +50,8 @@ use crate::topology::place_map::PlaceMap;
 ///
 /// # The end of a thread
 /// Everything also works in the destructor of a thread-local and in an `atexit` handler, on any thread, even if hive's
-/// own thread-locals have been destroyed. The only exception is that [`pin_queen`](Builder::pin_queen) may bind no
-/// thread there.
+/// own thread-locals have been destroyed. The only exception is that [`pin_queen`](crate::Builder::pin_queen) may bind
+/// no thread there.
 ///
 /// # Drop
 /// Dropping a hive lets its workers run what is queued for them, ends them, and waits for their threads. It cannot
@@ -72,82 +63,18 @@ use crate::topology::place_map::PlaceMap;
 /// If a bee of another hive drops it, and this hive's bees may be waiting for that bee, directly or over further hives,
 /// the drop does not wait, since nobody could go on. For instance, if two hives are each dropped by a task of the
 /// other, both of them end. The workers then run what is queued and end by themselves, and the last of them writes the
-/// [timeline](Builder::trace). Hive cannot see waits by other means, such as a channel or a thread that a task joins.
+/// [timeline](crate::Builder::trace). Hive cannot see waits by other means, such as a channel or a thread that a task
+/// joins.
 pub struct Hive {
     pub(crate) shared: Arc<Shared>,
     /// Keeps the thread that built the hive bound to the place of bee 0, with `pin_queen(true)`. None: that thread is
     /// not bound by this hive.
-    _queen_affinity: Option<AffinityGuard>,
-    /// The rayon pool whose workers this hive's bees are, with `host_rayon(true)`.
-    #[cfg(feature = "rayon")]
-    pub(crate) rayon_pool: Option<crate::adapters::rayon::RayonPool>,
+    pub(crate) _queen_affinity: Option<AffinityGuard>,
+    /// The library that is a guest on the hive's threads: rayon, with `host_rayon(true)`.
+    pub(crate) guest: Option<Box<dyn Guest>>,
 }
 
 impl Hive {
-    /// Builds a hive of `bees` bees, including the queen; all other settings are as [`builder`](Self::builder) has
-    /// them.
-    ///
-    /// ```
-    /// let hive = hive::Hive::new(3)?;
-    /// assert_eq!(hive.spmd_map(3, |bee| bee.id()), [0, 1, 2]);
-    /// # Ok::<(), hive::BuildError>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Builder::build`].
-    pub fn new(bees: usize) -> Result<Self, BuildError> {
-        Self::builder().bees(bees).build()
-    }
-
-    /// Returns a builder, for a hive with settings other than the defaults.
-    pub fn builder() -> Builder {
-        Builder::new()
-    }
-
-    /// Builds the hive that `builder` describes: see [`Builder::build`].
-    pub(crate) fn build(builder: &Builder) -> Result<Self, BuildError> {
-        // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
-        #[cfg(unix)]
-        fork::call_in_children(&[wait::forget_workers, nesting::forget_other_bees]);
-        process::initialize_libraries();
-        let mut machine_info = MachineInfo::detect();
-        let environment = Environment::read();
-        let config = builder.resolve(&environment, machine_info.usable_cpus())?;
-        // Warnings found so far are collected for the report.
-        machine_info.warnings.extend(environment.warnings);
-        machine_info.warnings.extend_from_slice(&config.warnings);
-        let place_map = PlaceMap::build(&config, &machine_info)?;
-        if let Some(warning) = &place_map.warning {
-            machine_info.warnings.push(warning.clone());
-            // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
-            if config.is_from_environment {
-                warn_once(warning);
-            }
-        }
-        // A timeline that cannot be written does not keep the hive from being built.
-        let tracer = config.trace.as_deref().map(Tracer::open).transpose();
-        let tracer = tracer.unwrap_or_else(|warning| {
-            machine_info.warnings.push(warning);
-            None
-        });
-        let mut hive = Self {
-            shared: Shared::new(config, machine_info, place_map, tracer),
-            _queen_affinity: None,
-            #[cfg(feature = "rayon")]
-            rayon_pool: None,
-        };
-        hive.bind_queen();
-        // Before the workers are hired, because the rayon pool decides what their threads run.
-        #[cfg(feature = "rayon")]
-        if hive.shared.config.host_rayon {
-            hive.start_rayon_pool()?;
-        }
-        // On an error, `hive` is dropped here, which ends the workers hired so far.
-        hive.shared.start_initial_workers().map_err(|error| BuildError(BuildProblem::Threads(error)))?;
-        hive.shared.start_observers().map_err(|error| BuildError(BuildProblem::WatchdogThread(error)))?;
-        Ok(hive)
-    }
-
     /// The hive that the calling thread works for, as a bee of a region or of tasks. None if the thread is inside
     /// neither, or in a forked child, whose process has none of that hive's threads.
     ///
@@ -164,28 +91,12 @@ impl Hive {
         // a hive, borrow it; a bee that runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no
         // reference of its own, and is never dropped.
         let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
-        Some(BorrowedHive(ManuallyDrop::new(Self {
-            shared,
-            _queen_affinity: None,
-            #[cfg(feature = "rayon")]
-            rayon_pool: None,
-        })))
+        Some(BorrowedHive(ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None })))
     }
 
     /// Runs `body` on the calling thread as somebody who acts for this hive: the free functions act on it.
     pub(crate) fn acting<R>(&self, body: impl FnOnce() -> R) -> R {
         nesting::acting_for(&self.shared.team, body)
-    }
-
-    /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.
-    fn bind_queen(&mut self) {
-        let place = self.shared.place_map.place_of(0).filter(|_| self.shared.config.pin_queen);
-        if let Some(place) = place {
-            match AffinityGuard::bind(place) {
-                Ok(guard) => self._queen_affinity = guard,
-                Err(error) => self.shared.add_warning(format!("the queen is not bound: {error}")),
-            }
-        }
     }
 
     /// Runs `body` once on each of `bees` bees and returns when all of them are done: a region.
@@ -402,7 +313,7 @@ impl Hive {
     }
 
     /// The place of each bee, in the order of the bees' numbers. None: the bee is not bound. The place of bee 0 is used
-    /// only with [`pin_queen`](Builder::pin_queen).
+    /// only with [`pin_queen`](crate::Builder::pin_queen).
     pub fn places(&self) -> Vec<Option<Place>> {
         (0..self.bees()).map(|bee| self.shared.place_map.place_of(bee).cloned()).collect()
     }
@@ -413,8 +324,8 @@ impl Hive {
         self.shared.stats()
     }
 
-    /// Writes the timeline of a traced hive (see [`Builder::trace`]) up to this moment, and returns the file's name.
-    /// The whole timeline is written again when the hive is dropped or the process ends.
+    /// Writes the timeline of a traced hive (see [`Builder::trace`](crate::Builder::trace)) up to this moment, and
+    /// returns the file's name. The whole timeline is written again when the hive is dropped or the process ends.
     ///
     /// May be called at any time, by any thread. The bees go on meanwhile; in the file, everything that they are in the
     /// middle of ends at the moment of writing.
@@ -463,9 +374,10 @@ pub(crate) fn panic_no_region(bees: usize, error: &SpmdError) -> ! {
 
 impl Drop for Hive {
     fn drop(&mut self) {
-        // The handle gives up its share in the rayon pool while the workers still run.
-        #[cfg(feature = "rayon")]
-        self.release_rayon_pool();
+        // The guest leaves while the workers still run.
+        if let Some(guest) = self.guest.take() {
+            guest.leave(self.shared.is_forked());
+        }
         self.shared.shut_down();
     }
 }

@@ -1,5 +1,5 @@
 //! The three functions by which a program can react to events of a hive: the panic hook, the start hook and the exit
-//! hook. [`Builder`](crate::pool::config::Builder) calls them `panic_handler`, `start_handler` and `exit_handler`.
+//! hook. [`Builder`](crate::pool::builder::Builder) calls them `panic_handler`, `start_handler` and `exit_handler`.
 //!
 //! `Shared::run_worker` calls the start and the exit hook on each worker's thread. The panic hook gets a panic that has
 //! no caller to go to: that of a spawned task, and that of the other two hooks.

@@ -1,15 +1,22 @@
-//! The hive as a program holds it: the handle and its builder, the configuration and the environment, the global hive,
-//! the state that the handle shares with the workers' threads, errors, hooks and the report.
+//! The hive as a program holds it: the handle and its builder, the configuration and the environment, the state that
+//! the handle shares with the workers' threads, errors, hooks and the report.
 //!
 //! This folder makes threads, places and clocks available to the protocol code in `hive/protocol/`, which knows nothing
-//! of them. Regions, loops and tasks are methods of the handle that live in folders of their own.
+//! of them. Regions are started here; loops and tasks are methods of the handle that live in folders of their own.
 
+pub(crate) mod build;
+pub(crate) mod builder;
 pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod handle;
 pub(crate) mod hooks;
+pub(crate) mod observers;
+pub(crate) mod regions;
 pub(crate) mod report;
+pub(crate) mod resizing;
 pub(crate) mod shared;
+pub(crate) mod shut_down;
 pub(crate) mod thread_host;
 pub(crate) mod wait_graph;
+pub(crate) mod worker_thread;

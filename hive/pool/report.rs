@@ -123,7 +123,7 @@ fn usable_cpus_line(shared: &Shared) -> String {
 fn pinning_line(shared: &Shared) -> String {
     let by_default = if shared.place_map.is_default { " (by default)" } else { "" };
     let binding = &shared.place_map.binding;
-    let shrink = shared.config.shrink;
+    let shrink = shared.config.places.shrink;
     let order = if binding.is_ordered_by_hive() { format!("; order to shrink in: {shrink}") } else { String::new() };
     format!("{binding}{by_default}{order}")
 }

@@ -1,11 +1,27 @@
 //! Lets a guest library own some of the hive's worker threads: the library's code runs on the thread from its first
 //! step to its last, and calls the worker's main function in between.
 //!
-//! The rayon adapter uses this so that a worker of the hive is also a worker of a rayon pool. `Shared::start_worker`
-//! asks [`ThreadHosts::host_for`] for what each new thread has to run.
+//! The rayon adapter uses this so that a worker of the hive is also a worker of a rayon pool. It gives the builder a
+//! [`StartGuest`], which is called while the hive is built; the hive's handle holds the [`Guest`] that this returns.
+//! `Shared::start_worker` asks [`ThreadHosts::host_for`] for what each new thread has to run.
 
+use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
+
+use crate::pool::error::BuildError;
+use crate::pool::hooks::Hooks;
+
+/// A guest library that runs on a hive's threads. Its adapter finds it in the hive's handle by its type.
+pub(crate) trait Guest: Any + Send + Sync {
+    /// Gives up the handle's share in the guest. Called on the thread that drops the hive, while the workers still run.
+    /// `is_forked`: this process is a forked child of the one that built the hive, and has none of its workers.
+    fn leave(self: Box<Self>, is_forked: bool);
+}
+
+/// Starts a guest library in a hive that starts with `bees` bees and has these hooks. Called on the thread that builds
+/// the hive, before any worker's thread exists; the guest reserves in `hosts` the threads that it wants to own.
+pub(crate) type StartGuest = fn(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, BuildError>;
 
 /// The main function of a worker: it begins when the worker has been hired and returns when the worker has been
 /// terminated.

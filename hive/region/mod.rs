@@ -5,6 +5,7 @@
 //! asks it. The protocol of a region itself is in `hive/protocol/region/`.
 
 pub(crate) mod bee;
+pub(crate) mod closure_size;
 pub(crate) mod collective;
 pub(crate) mod nesting;
 pub(crate) mod no_double_panic;

@@ -8,6 +8,8 @@ pub(crate) mod abort;
 pub(crate) mod affinity;
 pub(crate) mod asymmetric_fence;
 pub(crate) mod back_off;
+#[cfg(any(target_os = "linux", target_os = "android", test))]
+pub(crate) mod cgroups;
 pub(crate) mod cpu_mask;
 pub(crate) mod fork;
 pub(crate) mod parse_duration;

@@ -2,15 +2,8 @@
 //! interface are here. What they look at is the thread's list of frames, in `region/nesting.rs`.
 
 use crate::protocol::Team;
-use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::tasks::{caller_queue, enter};
-
-/// Runs `work` on the calling thread as the bee that `context` belongs to, so that `join`, `scope` and the like inside
-/// of it find that bee.
-pub(crate) fn with_context<R>(context: &TaskContext<'_>, work: impl FnOnce() -> R) -> R {
-    nesting::within_tasks(context, work)
-}
 
 /// Which bee of which hive a thread is: see [`current`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -51,7 +44,7 @@ pub fn current() -> Option<CurrentBee> {
 pub fn yield_now() {
     let ran = caller_queue::run_one()
         || nesting::try_task_contexts(|found| match found {
-            Ok(context) => with_context(context, || context.run_one()),
+            Ok(context) => nesting::within_tasks(context, || context.run_one()),
             Err(team) => enter::run_as_queen(team, |context| context.run_one()),
         });
     if !ran {

@@ -6,12 +6,11 @@ use std::sync::Arc;
 
 use crate::observe::trace::event::Event;
 use crate::pool::shared::Shared;
+use crate::protocol::Team;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::protocol::{Leadership, Team};
 use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::blocking;
-use crate::tasks::caller;
 
 /// Runs `work` as a bee of the hive: on the calling thread, if that is a bee or can become the queen now; otherwise on
 /// a worker, while the calling thread waits.
@@ -25,7 +24,7 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
         if let Some(context) = context {
             // The thread is a bee of this hive, but may have entered other hives since. Inside `work`, this hive is the
             // innermost one.
-            return caller::with_context(context, || work(Some(context)));
+            return nesting::within_tasks(context, || work(Some(context)));
         }
         if shared.is_forked() {
             return work(None);
@@ -53,20 +52,6 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
     })
 }
 
-/// Calls `run` with the leader lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
-/// region.
-///
-/// If the thread runs tasks of `team`, that is the lock that it holds as the queen; `run` gets `None` if the thread is
-/// a worker, has lent the lock to a region already, or is in the middle of a task or a join that other threads may be
-/// waiting for. If the thread does not run tasks of `team`, the lock is taken if it is free, and `run` gets `None`
-/// otherwise. This never waits for the lock, because the thread that holds it may be waiting for the calling thread.
-pub(crate) fn with_leadership<R>(team: &Team, run: impl FnOnce(Option<&mut Leadership<'_>>) -> R) -> R {
-    nesting::with_task_context(team, |context| match context {
-        Some(context) => context.lend_leadership(run),
-        None => run(team.try_acquire_leadership().as_mut()),
-    })
-}
-
 /// Runs `work` as bee 0 of `team`. The calling thread is the queen of a running region of that team, and has no task
 /// context yet.
 pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
@@ -89,5 +74,5 @@ fn run_with_context<R>(context: &TaskContext<'_>, work: impl FnOnce(&TaskContext
     }
     context.team().log(0, || Event::QueenSlotBegin);
     let _release = ReleaseOnDrop(context);
-    caller::with_context(context, || work(context))
+    nesting::within_tasks(context, || work(context))
 }

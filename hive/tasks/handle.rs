@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use crate::pool::handle::Hive;
 use crate::protocol::tasks::task::Task;
+use crate::region::closure_size::is_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
-use crate::tasks::caller;
-use crate::tasks::heap_job::{HeapJob, is_large};
+use crate::tasks::heap_job::HeapJob;
 use crate::tasks::scope::{Scope, scope};
 use crate::tasks::send_ptr::SendPtr;
 use crate::tasks::{blocking, enter, join};
@@ -142,7 +142,7 @@ impl Hive {
     /// A task spawned by a bee goes to that bee's own queue, where other bees may steal it. In a hive that consists of
     /// the queen alone, one worker is woken for the task, after it has been hired if need be, and parks again
     /// afterwards. That is so even in a hive that [may have no more than one
-    /// bee](crate::pool::config::Builder::max_bees).
+    /// bee](crate::pool::builder::Builder::max_bees).
     ///
     /// ```
     /// let (sender, receiver) = std::sync::mpsc::channel();
@@ -153,7 +153,7 @@ impl Hive {
     /// # Panics
     /// If the hive has no worker and the system makes no thread for one, or in a forked child. Then nothing is queued;
     /// outside a forked child, the next `spawn` tries again. A panic of the task itself goes to the
-    /// [`panic_handler`](crate::pool::config::Builder::panic_handler).
+    /// [`panic_handler`](crate::pool::builder::Builder::panic_handler).
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         if is_large(&task) {
             self.queue_task(Box::new(task) as Box<dyn FnOnce() + Send>)
@@ -190,7 +190,7 @@ impl Hive {
     /// # Panics
     /// If there is no such worker: bee 0 is the queen, who is not always there, and workers with ids from
     /// [`bees`](Self::bees) on may not have been hired yet. Also in a forked child. A panic of the task itself goes to
-    /// the [`panic_handler`](crate::pool::config::Builder::panic_handler).
+    /// the [`panic_handler`](crate::pool::builder::Builder::panic_handler).
     pub fn spawn_on(&self, bee: usize, task: impl FnOnce() + Send + 'static) {
         if is_large(&task) {
             self.queue_task_on(bee, Box::new(task) as Box<dyn FnOnce() + Send>)
@@ -246,7 +246,7 @@ impl Hive {
             };
             let (worker_ids, put) = (1..=workers as u32, &put);
             nesting::with_task_context(team, |context| match context {
-                Some(own_context) => caller::with_context(own_context, || {
+                Some(own_context) => nesting::within_tasks(own_context, || {
                     scope(context, |scope| worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee))));
                 }),
                 None => blocking::run_each(worker_ids, |bee, task| team.inject_to(bee, task), put),

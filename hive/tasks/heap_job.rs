@@ -5,18 +5,6 @@
 
 use crate::protocol::tasks::task::{Run, Task};
 
-/// In bytes: a closure larger than this is boxed before it is queued, and called where it lies.
-///
-/// What a closure has captured is moved through about a dozen stack frames on its way into a job and out of it, and
-/// each frame may keep a copy.
-const BOX_THRESHOLD: usize = 1 << 10;
-
-/// Whether this closure should be boxed first.
-#[inline(always)]
-pub(crate) const fn is_large<F>(_: &F) -> bool {
-    size_of::<F>() > BOX_THRESHOLD
-}
-
 /// The closures of a task on the heap.
 pub(crate) struct HeapJob<F, E> {
     /// What the task does.

@@ -18,12 +18,13 @@ use crate::protocol::region::panics::drop_and_rethrow;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::closure_size::is_large;
 use crate::region::nesting;
 use crate::region::nesting::is_in_region;
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::heap_job::{HeapJob, is_large};
+use crate::tasks::heap_job::HeapJob;
 use crate::tasks::send_ptr::SendPtr;
 
 /// Spawns tasks that may borrow what lives longer than the scope: see

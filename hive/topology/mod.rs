@@ -31,8 +31,6 @@ use crate::topology::machine::Machine;
 pub(crate) use crate::topology::hwloc::{HwlocTopology, nearest_node};
 #[cfg(test)]
 pub(crate) use crate::topology::machine::RawCpu;
-#[cfg(target_os = "linux")]
-pub(crate) use crate::topology::quota::cgroup_directories;
 
 /// Reads the machine and keeps only the CPUs in `allowed`. `None` means that the system does not tell which CPUs are
 /// allowed; all of them are kept then. Also returns warnings about what could not be read as it should be.

@@ -7,11 +7,8 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use crate::pool::config::Config;
-use crate::pool::error::{BuildError, BuildProblem};
-use crate::protocol::neighbours::{Location, Neighbours};
 use crate::sys::cpu_mask::CpuMask;
-use crate::topology::binding_request::Binding;
+use crate::topology::binding_request::{Binding, ResolvedBinding};
 use crate::topology::claims;
 use crate::topology::claims::Claim;
 use crate::topology::machine::Machine;
@@ -39,22 +36,27 @@ pub(crate) struct PlaceMap {
 }
 
 impl PlaceMap {
-    /// Chooses the places of a hive's bees, apart from those of other hives if that is possible, and claims their CPUs.
+    /// Chooses the places for a hive that starts with `bees` bees and may grow to `max_bees`, apart from those of other
+    /// hives if that is possible, and claims their CPUs. `settings` says what the user has asked for.
     ///
     /// # Errors
     /// If what the user asked for has no CPU that the process may use, or if other hives have all of them.
-    pub(crate) fn build(config: &Config, machine_info: &MachineInfo) -> Result<Self, BuildError> {
-        let bees = config.bees as usize;
+    pub(crate) fn build(
+        settings: &ResolvedBinding,
+        bees: usize,
+        max_bees: usize,
+        machine_info: &MachineInfo,
+    ) -> Result<Self, PlaceError> {
         let (claim, chosen) = claims::claim(|taken| {
-            let chosen = choose_places(config, machine_info, taken);
+            let chosen = choose_places(settings, bees, &machine_info.machine, taken);
             // Only places that each bee has to itself are claimed. Nothing is claimed if there are no places.
             let cpus = chosen.as_ref().map_or_else(|_| CpuMask::new(), |(_, places, _)| places.exclusive_cpus(bees));
             (cpus, chosen)
         });
         let (binding, places, warning) = chosen?;
-        let is_default = config.binding.is_none();
+        let is_default = settings.binding.is_none();
         // A hive of its queen alone may get a worker that runs tasks, so there is room for at least two bees.
-        let unplaced = (0..config.max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
+        let unplaced = (0..max_bees.max(2)).map(|_| AtomicBool::new(false)).collect();
         Ok(Self { binding, is_default, places, warning, claim: Mutex::new(claim), unplaced })
     }
 
@@ -72,16 +74,16 @@ impl PlaceMap {
         if self.is_default { self.places.unshared_place_of(bee) } else { self.places.place_of(bee) }
     }
 
-    /// Which of the first `bees` bees are near which others. Bees after the first pass through the places count as
-    /// unbound, because they start again at places of earlier bees.
-    pub(crate) fn neighbours(&self, bees: u32) -> Neighbours {
-        let first = (0..bees as usize).map_while(|bee| self.places.unshared_place_of(bee));
-        Neighbours::new(&first.map(address_of).collect::<Vec<_>>())
+    /// The addresses of those of the first `bees` bees that share no place with an earlier bee, in the order of the
+    /// bees. Bees after the first pass through the places start again at places of earlier bees; the list ends before
+    /// them.
+    pub(crate) fn unshared_addresses(&self, bees: u32) -> Vec<Address> {
+        (0..bees as usize).map_while(|bee| self.places.unshared_place_of(bee)).map(address_of).collect()
     }
 
-    /// The locations of the first of the hive's `bees`, in the order of the bees. The list ends before the first bee
+    /// The addresses of the first of the hive's `bees`, in the order of the bees. The list ends before the first bee
     /// that is not bound; the bees after that one are not bound either.
-    pub(crate) fn addresses(&self, bees: u32) -> Vec<Location> {
+    pub(crate) fn addresses(&self, bees: u32) -> Vec<Address> {
         (0..bees as usize).map_while(|bee| self.planned_place(bee)).map(address_of).collect()
     }
 
@@ -117,45 +119,37 @@ impl PlaceMap {
     }
 }
 
-/// The location of a bee at `place`, as the team wants it: the numbers of its core, its cluster and its node.
-pub(crate) fn address_of(place: &Place) -> Location {
+/// The numbers of the core, the cluster and the NUMA node that a bee is bound to, in this order; `None` where the bee
+/// is not bound to a single one. The protocol calls this a bee's `Location`.
+pub(crate) type Address = [Option<usize>; 3];
+
+/// The address of a bee at `place`.
+pub(crate) fn address_of(place: &Place) -> Address {
     [place.core(), place.cluster(), place.node()]
 }
 
 /// The binding that is in effect, the places by it, and a warning about what of it could not be had. `claimed` are the
 /// CPUs of other hives.
 fn choose_places(
-    config: &Config,
-    machine_info: &MachineInfo,
-    claimed: &CpuMask,
-) -> Result<(Binding, PlaceAssignment, Option<String>), BuildError> {
-    let (machine, bees) = (&machine_info.machine, config.bees as usize);
-    let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
-    let binding = config.binding.clone().unwrap_or_else(default_binding);
-    resolve_places(machine, binding, config, claimed)
-        .map_err(|error| BuildError(BuildProblem::Binding(error.to_string())))
-}
-
-/// As [`choose_places`], for a binding that is already chosen.
-fn resolve_places(
+    settings: &ResolvedBinding,
+    bees: usize,
     machine: &Machine,
-    binding: Binding,
-    config: &Config,
     claimed: &CpuMask,
 ) -> Result<(Binding, PlaceAssignment, Option<String>), PlaceError> {
-    let (binding, warning) = match binding {
+    let default_binding = || Binding::Pin(default_pin(machine, claimed, bees));
+    let (binding, warning) = match settings.binding.clone().unwrap_or_else(default_binding) {
         // A user who sets the environment variable may not know the machine, so CPUs that the process may not use are
         // left out. In a list that the program gives they are an error, which `PlaceAssignment::new` returns.
-        Binding::Pin(Pin::Cpus(list)) if config.is_from_environment => {
+        Binding::Pin(Pin::Cpus(list)) if settings.is_from_environment => {
             let (known, warning) = PlaceAssignment::allowed_listed_cpus(machine, &list)?;
             (Binding::Pin(Pin::Cpus(known)), warning)
         }
         other => (other, None),
     };
     let (places, unknown) = match &binding {
-        Binding::Pin(pin) => (PlaceAssignment::new(machine, pin, config.shrink, claimed)?, None),
+        Binding::Pin(pin) => (PlaceAssignment::new(machine, pin, settings.shrink, claimed)?, None),
         Binding::Places { list, proc_bind: bind } => {
-            let sharing = PlacePolicy { bind: *bind, shrink: config.shrink, bees: config.bees as usize };
+            let sharing = PlacePolicy { bind: *bind, shrink: settings.shrink, bees };
             PlaceAssignment::from_list(machine, list, &sharing, claimed)?
         }
     };
@@ -167,9 +161,9 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::pool::config::Builder;
-    use crate::pool::environment::Environment;
+    use crate::protocol::neighbours::Neighbours;
     use crate::topology::RawCpu;
+    use crate::topology::binding_request::BindingRequest;
     use crate::topology::machine::TopologySource;
 
     #[test]
@@ -181,11 +175,11 @@ mod tests {
             RawCpu { os_index: 7_000 + cpu as usize, core, cluster, node, package: 0, slowness: 0 }
         };
         let machine = Arc::new(Machine::new((0..16).map(cpu), TopologySource::Flat, true));
-        let environment = Environment::default();
-        let config = Builder::new().bees(16).pin(Pin::Core).resolve(&environment, 16).unwrap();
+        let request = BindingRequest { pin: Some(Pin::Core), ..BindingRequest::default() };
+        let settings = request.resolve(&BindingRequest::default()).unwrap();
         let machine_info = MachineInfo { machine, mask: None, quota: None, warnings: Vec::new() };
-        let place_map = PlaceMap::build(&config, &machine_info).unwrap();
-        let neighbours = place_map.neighbours(config.max_bees);
+        let place_map = PlaceMap::build(&settings, 16, 1024, &machine_info).unwrap();
+        let neighbours = Neighbours::new(&place_map.unshared_addresses(1024));
         for bee in 0..16 {
             let own_place = place_map.planned_place(bee as usize).unwrap();
             let shared = |other: u32| {

@@ -39,13 +39,6 @@ pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     }
 }
 
-/// The directories of this process's control groups that have the `controller`, such as "pids", and of all groups above
-/// them. `sys/thread_limits` looks there for the limit on the number of threads.
-#[cfg(target_os = "linux")]
-pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
-    cgroup::controller_directories(controller, |path| std::fs::read(path))
-}
-
 /// The number of threads that can always run at the same time: the quota in whole CPUs, at most the number of allowed
 /// CPUs, and at least 1.
 pub(crate) fn usable_cpus(allowed_cpus: usize, quota: Option<&CpuQuota>) -> usize {

@@ -10,7 +10,6 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
-use crate::pool::config::Config;
 use crate::protocol::neighbours::Location;
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
@@ -52,16 +51,18 @@ enum ChoiceReason {
 }
 
 impl BarrierChoice {
-    /// Chooses the shape for a hive that is built with `config`.
-    pub(crate) fn for_config(config: &Config, machine_info: &MachineInfo, place_map: &PlaceMap) -> Self {
-        match config.barrier_shape {
-            BarrierShape::Auto => Self::choose(
-                config.bees as usize,
-                machine_info,
-                place_map,
-                CacheDir::from_environment,
-                trial::measure_briefly,
-            ),
+    /// Chooses the shape for a hive that starts with `bees` bees, for which the program or the environment asks for
+    /// `requested`.
+    pub(crate) fn for_request(
+        requested: BarrierShape,
+        bees: usize,
+        machine_info: &MachineInfo,
+        place_map: &PlaceMap,
+    ) -> Self {
+        match requested {
+            BarrierShape::Auto => {
+                Self::choose(bees, machine_info, place_map, CacheDir::from_environment, trial::measure_briefly)
+            }
             shape => Self::new(shape, ChoiceReason::Requested),
         }
     }
@@ -193,9 +194,8 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::pool::config::Builder;
-    use crate::pool::environment::Environment;
     use crate::topology::RawCpu;
+    use crate::topology::binding_request::BindingRequest;
     use crate::topology::machine::{Machine, TopologySource};
     use crate::topology::pin_policy::Pin;
 
@@ -232,10 +232,10 @@ mod tests {
         };
         let machine = Arc::new(Machine::new((0..4).map(cpu), TopologySource::Flat, false));
         let list = list.iter().map(|k| 8_000 + k).collect();
-        let builder = Builder::new().bees(bees).pin(Pin::Cpus(list));
-        let config = builder.resolve(&Environment::default(), 4).unwrap();
+        let request = BindingRequest { pin: Some(Pin::Cpus(list)), ..BindingRequest::default() };
+        let settings = request.resolve(&BindingRequest::default()).unwrap();
         let machine_info = MachineInfo { machine, mask: None, quota: None, warnings: Vec::new() };
-        let place_map = PlaceMap::build(&config, &machine_info).unwrap();
+        let place_map = PlaceMap::build(&settings, bees, 1024, &machine_info).unwrap();
         BarrierChoice::choose(bees, &machine_info, &place_map, || cache, |_, _, _| measured)
     }
 

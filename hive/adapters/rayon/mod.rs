@@ -19,7 +19,7 @@
 //! no CPU has two threads that compete for it.
 //!
 //! # Which thread is which rayon worker
-//! A hive that is built with [`host_rayon`](crate::pool::config::Builder::host_rayon) has a rayon pool with one rayon
+//! A hive that is built with [`host_rayon`](crate::pool::builder::Builder::host_rayon) has a rayon pool with one rayon
 //! worker for each bee that the hive starts with: bee 1 is rayon's worker 1, and so on. rayon's worker 0 is the thread
 //! that builds the hive. It remains worker 0 as long as it lives, because rayon cannot undo that; so a thread can build
 //! only one such hive. Bees that the hive starts later, beyond the pool's size, are not rayon workers.
@@ -45,13 +45,17 @@
 pub(crate) mod call;
 pub(crate) mod worker;
 
+use std::any::Any;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rayon_core::ThreadPool;
 
 use crate::adapters::rayon::call::RayonCall;
+use crate::pool::builder::Builder;
 use crate::pool::error::{BuildError, BuildProblem};
 use crate::pool::handle::Hive;
+use crate::pool::hooks::Hooks;
+use crate::pool::thread_host::{Guest, ThreadHosts};
 
 /// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
 /// as the bee's thread runs. The pool ends when the last share is dropped.
@@ -76,11 +80,11 @@ impl Hive {
     /// ```
     ///
     /// # Waiting
-    /// A bee that finds no job polls for the [`spin`](crate::pool::config::Builder::spin) time, as at a barrier, yields
-    /// its core a few times, and then sleeps between its attempts, for longer and longer times up to a millisecond. So
-    /// a long sequential part of `work` leaves the other cores nearly idle, and the first jobs after it may be without
-    /// help for up to a millisecond. A new job does not wake a sleeping bee; the end of `work` does. In a
-    /// [`keep_spinning`](Self::keep_spinning) section no bee sleeps.
+    /// A bee that finds no job polls for the [`spin`](crate::pool::builder::Builder::spin) time, as at a barrier,
+    /// yields its core a few times, and then sleeps between its attempts, for longer and longer times up to a
+    /// millisecond. So a long sequential part of `work` leaves the other cores nearly idle, and the first jobs after it
+    /// may be without help for up to a millisecond. A new job does not wake a sleeping bee; the end of `work` does. In
+    /// a [`keep_spinning`](Self::keep_spinning) section no bee sleeps.
     ///
     /// Bees that poll take their part of an iterator at once, as rayon divides it, even if the iterator is so short
     /// that dividing it does not pay. In that case pass 1 for `n`, or give the iterator a `with_min_len`.
@@ -100,11 +104,12 @@ impl Hive {
     ///
     /// # Panics
     /// With the panic of `work`, if it panics, after the bees have left. Also if the hive was not built with
-    /// [`host_rayon`](crate::pool::config::Builder::host_rayon), if `n` is 0, if the operating system makes no more
+    /// [`host_rayon`](crate::pool::builder::Builder::host_rayon), if `n` is 0, if the operating system makes no more
     /// threads, or in a forked child.
     #[track_caller]
     pub fn rayon<R: Send>(&self, n: usize, work: impl FnOnce() -> R + Send) -> R {
-        let Some(RayonPool { pool }) = &self.rayon_pool else {
+        let guest = self.guest.as_deref().map(|guest| guest as &dyn Any);
+        let Some(RayonPool { pool }) = guest.and_then(<dyn Any>::downcast_ref) else {
             panic!("this hive has no rayon on its threads; build it with Hive::builder().host_rayon(true)")
         };
         let is_rayon_worker = pool.current_thread_index().is_some();
@@ -128,25 +133,38 @@ impl Hive {
         let result = result.into_inner().unwrap_or_else(PoisonError::into_inner);
         result.unwrap_or_else(|| unreachable!("the queen's part has ended without a panic"))
     }
+}
 
-    /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
-    /// workers. No bee's thread exists yet.
-    pub(crate) fn start_rayon_pool(&mut self) -> Result<(), BuildError> {
-        let (pool, threads) =
-            worker::build_pool(&self.shared.config).map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
-        let pool = Arc::new(pool);
-        for thread in threads {
-            self.shared.thread_hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));
-        }
-        self.rayon_pool = Some(RayonPool { pool });
-        Ok(())
+impl Builder {
+    /// Whether the hive's bees are also the workers of a rayon pool, so that [`Hive::rayon`] can run parallel iterators
+    /// on them. Default: false.
+    ///
+    /// The pool has as many workers as the hive has bees when it is built. The thread that calls [`build`](Self::build)
+    /// remains one of the pool's workers for good: see [`adapters::rayon`](crate::adapters::rayon).
+    pub fn host_rayon(mut self, host_rayon: bool) -> Self {
+        self.guest = host_rayon.then_some(start_pool);
+        self
     }
+}
 
+/// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
+/// workers. No bee's thread exists yet.
+fn start_pool(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, BuildError> {
+    let (pool, threads) =
+        worker::build_pool(bees, hooks).map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
+    let pool = Arc::new(pool);
+    for thread in threads {
+        hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));
+    }
+    Ok(Box::new(RayonPool { pool }))
+}
+
+impl Guest for RayonPool {
     /// Gives up the handle's share in the pool. On a bee, that bee's share is given up as well: the bee's thread drops
     /// the hive and would otherwise keep the pool alive while the hive waits for its end.
-    pub(crate) fn release_rayon_pool(&mut self) {
-        let Some(RayonPool { pool }) = self.rayon_pool.take() else { return };
-        if !self.shared.is_forked() {
+    fn leave(self: Box<Self>, is_forked: bool) {
+        let Self { pool } = *self;
+        if !is_forked {
             // The builder's thread, worker 0, runs the jobs that are left: in a pool of one, no other thread can.
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}
             worker::release_pool(&pool);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::pool::config::Config;
+use crate::pool::hooks::Hooks;
 use crate::pool::thread_host::{ThreadHost, WorkerMain};
 
 thread_local! {
@@ -21,13 +21,13 @@ thread_local! {
     static HELD_POOL: Cell<Option<Arc<ThreadPool>>> = const { Cell::new(None) };
 }
 
-/// Builds a pool with as many workers as the hive starts with bees. Returns it with its threads, which have not been
-/// run yet. The calling thread is worker 0.
-pub(crate) fn build_pool(config: &Config) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
+/// Builds a pool with `bees` workers, as many as the hive starts with bees. Returns it with its threads, which have not
+/// been run yet. The calling thread is worker 0.
+pub(crate) fn build_pool(bees: u32, hooks: &Hooks) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
     let mut threads = Vec::new();
-    let hooks = config.hooks.clone();
+    let hooks = hooks.clone();
     let builder = ThreadPoolBuilder::new()
-        .num_threads(config.bees as usize)
+        .num_threads(bees as usize)
         .use_current_thread()
         .start_handler(run_bee)
         // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process

@@ -8,7 +8,6 @@ use std::sync::Weak;
 
 use crate::observe::trace::file_names::FileNames;
 use crate::observe::trace::log::nanos_since_start;
-use crate::pool::shared::Shared;
 use crate::sys::process::ProcessLock;
 use crate::sys::stderr::write_message;
 
@@ -21,9 +20,15 @@ struct TracedHives {
     /// The file names that have been given out.
     file_names: FileNames,
     /// The hives whose timeline is to be written when the process ends.
-    live: LiveHives<Shared>,
+    live: LiveHives<dyn TracedHive>,
     /// Whether the exit handler that writes them has been registered.
     has_exit_handler: bool,
+}
+
+/// A traced hive, as far as the end of the process is concerned.
+pub(crate) trait TracedHive: Send + Sync {
+    /// Writes the hive's timeline, for the last time.
+    fn write_final_trace(&self);
 }
 
 /// Takes a file name for one hive. The name is absolute, so it stays the same if the process changes its current
@@ -39,9 +44,9 @@ pub(crate) fn claim_file_name(wanted: &Path) -> PathBuf {
 
 /// The hives that may still exist. Those that are gone are removed only when there is no room for another, so that the
 /// list is not searched every time.
-struct LiveHives<T>(Vec<Weak<T>>);
+struct LiveHives<T: ?Sized>(Vec<Weak<T>>);
 
-impl<T> LiveHives<T> {
+impl<T: ?Sized> LiveHives<T> {
     const fn new() -> Self {
         Self(Vec::new())
     }
@@ -58,18 +63,18 @@ impl<T> LiveHives<T> {
 }
 
 /// Arranges that a hive's timeline is written when the process ends, if the hive still exists then.
-pub(crate) fn write_at_exit(shared: Weak<Shared>) {
+pub(crate) fn write_at_exit(hive: Weak<dyn TracedHive>) {
     extern "C" fn write_all() {
         // Unwinding must not leave a C function. If there is a panic, its message has been printed.
         let _ = catch_unwind(|| {
             // The list is taken out, so that the lock is not held while files are written.
             let live = TRACED_HIVES.with(|files| std::mem::replace(&mut files.live, LiveHives::new()));
-            live.0.iter().filter_map(Weak::upgrade).for_each(|shared| shared.write_final_trace());
+            live.0.iter().filter_map(Weak::upgrade).for_each(|hive| hive.write_final_trace());
         });
     }
 
     let status = TRACED_HIVES.with(|files| {
-        files.live.push(shared);
+        files.live.push(hive);
         #[expect(unsafe_code, reason = "atexit takes a C function")]
         // SAFETY: the function does not unwind, and what it uses, a static, is never dropped.
         let register = || unsafe { libc::atexit(write_all) };

@@ -1,5 +1,5 @@
 //! Decides whether a thread that other threads may be waiting for can start a region of several bees.
-//! `Shared::nested_spmd` (`pool/shared.rs`) asks before such a region; workers ask before they look for tasks.
+//! `Shared::nested_spmd` (`pool/regions.rs`) asks before such a region; workers ask before they look for tasks.
 //!
 //! A region waits until each worker of its team has ended the task that it is in the middle of. That task may itself be
 //! waiting, in another hive, for the very thread that starts the region. Then both would wait forever. So such a thread

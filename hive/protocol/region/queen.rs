@@ -1,6 +1,6 @@
 //! The queen's side of a region: she starts the team, runs the body herself, and waits until all workers have left.
 //!
-//! `pool/shared.rs` calls `Team::run_region` on the thread that holds the leader lock. The workers' side is
+//! `pool/regions.rs` calls `Team::run_region` on the thread that holds the leader lock. The workers' side is
 //! `worker/main_loop.rs`; a worker that leads groups uses `start_children` and `finish_group` from here. Waking the
 //! workers of a team that are asleep is here, too.
 //!

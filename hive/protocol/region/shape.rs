@@ -14,7 +14,7 @@ use std::ops::Range;
 use crate::protocol::neighbours::Location;
 
 /// The groups that the bees of a hive form in order to start in a region, meet at its barriers and end it. Set by
-/// [`Builder::barrier`](crate::pool::config::Builder::barrier) or by `HIVE_BARRIER` in the environment. See
+/// [`Builder::barrier`](crate::pool::builder::Builder::barrier) or by `HIVE_BARRIER` in the environment. See
 /// `docs/shape.md`.
 ///
 /// ```

@@ -1,7 +1,7 @@
 //! The main loop of a worker's thread: poll for the start of a region, run the worker's part of it and arrive at its
 //! end; run tasks between regions; fall asleep when nothing has come for a while; park when the worker is surplus.
-//! `Shared::run_worker` (`pool/shared.rs`) runs it on each thread that the hive has made. The protocol of starts is
-//! described in `docs/start.md`, that of sleep in `docs/sleep.md`, that of parking in `docs/resize.md`.
+//! `Shared::run_worker` (`pool/worker_thread.rs`) runs it on each thread that the hive has made. The protocol of starts
+//! is described in `docs/start.md`, that of sleep in `docs/sleep.md`, that of parking in `docs/resize.md`.
 
 use std::ops::ControlFlow;
 

@@ -1,5 +1,5 @@
 //! Resizing the hive: shrink, grow, hire; waiting until surplus workers have parked; waking one bee; and the end of all
-//! workers. `Shared` (`pool/shared.rs`) calls these for `Hive::resize`, for regions that need a larger team, and when
+//! workers. `Shared` (`pool/resizing.rs`) calls these for `Hive::resize`, for regions that need a larger team, and when
 //! the hive is dropped. The steps and the proof are in `docs/resize.md`.
 //!
 //! A resize changes only the states of bees, never a start word. So it does not need the leader lock: it works while a

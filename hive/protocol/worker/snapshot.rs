@@ -3,7 +3,7 @@
 
 use crate::protocol::Team;
 use crate::protocol::worker::slot::SlotState;
-use crate::sync::{Activity, Event, RegionActivity};
+use crate::sync::{Activity, BeeState, Event, RegionActivity, Snapshot};
 
 /// What the bees of a team record. All kinds are in one word, so that a team that records nothing finds that out by one
 /// comparison.
@@ -28,26 +28,6 @@ impl Instrumentation {
     pub(crate) fn has(self, kind: Self) -> bool {
         self.0 & kind.0 != 0
     }
-}
-
-/// A team as it is at one moment, or rather over a few: the bees go on meanwhile.
-pub(crate) struct Snapshot {
-    /// The region that has begun last: the low 32 bits of its epoch, as the bees' records have it.
-    pub(crate) region: u32,
-    /// The size of the team of that region.
-    pub(crate) bees: u32,
-    /// What each bee is doing. The index is the number of the bee.
-    pub(crate) states: Vec<BeeState>,
-}
-
-/// What one bee is doing.
-pub(crate) struct BeeState {
-    /// What the bee has recorded last, with the region that it belongs to.
-    pub(crate) record: RegionActivity,
-    /// Whether its state is ASLEEP.
-    pub(crate) is_asleep: bool,
-    /// Whether its state is PARKED.
-    pub(crate) is_parked: bool,
 }
 
 impl Team {

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::path::Path;
 use std::{env, fs, io};
 
+use crate::sys::cgroups::cgroup_directories;
 use crate::sys::thread_limits::ThreadLimit;
-use crate::topology::cgroup_directories;
 
 /// Memory mappings that a thread takes: its stack and the stack of its signal handlers, each with a guard page, which
 /// is a mapping of its own.

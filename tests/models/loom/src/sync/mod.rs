@@ -15,7 +15,7 @@ mod wait;
 
 pub(crate) use std::sync::atomic::Ordering;
 
-pub(crate) use crate::observe::activity::{Activity, ActivityCell, RegionActivity};
+pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;

@@ -1,0 +1,197 @@
+//! How a hive runs a region: which team a call gets, and what surrounds the protocol's part of it.
+//!
+//! `Hive::spmd` and its siblings end here. Outside of any hive the calling thread waits for the leader lock; inside a
+//! region or a task this file decides between a real team and a team of the caller alone. The region itself is
+//! `Team::run_region` in `hive/protocol/region/queen.rs`.
+//!
+//! `docs/composition.md` says which regions get a real team; `docs/waits-between-hives.md` says why the waits in this
+//! file cannot form a cycle.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use crate::pool::error::{SpmdError, SpmdProblem};
+use crate::pool::shared::Shared;
+use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::{Leadership, Team};
+use crate::region::nesting;
+
+impl Shared {
+    /// Runs a region: see [`Hive::try_spmd`](crate::pool::handle::Hive::try_spmd). The calling thread is bee 0 of it.
+    #[inline]
+    pub(crate) fn spmd<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<(), SpmdError> {
+        let bees = self.checked_bees(bees)?;
+        if bees == 1 {
+            self.run_alone(body);
+            return Ok(());
+        }
+        // Inside a region or a task of any hive the thread must not simply wait for the leader lock.
+        if nesting::is_inside_any() {
+            return self.nested_spmd(bees, body);
+        }
+        self.spmd_locked(&mut self.team.acquire_leadership(), bees, body)
+    }
+
+    /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
+    ///
+    /// The team is the caller alone if the caller cannot get the leader lock at once, or if a bee that the team needs
+    /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
+    #[cold]
+    fn nested_spmd<P: RegionBody>(self: &Arc<Self>, bees: u32, body: &mut P) -> Result<(), SpmdError> {
+        let mut start_if_locked = |leadership: Option<&mut Leadership<'_>>| {
+            // The order of the steps matters. The leader lock and the check for a cycle of waits come first, then the
+            // announcement, then at once the region, so that a region that has been announced does follow.
+            let mut run = |leadership: &mut Leadership<'_>| {
+                // The announcement is taken back whether the region returns, panics or cannot start.
+                let _withdraw = WithdrawAnnouncement(&self.team);
+                let _nested = self.team.mark_outside_help();
+                self.spmd_locked(leadership, bees, body)
+            };
+            // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
+            let mut start =
+                |leadership: &mut Leadership<'_>| self.announce_start(leadership, bees).then(|| run(leadership));
+            // None as well if the leader lock is not free, or if waiting for the team would close a cycle of waits
+            // between hives.
+            let started =
+                leadership.and_then(|leadership| self.wait_node.unless_deadlock(|| start(leadership)).flatten());
+            started.unwrap_or_else(|| {
+                self.run_alone(body);
+                Ok(())
+            })
+        };
+        // A region inside a region of the same hive is always a team of one.
+        if nesting::is_inside_region_of(&self.team) {
+            start_if_locked(None)
+        } else {
+            with_leadership(&self.team, start_if_locked)
+        }
+    }
+
+    /// Whether the calling thread, which holds the leader lock, may start a region of `bees` bees.
+    ///
+    /// If no other thread can be waiting for the calling one, it may. Otherwise no bee of the team may be in the middle
+    /// of a task, because that task could be waiting for the calling thread; `try_announce_region` checks that and
+    /// keeps those bees from beginning a task before they have come to the region.
+    fn announce_start(&self, leadership: &Leadership<'_>, bees: u32) -> bool {
+        !nesting::is_waited_for() || self.team.try_announce_region(leadership, bees)
+    }
+
+    /// Runs a region of at least two bees for the holder of the leader lock. Grows the hive first if it has fewer bees.
+    #[inline]
+    fn spmd_locked<P: RegionBody>(
+        self: &Arc<Self>,
+        leadership: &mut Leadership<'_>,
+        bees: u32,
+        body: &mut P,
+    ) -> Result<(), SpmdError> {
+        // Dropped before the caller releases the leader lock: the region of the next queen may have a pending resize of
+        // its own.
+        let _apply_resize = ApplyPendingResize(self);
+        if bees > self.team.bees() {
+            self.grow_to(bees).map_err(|error| SpmdError(SpmdProblem::Threads(error)))?;
+        }
+        self.team.run_region(leadership, bees, body);
+        Ok(())
+    }
+
+    /// Runs a region whose team is the calling thread alone. Needs no leader lock.
+    #[inline]
+    pub(crate) fn run_alone<P: RegionBody>(self: &Arc<Self>, body: &P) {
+        let region = SoloRegion { shared: self, context: RegionContext::alone(&self.team) };
+        body.run(&region.context);
+        // The usual case: there is no resize to apply and no panic to make up for, so the destructor has nothing to do.
+        if region.context.has_nothing_pending() { std::mem::forget(region) } else { region.finish() }
+    }
+
+    /// Checks the size that the program has asked for. One comparison covers both limits: 0 wraps around to the largest
+    /// number.
+    #[inline]
+    fn checked_bees(&self, bees: usize) -> Result<u32, SpmdError> {
+        let max_bees = self.config.max_bees;
+        if bees.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
+            return Ok(bees as u32);
+        }
+        Err(SpmdError(match bees {
+            0 => SpmdProblem::NoBees,
+            _ if bees > max_bees as usize => SpmdProblem::TooMany { requested: bees, max_bees: max_bees as usize },
+            _ => SpmdProblem::Forked,
+        }))
+    }
+}
+
+/// Calls `run` with the leader lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
+/// region.
+///
+/// If the thread runs tasks of `team`, that is the lock that it holds as the queen; `run` gets `None` if the thread is
+/// a worker, has lent the lock to a region already, or is in the middle of a task or a join that other threads may be
+/// waiting for. If the thread does not run tasks of `team`, the lock is taken if it is free, and `run` gets `None`
+/// otherwise. This never waits for the lock, because the thread that holds it may be waiting for the calling thread.
+fn with_leadership<R>(team: &Team, run: impl FnOnce(Option<&mut Leadership<'_>>) -> R) -> R {
+    nesting::with_task_context(team, |context| match context {
+        Some(context) => context.lend_leadership(run),
+        None => run(team.try_acquire_leadership().as_mut()),
+    })
+}
+
+/// Applies, when it is dropped after a region, the resize that a bee has asked for inside it. It does so whether the
+/// region has returned, panicked or could not start.
+pub(crate) struct ApplyPendingResize<'c>(pub(crate) &'c Arc<Shared>);
+
+impl Drop for ApplyPendingResize<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // Relaxed: pairs with the store in `Shared::resize_after_region`, which precedes the arrival of the storing bee
+        // at the end of the region; the queen has seen that arrival.
+        let bees = self.0.pending_resize.load(Ordering::Relaxed);
+        if bees > 0 {
+            // Relaxed: the next region's start publishes it to the bees that may store again.
+            self.0.pending_resize.store(0, Ordering::Relaxed);
+            self.0.apply_pending_resize(bees);
+        }
+    }
+}
+
+/// Takes back the announcement of a region when it is dropped, whether the region has returned, panicked or could not
+/// start.
+struct WithdrawAnnouncement<'c>(&'c Team);
+
+impl Drop for WithdrawAnnouncement<'_> {
+    fn drop(&mut self) {
+        self.0.withdraw_announcement();
+    }
+}
+
+/// A region whose team is the caller alone. Dropping it applies the resize that was asked for inside, as
+/// `ApplyPendingResize` does for other regions.
+struct SoloRegion<'c> {
+    shared: &'c Arc<Shared>,
+    context: RegionContext<'c>,
+}
+
+impl SoloRegion<'_> {
+    /// Ends a region that has left a note in its context: a resize to apply, or a panic that was suppressed.
+    ///
+    /// # Panics
+    /// If the region's body has returned although a call in it should have panicked, which it could not do in a
+    /// destructor that ran because of another panic.
+    #[cold]
+    fn finish(self) {
+        let went_without_barrier = self.context.has_suppressed_panic();
+        drop(self);
+        assert!(
+            !went_without_barrier,
+            "the only bee of a region has gone on after a call that should have panicked, in a destructor, where a \
+             panic would have ended the process: the region cannot return as if nothing had happened"
+        );
+    }
+}
+
+impl Drop for SoloRegion<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if let Some(bees) = self.context.pending_resize() {
+            self.shared.apply_pending_resize(bees);
+        }
+    }
+}

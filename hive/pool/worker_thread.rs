@@ -1,0 +1,177 @@
+//! The thread of a worker, from start to end: the room that is reserved for it, how it is made, and what it runs.
+//!
+//! `resizing.rs` makes threads by `Shared::with_started_workers`. Each thread runs `Shared::run_worker`: it binds
+//! itself, runs the start hook, then the protocol's main loop (`hive/protocol/worker/main_loop.rs`) until the hive is
+//! dropped, then the exit hook.
+
+use std::cell::LazyCell;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+use std::thread;
+
+use crate::pool::error::{ThreadError, ThreadErrorCause};
+use crate::pool::shared::Shared;
+use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::main_loop::Worker;
+use crate::region::nesting;
+use crate::sys::semaphore::Semaphore;
+use crate::sys::signal_mask;
+use crate::sys::thread_limits::ThreadReservation;
+use crate::topology::pinning;
+use crate::topology::pinning::BindError;
+use crate::topology::place_assignment::Place;
+
+/// Starts the thread of a worker that the team is hiring. Gets the worker's number, and the epoch of the last region
+/// that the team has begun.
+type StartWorker<'h> = dyn FnMut(u32, u64) -> Result<(), ThreadError> + 'h;
+
+impl Shared {
+    /// Makes a change for which workers may have to be hired, and returns when the new workers' threads are running.
+    ///
+    /// `change` gets a function that starts one worker; `bees` is the size that the hive is to have. After the return
+    /// it is known what the new workers are bound to, and a fork does not find one of them holding a lock of the thread
+    /// library.
+    pub(crate) fn with_started_workers<R>(
+        self: &Arc<Self>,
+        bees: u32,
+        change: impl FnOnce(&mut StartWorker<'_>) -> R,
+    ) -> R {
+        let running = LazyCell::new(|| Arc::new(Semaphore::new()));
+        let mut started = 0;
+        // One reservation covers all the threads of this change. It is made before the first thread, and held until all
+        // of them are running and count for themselves.
+        let mut reservation = None;
+        let result = change(&mut |worker, epoch| {
+            if reservation.is_none() {
+                reservation = Some(reserve_threads(worker, bees, self.config.stack_size)?);
+            }
+            self.start_worker(worker, epoch, bees, Arc::clone(&running))?;
+            started += 1;
+            Ok(())
+        });
+        // Each new worker posts the semaphore once. That includes the case in which `change` has failed after some of
+        // them.
+        (0..started).for_each(|_| running.wait());
+        result
+    }
+
+    /// Starts the thread of `worker`, whose first region is the one after `epoch`. The thread posts `running` when it
+    /// is bound and registered.
+    fn start_worker(
+        self: &Arc<Self>,
+        worker: u32,
+        epoch: u64,
+        bees: u32,
+        running: Arc<Semaphore>,
+    ) -> Result<(), ThreadError> {
+        // Counted before the thread exists: the hive must not be taken for finished while the thread is on its way.
+        let owner = LiveOwner::new(self);
+        let place = self.place_map.claim_place(worker as usize).cloned();
+        let mut thread = thread::Builder::new().name(format!("{}-{worker}", self.config.thread_name));
+        if let Some(bytes) = self.config.stack_size {
+            thread = thread.stack_size(bytes);
+        }
+        // A new thread inherits the mask of the thread that makes it. That thread may be bound to one core of another
+        // hive, so it is unbound while it makes this one.
+        let _unpinned = pinning::unbind();
+        let entry = self
+            .thread_hosts
+            .host_for(worker, move || owner.shared().run_worker(worker, epoch, place.as_ref(), &running));
+        // The signal mask is inherited, too: the worker has to begin with its signals blocked.
+        let (spawned, blocked) = signal_mask::with_signals_blocked(|| thread.spawn(entry));
+        if let Err(error) = blocked {
+            self.add_warning(format!(
+                "bees handle the program's signals as other threads do: pthread_sigmask failed: {error}"
+            ));
+        }
+        let thread = spawned.map_err(|error| ThreadError {
+            bee: worker,
+            bees: bees as usize,
+            cause: ThreadErrorCause::Refused(error),
+        })?;
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        Ok(())
+    }
+
+    /// The main function of a worker's thread: bind it, run the start hook, run regions and tasks until the hive is
+    /// dropped, run the exit hook.
+    fn run_worker(&self, worker: u32, epoch: u64, place: Option<&Place>, running: &Semaphore) {
+        // A panic here is a fault of hive: regions, tasks and hooks catch the panics of the program's code.
+        let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
+        self.wait_node.register_worker();
+        let _on_core = self.team.policy().count_on_core();
+        // The program may have bound the thread that hired this one. The worker uses the mask that the hive was built
+        // with.
+        if let Some(mask) = &self.machine_info.mask {
+            self.warn_on_error(worker, pinning::adopt_mask(mask));
+        }
+        let bound = place.and_then(|place| self.warn_on_error(worker, pinning::bind(place)));
+        // The report must not show a place that this worker is not bound to.
+        if place.is_some() && bound.is_none() {
+            self.place_map.release_place(worker as usize);
+        }
+        let policy = self.team.policy();
+        let context = TaskContext::new(&self.team, worker);
+        nesting::within_tasks(&context, || {
+            if self.config.hooks.start.is_none() {
+                running.post();
+            } else {
+                // The post is inside of the task, so that a thread that starts a region afterwards sees that this
+                // worker is busy with its start hook.
+                context.run_as_task(|| {
+                    running.post();
+                    self.config.hooks.run_start_hook(worker);
+                });
+            }
+            // A child process that was forked in the start hook must not go on, because it has none of the hive's other
+            // threads.
+            policy.abort_if_forked();
+            Worker::new(&context, epoch).run();
+            self.config.hooks.run_exit_hook(worker);
+        });
+        // The same for a child that was forked in a region, a task or the exit hook.
+        policy.abort_if_forked();
+        // From here on only destructors of thread-locals run on this thread.
+        nesting::mark_worker_ending();
+        abort_on_unwind.disarm();
+    }
+
+    /// Returns the value of `result`; turns an error into a warning in the report.
+    fn warn_on_error<T>(&self, bee: u32, result: Result<T, BindError>) -> Option<T> {
+        result.map_err(|error| self.add_warning(format!("bee {bee} is not bound as it should be: {error}"))).ok()
+    }
+}
+
+/// Reserves room for the threads of the workers `first..bees`.
+fn reserve_threads(first: u32, bees: u32, stack: Option<usize>) -> Result<ThreadReservation, ThreadError> {
+    let reservation = ThreadReservation::reserve(u64::from(bees.saturating_sub(first)), stack);
+    reservation.map_err(|exhausted| ThreadError {
+        bee: first,
+        bees: bees as usize,
+        cause: ThreadErrorCause::LimitReached(exhausted),
+    })
+}
+
+/// A worker's share in the hive, counted in `live_owners`: made before the thread is, and dropped when all that the
+/// thread does has ended.
+struct LiveOwner(Arc<Shared>);
+
+impl LiveOwner {
+    fn new(shared: &Arc<Shared>) -> Self {
+        // Relaxed: hands nothing over. The caller uses the hive, so some owner exists and keeps the count above 0
+        // meanwhile. The AcqRel in `release_owner` orders what the owners do.
+        shared.live_owners.fetch_add(1, Ordering::Relaxed);
+        Self(Arc::clone(shared))
+    }
+
+    fn shared(&self) -> &Shared {
+        &self.0
+    }
+}
+
+impl Drop for LiveOwner {
+    fn drop(&mut self) {
+        self.0.release_owner();
+    }
+}

@@ -1,0 +1,14 @@
+//! Which closures of the program are so large that they are boxed before they are passed on: the bodies of regions, and
+//! tasks.
+
+/// In bytes: a closure larger than this is boxed before it is passed on, and called where it lies.
+///
+/// What a closure has captured is moved through about a dozen stack frames on its way into a job and out of it, and
+/// each frame may keep a copy.
+const BOX_THRESHOLD: usize = 1 << 10;
+
+/// Whether this closure should be boxed first.
+#[inline(always)]
+pub(crate) const fn is_large<F>(_: &F) -> bool {
+    size_of::<F>() > BOX_THRESHOLD
+}

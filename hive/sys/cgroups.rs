@@ -1,0 +1,121 @@
+//! Finds the directories of the process's control groups, versions 1 and 2.
+//!
+//! `/proc/self/cgroup` says which groups the process is in, and `/proc/self/mountinfo` where the groups' directories
+//! are mounted. `thread_limits/linux.rs` looks in these directories for the limit on the number of threads, and
+//! `topology/quota/cgroup.rs` for the limit on CPU time.
+
+#[cfg(target_os = "linux")]
+use std::fs;
+use std::path::{Component, Path, PathBuf};
+
+/// The kernel's list of the control groups that this process is in.
+pub(crate) const CGROUP_FILE: &str = "/proc/self/cgroup";
+/// The kernel's list of the file systems that this process can see.
+pub(crate) const MOUNTINFO_FILE: &str = "/proc/self/mountinfo";
+
+/// Which of the kernel's two interfaces a hierarchy of control groups has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum CgroupVersion {
+    V1,
+    V2,
+}
+
+/// Where a hierarchy of control groups is mounted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Mount {
+    version: CgroupVersion,
+    /// The group whose directory is the mount point. In a container this may be a group far below the top of the
+    /// hierarchy.
+    root: PathBuf,
+    mount_point: PathBuf,
+}
+
+/// The directories of the process's groups that have the `controller`, such as "pids", and of all groups above them, as
+/// far as they are mounted. Lines and files that cannot be read are left out.
+#[cfg(target_os = "linux")]
+pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
+    let text = |file: &str| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let (groups, mounts) = (text(CGROUP_FILE).unwrap_or_default(), text(MOUNTINFO_FILE).unwrap_or_default());
+    let groups: Vec<_> = groups.lines().filter_map(|line| parse_group(line, controller).ok().flatten()).collect();
+    let mounts: Vec<_> = mounts.lines().filter_map(|line| parse_mount(line, controller).ok().flatten()).collect();
+    cgroup_paths(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
+}
+
+/// Reads one line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`. Returns the version
+/// of the hierarchy and the path of the process's group in it, or `None` if the hierarchy does not have the
+/// `controller`. A line of version 2 does not name its controllers, so it is always returned.
+pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(CgroupVersion, PathBuf)>, String> {
+    let mut fields = line.splitn(3, ':');
+    let (Some(id), Some(controllers), Some(path)) = (fields.next(), fields.next(), fields.next()) else {
+        return Err("expected number:controllers:path".to_owned());
+    };
+    if id == "0" && controllers.is_empty() {
+        return Ok(Some((CgroupVersion::V2, path.into())));
+    }
+    Ok(controllers.split(',').any(|name| name == controller).then(|| (CgroupVersion::V1, path.into())))
+}
+
+/// Reads one line of `/proc/self/mountinfo`, such as
+/// `35 24 0:30 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate`.
+/// Returns `None` if it is not a hierarchy of control groups with the `controller`.
+pub(crate) fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>, String> {
+    let malformed =
+        || "expected the fields of a mount, a dash, the file system's type, its source and its options".to_owned();
+    let (mount, file_system) = line.split_once(" - ").ok_or_else(malformed)?;
+    let mut file_system = file_system.split(' ');
+    // The first field is the type of the file system. Version 1 has one file system for each set of controllers, and
+    // names them among the mount options, the third field; version 2 has one for all.
+    let version = match file_system.next() {
+        Some("cgroup2") => CgroupVersion::V2,
+        Some("cgroup") => {
+            let options = file_system.nth(1).ok_or_else(malformed)?;
+            if !options.split(',').any(|option| option == controller) {
+                return Ok(None);
+            }
+            CgroupVersion::V1
+        }
+        _ => return Ok(None),
+    };
+    // The root and the mount point are the fourth and the fifth field.
+    let mut fields = mount.split(' ').skip(3);
+    let (Some(root), Some(point)) = (fields.next(), fields.next()) else {
+        return Err(malformed());
+    };
+    Ok(Some(Mount { version, root: unescape(root).into(), mount_point: unescape(point).into() }))
+}
+
+/// Replaces the escapes in a path of `/proc/self/mountinfo`: the kernel writes blanks, tabs, line ends and backslashes
+/// as a backslash and three octal digits.
+fn unescape(text: &str) -> String {
+    [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(text.to_owned(), |text, (escape, plain)| text.replace(escape, plain))
+}
+
+/// The directories of the process's `groups` and of all groups above them, as far as they are mounted, with the version
+/// of their hierarchy.
+pub(crate) fn cgroup_paths(groups: &[(CgroupVersion, PathBuf)], mounts: &[Mount]) -> Vec<(CgroupVersion, PathBuf)> {
+    let mut directories = Vec::new();
+    for (version, group) in groups {
+        let mounts = mounts.iter().filter(|mount| mount.version == *version);
+        // Take a mount that contains the group, and among several the one whose root is highest, because it shows the
+        // most groups above. In a container the group may lie outside of every mount. All that can be seen then is the
+        // group at the mount point.
+        let Some(mount) =
+            mounts.min_by_key(|mount| (relative_to_mount(mount, group).is_none(), mount.root.components().count()))
+        else {
+            continue;
+        };
+        let group_directory = mount.mount_point.join(relative_to_mount(mount, group).unwrap_or(Path::new("")));
+        let ancestors = group_directory.ancestors().take_while(|directory| directory.starts_with(&mount.mount_point));
+        directories.extend(ancestors.map(|directory| (*version, directory.to_owned())));
+    }
+    directories
+}
+
+/// The path of `group` relative to the mount point, if the mount contains the group. A path with `..` names a group
+/// outside of the process's namespace, which no mount contains.
+fn relative_to_mount<'g>(mount: &Mount, group: &'g Path) -> Option<&'g Path> {
+    let leaves_namespace = group.components().any(|component| component == Component::ParentDir);
+    group.strip_prefix(&mount.root).ok().filter(|_| !leaves_namespace)
+}
