@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::observe::stats::Stats;
-use crate::pool::error::{ResizeError, SpmdError};
+use crate::pool::error::Error;
 use crate::pool::handle::{BorrowedHive, Hive};
 use crate::reductions::par_scan::Scan;
 use crate::reductions::reduction::Reduction;
@@ -50,8 +50,8 @@ fn build_global() -> &'static Hive {
     GLOBAL.get_or_init(|| Hive::builder().build().unwrap_or_else(|error| build_queen_alone(&error.to_string())))
 }
 
-/// The hive that a free function acts on. It is made and dropped inside of one call, and so inside of the region or task
-/// that it was found by.
+/// The hive that a free function acts on. It is made and dropped inside of one call, and so inside of the region or
+/// task that it was found by.
 enum CurrentHive {
     /// The calling thread works for no hive.
     Global(&'static Hive),
@@ -168,7 +168,8 @@ pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
     current_hive!(found).spmd(bees, body);
 }
 
-/// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See [`Hive::try_spmd`].
+/// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See
+/// [`Hive::try_spmd`].
 ///
 /// ```
 /// assert!(hive::try_spmd(0, |_| ()).is_err());
@@ -177,13 +178,13 @@ pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
 /// # Errors
 /// As [`Hive::try_spmd`].
 #[inline]
-pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), SpmdError> {
+pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Error> {
     let found;
     current_hive!(found).try_spmd(bees, body)
 }
 
-/// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of the bees'
-/// numbers. See [`Hive::spmd_map`].
+/// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of
+/// the bees' numbers. See [`Hive::spmd_map`].
 ///
 /// ```
 /// assert_eq!(hive::spmd_map(3, |bee| bee.id() * 10), [0, 10, 20]);
@@ -219,7 +220,8 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body
     current_hive!(found).par_for(work, body);
 }
 
-/// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_for_mut`].
+/// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See
+/// [`Hive::par_for_mut`].
 ///
 /// # Panics
 /// As [`Hive::par_for_mut`].
@@ -396,12 +398,12 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 /// ```
 /// hive::resize(1)?; // this process needs no more than one core from here on
 /// hive::wait_until_parked();
-/// # Ok::<(), hive::ResizeError>(())
+/// # Ok::<(), hive::Error>(())
 /// ```
 ///
 /// # Errors
 /// As [`Hive::resize`].
-pub fn resize(bees: usize) -> Result<(), ResizeError> {
+pub fn resize(bees: usize) -> Result<(), Error> {
     let found;
     current_hive!(found).resize(bees)
 }

@@ -107,7 +107,7 @@ pub use crate::observe::build_info::{BuildInfo, build_info};
 pub use crate::observe::stats::{Counts, Stats, Steals};
 pub use crate::pool::builder::Builder;
 pub use crate::pool::config::SleepProtocol;
-pub use crate::pool::error::{BuildError, ResizeError, SpmdError};
+pub use crate::pool::error::{Error, ErrorKind};
 pub use crate::pool::handle::Hive;
 pub use crate::pool::report::Report;
 pub use crate::protocol::region::shape::BarrierShape;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use common::process::in_own_process_with;
 use common::{assert_contains_all, assert_hive_works, panic_message, proc_threads, run_exclusively, sys};
-use hive::{BuildError, Builder, Hive};
+use hive::{Builder, Error, Hive};
 
 fn error(builder: Builder) -> String {
     builder.build().expect_err("out of range").to_string()
@@ -113,7 +113,7 @@ fn a_hive_whose_threads_cannot_all_be_made_is_not_built_and_leaves_none() {
             return;
         }
         for _ in 0..3 {
-            let error: BuildError = builder().bees(8).build().expect_err("only three bees have room");
+            let error: Error = builder().bees(8).build().expect_err("only three bees have room");
             assert_contains_all(&error.to_string(), &["8 bees", "room for 3", "ulimit -v", "stack_size"]);
             proc_threads::wait_until_ended(THREAD_NAME);
         }

@@ -8,7 +8,7 @@
 //! let input: Vec<u64> = (0..10_000).collect();
 //! let sum = input.par().runner(Runner::fixed_with_pool(&hive)).map(|x| x * x).sum();
 //! assert_eq!(sum, 333_283_335_000);
-//! # Ok::<(), hive::BuildError>(())
+//! # Ok::<(), hive::Error>(())
 //! ```
 //!
 //! A computation is a [scope](Hive::scope) with one task for each thread that orx-parallel asks for, at most as many as

@@ -9,7 +9,7 @@
 //! assert_eq!(sum, 333_283_335_000);
 //! let first = input.par_iter().with_thread_pool(&hive).find_first(|x| **x > 77);
 //! assert_eq!(first, Some(&78));
-//! # Ok::<(), hive::BuildError>(())
+//! # Ok::<(), hive::Error>(())
 //! ```
 //!
 //! A pipeline is one [region](Hive::spmd) with all bees of the hive, or with one bee for each item where there are

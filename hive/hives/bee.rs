@@ -23,7 +23,7 @@ use crate::region::split;
 ///         scope.spawn(|| bee.barrier()); // `HiveSetBee` is not Sync
 ///     });
 /// });
-/// # Ok::<(), hive::BuildError>(())
+/// # Ok::<(), hive::Error>(())
 /// ```
 pub struct HiveSetBee<'r> {
     /// The team over all hives that this bee belongs to.
@@ -85,7 +85,7 @@ impl HiveSetBee<'_> {
     ///     let sum = bee.local().all_reduce(x[bee.split(0..x.len())].iter().sum::<f64>(), |a, b| a + b);
     ///     assert_eq!(sum, x[own].iter().sum::<f64>());
     /// });
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     #[inline]
     pub fn local(&self) -> &Bee<'_> {
@@ -98,7 +98,7 @@ impl HiveSetBee<'_> {
     /// ```
     /// let sums = hive::HiveSet::per_node()?.spmd_map(|bee| bee.split(0..1000).sum::<usize>());
     /// assert_eq!(sums.iter().sum::<usize>(), 499_500);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     #[inline]
     pub fn split(&self, range: Range<usize>) -> Range<usize> {
@@ -130,7 +130,7 @@ impl HiveSetBee<'_> {
     ///     bee.barrier();
     ///     assert_eq!(arrived.load(Ordering::Relaxed), bee.bees());
     /// });
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics
@@ -161,7 +161,7 @@ impl HiveSetBee<'_> {
     /// ```
     /// let hives = hive::HiveSet::per_node()?;
     /// hives.spmd(|bee| assert_eq!(bee.all_reduce(bee.id(), usize::max), bee.bees() - 1));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

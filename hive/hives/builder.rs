@@ -10,7 +10,7 @@ use crate::memory::nodes::common_node;
 use crate::pool::build::DEFAULT_THREAD_NAME;
 use crate::pool::builder::Builder;
 use crate::pool::environment::Environment;
-use crate::pool::error::{BuildError, BuildProblem};
+use crate::pool::error::{Error, Problem};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::claims;
@@ -29,12 +29,12 @@ impl HiveSet {
     ///     println!("bee {} of {}, in hive {} on node {:?}", bee.id(), bee.bees(), bee.hive(), bee.node());
     ///     bee.barrier();
     /// });
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`HiveSetBuilder::build`].
-    pub fn per_node() -> Result<Self, BuildError> {
+    pub fn per_node() -> Result<Self, Error> {
         Self::builder().build()
     }
 
@@ -43,12 +43,12 @@ impl HiveSet {
     /// ```
     /// let hives = hive::HiveSet::per_package()?;
     /// println!("{} packages", hives.len());
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`HiveSetBuilder::build`].
-    pub fn per_package() -> Result<Self, BuildError> {
+    pub fn per_package() -> Result<Self, Error> {
         Self::builder().each(PlaceUnit::Sockets).build()
     }
 
@@ -90,7 +90,7 @@ impl HiveSetBuilder {
     /// // One hive for the cores that share a last-level cache; many machines have several of these on a node.
     /// let hives = HiveSet::builder().each(PlaceUnit::LlCaches).build()?;
     /// assert!(!hives.is_empty());
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn each(mut self, unit: PlaceUnit) -> Self {
         self.unit_kind = unit;
@@ -103,7 +103,7 @@ impl HiveSetBuilder {
     /// ```
     /// let hives = hive::HiveSet::builder().leave_free(1).build()?;
     /// assert!(hives.iter().all(|hive| hive.bees() >= 1));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn leave_free(mut self, cpus: usize) -> Self {
         self.free_cpus = cpus;
@@ -120,7 +120,7 @@ impl HiveSetBuilder {
     /// assert!(HiveSet::per_node().unwrap_err().to_string().contains("no CPU is left"));
     /// let hives = HiveSet::builder().share(true).build()?;
     /// # drop((all, hives));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn share(mut self, share: bool) -> Self {
         self.share_cpus = share;
@@ -144,7 +144,7 @@ impl HiveSetBuilder {
     /// let template = Hive::builder().bees(2).pin_queen(true).thread_name("solver");
     /// let hives = HiveSet::builder().template(template).build()?;
     /// assert!(hives.iter().all(|hive| hive.bees() == 2));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn template(mut self, hive: Builder) -> Self {
         self.template = hive;
@@ -157,7 +157,7 @@ impl HiveSetBuilder {
     /// # Errors
     /// If other hives of this process have claimed all of its CPUs, if the builder given to
     /// [`template`](Self::template) says where bees are bound, and as [`Builder::build`].
-    pub fn build(self) -> Result<HiveSet, BuildError> {
+    pub fn build(self) -> Result<HiveSet, Error> {
         self.check_no_places()?;
         let (machine_info, environment) = (MachineInfo::detect(), Environment::read());
         let shrink = self.template.binding_options.shrink.or(environment.binding_options.shrink).unwrap_or_default();
@@ -183,11 +183,11 @@ impl HiveSetBuilder {
         Ok(HiveSet { hives, leaders, info })
     }
 
-    fn check_no_places(&self) -> Result<(), BuildError> {
+    fn check_no_places(&self) -> Result<(), Error> {
         let BindingRequest { pin, places, proc_bind, .. } = &self.template.binding_options;
         let asked = [("pin", pin.is_some()), ("places", places.is_some()), ("proc_bind", proc_bind.is_some())];
         match asked.iter().find(|(_, is_asked)| *is_asked) {
-            Some((what, _)) => Err(BuildError(BuildProblem::Binding(format!(
+            Some((what, _)) => Err(Error::from(Problem::Binding(format!(
                 "the template of this set of hives was given {what}, but each hive gets the CPUs of its own unit; \
                  leave it out, and say by each() what these are"
             )))),
@@ -268,9 +268,9 @@ impl HiveSetBuilder {
     }
 }
 
-fn no_cpu_left(machine_info: &MachineInfo) -> BuildError {
+fn no_cpu_left(machine_info: &MachineInfo) -> Error {
     let allowed = machine_info.machine.mask();
-    BuildError(BuildProblem::Binding(format!(
+    Error::from(Problem::Binding(format!(
         "no CPU is left for a set of hives: other hives of this process have all that it may use, {allowed}; \
          build these first, drop the others before, or share(true)"
     )))

@@ -72,7 +72,7 @@ impl HiveSet {
     /// let hives = hive::HiveSet::per_node()?;
     /// hives.spmd(|bee| bee.barrier());
     /// hives.stop_spinning(); // the next step writes to a disk
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn stop_spinning(&self) {
         self.with_leaders().for_each(Hive::stop_spinning);
@@ -96,7 +96,7 @@ impl HiveSet {
     ///     hive.alloc(1000, placement, |i| i as f64)
     /// });
     /// assert_eq!(tables[0][999], 999.0);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

@@ -8,7 +8,7 @@ use std::sync::{Mutex, PoisonError};
 use crate::hives::bee::HiveSetBee;
 use crate::hives::hive_set::HiveSet;
 use crate::hives::set_team::{SetTeam, is_nested};
-use crate::pool::error::SpmdError;
+use crate::pool::error::Error;
 use crate::pool::handle::{Hive, panic_no_region};
 use crate::pool::regions::ApplyPendingResize;
 use crate::region::bee::{Bee, UserBody};
@@ -32,7 +32,7 @@ impl HiveSet {
     ///     sum.fetch_add(bee.split(0..1000).sum(), Ordering::Relaxed);
     /// });
     /// assert_eq!(sum.into_inner(), 499_500);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics
@@ -59,7 +59,7 @@ impl HiveSet {
     ///
     /// # Panics
     /// As [`spmd`](Self::spmd), if `body` panics.
-    pub fn try_spmd<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: F) -> Result<(), SpmdError> {
+    pub fn try_spmd<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: F) -> Result<(), Error> {
         SetTeam::for_caller(self).run(&*NoDoublePanic::new(body))
     }
 
@@ -69,7 +69,7 @@ impl HiveSet {
     /// let hives = hive::HiveSet::per_node()?;
     /// let ids = hives.spmd_map(|bee| bee.id());
     /// assert!(ids.into_iter().eq(0..hives.bees()));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics
@@ -106,7 +106,7 @@ impl HiveSet {
     ///     hive.par_reduce(0..1000, &sum, |range| range.sum::<usize>() + number)
     /// });
     /// assert!(sums[0] >= 499_500);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics
@@ -129,7 +129,7 @@ impl HiveSet {
     /// let hives = hive::HiveSet::per_node()?;
     /// let counts = hives.keep_spinning(|| [(); 3].map(|()| hives.spmd_map(|bee| bee.bees()).len()));
     /// assert_eq!(counts, [hives.bees(); 3]);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn keep_spinning<R>(&self, section: impl FnOnce() -> R) -> R {
         let _spinning: Vec<_> = self.with_leaders().map(|hive| hive.shared.team.policy().keep_spinning()).collect();
@@ -143,7 +143,7 @@ impl HiveSet {
 impl SetTeam<'_> {
     /// Runs `body` once on each bee of the team: the calling thread and the other leaders start the regions of their
     /// hives.
-    pub(crate) fn run<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: &F) -> Result<(), SpmdError> {
+    pub(crate) fn run<F: Fn(&HiveSetBee<'_>) + Sync>(&self, body: &F) -> Result<(), Error> {
         self.hives.leaders.try_spmd(self.hive_count(), |leader| self.run_hive(leader.id(), body))
     }
 

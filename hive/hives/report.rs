@@ -17,7 +17,7 @@ impl HiveSet {
     ///
     /// ```
     /// println!("{}", hive::HiveSet::per_package()?.report());
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn report(&self) -> Report {
         let info = &self.info;

@@ -11,9 +11,9 @@ impl Hive {
     /// Returns when all indices are done.
     ///
     /// `work` is a range, a range and a [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`], which can also say
-    /// that blocks are aligned or that bees have a minimum amount of work, or a [`Plan`](crate::memory::plan::Plan), for
-    /// which each bee runs the indices that it owns. `body` is called with one range of indices after another, and with
-    /// the bee that it runs on; see [`Bee::for_each`].
+    /// that blocks are aligned or that bees have a minimum amount of work, or a [`Plan`](crate::memory::plan::Plan),
+    /// for which each bee runs the indices that it owns. `body` is called with one range of indices after another, and
+    /// with the bee that it runs on; see [`Bee::for_each`].
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,7 +24,7 @@ impl Hive {
     ///     sum.fetch_add(range.sum(), Ordering::Relaxed);
     /// });
     /// assert_eq!(sum.into_inner(), 499_500);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

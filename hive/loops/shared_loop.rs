@@ -82,6 +82,7 @@ impl Loop {
     ///
     /// # Panics
     /// If the schedule asks for chunks of 0 indices.
+    #[inline]
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
@@ -90,6 +91,7 @@ impl Loop {
 
     /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
     /// [`par_for`](crate::pool::handle::Hive::par_for) runs the loop on a team of so many.
+    #[inline]
     pub(crate) fn with_owners(mut self, owners: usize) -> Self {
         (self.owners, self.min_work) = (owners, 0);
         self
@@ -128,7 +130,7 @@ impl Loop {
     /// hive.par_for(Loop::new(0..1500, Schedule::Static).min_work(1000), |range, bee| {
     ///     assert_eq!((bee.bees(), range), (1, 0..1500));
     /// });
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn min_work(mut self, indices: usize) -> Self {
         self.min_work = indices.max(1);
@@ -136,32 +138,38 @@ impl Loop {
     }
 
     /// All indices of the loop.
+    #[inline]
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
     /// How the indices are divided among the bees.
+    #[inline]
     pub fn schedule(&self) -> Schedule {
         self.schedule
     }
 
     /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
+    #[inline]
     pub(crate) fn blocks(&self) -> Option<Blocks> {
         (matches!(self.schedule.division(), Division::Blocks) && self.owners == 0).then(|| self.all_blocks())
     }
 
     /// The loop's range in one block for each bee, whatever the schedule.
+    #[inline]
     fn all_blocks(&self) -> Blocks {
         Blocks::new(self.range(), self.multiple)
     }
 
-    /// The number of bees that a region for this loop is to have, on a hive of `bees` bees: fewer because of `min_work`,
-    /// or as many as the loop has owners.
+    /// The number of bees that a region for this loop is to have, on a hive of `bees` bees: fewer because of
+    /// `min_work`, or as many as the loop has owners.
+    #[inline]
     pub(crate) fn team_size(&self, bees: usize) -> usize {
         self.active_bees(if self.owners > 0 { self.owners } else { bees })
     }
 
     /// How many bees of a team of `bees` take part, considering `min_work`. At least 1.
+    #[inline]
     fn active_bees(&self, bees: usize) -> usize {
         match self.min_work {
             0 => bees,
@@ -206,8 +214,8 @@ impl Loop {
         }
     }
 
-    /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and those
-    /// of missing bees.
+    /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and
+    /// those of missing bees.
     fn run_blocks_of_owners(&self, id: usize, bees: usize, body: &mut impl RangeBody) {
         let blocks = (id..self.owners).step_by(bees).map(|owner| self.all_blocks().of(owner, self.owners));
         blocks.filter(|block| !block.is_empty()).for_each(|block| body.run_range(block));
@@ -248,8 +256,8 @@ impl Loop {
         }
     }
 
-    /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the bees
-    /// share and the round that begins. `bees` is the number of bees that take part.
+    /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the
+    /// bees share and the round that begins. `bees` is the number of bees that take part.
     fn run_shared(&self, context: &RegionContext<'_>, bees: usize, run: impl FnOnce(&Dispatch, u16)) {
         let state = self.loop_state(context);
         let (dispatch, round) = match self.only_round {
@@ -375,6 +383,7 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     /// Blocks of `range` that begin at multiples of `multiple`, except where the range itself begins.
+    #[inline]
     pub(crate) fn new(range: Range<usize>, multiple: usize) -> Self {
         Self { start: range.start, end: range.end, multiple }
     }

@@ -71,7 +71,7 @@ impl Plan {
     /// assert_eq!(moves.indices_to_other_bees(), 750); // all but 0..250
     /// assert_eq!(moves.bytes_to_other_bees::<f64>(), 6000);
     /// println!("{} bytes cross to another node", moves.bytes_to_other_nodes::<f64>());
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

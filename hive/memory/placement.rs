@@ -56,7 +56,7 @@ impl Hive {
     /// let x = hive.alloc(plan.len(), Placement::LikeLoop(&plan), |i| i as f64);
     /// let y = hive.alloc(plan.len(), Placement::FirstTouch, |_| 1.0);
     /// assert_eq!(x[1234] + y[1234], 1235.0);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

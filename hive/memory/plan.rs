@@ -1,6 +1,6 @@
 //! `Plan`: which bee owns which indices, and on which NUMA node each bee is. The placement of memory (`placement.rs`),
-//! loops and reductions (as which a plan can be run: `From<&Plan> for Loop`) and parts of slices (`parts.rs`) all follow
-//! it, so that each bee works on memory of its own node.
+//! loops and reductions (as which a plan can be run: `From<&Plan> for Loop`) and parts of slices (`parts.rs`) all
+//! follow it, so that each bee works on memory of its own node.
 
 use std::iter;
 use std::ops::Range;
@@ -24,8 +24,8 @@ pub struct Owner {
 /// Which bee of a team owns which of the indices `0..len`, and on which NUMA node each bee is. One plan serves for the
 /// memory ([`Placement::LikeLoop`](crate::memory::placement::Placement::LikeLoop)), the loops ([`Hive::par_for`],
 /// [`Bee::for_each`](crate::region::bee::Bee::for_each)), the reductions ([`Hive::par_reduce`]) and the parts of slices
-/// ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over these indices. A loop takes `&plan`; inside a
-/// region, `bee.for_each(&Loop::from(&plan), ...)` runs it.
+/// ([`Parts::by_plan`](crate::slices::parts::Parts::by_plan)) that go over these indices. A loop takes `&plan`; inside
+/// a region, `bee.for_each(&Loop::from(&plan), ...)` runs it.
 ///
 /// Each bee owns one block, as with [`Bee::split`](crate::region::bee::Bee::split) and [`Schedule::Static`]. A plan is
 /// made from a hive as it is at that moment and does not follow it: after a [resize](Hive::resize),
@@ -42,7 +42,7 @@ pub struct Owner {
 /// });
 /// drop(parts);
 /// assert_eq!(x[9_999], 10_000.0);
-/// # Ok::<(), hive::BuildError>(())
+/// # Ok::<(), hive::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Plan {
@@ -69,7 +69,7 @@ impl Hive {
     /// for place in hive.places().iter().flatten() {
     ///     println!("{place} has its memory on node {:?}", place.node().and_then(|node| hive.memory_node(node)));
     /// }
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn memory_node(&self, node: usize) -> Option<usize> {
         let cpus = self.shared.machine_info.machine.cpus();

@@ -14,7 +14,7 @@ use crate::observe::counters::{BeeCounters, Counter};
 /// hive.spmd(2, |_| {});
 /// assert_eq!(hive.stats().total().regions - before, 2, "one for each bee");
 /// println!("{}", hive.stats());
-/// # Ok::<(), hive::BuildError>(())
+/// # Ok::<(), hive::Error>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stats {

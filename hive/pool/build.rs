@@ -10,7 +10,7 @@ use crate::observe::trace::Tracer;
 use crate::pool::builder::Builder;
 use crate::pool::config::Config;
 use crate::pool::environment::Environment;
-use crate::pool::error::{BuildError, BuildProblem};
+use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::handle::Hive;
 use crate::pool::shared::Shared;
 use crate::protocol::region::max_bees::MAX_BEES;
@@ -40,12 +40,12 @@ impl Hive {
     /// ```
     /// let hive = hive::Hive::new(3)?;
     /// assert_eq!(hive.spmd_map(3, |bee| bee.id()), [0, 1, 2]);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`Builder::build`].
-    pub fn new(bees: usize) -> Result<Self, BuildError> {
+    pub fn new(bees: usize) -> Result<Self, Error> {
         Self::builder().bees(bees).build()
     }
 
@@ -55,7 +55,7 @@ impl Hive {
     }
 
     /// Builds the hive that `builder` describes: see [`Builder::build`].
-    fn build(builder: &Builder) -> Result<Self, BuildError> {
+    fn build(builder: &Builder) -> Result<Self, Error> {
         // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
         #[cfg(unix)]
         fork::call_in_children(&[wait::forget_workers, nesting::forget_other_bees]);
@@ -68,7 +68,7 @@ impl Hive {
         machine_info.warnings.extend_from_slice(&config.places.warnings);
         let (bees, max_bees) = (config.bees as usize, config.max_bees as usize);
         let place_map = PlaceMap::build(&config.places, bees, max_bees, &machine_info)
-            .map_err(|error| BuildError(BuildProblem::Binding(error.to_string())))?;
+            .map_err(|error| Error::from(Problem::Binding(error.to_string())))?;
         if let Some(warning) = &place_map.warning {
             machine_info.warnings.push(warning.clone());
             // A person who sets an environment variable seldom sees the report, so this goes to standard error as well.
@@ -88,8 +88,8 @@ impl Hive {
         // Before the workers are hired, because the guest decides what their threads run.
         hive.guest = hive.shared.start_guest()?;
         // On an error, `hive` is dropped here, which ends the workers hired so far.
-        hive.shared.start_initial_workers().map_err(|error| BuildError(BuildProblem::Threads(error)))?;
-        hive.shared.start_observers().map_err(|error| BuildError(BuildProblem::WatchdogThread(error)))?;
+        hive.shared.start_initial_workers().map_err(|error| Error::from(Problem::Threads(error)))?;
+        hive.shared.start_observers().map_err(|error| Error::from(Problem::WatchdogThread(error)))?;
         Ok(hive)
     }
 
@@ -113,7 +113,7 @@ impl Builder {
     ///
     /// let hive = hive::Hive::builder().bees(2).spin(Duration::from_millis(1)).thread_name("solver").build()?;
     /// assert_eq!(hive.bees(), 2);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
@@ -125,12 +125,12 @@ impl Builder {
     ///   The threads made so far have then ended.
     ///
     /// It is no error if a thread cannot be bound: [`Hive::report`] has a warning.
-    pub fn build(self) -> Result<Hive, BuildError> {
+    pub fn build(self) -> Result<Hive, Error> {
         Hive::build(&self)
     }
 
     /// Combines this builder with `environment`, for a machine with `cpus` usable CPUs, and checks the result.
-    pub(crate) fn resolve(&self, environment: &Environment, cpus: usize) -> Result<Config, BuildError> {
+    pub(crate) fn resolve(&self, environment: &Environment, cpus: usize) -> Result<Config, Error> {
         let default_bees = environment.bees.unwrap_or(cpus);
         let max_bees = self.max_bees.unwrap_or(DEFAULT_MAX_BEES.max(default_bees));
         // If the environment or the machine asks for more bees than the program's `max_bees`, the hive is cut to that
@@ -139,15 +139,15 @@ impl Builder {
         check_bees(bees, max_bees)?;
         let name = self.thread_name.clone().unwrap_or_else(|| DEFAULT_THREAD_NAME.to_owned());
         if name.contains('\0') {
-            return Err(BuildError(BuildProblem::ThreadName(name)));
+            return Err(Error::from(Problem::ThreadName(name)));
         }
         if self.poll_interval == Some(Duration::ZERO) {
-            return Err(BuildError(BuildProblem::ZeroPollInterval));
+            return Err(Error::from(Problem::ZeroPollInterval));
         }
         if self.watchdog_limit == Some(Duration::ZERO) {
-            return Err(BuildError(BuildProblem::ZeroWatchdogLimit));
+            return Err(Error::from(Problem::ZeroWatchdogLimit));
         }
-        let contradiction_error = |contradiction| BuildError(BuildProblem::Contradiction(contradiction));
+        let contradiction_error = |contradiction| Error::from(Problem::Contradiction(contradiction));
         let places = self.binding_options.resolve(&environment.binding_options).map_err(contradiction_error)?;
         Ok(Config {
             bees: bees as u32,
@@ -169,18 +169,18 @@ impl Builder {
 }
 
 /// Checks that `1 <= bees <= max_bees <= MAX_BEES`.
-fn check_bees(bees: usize, max_bees: usize) -> Result<(), BuildError> {
+fn check_bees(bees: usize, max_bees: usize) -> Result<(), Error> {
     let limit = MAX_BEES as usize;
     let problem = if bees == 0 {
-        BuildProblem::NoBees
+        Problem::NoBees(ZeroBees::Hive)
     } else if !(1..=limit).contains(&max_bees) {
-        BuildProblem::MaxBees { requested: max_bees, limit }
+        Problem::MaxBees { requested: max_bees, limit }
     } else if bees > max_bees {
-        BuildProblem::BeesAboveMax { bees, max_bees }
+        Problem::BeesAboveMax { bees, max_bees }
     } else {
         return Ok(());
     };
-    Err(BuildError(problem))
+    Err(Error::from(problem))
 }
 
 #[cfg(test)]

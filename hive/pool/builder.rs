@@ -69,7 +69,7 @@ impl Builder {
     /// let (sender, receiver) = std::sync::mpsc::channel();
     /// hive.spawn(move || sender.send(6 * 7).unwrap());
     /// assert_eq!((receiver.recv(), hive.bees()), (Ok(42), 1));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn max_bees(mut self, max_bees: usize) -> Self {
         self.max_bees = Some(max_bees);
@@ -108,7 +108,7 @@ impl Builder {
     /// ```
     /// let hive = hive::Hive::builder().bees(2).proc_bind(hive::ProcBind::Primary).build()?;
     /// assert_eq!(hive.places()[0], hive.places()[1]);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn proc_bind(mut self, bind: ProcBind) -> Self {
         self.binding_options.proc_bind = Some(bind);
@@ -122,7 +122,7 @@ impl Builder {
     /// ```
     /// let hive = hive::Hive::builder().bees(2).shrink(hive::Shrink::Spread).build()?;
     /// assert!(hive.report().to_string().contains("spread"));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn shrink(mut self, shrink: Shrink) -> Self {
         self.binding_options.shrink = Some(shrink);
@@ -226,7 +226,7 @@ impl Builder {
     /// let hive = hive::Hive::builder().bees(2).panic_handler(handler).build()?;
     /// hive.spawn(|| panic!("nobody waits for this"));
     /// assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"nobody waits for this"));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
         self.hooks.panic = Some(Hook::new(handler));
@@ -256,7 +256,7 @@ impl Builder {
     /// }).build()?);
     /// place.set(Arc::downgrade(&hive)).expect("set once");
     /// assert_eq!(receiver.recv(), Ok((1, vec![1])));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

@@ -1,151 +1,163 @@
-//! The errors of building a hive, resizing it and starting a region.
+//! [`Error`]: why a hive was not built or resized, or why a region did not start.
 //!
-//! Each message says which call failed, with which values, and what the caller can do about it. The public types are
-//! opaque, so that causes can be added; the causes are in `SpmdProblem`, `ResizeProblem` and `BuildProblem`.
+//! Each message says which call failed, with which values, and what the caller can do about it. A program can match the
+//! [`ErrorKind`]. The causes themselves are in `Problem`, which is not public, so that causes can be added.
 
-use std::error::Error;
 use std::{fmt, io};
 
 use crate::sys::thread_limits::LimitExceeded;
 use crate::topology::binding_request::Conflict;
 
-/// Why a region could not start. The region's body has not run on any bee.
-#[derive(Debug)]
-pub struct SpmdError(pub(crate) SpmdProblem);
+/// Why a hive was not built or resized, or why a region did not start.
+///
+/// Nothing has happened then: a hive that was not resized has the size that it had, the body of a region has run on no
+/// bee, and if some threads of a hive that was not built had been made, they have ended.
+///
+/// ```
+/// use hive::{ErrorKind, Hive};
+///
+/// let hive = Hive::builder().bees(2).max_bees(8).build()?;
+/// match hive.resize(64) {
+///     Err(error) if error.kind() == ErrorKind::TooManyBees => hive.resize(hive.max_bees())?,
+///     result => result?,
+/// }
+/// assert_eq!(hive.bees(), 8);
+/// # Ok::<(), hive::Error>(())
+/// ```
+pub struct Error(Box<Problem>);
 
-/// The cause of a [`SpmdError`].
-#[derive(Debug)]
-pub(crate) enum SpmdProblem {
-    /// A region of 0 bees.
+/// The kind of an [`Error`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// A hive, a region or a resize of 0 bees. The queen is a bee, so the least is 1.
     NoBees,
+    /// More bees than the hive's [`max_bees`](crate::pool::handle::Hive::max_bees), or than any hive can have.
+    TooManyBees,
+    /// The system made no thread, or a limit leaves no room for the threads that are missing.
+    Threads,
+    /// The calling process is a forked child of the one that built the hive, and has none of the hive's threads.
+    Forked,
+    /// The CPUs or places that were asked for cannot be used.
+    Places,
+    /// The builder has a setting that makes no sense, or two that exclude each other.
+    Settings,
+}
+
+/// The cause of an [`Error`].
+#[derive(Debug)]
+pub(crate) enum Problem {
+    /// A hive, a region or a resize of 0 bees.
+    NoBees(ZeroBees),
     /// More bees than the hive's `max_bees`.
     TooMany { requested: usize, max_bees: usize },
-    /// The hive had to grow for the region, and could not get the threads.
-    Threads(ThreadError),
-    /// This process is a forked child of the one that built the hive.
-    Forked,
-}
-
-impl fmt::Display for SpmdError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            SpmdProblem::NoBees => f.write_str("a region needs at least 1 bee, its caller; 0 were asked for"),
-            SpmdProblem::TooMany { requested, max_bees } => write_too_many(f, *requested, *max_bees),
-            SpmdProblem::Threads(error) => error.fmt(f),
-            SpmdProblem::Forked => f.write_str(FORKED_MESSAGE),
-        }
-    }
-}
-
-impl Error for SpmdError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            SpmdProblem::Threads(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-/// Why a hive was not resized. Its size is the same as before the call.
-#[derive(Debug)]
-pub struct ResizeError(pub(crate) ResizeProblem);
-
-/// The cause of a [`ResizeError`].
-#[derive(Debug)]
-pub(crate) enum ResizeProblem {
-    /// A resize to 0 bees.
-    NoBees,
-    /// More bees than the hive's `max_bees`.
-    TooMany { requested: usize, max_bees: usize },
-    /// The workers that are missing could not be hired.
-    Threads(ThreadError),
-    /// This process is a forked child of the one that built the hive.
-    Forked,
-}
-
-impl fmt::Display for ResizeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            ResizeProblem::NoBees => f.write_str("a hive has at least 1 bee, the queen; resize(0) was called"),
-            ResizeProblem::TooMany { requested, max_bees } => write_too_many(f, *requested, *max_bees),
-            ResizeProblem::Threads(error) => error.fmt(f),
-            ResizeProblem::Forked => f.write_str(FORKED_MESSAGE),
-        }
-    }
-}
-
-impl Error for ResizeError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            ResizeProblem::Threads(error) => error.source(),
-            _ => None,
-        }
-    }
-}
-
-/// Why a hive was not built. If some of its threads had already been made, they have ended.
-#[derive(Debug)]
-pub struct BuildError(pub(crate) BuildProblem);
-
-/// The cause of a [`BuildError`].
-#[derive(Debug)]
-pub(crate) enum BuildProblem {
-    /// A hive of 0 bees.
-    NoBees,
     /// A `max_bees` that is 0 or above what the start word has room for.
     MaxBees { requested: usize, limit: usize },
     /// More bees to start with than `max_bees`.
     BeesAboveMax { bees: usize, max_bees: usize },
+    /// Not all of the workers that are needed could be hired.
+    Threads(ThreadError),
+    /// The system made no thread for the watchdog.
+    WatchdogThread(io::Error),
+    /// This process is a forked child of the one that built the hive.
+    Forked,
+    /// The requested CPUs or places cannot be used; holds the whole message.
+    Binding(String),
     /// A thread name that contains a NUL byte, which the system does not accept. Holds the name.
     ThreadName(String),
     /// A poll interval of 0 s.
     ZeroPollInterval,
     /// A watchdog limit of 0 s.
     ZeroWatchdogLimit,
-    /// The system made no thread for the watchdog.
-    WatchdogThread(io::Error),
-    /// The requested CPUs or places cannot be used; holds the whole message.
-    Binding(String),
     /// The builder was given two settings that exclude one another.
     Contradiction(Conflict),
-    /// Not all workers could be hired.
-    Threads(ThreadError),
     /// The workers could not be made workers of a rayon pool.
     #[cfg(feature = "rayon")]
     RayonPool(rayon_core::ThreadPoolBuildError),
 }
 
-impl fmt::Display for BuildError {
+/// What was asked for with 0 bees.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum ZeroBees {
+    Hive,
+    Region,
+    Resize,
+}
+
+impl Error {
+    /// Which kind of problem it is, for programs that go on in spite of it.
+    pub fn kind(&self) -> ErrorKind {
+        match *self.0 {
+            Problem::NoBees(_) => ErrorKind::NoBees,
+            Problem::TooMany { .. } | Problem::BeesAboveMax { .. } => ErrorKind::TooManyBees,
+            Problem::Threads(_) | Problem::WatchdogThread(_) => ErrorKind::Threads,
+            Problem::Forked => ErrorKind::Forked,
+            Problem::Binding(_) => ErrorKind::Places,
+            Problem::MaxBees { .. } | Problem::ThreadName(_) | Problem::Contradiction(_) => ErrorKind::Settings,
+            Problem::ZeroPollInterval | Problem::ZeroWatchdogLimit => ErrorKind::Settings,
+            #[cfg(feature = "rayon")]
+            Problem::RayonPool(_) => ErrorKind::Settings,
+        }
+    }
+}
+
+impl From<Problem> for Error {
+    #[cold]
+    fn from(problem: Problem) -> Self {
+        Self(Box::new(problem))
+    }
+}
+
+impl fmt::Debug for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.0 {
-            BuildProblem::NoBees => f.write_str("a hive has at least 1 bee, the queen; 0 bees were asked for"),
-            BuildProblem::MaxBees { requested, limit } => {
+        f.debug_struct("Error").field("kind", &self.kind()).field("problem", &self.0).finish()
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.0 {
+            Problem::NoBees(ZeroBees::Hive) => {
+                f.write_str("a hive has at least 1 bee, the queen; 0 bees were asked for")
+            }
+            Problem::NoBees(ZeroBees::Region) => {
+                f.write_str("a region needs at least 1 bee, its caller; 0 were asked for")
+            }
+            Problem::NoBees(ZeroBees::Resize) => {
+                f.write_str("a hive has at least 1 bee, the queen; resize(0) was called")
+            }
+            Problem::TooMany { requested, max_bees } => write!(
+                f,
+                "{requested} bees were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one \
+                 with Hive::builder().max_bees({requested})"
+            ),
+            Problem::MaxBees { requested, limit } => {
                 write!(f, "max_bees is {requested}; it must be from 1 to {limit}")
             }
-            BuildProblem::BeesAboveMax { bees, max_bees } => {
-                write!(
-                    f,
-                    "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder"
-                )
-            }
-            BuildProblem::ZeroWatchdogLimit => {
-                f.write_str("deadlock_watchdog(0 s) would report every wait; ask for a longer time, or None")
-            }
-            BuildProblem::WatchdogThread(cause) => write!(f, "the system makes no thread for the watchdog: {cause}"),
-            BuildProblem::ZeroPollInterval => f.write_str(
+            Problem::BeesAboveMax { bees, max_bees } => write!(
+                f,
+                "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder"
+            ),
+            Problem::Threads(error) => error.fmt(f),
+            Problem::WatchdogThread(cause) => write!(f, "the system makes no thread for the watchdog: {cause}"),
+            Problem::Forked => f.write_str(
+                "this process was forked from the one that made this hive, and has none of its threads; build a \
+                 hive of its own with Hive::new, after the fork",
+            ),
+            Problem::Binding(problem) => f.write_str(problem),
+            Problem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
+            Problem::ZeroPollInterval => f.write_str(
                 "poll(0 s) would have sleeping bees look for work all the time; ask for a longer time, or None",
             ),
-            BuildProblem::ThreadName(name) => write!(f, "the thread name {name:?} contains a NUL byte"),
-            BuildProblem::Contradiction((one, other)) => {
-                write!(
-                    f,
-                    "the builder was given {one} as well as {other}, which exclude one another; leave one of them out"
-                )
+            Problem::ZeroWatchdogLimit => {
+                f.write_str("deadlock_watchdog(0 s) would report every wait; ask for a longer time, or None")
             }
-            BuildProblem::Binding(problem) => f.write_str(problem),
-            BuildProblem::Threads(error) => error.fmt(f),
+            Problem::Contradiction((one, other)) => write!(
+                f,
+                "the builder was given {one} as well as {other}, which exclude one another; leave one of them out"
+            ),
             #[cfg(feature = "rayon")]
-            BuildProblem::RayonPool(cause) => write!(
+            Problem::RayonPool(cause) => write!(
                 f,
                 "rayon's workers cannot be this hive's bees: {cause}; a thread that is rayon's worker, or has \
                  built a hive with host_rayon, is that pool's for good, so build this one on a thread of its own, or \
@@ -155,13 +167,13 @@ impl fmt::Display for BuildError {
     }
 }
 
-impl Error for BuildError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
-        match &self.0 {
-            BuildProblem::Threads(error) => error.source(),
-            BuildProblem::WatchdogThread(cause) => Some(cause),
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match &*self.0 {
+            Problem::Threads(error) => error.source(),
+            Problem::WatchdogThread(cause) => Some(cause),
             #[cfg(feature = "rayon")]
-            BuildProblem::RayonPool(cause) => Some(cause),
+            Problem::RayonPool(cause) => Some(cause),
             _ => None,
         }
     }
@@ -187,7 +199,7 @@ pub(crate) enum ThreadErrorCause {
 }
 
 impl ThreadError {
-    fn source(&self) -> Option<&(dyn Error + 'static)> {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match &self.cause {
             ThreadErrorCause::Refused(cause) => Some(cause),
             ThreadErrorCause::LimitReached(_) => None,
@@ -207,17 +219,4 @@ impl fmt::Display for ThreadError {
             ThreadErrorCause::LimitReached(exhausted) => write!(f, "{bees} bees were asked for: {exhausted}"),
         }
     }
-}
-
-/// The message for a call in a forked child, which has none of the hive's threads.
-const FORKED_MESSAGE: &str = "this process was forked from the one that made this hive, and has none of its threads; \
-                      build a hive of its own with Hive::new, after the fork";
-
-/// Writes the message for a region or a resize of more than `max_bees` bees.
-fn write_too_many(f: &mut fmt::Formatter<'_>, requested: usize, max_bees: usize) -> fmt::Result {
-    write!(
-        f,
-        "{requested} bees were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one with \
-         Hive::builder().max_bees({requested})"
-    )
 }

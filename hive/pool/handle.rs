@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::{fmt, io};
 
 use crate::observe::stats::Stats;
-use crate::pool::error::{ResizeError, SpmdError};
+use crate::pool::error::Error;
 use crate::pool::report::Report;
 use crate::pool::shared::Shared;
 use crate::pool::thread_host::Guest;
@@ -174,7 +174,7 @@ impl Hive {
     /// let hive = hive::Hive::builder().bees(1).max_bees(8).build()?;
     /// let error = hive.try_spmd(9, |_| ()).unwrap_err();
     /// assert!(error.to_string().contains("this hive's limit is 8"));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
@@ -184,13 +184,13 @@ impl Hive {
     /// # Panics
     /// With the panic of the lowest-numbered bee on which `body` panicked; see [`spmd`](Self::spmd).
     #[inline]
-    pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), SpmdError> {
+    pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
         if is_large(&body) { self.try_spmd_boxed(bees, body) } else { self.shared.spmd(bees, &mut UserBody::new(body)) }
     }
 
     /// As [`spmd_boxed`](Self::spmd_boxed), for `try_spmd`.
     #[cold]
-    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), SpmdError> {
+    fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
         let body = Box::new(body);
         self.shared.spmd(bees, &mut UserBody::new(move |bee: &Bee<'_>| body(bee)))
     }
@@ -242,7 +242,7 @@ impl Hive {
     /// # Errors
     /// If `bees` is 0 or above [`max_bees`](Self::max_bees), if the system makes no more threads, or in a forked child.
     /// The size is then the same as before.
-    pub fn resize(&self, bees: usize) -> Result<(), ResizeError> {
+    pub fn resize(&self, bees: usize) -> Result<(), Error> {
         self.shared.resize(bees)
     }
 
@@ -273,7 +273,7 @@ impl Hive {
     ///     }).collect::<Vec<_>>()
     /// });
     /// assert_eq!(steps, [0, 1, 2]);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn keep_spinning<R>(&self, section: impl FnOnce() -> R) -> R {
         let _spin_section = self.shared.team.policy().keep_spinning();
@@ -290,7 +290,7 @@ impl Hive {
     /// let hive = hive::Hive::new(2)?;
     /// hive.spmd(2, |_| ());
     /// hive.stop_spinning(); // the next step writes to the disk
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn stop_spinning(&self) {
         self.shared.team.policy().stop_spinning();
@@ -333,7 +333,7 @@ impl Hive {
     /// ```
     /// let error = hive::Hive::new(1)?.write_trace().unwrap_err();
     /// assert!(error.to_string().contains("this hive is not traced"));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Errors
@@ -368,7 +368,7 @@ impl Deref for BorrowedHive {
 /// Panics because a region of `bees` bees could not start. Kept out of the callers' code.
 #[cold]
 #[track_caller]
-pub(crate) fn panic_no_region(bees: usize, error: &SpmdError) -> ! {
+pub(crate) fn panic_no_region(bees: usize, error: &Error) -> ! {
     panic!("no region of {bees}: {error}. (try_spmd returns this as an error.)")
 }
 

@@ -10,7 +10,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::pool::error::{SpmdError, SpmdProblem};
+use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -20,7 +20,7 @@ use crate::region::nesting;
 impl Shared {
     /// Runs a region: see [`Hive::try_spmd`](crate::pool::handle::Hive::try_spmd). The calling thread is bee 0 of it.
     #[inline]
-    pub(crate) fn spmd<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<(), SpmdError> {
+    pub(crate) fn spmd<P: RegionBody>(self: &Arc<Self>, bees: usize, body: &mut P) -> Result<(), Error> {
         let bees = self.checked_bees(bees)?;
         if bees == 1 {
             self.run_alone(body);
@@ -38,7 +38,7 @@ impl Shared {
     /// The team is the caller alone if the caller cannot get the leader lock at once, or if a bee that the team needs
     /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
     #[cold]
-    fn nested_spmd<P: RegionBody>(self: &Arc<Self>, bees: u32, body: &mut P) -> Result<(), SpmdError> {
+    fn nested_spmd<P: RegionBody>(self: &Arc<Self>, bees: u32, body: &mut P) -> Result<(), Error> {
         let mut start_if_locked = |leadership: Option<&mut Leadership<'_>>| {
             // The order of the steps matters. The leader lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
@@ -84,12 +84,12 @@ impl Shared {
         leadership: &mut Leadership<'_>,
         bees: u32,
         body: &mut P,
-    ) -> Result<(), SpmdError> {
+    ) -> Result<(), Error> {
         // Dropped before the caller releases the leader lock: the region of the next queen may have a pending resize of
         // its own.
         let _apply_resize = ApplyPendingResize(self);
         if bees > self.team.bees() {
-            self.grow_to(bees).map_err(|error| SpmdError(SpmdProblem::Threads(error)))?;
+            self.grow_to(bees).map_err(|error| Error::from(Problem::Threads(error)))?;
         }
         self.team.run_region(leadership, bees, body);
         Ok(())
@@ -107,15 +107,15 @@ impl Shared {
     /// Checks the size that the program has asked for. One comparison covers both limits: 0 wraps around to the largest
     /// number.
     #[inline]
-    fn checked_bees(&self, bees: usize) -> Result<u32, SpmdError> {
+    fn checked_bees(&self, bees: usize) -> Result<u32, Error> {
         let max_bees = self.config.max_bees;
         if bees.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
             return Ok(bees as u32);
         }
-        Err(SpmdError(match bees {
-            0 => SpmdProblem::NoBees,
-            _ if bees > max_bees as usize => SpmdProblem::TooMany { requested: bees, max_bees: max_bees as usize },
-            _ => SpmdProblem::Forked,
+        Err(Error::from(match bees {
+            0 => Problem::NoBees(ZeroBees::Region),
+            _ if bees > max_bees as usize => Problem::TooMany { requested: bees, max_bees: max_bees as usize },
+            _ => Problem::Forked,
         }))
     }
 }

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::pool::error::{ResizeError, ResizeProblem, ThreadError};
+use crate::pool::error::{Error, Problem, ThreadError, ZeroBees};
 use crate::pool::shared::{MIN_BEES_WITH_WORKER, Shared};
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -38,17 +38,17 @@ impl Shared {
 
     /// Changes the size of the hive: see [`Hive::resize`](crate::pool::handle::Hive::resize). Inside a region of this
     /// hive, the change takes effect when the region ends.
-    pub(crate) fn resize(self: &Arc<Self>, bees: usize) -> Result<(), ResizeError> {
+    pub(crate) fn resize(self: &Arc<Self>, bees: usize) -> Result<(), Error> {
         let max_bees = self.config.max_bees as usize;
         let bees = match bees {
-            0 => return Err(ResizeError(ResizeProblem::NoBees)),
-            _ if bees > max_bees => return Err(ResizeError(ResizeProblem::TooMany { requested: bees, max_bees })),
-            _ if self.is_forked() => return Err(ResizeError(ResizeProblem::Forked)),
+            0 => return Err(Error::from(Problem::NoBees(ZeroBees::Resize))),
+            _ if bees > max_bees => return Err(Error::from(Problem::TooMany { requested: bees, max_bees })),
+            _ if self.is_forked() => return Err(Error::from(Problem::Forked)),
             _ => bees as u32,
         };
         let resized = nesting::with_outermost_region(&self.team, |context| self.resize_after_region(bees, context));
         let resized = resized.unwrap_or_else(|| self.resize_now(bees));
-        resized.map_err(|error| ResizeError(ResizeProblem::Threads(error)))
+        resized.map_err(|error| Error::from(Problem::Threads(error)))
     }
 
     /// Changes the size of the hive at once.

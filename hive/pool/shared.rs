@@ -13,7 +13,7 @@ use crate::observe::stats::{Counts, Stats};
 use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::config::{Config, SleepProtocol};
-use crate::pool::error::BuildError;
+use crate::pool::error::Error;
 use crate::pool::thread_host::{Guest, ThreadHosts};
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::Team;
@@ -118,7 +118,7 @@ impl Shared {
     }
 
     /// Starts the guest library, if the configuration has one. Called before any worker is hired.
-    pub(crate) fn start_guest(&self) -> Result<Option<Box<dyn Guest>>, BuildError> {
+    pub(crate) fn start_guest(&self) -> Result<Option<Box<dyn Guest>>, Error> {
         let Config { bees, hooks, guest, .. } = &self.config;
         guest.map(|start| start(*bees, hooks, &self.thread_hosts)).transpose()
     }

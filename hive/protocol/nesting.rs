@@ -1,5 +1,5 @@
-//! What the protocol asks of the layer above it, what the calling thread is inside of; and what it keeps for that layer,
-//! the owner of a team.
+//! What the protocol asks of the layer above it, what the calling thread is inside of; and what it keeps for that
+//! layer, the owner of a team.
 //!
 //! The library keeps a list of the regions and tasks that a thread is inside of (`hive/region/nesting.rs`). A few steps
 //! of the protocol need that list, none of them on the fast path. When a region ends by a panic or a missed barrier,

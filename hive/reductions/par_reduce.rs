@@ -20,14 +20,14 @@ impl Hive {
     ///
     /// `work` is what [`par_for`](Self::par_for) takes: a range, a range and a
     /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is
-    /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results are
-    /// combined and how reproducible that is. An empty range gives the reduction's identity. The results may borrow and
-    /// need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
+    /// are combined and how reproducible that is. An empty range gives the reduction's identity. The results may borrow
+    /// and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
-    /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee gets
-    /// about the blocks that lie in what it would run otherwise.
+    /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee
+    /// gets about the blocks that lie in what it would run otherwise.
     ///
     /// ```
     /// use hive::Reduction;
@@ -77,14 +77,16 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
-        match (cut, shared.blocks()) {
-            // One contiguous block for each bee, combined in order of the bees.
-            (Cut::OnePerBee, Some(blocks)) => {
-                let results = self.spmd_map(bees, move |bee| map_nonempty(blocks.of(bee.id(), bee.bees()), &map));
-                combine_in_order(results, op)
-            }
+        // One contiguous block for each bee, combined in order of the bees.
+        if let (Cut::OnePerBee, Some(blocks)) = (&cut, shared.blocks()) {
+            // Nothing of the loop is needed any more; dropped here, it costs nothing.
+            drop(shared);
+            let results = self.spmd_map(bees, move |bee| map_nonempty(blocks.of(bee.id(), bee.bees()), &map));
+            return combine_in_order(results, op);
+        }
+        match cut {
             // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
-            (Cut::OnePerBee | Cut::BySchedule, _) => {
+            Cut::OnePerBee | Cut::BySchedule => {
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
                     shared.run(bee.context, &mut partial);
@@ -95,7 +97,7 @@ impl Hive {
                 combine_in_order(results, op)
             }
             // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
-            (Cut::Blocks(blocks), _) => {
+            Cut::Blocks(blocks) => {
                 let range = shared.range();
                 // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
                 let over_blocks = Loop::new(0..blocks, shared.schedule().in_units_of(range.len() / blocks.max(1)));

@@ -29,8 +29,8 @@ struct Frame {
     ///
     /// Only the thread itself reads and writes it. It changes once at most, in a forked child.
     tag: Cell<*const Team>,
-    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks, a `Team` if it acts for a hive.
-    /// Unused in the other two kinds.
+    /// A `RegionContext` if the thread is in a region, a `TaskContext` if it runs tasks, a `Team` if it acts for a
+    /// hive. Unused in the other two kinds.
     context: *const (),
     /// The frame around this one; null for the outermost.
     outer: *const Frame,

@@ -184,7 +184,7 @@ impl Hive {
     /// let (sender, receiver) = std::sync::mpsc::channel();
     /// hive.spawn_on(1, move || sender.send(hive::current().map(|bee| bee.id)).unwrap());
     /// assert_eq!(receiver.recv(), Ok(Some(1)));
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics
@@ -218,7 +218,7 @@ impl Hive {
     /// ```
     /// let hive = hive::Hive::new(3)?;
     /// assert_eq!(hive.broadcast(|bee| bee * 10), [10, 20]);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Panics

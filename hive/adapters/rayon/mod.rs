@@ -12,7 +12,7 @@
 //!     let parts = hive.spmd_map(3, |bee| x[bee.split(0..x.len())].iter().sum::<f64>());
 //!     assert!(parts.iter().sum::<f64>() > 10_000.0);
 //! }
-//! # Ok::<(), hive::BuildError>(())
+//! # Ok::<(), hive::Error>(())
 //! ```
 //!
 //! Going from a region to a parallel iterator and back costs the start of a region. No second pool has to be woken, and
@@ -52,7 +52,7 @@ use rayon_core::ThreadPool;
 
 use crate::adapters::rayon::call::RayonCall;
 use crate::pool::builder::Builder;
-use crate::pool::error::{BuildError, BuildProblem};
+use crate::pool::error::{Error, Problem};
 use crate::pool::handle::Hive;
 use crate::pool::hooks::Hooks;
 use crate::pool::thread_host::{Guest, ThreadHosts};
@@ -76,7 +76,7 @@ impl Hive {
     /// let hive = hive::Hive::builder().bees(2).host_rayon(true).build()?;
     /// let sum = hive.rayon(2, || (0..1_000).into_par_iter().sum::<u64>());
     /// assert_eq!(sum, 499_500);
-    /// # Ok::<(), hive::BuildError>(())
+    /// # Ok::<(), hive::Error>(())
     /// ```
     ///
     /// # Waiting
@@ -149,9 +149,8 @@ impl Builder {
 
 /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
 /// workers. No bee's thread exists yet.
-fn start_pool(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, BuildError> {
-    let (pool, threads) =
-        worker::build_pool(bees, hooks).map_err(|cause| BuildError(BuildProblem::RayonPool(cause)))?;
+fn start_pool(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
+    let (pool, threads) = worker::build_pool(bees, hooks).map_err(|cause| Error::from(Problem::RayonPool(cause)))?;
     let pool = Arc::new(pool);
     for thread in threads {
         hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));

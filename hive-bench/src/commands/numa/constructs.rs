@@ -6,7 +6,7 @@ use std::hint::black_box;
 use std::thread;
 use std::time::Instant;
 
-use hive::{BarrierShape, Hive, Pin, Place, ResizeError, Shrink};
+use hive::{BarrierShape, Error, Hive, Pin, Place, Shrink};
 use serde::Serialize;
 
 use crate::measure::timing::{batches, nanoseconds};
@@ -81,7 +81,7 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
 }
 
 /// The costs of the bees at these places, in a hive that has all its bees before and afterwards.
-fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, ResizeError> {
+fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, Error> {
     let (all, members) = (hive.bees(), places.len());
     let resize = if members < all { Some(resizes(hive, members)?) } else { None };
     hive.resize(members)?;
@@ -109,7 +109,7 @@ fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> R
 }
 
 /// Shrinks and grows in turn, for a while.
-fn resizes(hive: &Hive, members: usize) -> Result<Resize, ResizeError> {
+fn resizes(hive: &Hive, members: usize) -> Result<Resize, Error> {
     let all = hive.bees();
     let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
@@ -124,7 +124,7 @@ fn resizes(hive: &Hive, members: usize) -> Result<Resize, ResizeError> {
 }
 
 /// Nanoseconds until a hive has this size, and the surplus bees have left their cores.
-fn timed(hive: &Hive, members: usize) -> Result<f64, ResizeError> {
+fn timed(hive: &Hive, members: usize) -> Result<f64, Error> {
     let mut outcome = Ok(());
     let time = nanoseconds(|| {
         outcome = hive.resize(members);
