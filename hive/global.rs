@@ -33,6 +33,7 @@ use crate::topology::pin_policy::Pin;
 /// println!("{}", hive::global().report());
 /// ```
 #[inline]
+#[doc(alias("build_global", "default thread pool"))]
 pub fn global() -> &'static Hive {
     GLOBAL.get().unwrap_or_else(build_global)
 }
@@ -163,6 +164,7 @@ fn build_queen_alone(error: &str) -> Hive {
 /// As [`Hive::spmd`]. If `bees` is 0 or above the limit, the message names [`try_spmd`].
 #[inline]
 #[track_caller]
+#[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
 pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
     let found;
     current_hive!(found).spmd(bees, body);
@@ -193,6 +195,7 @@ pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Erro
 /// # Panics
 /// As [`Hive::spmd`].
 #[track_caller]
+#[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
 pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
     let found;
     current_hive!(found).spmd_map(bees, body)
@@ -214,7 +217,7 @@ pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> V
 /// As [`Hive::par_for`].
 #[inline]
 #[track_caller]
-#[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter"))]
+#[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
 pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
     let found;
     current_hive!(found).par_for(work, body);
@@ -223,10 +226,20 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body
 /// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See
 /// [`Hive::par_for_mut`].
 ///
+/// ```
+/// let x = vec![2.0; 1000];
+/// let mut y = vec![1.0; 1000];
+/// hive::par_for_mut(&mut y, hive::Schedule::Static, |range, y, _| {
+///     y.iter_mut().zip(&x[range]).for_each(|(y, x)| *y += 0.5 * x);
+/// });
+/// assert_eq!(y, [2.0; 1000]);
+/// ```
+///
 /// # Panics
 /// As [`Hive::par_for_mut`].
 #[inline]
 #[track_caller]
+#[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
 pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
@@ -237,10 +250,23 @@ where
 
 /// Runs a loop that writes to the rows of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_rows_mut`].
 ///
+/// ```
+/// // Makes each row of a matrix sum up to one.
+/// let mut matrix = vec![2.0; 50 * 40];
+/// hive::par_rows_mut(&mut matrix, 40, hive::Schedule::Static, |_, rows, _| {
+///     for row in rows.chunks_exact_mut(40) {
+///         let sum: f64 = row.iter().sum();
+///         row.iter_mut().for_each(|x| *x /= sum);
+///     }
+/// });
+/// assert_eq!(matrix, [0.025; 50 * 40]);
+/// ```
+///
 /// # Panics
 /// As [`Hive::par_rows_mut`].
 #[inline]
 #[track_caller]
+#[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
 pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
@@ -266,7 +292,7 @@ where
 /// # Panics
 /// As [`Hive::par_reduce`].
 #[track_caller]
-#[doc(alias("reduction", "sum", "fold", "par_iter"))]
+#[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
 pub fn par_reduce<L, T, F, M>(work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
 where
     L: Reproducibility,
@@ -280,9 +306,19 @@ where
 
 /// Replaces each element of `data` by its prefix sum, on the [current](crate#which-hive) hive. See [`Hive::par_scan`].
 ///
+/// ```
+/// use hive::{Reduction, Scan};
+///
+/// // A distribution from the probabilities of its values.
+/// let mut p = vec![0.25; 4];
+/// hive::par_scan(&mut p, &Reduction::deterministic(0.0, |a, b| a + b), Scan::Inclusive);
+/// assert_eq!(p, [0.25, 0.5, 0.75, 1.0]);
+/// ```
+///
 /// # Panics
 /// As [`Hive::par_scan`].
 #[track_caller]
+#[doc(alias("prefix sum", "cumsum", "inscan", "scan"))]
 pub fn par_scan<L, T, F>(data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
 where
     L: Reproducibility,
@@ -302,6 +338,7 @@ where
 /// # Panics
 /// As [`Hive::join`].
 #[inline]
+#[doc(alias("sections", "omp sections", "fork-join"))]
 pub fn join<A, B, RA, RB>(a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA + Send,
@@ -338,6 +375,7 @@ where
 ///
 /// # Panics
 /// As [`Hive::scope`].
+#[doc(alias("taskgroup", "omp taskgroup"))]
 pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
     let found;
     current_hive!(found).scope(body)
@@ -345,14 +383,32 @@ pub fn scope<'scope, R: Send>(body: impl FnOnce(&Scope<'scope>) -> R + Send) -> 
 
 /// Queues a task on the [current](crate#which-hive) hive. See [`Hive::spawn`].
 ///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// let field = vec![0.5; 1000];
+/// hive::spawn(move || sender.send(field.iter().sum::<f64>()).unwrap());
+/// // The caller may go on with something else meanwhile.
+/// assert_eq!(receiver.recv()?, 500.0);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Panics
 /// As [`Hive::spawn`].
+#[doc(alias = "omp task")]
 pub fn spawn(task: impl FnOnce() + Send + 'static) {
     let found;
     current_hive!(found).spawn(task);
 }
 
 /// Queues a task that only one bee of the [current](crate#which-hive) hive runs. See [`Hive::spawn_on`].
+///
+/// ```
+/// let solver = hive::Hive::new(2)?;
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// solver.install(|| hive::spawn_on(1, move || sender.send(hive::current()).unwrap()));
+/// assert_eq!(receiver.recv()?.map(|bee| bee.id), Some(1));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// # Panics
 /// As [`Hive::spawn_on`].
@@ -373,6 +429,12 @@ pub fn stats() -> Stats {
 
 /// Runs `work` once on each bee of the [current](crate#which-hive) hive. See [`Hive::broadcast`].
 ///
+/// ```
+/// // Something that each worker's thread needs once, such as a library's state of its own.
+/// let workers = hive::broadcast(|bee| bee);
+/// assert!(workers.into_iter().eq(1..hive::bees()));
+/// ```
+///
 /// # Panics
 /// As [`Hive::broadcast`].
 pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
@@ -388,6 +450,7 @@ pub fn broadcast<R: Send>(work: impl Fn(usize) -> R + Sync) -> Vec<R> {
 ///
 /// # Panics
 /// As [`Hive::install`].
+#[doc(alias = "ThreadPool::install")]
 pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
     let found;
     current_hive!(found).install(work)
@@ -403,24 +466,48 @@ pub fn install<R: Send>(work: impl FnOnce() -> R + Send) -> R {
 ///
 /// # Errors
 /// As [`Hive::resize`].
+#[doc(alias("omp_set_num_threads", "num_threads"))]
 pub fn resize(bees: usize) -> Result<(), Error> {
     let found;
     current_hive!(found).resize(bees)
 }
 
 /// Keeps the bees of the [current](crate#which-hive) hive polling while `section` runs. See [`Hive::keep_spinning`].
+///
+/// ```
+/// let mut x = vec![1.0_f64; 10_000];
+/// hive::keep_spinning(|| {
+///     for _step in 0..10 {
+///         hive::par_for_mut(&mut x, hive::Schedule::Static, |_, x, _| x.iter_mut().for_each(|x| *x = x.cos()));
+///         x[0] = x[9_999]; // however long this takes, the next loop finds the bees awake
+///     }
+/// });
+/// ```
+#[doc(alias("OMP_WAIT_POLICY", "busy wait"))]
 pub fn keep_spinning<R>(section: impl FnOnce() -> R) -> R {
     let found;
     current_hive!(found).keep_spinning(section)
 }
 
 /// Sends the bees of the [current](crate#which-hive) hive to sleep at once. See [`Hive::stop_spinning`].
+///
+/// ```
+/// hive::par_for(0..1000, |range, _| drop(range));
+/// hive::stop_spinning(); // a library with threads of its own comes next
+/// ```
 pub fn stop_spinning() {
     let found;
     current_hive!(found).stop_spinning();
 }
 
 /// Waits until no surplus worker of the [current](crate#which-hive) hive is on a core. See [`Hive::wait_until_parked`].
+///
+/// ```
+/// hive::resize(1)?;
+/// hive::wait_until_parked();
+/// assert_eq!(hive::global().bees_not_yet_tucked_in(), 0); // one core is in use from here on
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub fn wait_until_parked() {
     let found;
     current_hive!(found).wait_until_parked();

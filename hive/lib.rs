@@ -78,6 +78,10 @@ mod pool;
 mod protocol;
 #[cfg(doc)]
 pub mod protocols;
+/// The examples of the README, for the tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+mod readme {}
 mod reductions;
 mod region;
 mod slices;

@@ -12,6 +12,9 @@ pub mod leader_lock {}
 #[doc = include_str!("../docs/barrier.md")]
 pub mod barrier {}
 
+#[doc = include_str!("../docs/shape.md")]
+pub mod shape {}
+
 #[doc = include_str!("../docs/resize.md")]
 pub mod resize {}
 

@@ -32,12 +32,12 @@ fn main() {
     let rows = read(&path);
     let n = rows.len();
     let b: Vec<f64> = rows.iter().map(|row| row.iter().map(|(_, value)| value).sum()).collect();
-    let (members, sum) = (hive::global().bees(), Reduction::deterministic(0.0, |a, b| a + b));
+    let (bees, sum) = (hive::bees(), Reduction::deterministic(0.0, |a, b| a + b));
     let mut shared = b.clone();
     // The reduction says which part of the vectors is whose.
-    let ends: Vec<_> = (0..members).map(|id| sum.part(0..n, id, members).end).collect();
+    let ends: Vec<_> = (0..bees).map(|id| sum.part(0..n, id, bees).end).collect();
     let direction = Parts::cut_at(&mut shared, &ends);
-    let solution = hive::spmd_map(members, |bee| {
+    let solution = hive::spmd_map(bees, |bee| {
         let own = direction.range(bee.id());
         let dot = |a: &[f64], b: &[f64]| {
             bee.reduce_over(0..n, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum::<f64>())
@@ -56,12 +56,12 @@ fn main() {
                 .zip(own.clone())
                 .for_each(|(shared, i)| *shared = r[i] + rr / before * p[i]);
             bee.barrier();
-            (0..members).for_each(|part| p[direction.range(part)].copy_from_slice(&direction.part(bee, part)));
+            (0..bees).for_each(|part| p[direction.range(part)].copy_from_slice(&direction.part(bee, part)));
             bee.barrier();
         }
         x[own].to_vec()
     });
     let error = solution.concat().iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
-    println!("{path}: {n} unknowns by {members} bees; off by {error:.1e} at most");
+    println!("{path}: {n} unknowns by {bees} bees; off by {error:.1e} at most");
     assert!(error < 1e-6, "x should be all ones");
 }

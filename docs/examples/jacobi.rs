@@ -36,9 +36,9 @@ fn main() {
     let mut even = vec![0.0; SIDE * SIDE];
     even[..SIDE].fill(100.0);
     let mut odd = even.clone();
-    let members = hive::global().bees();
-    let (even_parts, odd_parts) = (Parts::rows(&mut even, SIDE, members), Parts::rows(&mut odd, SIDE, members));
-    let changes = hive::spmd_map(members, |bee| {
+    let bees = hive::bees();
+    let (even_parts, odd_parts) = (Parts::rows(&mut even, SIDE, bees), Parts::rows(&mut odd, SIDE, bees));
+    let changes = hive::spmd_map(bees, |bee| {
         let (mut from, mut to) = (&even_parts, &odd_parts);
         let mut change = 0.0;
         for _ in 0..STEPS {
@@ -51,7 +51,7 @@ fn main() {
     drop((even_parts, odd_parts));
     let middle = even[SIDE / 2 * SIDE + SIDE / 2];
     println!(
-        "after {STEPS} steps by {members} bees the middle is at {middle:.6}, and changes by {:.0e} a step",
+        "after {STEPS} steps by {bees} bees the middle is at {middle:.6}, and changes by {:.0e} a step",
         changes[0]
     );
     assert!((middle - 25.0).abs() < 1e-6, "the middle has the mean of the four edges");

@@ -24,13 +24,13 @@ fn sort(data: &mut [f64], spare: &mut [f64]) {
 }
 
 fn main() {
-    let (len, members) = (1 << 20, hive::global().bees());
+    let (len, bees) = (1 << 20, hive::bees());
     let mut signal: Vec<f64> =
         (0..len).map(|i| (f64::from(i) * 0.37).sin() + if i % 1000 == 7 { 50.0 } else { 0.0 }).collect();
 
     // A region: each bee cuts the spikes off its own part, and all agree on how many there were.
-    let parts = Parts::new(&mut signal, members);
-    let spikes = hive::spmd_map(members, |bee| {
+    let parts = Parts::new(&mut signal, bees);
+    let spikes = hive::spmd_map(bees, |bee| {
         let mut own = parts.own_mut(bee);
         let spikes = own.iter_mut().filter(|x| **x > 2.0).map(|x| *x -= 50.0).count();
         bee.all_reduce(spikes, |a, b| a + b)
@@ -48,7 +48,7 @@ fn main() {
         &Reduction::deterministic(0.0, |a, b| a + b),
         |range| signal[range].iter().map(|x| x * x).sum(),
     );
-    println!("{spikes} spikes cut off by {members} bees; median {median:.6}, power {:.6}", power / f64::from(len));
+    println!("{spikes} spikes cut off by {bees} bees; median {median:.6}, power {:.6}", power / f64::from(len));
     assert_eq!(spikes, 1049);
     assert!(sorted.is_sorted() && median.abs() < 1e-3 && (power - again).abs() < 1e-6 * power);
 }

@@ -54,7 +54,7 @@ fn main() {
     let (momentum, fastest) =
         (momentum(hive, &bodies), bodies.iter().map(|body| body.speed[0].abs()).fold(0.0, f64::max));
     println!(
-        "{BODIES} bodies, {STEPS} steps by {} members: momentum {momentum:.1e}, speeds up to {fastest:.2}",
+        "{BODIES} bodies, {STEPS} steps by {} bees: momentum {momentum:.1e}, speeds up to {fastest:.2}",
         hive.bees()
     );
     assert!(momentum.abs() < 1e-9 && fastest > 0.0, "momentum is conserved");

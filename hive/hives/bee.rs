@@ -25,6 +25,17 @@ use crate::region::split;
 /// });
 /// # Ok::<(), hive::Error>(())
 /// ```
+///
+/// ```
+/// let hives = hive::HiveSet::per_node()?;
+/// let x = vec![0.5; 10_000];
+/// hives.spmd(|bee| {
+///     let sum = x[bee.split(0..x.len())].iter().sum::<f64>();
+///     assert_eq!(bee.all_reduce(sum, |a, b| a + b), 5_000.0); // over all hives
+///     assert!(bee.local().all_reduce(sum, |a, b| a + b) <= 5_000.0); // over the bees of this one
+/// });
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct HiveSetBee<'r> {
     /// The team over all hives that this bee belongs to.
     pub(crate) team: &'r SetTeam<'r>,
@@ -37,30 +48,66 @@ pub struct HiveSetBee<'r> {
 impl HiveSetBee<'_> {
     /// This bee's number, from 0 (the calling thread) to `bees() - 1`. The bees of hive 0 come first, in the order of
     /// their numbers there, then those of hive 1, and so on.
+    ///
+    /// ```
+    /// let ids = hive::HiveSet::per_node()?.spmd_map(|bee| bee.id());
+    /// assert!(ids.iter().copied().eq(0..ids.len()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn id(&self) -> usize {
         self.team.first_id(self.hive) + self.local.id()
     }
 
     /// The number of bees in the team, over all hives.
+    ///
+    /// ```
+    /// let weights = hive::HiveSet::per_node()?.spmd_map(|bee| 1.0 / bee.bees() as f64);
+    /// assert!((weights.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn bees(&self) -> usize {
         self.team.bees()
     }
 
     /// Whether this is bee 0, which runs on the thread that started the region.
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// hives.spmd(|bee| {
+    ///     if bee.is_queen() {
+    ///         println!("{} bees in {} hives", bee.bees(), bee.hives());
+    ///     }
+    /// });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn is_queen(&self) -> bool {
         self.id() == 0
     }
 
     /// The number of this bee's hive, which is its index in the [`HiveSet`](crate::hives::hive_set::HiveSet).
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// // A table for each node: its bees look up in their own.
+    /// let tables = hives.on_each(|_, _| vec![0.5; 100]);
+    /// hives.spmd(|bee| assert_eq!(tables[bee.hive()][bee.id() % 100], 0.5));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn hive(&self) -> usize {
         self.hive
     }
 
     /// The number of hives whose bees are in the team: all hives of the set, or 1 in a nested region.
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// hives.spmd(|bee| assert_eq!(bee.hives(), hives.len()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn hives(&self) -> usize {
         self.team.hive_count()
@@ -68,6 +115,12 @@ impl HiveSetBee<'_> {
 
     /// The NUMA node of this bee's hive, by the operating system's number: see
     /// [`HiveSet::node`](crate::hives::hive_set::HiveSet::node).
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// hives.spmd(|bee| println!("bee {} works in the memory of node {:?}", bee.id(), bee.node()));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn node(&self) -> Option<usize> {
         self.team.hives.node(self.hive)
@@ -107,6 +160,13 @@ impl HiveSetBee<'_> {
 
     /// All blocks that [`split`](Self::split) gives to the bees of this bee's hive, as one range: for data whose memory
     /// lies on the hive's node.
+    ///
+    /// ```
+    /// let blocks = hive::HiveSet::per_node()?.spmd_map(|bee| (bee.hive(), bee.split_by_hive(0..10_000)));
+    /// // The bees of one hive get the same block; those of all hives are the whole range.
+    /// assert_eq!((blocks[0].1.start, blocks[blocks.len() - 1].1.end), (0, 10_000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[inline]
     pub fn split_by_hive(&self, range: Range<usize>) -> Range<usize> {
         let first = self.team.first_id(self.hive);

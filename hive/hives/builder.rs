@@ -53,6 +53,13 @@ impl HiveSet {
     }
 
     /// Returns a builder, for several hives with properties other than the default ones.
+    ///
+    /// ```
+    /// let quiet = hive::Hive::builder().spin(std::time::Duration::ZERO);
+    /// let hives = hive::HiveSet::builder().template(quiet).leave_free(1).build()?;
+    /// assert!(hives.bees() >= hives.len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn builder() -> HiveSetBuilder {
         HiveSetBuilder::new()
     }
@@ -63,6 +70,13 @@ impl HiveSet {
 /// Each hive gets one CPU for each of its bees. These environment variables have an effect: `HIVE_NUM_BEES` is the
 /// number of bees over all hives, at most one for each CPU; `HIVE_SHRINK`, `HIVE_SPIN` and `HIVE_TRACE` mean for each
 /// hive of the set what they mean for a single hive. `HIVE_PIN`, `HIVE_PLACES` and `HIVE_PROC_BIND` have no effect.
+///
+/// ```
+/// // A hive for each package, with one CPU of each left to the system.
+/// let builder = hive::HiveSet::builder().each(hive::PlaceUnit::Sockets).leave_free(1);
+/// println!("{}", builder.build()?.report());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 #[must_use = "a builder does nothing until build() is called"]
 pub struct HiveSetBuilder {
@@ -153,6 +167,13 @@ impl HiveSetBuilder {
 
     /// Builds the hives. Each is built on its leader's thread, so that the memory that its bees share lies on its own
     /// node.
+    ///
+    /// ```
+    /// match hive::HiveSet::builder().build() {
+    ///     Ok(hives) => println!("{} hives with {} bees in all", hives.len(), hives.bees()),
+    ///     Err(error) => println!("no hive for each node: {error}"),
+    /// }
+    /// ```
     ///
     /// # Errors
     /// If other hives of this process have claimed all of its CPUs, if the builder given to

@@ -17,6 +17,18 @@ use crate::topology::place_list::PlaceUnit;
 /// [barrier](crate::HiveSetBee::barrier) across all. When a single hive over all nodes is the simpler choice, what a
 /// set costs, and how it goes together with memory is described in [`guides::hive_sets`](crate::guides::hive_sets).
 ///
+/// ```
+/// let hives = hive::HiveSet::per_node()?;
+/// let x = vec![0.5; 100_000];
+/// hives.spmd(|bee| {
+///     let total = bee.all_reduce(x[bee.split(0..x.len())].iter().sum::<f64>(), |a, b| a + b);
+///     assert_eq!(total, 50_000.0); // over all nodes
+/// });
+/// let ids = hives[0].spmd_map(2, |bee| bee.id()); // on one of them
+/// assert_eq!(ids, [0, 1]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
 /// # Leaders
 /// Each hive has a leader: a thread on the hive's first place, which is the hive's queen in all work that runs over the
 /// whole set. The leader of hive 0 is the calling thread, which is bound only if
@@ -26,6 +38,7 @@ use crate::topology::place_list::PlaceUnit;
 /// # Nesting
 /// A region over several hives that is started inside a region or a task of any hive runs at once, as a team of one. So
 /// no nesting can deadlock. Started from outside, it waits until it is the next region on each of the hives.
+#[doc(alias("NUMA", "hierarchical"))]
 pub struct HiveSet {
     /// The hives, in the order of their units on the machine.
     pub(crate) hives: Vec<Hive>,
@@ -48,6 +61,13 @@ pub(crate) struct SetInfo {
 
 impl HiveSet {
     /// The number of bees that are not surplus, over all hives.
+    ///
+    /// ```
+    /// let hives = hive::HiveSet::per_node()?;
+    /// println!("{} bees on {} nodes", hives.bees(), hives.len());
+    /// assert_eq!(hives.bees(), hives.iter().map(|hive| hive.bees()).sum::<usize>());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bees(&self) -> usize {
         self.iter().map(Hive::bees).sum()
     }

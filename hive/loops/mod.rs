@@ -1,15 +1,16 @@
 //! Loops whose indices the bees of a team divide up among themselves.
 //!
-//! `shared_loop.rs` has the public `Loop` and decides by its schedule how a bee runs its part; `par_for.rs` runs a loop
-//! as a region of its own. Under `Static` and `StaticChunk` a bee computes its indices from its number. Under the other
-//! schedules the bees coordinate through shared words (`loop_state.rs`, `dispatch.rs`, `work_range.rs`,
-//! `unit_queue.rs`, `buffer_pool.rs`), by the protocol of `docs/loops.md`.
+//! `shared_loop.rs` has the public `Loop` and decides by its schedule how a bee runs its part; `for_each.rs` runs a
+//! loop inside a region, and `par_for.rs` as a region of its own. Under `Static` and `StaticChunk` a bee computes its
+//! indices from its number. Under the other schedules the bees coordinate through shared words (`loop_state.rs`,
+//! `dispatch.rs`, `work_range.rs`, `unit_queue.rs`, `buffer_pool.rs`), by the protocol of `docs/loops.md`.
 
 pub(crate) mod batch_size;
 pub(crate) mod buffer_pool;
 pub(crate) mod cache;
 pub(crate) mod chunks;
 pub(crate) mod dispatch;
+pub(crate) mod for_each;
 pub(crate) mod loop_state;
 pub(crate) mod par_for;
 pub(crate) mod range_body;

@@ -31,7 +31,7 @@ impl Hive {
     /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
     #[inline]
     #[track_caller]
-    #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter"))]
+    #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
     pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, work: impl Into<Loop>, body: F) {
         let shared = work.into();
         if let Some(blocks) = shared.blocks() {

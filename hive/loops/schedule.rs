@@ -7,8 +7,21 @@
 /// Which to choose: [`Static`](Self::Static) if all indices take equally long; [`Dynamic`](Self::Dynamic) if they do
 /// not; [`Affinity`](Self::Affinity) if they mostly do, and each bee should come back to the same data in each run.
 /// Chunk lengths are numbers of indices.
+///
+/// ```
+/// use hive::{Reduction, Schedule};
+///
+/// // A schedule is a value: the program may choose it when it runs.
+/// let schedule = if std::env::args().count() > 9 { Schedule::Guided(64) } else { Schedule::Static };
+/// let sum = Reduction::deterministic(0.0, |a, b| a + b);
+/// let pi = hive::par_reduce((0..100_000, schedule), &sum, |range| {
+///     range.map(|i| if i % 2 == 0 { 4.0 } else { -4.0 } / (2 * i + 1) as f64).sum()
+/// });
+/// assert!((pi - std::f64::consts::PI).abs() < 1e-4);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(alias("OMP_SCHEDULE", "dynamic", "guided", "chunk"))]
 pub enum Schedule {
     /// One contiguous block for each bee, as [`Bee::split`](crate::region::bee::Bee::split) computes it: OpenMP's
     /// `static`. The bees need not coordinate, so it costs nothing.

@@ -1,9 +1,9 @@
 //! The public `Loop`: which indices there are, and under which schedule the bees of a team run them.
 //!
-//! `Bee::for_each` and `Hive::par_for` (`par_for.rs`) call `Loop::run` on each bee. It decides by the schedule how
-//! this bee gets its indices: computed from its number (`Static`, `StaticChunk`), from work ranges with stealing
-//! (`Dynamic`, `Affinity`; see `stealing.rs`), or from one queue (`Guided`, `Factoring`; see `unit_queue.rs`). The
-//! protocol by which the bees coordinate is described in `docs/loops.md`.
+//! `Bee::for_each` (`for_each.rs`) and `Hive::par_for` (`par_for.rs`) call `Loop::run` on each bee. It decides by the
+//! schedule how this bee gets its indices: computed from its number (`Static`, `StaticChunk`), from work ranges with
+//! stealing (`Dynamic`, `Affinity`; see `stealing.rs`), or from one queue (`Guided`, `Factoring`; see `unit_queue.rs`).
+//! The protocol by which the bees coordinate is described in `docs/loops.md`.
 
 use std::fmt;
 use std::ops::Range;
@@ -18,11 +18,11 @@ use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::bee::Bee;
 use crate::region::split;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
-/// the bees. [`Bee::for_each`] runs it inside a region; [`Hive::par_for`](crate::pool::handle::Hive::par_for) and
+/// the bees. [`Bee::for_each`](crate::region::bee::Bee::for_each) runs it inside a region;
+/// [`Hive::par_for`](crate::pool::handle::Hive::par_for) and
 /// [`Hive::par_reduce`](crate::pool::handle::Hive::par_reduce) are a region and a loop in one.
 ///
 /// These two take anything that is a loop: a range, which is divided by [`Schedule::Static`]; a range and a schedule; a
@@ -80,6 +80,18 @@ pub struct Loop {
 impl Loop {
     /// A loop over `range`, divided by `schedule`.
     ///
+    /// ```
+    /// use hive::{Loop, Schedule};
+    ///
+    /// let rows = Loop::new(1..1023, Schedule::Guided(4));
+    /// hive::spmd(2, |bee| {
+    ///     for _step in 0..10 {
+    ///         bee.for_each(&rows, |rows| assert!(rows.start >= 1 && rows.end <= 1023));
+    ///         bee.barrier();
+    ///     }
+    /// });
+    /// ```
+    ///
     /// # Panics
     /// If the schedule asks for chunks of 0 indices.
     #[inline]
@@ -132,18 +144,31 @@ impl Loop {
     /// });
     /// # Ok::<(), hive::Error>(())
     /// ```
+    #[doc(alias("with_min_len", "if clause"))]
     pub fn min_work(mut self, indices: usize) -> Self {
         self.min_work = indices.max(1);
         self
     }
 
     /// All indices of the loop.
+    ///
+    /// ```
+    /// let rows = hive::Loop::from(1..1023);
+    /// assert_eq!(rows.range().len(), 1022);
+    /// ```
     #[inline]
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
     /// How the indices are divided among the bees.
+    ///
+    /// ```
+    /// use hive::{Loop, Schedule};
+    ///
+    /// assert_eq!(Loop::new(0..100, Schedule::Guided(4)).schedule(), Schedule::Guided(4));
+    /// assert_eq!(Loop::from(0..100).schedule(), Schedule::Static);
+    /// ```
     #[inline]
     pub fn schedule(&self) -> Schedule {
         self.schedule
@@ -432,50 +457,5 @@ impl From<(Range<usize>, Schedule)> for Loop {
     #[track_caller]
     fn from((range, schedule): (Range<usize>, Schedule)) -> Self {
         Self::new(range, schedule)
-    }
-}
-
-impl Bee<'_> {
-    /// Runs this bee's part of `shared`: calls `body` with one range of indices after another, until none are left. The
-    /// ranges of all bees together are the loop's range, and each index is run once.
-    ///
-    /// A range is a block or a chunk, depending on the schedule. The indices of a bee rise from one call to the next,
-    /// except after it has stolen some from another bee. `for_each` returns when no indices are left to get: other bees
-    /// may still be running theirs, so a [`barrier`](Self::barrier) is needed before what they wrote is read, as after
-    /// OpenMP's `nowait`.
-    ///
-    /// If `body` panics, and the panic is caught inside the region, some other indices of that run may be left out as
-    /// well. Later runs are complete again.
-    ///
-    /// All bees must run the loop the same number of times in a region. A loop may be run again, in the same region and
-    /// in later ones, but by one team at a time. It must be made outside the region: if each bee makes a loop for
-    /// itself, each bee runs its own loop alone.
-    ///
-    /// The bees need not keep together: a bee may run the loop any number of times before another has begun. A bee
-    /// waits for another only at the end of a run, if the other has claimed several chunks of the same run at once and
-    /// may give some of them back.
-    ///
-    /// # Panics
-    /// If the team has more bees than the hive had when the loop was first run.
-    #[inline]
-    #[track_caller]
-    pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
-        shared.run(self.context, &mut body);
-    }
-
-    /// Like [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself
-    /// begins: see [`Loop::aligned`].
-    ///
-    /// ```
-    /// hive::spmd(2, |bee| assert_eq!(bee.split_aligned(0..20, 8), [0..16, 16..20][bee.id()]));
-    /// ```
-    ///
-    /// # Panics
-    /// If `multiple` is 0.
-    #[inline]
-    #[track_caller]
-    pub fn split_aligned(&self, range: Range<usize>, multiple: usize) -> Range<usize> {
-        assert!(multiple > 0, "blocks cannot begin at multiples of 0");
-        Blocks::new(range, multiple).of(self.id(), self.bees())
     }
 }

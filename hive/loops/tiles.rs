@@ -25,6 +25,7 @@ use crate::loops::chunks::Chunks;
 /// assert_eq!(cells.iter().sum::<usize>(), 7000);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[doc(alias("collapse", "cache blocking"))]
 pub struct Tiles {
     rows: Chunks,
     columns: Chunks,
@@ -33,6 +34,13 @@ pub struct Tiles {
 impl Tiles {
     /// The cells in `rows` and `columns`, cut into tiles of `tile` = `[rows, columns]` cells. Tiles at the last row or
     /// column may be smaller.
+    ///
+    /// ```
+    /// // The inner cells of a grid.
+    /// let tiles = hive::Tiles::new(1..1023, 1..1023, [64, 64]);
+    /// assert_eq!(tiles.tile(0), (1..65, 1..65));
+    /// assert_eq!(tiles.tile(tiles.count() - 1), (961..1023, 961..1023));
+    /// ```
     ///
     /// # Panics
     /// If a tile has no rows or no columns, or there are more tiles than `usize::MAX`.
@@ -46,16 +54,37 @@ impl Tiles {
     }
 
     /// The number of tiles.
+    ///
+    /// ```
+    /// assert_eq!(hive::Tiles::new(0..100, 0..70, [16, 16]).count(), 7 * 5);
+    /// ```
     pub fn count(&self) -> usize {
         self.rows.count() * self.columns.count()
     }
 
     /// The numbers of all tiles.
+    ///
+    /// ```
+    /// use hive::{Reduction, Schedule, Tiles};
+    ///
+    /// let tiles = Tiles::new(0..100, 0..70, [16, 16]);
+    /// let sum = Reduction::unordered(0, |a, b| a + b);
+    /// let cells = hive::par_reduce((tiles.numbers(), Schedule::Dynamic(1)), &sum, |numbers| {
+    ///     tiles.of(numbers).map(|(rows, columns)| rows.len() * columns.len()).sum()
+    /// });
+    /// assert_eq!(cells, 7000);
+    /// ```
     pub fn numbers(&self) -> Range<usize> {
         0..self.count()
     }
 
     /// The rows and the columns of the cells in tile `number`.
+    ///
+    /// ```
+    /// let tiles = hive::Tiles::new(0..100, 0..70, [16, 16]);
+    /// assert_eq!(tiles.tile(1), (0..16, 16..32)); // along a row of tiles first
+    /// assert_eq!(tiles.tile(5), (16..32, 0..16));
+    /// ```
     ///
     /// # Panics
     /// If there is no tile of that number.
@@ -69,6 +98,14 @@ impl Tiles {
     }
 
     /// The rows and the columns of the tiles with these numbers, one tile after another.
+    ///
+    /// ```
+    /// let tiles = hive::Tiles::new(0..100, 0..70, [16, 16]);
+    /// for (rows, columns) in tiles.of(0..5) {
+    ///     assert_eq!(rows, 0..16);
+    ///     assert!(columns.len() == 16 || columns == (64..70));
+    /// }
+    /// ```
     ///
     /// # Panics
     /// When the iterator reaches a number of which there is no tile.

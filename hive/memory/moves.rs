@@ -6,6 +6,17 @@ use std::ops::Range;
 use crate::memory::plan::{Owner, Plan};
 
 /// A range of neighbouring indices that go from the same old owner to the same new owner.
+///
+/// ```
+/// let hive = hive::Hive::new(4)?;
+/// let plan = hive.plan(1000);
+/// hive.resize(2)?;
+/// let moves = plan.moves_to(&plan.rebuild(&hive));
+/// for one in moves.ranges() {
+///     println!("{:?}: from bee {} to bee {}", one.range, one.from.bee, one.to.bee);
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The indices.
@@ -18,12 +29,32 @@ pub struct Move {
 
 impl Move {
     /// Whether the indices go to another node. False if one of the nodes is not known.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// let far = moves.ranges().iter().filter(|one| one.is_to_another_node()).count();
+    /// assert!(far <= moves.ranges().len());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn is_to_another_node(&self) -> bool {
         self.from.node.zip(self.to.node).is_some_and(|(from, to)| from != to)
     }
 }
 
 /// What moves from one plan to another, in order of the indices: see [`Plan::moves_to`].
+///
+/// ```
+/// let hive = hive::Hive::new(4)?;
+/// let plan = hive.plan(1000);
+/// hive.resize(2)?;
+/// let moves = plan.moves_to(&plan.rebuild(&hive));
+/// // 250..500 go to bee 0, 500..1000 to bee 1.
+/// assert_eq!(moves.indices_to_other_bees(), 750);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Moves {
     moves: Vec<Move>,
@@ -31,26 +62,73 @@ pub struct Moves {
 
 impl Moves {
     /// The single moves. Indices that keep both their bee and their node are not among them.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// assert_eq!(moves.ranges()[0].range, 250..500);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn ranges(&self) -> &[Move] {
         &self.moves
     }
 
     /// How many indices get another bee.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// assert_eq!(moves.indices_to_other_bees(), 750);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn indices_to_other_bees(&self) -> usize {
         self.count(|one| one.from.bee != one.to.bee)
     }
 
     /// How many indices go to another node, to another bee or with the same one.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// println!("{} of 1000 indices change nodes", moves.indices_to_other_nodes());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn indices_to_other_nodes(&self) -> usize {
         self.count(Move::is_to_another_node)
     }
 
     /// How many bytes get another bee, if each index stands for a `T`.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// assert_eq!(moves.bytes_to_other_bees::<f64>(), 6000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bytes_to_other_bees<T>(&self) -> usize {
         self.indices_to_other_bees().saturating_mul(size_of::<T>())
     }
 
     /// How many bytes have to go to another node, if each index stands for a `T`.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// let plan = hive.plan(1000);
+    /// hive.resize(2)?;
+    /// let moves = plan.moves_to(&plan.rebuild(&hive));
+    /// if moves.bytes_to_other_nodes::<f64>() > 1 << 30 {
+    ///     println!("moving the memory would take a while");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bytes_to_other_nodes<T>(&self) -> usize {
         self.indices_to_other_nodes().saturating_mul(size_of::<T>())
     }

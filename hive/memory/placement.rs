@@ -18,7 +18,19 @@ use crate::topology::machine::Unit;
 ///
 /// Nodes are given by the system's numbers: see [`memory_nodes`](crate::memory::nodes::memory_nodes). If a node is
 /// full, or the system refuses, the pages are where there is room: a placement that fails is not an error.
+///
+/// ```
+/// use hive::{Hive, Placement};
+///
+/// let hive = Hive::new(2)?;
+/// let plan = hive.plan(1 << 16);
+/// let x = hive.alloc(plan.len(), Placement::LikeLoop(&plan), |_| 1.0); // each bee's part on its own node
+/// let table = hive.alloc(256, Placement::Interleave, |i| (i as f64).sqrt()); // all bees read all of it
+/// hive.par_for(&plan, |range, _| assert!(range.clone().all(|i| x[i] * table[i % 256] < 16.0)));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug)]
+#[doc(alias("first touch", "numactl", "mbind"))]
 pub enum Placement<'p> {
     /// Each page is on the node of the bee that is the first to write to it. The elements are made in blocks, as
     /// [`Schedule::Static`](crate::loops::schedule::Schedule::Static) divides them among all bees that are awake.
@@ -64,6 +76,7 @@ impl Hive {
     /// `len` is not the plan's length, if the system does not have enough memory, and as [`spmd`](Self::spmd). (A `T`
     /// with an alignment of more than 4096 bytes does not compile.)
     #[track_caller]
+    #[doc(alias("first touch", "numa_alloc", "mbind"))]
     pub fn alloc<T: Send, F: Fn(usize) -> T + Sync>(
         &self,
         len: usize,
@@ -112,6 +125,7 @@ impl Hive {
     /// # Panics
     /// If the plan's number of indices is not the number of elements.
     #[track_caller]
+    #[doc(alias = "move_pages")]
     pub fn migrate<T>(&self, data: &mut NumaVec<T>, plan: &Plan) {
         assert_eq!(data.len(), plan.len(), "the plan is for another number of elements");
         let moved = pieces_by_node::<T>(data.memory(), plan).try_for_each(|(memory, node)| {

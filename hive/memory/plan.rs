@@ -13,6 +13,14 @@ use crate::memory::nodes;
 use crate::pool::handle::Hive;
 
 /// The owner of an index: see [`Plan::owner`].
+///
+/// ```
+/// let hive = hive::Hive::new(2)?;
+/// let owner = hive.plan(1000).owner(900);
+/// assert_eq!(owner.bee, 1);
+/// println!("index 900 is in the memory of node {:?}", owner.node);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Owner {
     /// The bee's number.
@@ -56,6 +64,15 @@ pub struct Plan {
 
 impl Hive {
     /// A plan for the indices `0..len` and all bees that are awake: see [`Plan::new`].
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(3)?;
+    /// let plan = hive.plan(999);
+    /// let mut squares = hive.alloc(plan.len(), hive::Placement::LikeLoop(&plan), |i| i * i);
+    /// squares[998] += 1; // in the memory of bee 2's node
+    /// assert_eq!((plan.range(2), squares[998]), (666..999, 996_005));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn plan(&self, len: usize) -> Plan {
         Plan::new(self, len, self.bees())
     }
@@ -83,6 +100,16 @@ impl Plan {
     ///
     /// The node of a bee is that of its place. The queen's is that of the place that is kept free for her, whether she
     /// is bound to it or not.
+    ///
+    /// ```
+    /// use hive::{Hive, Plan};
+    ///
+    /// // Memory for four bees, two of which are hired later.
+    /// let hive = Hive::builder().bees(2).max_bees(4).build()?;
+    /// let plan = Plan::new(&hive, 1000, 4);
+    /// assert_eq!((plan.bees(), plan.range(3)), (4, 750..1000));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
     /// If `bees` is 0 or above the hive's [`max_bees`](Hive::max_bees).
@@ -131,21 +158,43 @@ impl Plan {
     }
 
     /// The number of indices.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(1000).aligned(8);
+    /// assert_eq!(plan.len(), 1000);
+    /// ```
     pub fn len(&self) -> usize {
         self.ends[self.bees() - 1]
     }
 
     /// Whether there are no indices.
+    ///
+    /// ```
+    /// assert!(hive::global().plan(0).is_empty());
+    /// ```
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The number of bees that the plan is for.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(3)?;
+    /// assert_eq!(hive.plan(1000).bees(), 3);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn bees(&self) -> usize {
         self.nodes.len()
     }
 
     /// The indices that bee number `bee` owns.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// let plan = hive.plan(100).aligned(8);
+    /// assert_eq!((plan.range(0), plan.range(1)), (0..56, 56..100));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Panics
     /// If the plan is for fewer bees.
@@ -176,6 +225,13 @@ impl Plan {
     /// The NUMA node of bee number `bee`, by the system's number (see
     /// [`memory_nodes`](crate::memory::nodes::memory_nodes)). None: the bee is not bound, it is bound to several nodes,
     /// or the nodes are not known.
+    ///
+    /// ```
+    /// let plan = hive::global().plan(1 << 20);
+    /// for bee in 0..plan.bees() {
+    ///     println!("bee {bee} owns {:?} on node {:?}", plan.range(bee), plan.node(bee));
+    /// }
+    /// ```
     ///
     /// # Panics
     /// If the plan is for fewer bees.

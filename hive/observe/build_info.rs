@@ -3,6 +3,14 @@
 use std::fmt;
 
 /// How this copy of the library was built. [`build_info`] returns it.
+///
+/// ```
+/// let info = hive::build_info();
+/// println!("hive {} for {}, hwloc {}", info.version, info.target, info.hwloc);
+/// if info.opt_level == "0" {
+///     println!("these times say nothing: hive is not optimised");
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BuildInfo {

@@ -22,6 +22,12 @@ pub struct Stats {
 }
 
 /// What one bee has done, or several together. Each count starts at 0 when the hive is built and never wraps.
+///
+/// ```
+/// hive::scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+/// let queen = hive::stats()[0];
+/// println!("the queen has run {} tasks and taken part in {} regions", queen.tasks, queen.regions);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counts {
@@ -49,6 +55,11 @@ pub struct Counts {
 }
 
 /// Tasks taken from other bees' queues, by the distance to those bees.
+///
+/// ```
+/// let steals = hive::stats().total().steals;
+/// println!("{} steals from another node, {} within a core", steals.from_far, steals.in_core);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Steals {
@@ -65,6 +76,11 @@ pub struct Steals {
 
 impl Steals {
     /// All steals together.
+    ///
+    /// ```
+    /// let all = hive::stats().total();
+    /// println!("{} of {} tasks were stolen", all.steals.total(), all.tasks);
+    /// ```
     pub fn total(&self) -> u64 {
         self.in_core + self.in_cluster + self.in_node + self.from_far
     }
@@ -140,11 +156,23 @@ impl Stats {
 
     /// The counts of each bee that the hive has ever had, by the bee's number. Entry 0 is the queen's, whichever
     /// threads have been the queen.
+    ///
+    /// ```
+    /// for (bee, counts) in hive::stats().per_bee().iter().enumerate() {
+    ///     println!("bee {bee}: {} tasks, {} of them stolen", counts.tasks, counts.steals.total());
+    /// }
+    /// ```
     pub fn per_bee(&self) -> &[Counts] {
         &self.per_bee
     }
 
     /// The counts of all bees together.
+    ///
+    /// ```
+    /// let before = hive::stats().total();
+    /// hive::spmd(2, |bee| bee.barrier());
+    /// assert_eq!(hive::stats().total().regions - before.regions, 2);
+    /// ```
     pub fn total(&self) -> Counts {
         self.per_bee.iter().copied().fold(Counts::default(), Add::add)
     }

@@ -23,6 +23,7 @@ use crate::topology::shrink::Shrink;
 /// method.
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
+#[doc(alias = "ThreadPoolBuilder")]
 pub struct Builder {
     // In each field that is an `Option`, None means that the program has not set it.
     pub(crate) bees: Option<usize>,
@@ -151,6 +152,7 @@ impl Builder {
     ///
     /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
     /// all.
+    #[doc(alias("KMP_BLOCKTIME", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"))]
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
         self

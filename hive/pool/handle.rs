@@ -65,6 +65,7 @@ use crate::topology::place_assignment::Place;
 /// other, both of them end. The workers then run what is queued and end by themselves, and the last of them writes the
 /// [timeline](crate::Builder::trace). Hive cannot see waits by other means, such as a channel or a thread that a task
 /// joins.
+#[doc(alias("ThreadPool", "thread pool", "team"))]
 pub struct Hive {
     pub(crate) shared: Arc<Shared>,
     /// Keeps the thread that built the hive bound to the place of bee 0, with `pin_queen(true)`. None: that thread is
@@ -144,6 +145,7 @@ impl Hive {
     /// happened.
     #[inline]
     #[track_caller]
+    #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
         if is_large(&body) { self.spmd_boxed(bees, body) } else { self.spmd_inline(bees, body) }
     }

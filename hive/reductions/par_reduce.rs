@@ -42,7 +42,7 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd), and if the schedule asks for chunks of 0 indices.
     #[track_caller]
-    #[doc(alias("reduction", "sum", "fold", "par_iter"))]
+    #[doc(alias("reduction", "sum", "fold", "par_iter", "omp reduction"))]
     pub fn par_reduce<L, T, F, M>(&self, work: impl Into<Loop>, reduction: &Reduction<L, T, F>, map: M) -> T
     where
         L: Reproducibility,

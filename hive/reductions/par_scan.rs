@@ -18,6 +18,16 @@ use crate::region::split;
 use crate::slices::parts::Parts;
 
 /// Whether the prefix sum at an element includes that element.
+///
+/// ```
+/// use hive::{Reduction, Scan};
+///
+/// let sum = Reduction::deterministic(0, |a, b| a + b);
+/// let (mut ends, mut begins) = (vec![3, 0, 2, 5], vec![3, 0, 2, 5]);
+/// hive::par_scan(&mut ends, &sum, Scan::Inclusive);
+/// hive::par_scan(&mut begins, &sum, Scan::Exclusive);
+/// assert_eq!((ends, begins), (vec![3, 3, 5, 10], vec![0, 3, 3, 5]));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Scan {
     /// Element i becomes the combination of all elements up to and including i.
@@ -48,6 +58,7 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd).
     #[track_caller]
+    #[doc(alias("prefix sum", "cumsum", "inscan", "scan"))]
     pub fn par_scan<L, T, F>(&self, data: &mut [T], reduction: &Reduction<L, T, F>, scan: Scan)
     where
         L: Reproducibility,

@@ -33,6 +33,7 @@ impl Bee<'_> {
     /// # Panics
     /// As [`all_reduce`](Self::all_reduce).
     #[track_caller]
+    #[doc(alias("reduction", "omp reduction"))]
     pub fn reduce_over<L, T, F>(
         &self,
         range: Range<usize>,

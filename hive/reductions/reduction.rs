@@ -37,6 +37,7 @@ const MAX_BLOCKS: usize = 1 << 16;
 /// assert_eq!(with(1, Schedule::Static).to_bits(), with(4, Schedule::Dynamic(3)).to_bits());
 /// ```
 #[derive(Clone, Copy)]
+#[doc(alias("declare reduction", "omp reduction"))]
 pub struct Reduction<L, T, F> {
     pub(crate) identity: T,
     pub(crate) op: F,
@@ -47,6 +48,15 @@ pub struct Reduction<L, T, F> {
 
 impl<T, F: Fn(T, T) -> T> Reduction<Unordered, T, F> {
     /// A reduction that combines results in the order in which they come.
+    ///
+    /// ```
+    /// use hive::Reduction;
+    ///
+    /// let x: Vec<f64> = (0..10_000).map(|i| f64::from(i).sin()).collect();
+    /// let max = Reduction::unordered(f64::MIN, f64::max); // the same in any order
+    /// let largest = hive::par_reduce(0..x.len(), &max, |range| x[range].iter().copied().fold(f64::MIN, f64::max));
+    /// assert!(0.999 < largest && largest <= 1.0);
+    /// ```
     pub const fn unordered(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
@@ -54,6 +64,15 @@ impl<T, F: Fn(T, T) -> T> Reduction<Unordered, T, F> {
 
 impl<T, F: Fn(T, T) -> T> Reduction<PerTeamSize, T, F> {
     /// A reduction whose result is bit by bit the same as long as the schedule and the size of the team are the same.
+    ///
+    /// ```
+    /// use hive::Reduction;
+    ///
+    /// let (x, y) = (vec![0.1; 10_000], vec![0.3; 10_000]);
+    /// let sum = Reduction::per_team_size(0.0, |a, b| a + b);
+    /// let dot = || hive::par_reduce(0..x.len(), &sum, |range| range.map(|i| x[i] * y[i]).sum::<f64>());
+    /// assert_eq!(dot().to_bits(), dot().to_bits());
+    /// ```
     pub const fn per_team_size(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
@@ -61,12 +80,27 @@ impl<T, F: Fn(T, T) -> T> Reduction<PerTeamSize, T, F> {
 
 impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
     /// A reduction whose result is bit by bit the same whatever the schedule and the size of the team.
+    ///
+    /// ```
+    /// use hive::{Reduction, Schedule};
+    ///
+    /// let x: Vec<f64> = (1..10_000).map(|i| 1.0 / f64::from(i)).collect();
+    /// let sum = Reduction::deterministic(0.0, |a, b| a + b);
+    /// let total = |schedule| hive::par_reduce((0..x.len(), schedule), &sum, |range| x[range].iter().sum::<f64>());
+    /// assert_eq!(total(Schedule::Static).to_bits(), total(Schedule::Dynamic(7)).to_bits());
+    /// ```
     pub const fn deterministic(identity: T, op: F) -> Self {
         Self::new(identity, op)
     }
 
     /// Cuts ranges into this many blocks, or fewer if there are fewer indices. Default: 256. The result depends on this
     /// number, so a program that must give the same result on all machines must not compute it from the machine.
+    ///
+    /// ```
+    /// // For more than 256 bees, or for indices of very different cost.
+    /// let sum = hive::Reduction::deterministic(0.0, |a, b| a + b).blocks(1024);
+    /// assert_eq!(hive::par_reduce(0..1 << 16, &sum, |range| range.len() as f64), 65_536.0);
+    /// ```
     ///
     /// # Panics
     /// If `blocks` is 0 or above 65,536.
@@ -82,6 +116,11 @@ impl<T, F: Fn(T, T) -> T> Reduction<Deterministic, T, F> {
 
     /// The blocks that `range` is cut into, in order; none is empty, and their lengths differ by at most one. For
     /// programs that reduce the blocks elsewhere and [`combine`](Self::combine) the results.
+    ///
+    /// ```
+    /// let sum = hive::Reduction::deterministic(0.0, |a: f64, b| a + b).blocks(4);
+    /// assert!(sum.blocks_of(0..10).eq([0..3, 3..6, 6..8, 8..10]));
+    /// ```
     pub fn blocks_of(&self, range: Range<usize>) -> impl ExactSizeIterator<Item = Range<usize>> + Clone + use<T, F> {
         let blocks = self.blocks.min(range.len());
         (0..blocks).map(move |block| split::block(range.clone(), block, blocks))
@@ -149,6 +188,13 @@ impl<L: Reproducibility, T, F: Fn(T, T) -> T> Reduction<L, T, F> {
     /// The indices of `range` that bee `id` of a team of `bees` reduces inside a region: contiguous, and in order of
     /// the bees' numbers. Like [`Bee::split`](crate::region::bee::Bee::split), but with [`Deterministic`] cut at whole
     /// blocks, so that the lengths differ by up to a block. For data of which each bee has only its own part.
+    ///
+    /// ```
+    /// let sum = hive::Reduction::deterministic(0.0, |a: f64, b| a + b);
+    /// let parts: Vec<_> = (0..3).map(|id| sum.part(0..10_000, id, 3)).collect();
+    /// // Each bee can keep its part of the vector in memory of its own.
+    /// assert!(parts[0].start == 0 && parts[0].end == parts[1].start && parts[2].end == 10_000);
+    /// ```
     ///
     /// # Panics
     /// If `bees` is 0 or `id` is not below it.

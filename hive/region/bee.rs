@@ -49,13 +49,30 @@ impl<F: Fn(&Bee<'_>) + Sync> RegionBody for UserBody<F> {
 ///     });
 /// });
 /// ```
+///
+/// ```
+/// let x: Vec<f64> = (0..1000).map(f64::from).collect();
+/// hive::spmd(4, |bee| {
+///     let own = &x[bee.split(0..x.len())];
+///     let sum = bee.all_reduce(own.iter().sum::<f64>(), |a, b| a + b); // every bee gets it
+///     if bee.is_queen() {
+///         println!("the mean of {} bees' parts is {}", bee.bees(), sum / x.len() as f64);
+///     }
+/// });
+/// ```
 pub struct Bee<'r> {
     pub(crate) context: &'r RegionContext<'r>,
 }
 
 impl Bee<'_> {
     /// This bee's number, from 0 (the queen) to `bees() - 1`. Unique in the region.
+    ///
+    /// ```
+    /// let names = hive::spmd_map(3, |bee| format!("part-{}.dat", bee.id()));
+    /// assert_eq!(names, ["part-0.dat", "part-1.dat", "part-2.dat"]);
+    /// ```
     #[inline]
+    #[doc(alias("omp_get_thread_num", "thread_num", "rank", "current_thread_index"))]
     pub fn id(&self) -> usize {
         self.context.id() as usize
     }
@@ -64,13 +81,32 @@ impl Bee<'_> {
     ///
     /// This is the number that the region was asked to have, except in a nested region, where it may be 1 (see
     /// [`Hive::spmd`](crate::Hive::spmd)).
+    ///
+    /// ```
+    /// // Each bee takes every n-th row, whatever n is.
+    /// let rows = hive::spmd_map(3, |bee| (bee.id()..10).step_by(bee.bees()).count());
+    /// assert_eq!(rows.iter().sum::<usize>(), 10);
+    /// ```
     #[inline]
+    #[doc(alias("num_threads", "omp_get_num_threads", "current_num_threads"))]
     pub fn bees(&self) -> usize {
         self.context.bees() as usize
     }
 
     /// Whether this is bee 0, which runs on the thread that started the region.
+    ///
+    /// ```
+    /// hive::spmd(4, |bee| {
+    ///     for step in 0..3 {
+    ///         bee.barrier();
+    ///         if bee.is_queen() {
+    ///             println!("step {step}");
+    ///         }
+    ///     }
+    /// });
+    /// ```
     #[inline]
+    #[doc(alias("master", "masked", "omp master", "omp masked"))]
     pub fn is_queen(&self) -> bool {
         self.id() == 0
     }
@@ -115,6 +151,7 @@ impl Bee<'_> {
     /// destructor that runs because the queen's body in such a region is being unwound aborts the process.
     #[inline]
     #[track_caller]
+    #[doc(alias("omp barrier", "sync"))]
     pub fn barrier(&self) {
         self.context.barrier();
     }
@@ -127,11 +164,20 @@ impl Bee<'_> {
     /// assert_eq!(squares.iter().sum::<usize>(), 285);
     /// ```
     #[inline]
+    #[doc(alias("omp for", "chunk", "static"))]
     pub fn split(&self, range: Range<usize>) -> Range<usize> {
         split::block(range, self.id(), self.bees())
     }
 
     /// The place that this bee's thread is bound to; None if it is not bound.
+    ///
+    /// ```
+    /// hive::spmd(2, |bee| match bee.place() {
+    ///     Some(place) => println!("bee {} is bound to {place}", bee.id()),
+    ///     None => println!("bee {} is where the system puts it", bee.id()),
+    /// });
+    /// ```
+    #[doc(alias("affinity", "omp_get_place_num"))]
     pub fn place(&self) -> Option<Place> {
         pinning::bound_place()
     }

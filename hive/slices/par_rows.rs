@@ -52,6 +52,7 @@ impl Hive {
     /// As [`par_for`](Self::par_for).
     #[inline]
     #[track_caller]
+    #[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
     pub fn par_for_mut<T: Send, F>(&self, data: &mut [T], schedule: Schedule, body: F)
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
@@ -77,6 +78,7 @@ impl Hive {
     /// # Panics
     /// As [`par_for`](Self::par_for); and if `width` is 0, or the last row is incomplete.
     #[track_caller]
+    #[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
     pub fn par_rows_mut<T: Send, F>(&self, data: &mut [T], width: usize, schedule: Schedule, body: F)
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,

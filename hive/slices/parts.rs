@@ -76,6 +76,7 @@ use crate::slices::borrow::{BorrowError, BorrowState, Phase};
 /// let parts = hive::Parts::new(&mut cells, 2);
 /// hive::spmd(2, |bee| drop(parts.own_mut(bee))); // `Rc<i32>` cannot be sent between threads safely
 /// ```
+#[doc(alias("par_chunks_mut", "split_at_mut"))]
 pub struct Parts<'d, T> {
     data: *mut T,
     /// The index at which each part begins, and the end of the last part.
@@ -95,6 +96,13 @@ unsafe impl<T: Send> Send for Parts<'_, T> {}
 
 impl<'d, T> Parts<'d, T> {
     /// Cuts `data` into `parts` parts, whose lengths differ by at most one, as [`Bee::split`] does.
+    ///
+    /// ```
+    /// let mut x = vec![0.0; 1000];
+    /// let bees = hive::bees();
+    /// let parts = hive::Parts::new(&mut x, bees);
+    /// hive::spmd(bees, |bee| parts.own_mut(bee).fill(1.0)); // each page near the bee that will use it
+    /// ```
     ///
     /// # Panics
     /// If `parts` is 0.
@@ -124,6 +132,20 @@ impl<'d, T> Parts<'d, T> {
 
     /// Cuts `data` into parts that end at the indices `ends`: for work that is not spread evenly, such as the rows of a
     /// sparse matrix.
+    ///
+    /// ```
+    /// use hive::Parts;
+    ///
+    /// // A triangular matrix: the fewer elements a row has, the more rows the bee gets.
+    /// let mut rows = vec![0.0; 100];
+    /// let parts = Parts::cut_at(&mut rows, &[58, 82, 100]);
+    /// hive::spmd(3, |bee| {
+    ///     let range = parts.range(bee.id());
+    ///     parts.own_mut(bee).iter_mut().zip(range).for_each(|(row, i)| *row = (i + 1) as f64);
+    /// });
+    /// drop(parts);
+    /// assert_eq!(rows.iter().sum::<f64>(), 5050.0);
+    /// ```
     ///
     /// # Panics
     /// If `ends` is empty, if an end lies before the one before it, or if the last end is not the slice's length.
@@ -157,11 +179,30 @@ impl<'d, T> Parts<'d, T> {
     }
 
     /// The number of parts.
+    ///
+    /// ```
+    /// use hive::Parts;
+    ///
+    /// let mut x = vec![0.0; 1000];
+    /// let parts = Parts::new(&mut x, 4);
+    /// hive::spmd(4, |bee| {
+    ///     // All parts, also if this is a nested region, whose only bee has the work of the others.
+    ///     for part in (bee.id()..parts.count()).step_by(bee.bees()) {
+    ///         parts.part_mut(bee, part).fill(1.0);
+    ///     }
+    /// });
+    /// ```
     pub fn count(&self) -> usize {
         self.cuts.len() - 1
     }
 
     /// The indices of part `part`.
+    ///
+    /// ```
+    /// let mut x = vec![0.0; 10];
+    /// let parts = hive::Parts::new(&mut x, 3);
+    /// assert_eq!((parts.range(0), parts.range(1), parts.range(2)), (0..4, 4..7, 7..10));
+    /// ```
     ///
     /// # Panics
     /// If there is no part of that number.
@@ -172,6 +213,14 @@ impl<'d, T> Parts<'d, T> {
     }
 
     /// Borrows the calling bee's own part, the one with the bee's number, for writing.
+    ///
+    /// ```
+    /// let mut x: Vec<f64> = (0..1000).map(f64::from).collect();
+    /// let parts = hive::Parts::new(&mut x, 4);
+    /// hive::spmd(4, |bee| parts.own_mut(bee).iter_mut().for_each(|x| *x = x.sqrt()));
+    /// drop(parts);
+    /// assert_eq!(x[900], 30.0);
+    /// ```
     ///
     /// # Panics
     /// If the team has more bees than there are parts, if another has the part borrowed, or if the part has been read
@@ -214,6 +263,17 @@ impl<'d, T> Parts<'d, T> {
     }
 
     /// Borrows part number `part`, a neighbour's or the bee's own, for reading.
+    ///
+    /// ```
+    /// let mut x = vec![0; 4];
+    /// let parts = hive::Parts::new(&mut x, 4);
+    /// let neighbours = hive::spmd_map(4, |bee| {
+    ///     parts.own_mut(bee)[0] = 10 * bee.id();
+    ///     bee.barrier(); // all have written
+    ///     parts.part(bee, (bee.id() + 1) % 4)[0]
+    /// });
+    /// assert_eq!(neighbours, [10, 20, 30, 0]);
+    /// ```
     ///
     /// # Panics
     /// If there is no such part, if it is borrowed for writing, or if it has been written to in this phase. In a
@@ -325,12 +385,33 @@ impl Drop for BorrowGuard<'_> {
 }
 
 /// A part borrowed for writing, until this is dropped. See [`Parts::own_mut`].
+///
+/// ```
+/// let mut x = vec![3.0, 1.0, 2.0, 6.0, 5.0, 4.0];
+/// let parts = hive::Parts::new(&mut x, 2);
+/// hive::spmd(2, |bee| {
+///     let mut own: hive::PartMut<'_, f64> = parts.own_mut(bee);
+///     own.sort_unstable_by(f64::total_cmp); // it is a slice
+/// });
+/// drop(parts);
+/// assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+/// ```
 pub struct PartMut<'p, T> {
     slice: &'p mut [T],
     _guard: BorrowGuard<'p>,
 }
 
 /// A part borrowed for reading, until this is dropped. See [`Parts::part`].
+///
+/// ```
+/// let mut x = vec![1.0, 2.0, 3.0, 4.0];
+/// let parts = hive::Parts::new(&mut x, 2);
+/// let sums = hive::spmd_map(2, |bee| {
+///     let other: hive::PartRef<'_, f64> = parts.part(bee, 1 - bee.id());
+///     other.iter().sum::<f64>() // it is a slice
+/// });
+/// assert_eq!(sums, [7.0, 3.0]);
+/// ```
 pub struct PartRef<'p, T> {
     slice: &'p [T],
     _guard: BorrowGuard<'p>,

@@ -40,13 +40,14 @@ use crate::region::bee::Bee;
 /// A value cannot be used after the `PerBee` is gone:
 ///
 /// ```compile_fail,E0505
-/// let own = hive::PerBee::new(1, |_| 1);
 /// hive::spmd(1, |bee| {
+///     let own = hive::PerBee::new(1, |_| 1);
 ///     let one = own.get(bee);
 ///     let all = own.into_iter(); // cannot move out of `own` because it is borrowed
 ///     drop(one);
 /// });
 /// ```
+#[doc(alias("thread-local", "thread_local", "threadprivate", "map_init"))]
 pub struct PerBee<T> {
     values: Box<[CachePadded<OwnValue<T>>]>,
 }
@@ -65,6 +66,15 @@ unsafe impl<T: Send> Sync for OwnValue<T> {}
 impl<T> PerBee<T> {
     /// Makes values for a team of up to `bees` bees: for each bee, what `init` returns for its number. `init` runs on
     /// the calling thread.
+    ///
+    /// ```
+    /// // Scratch space that each bee keeps from one loop to the next.
+    /// let scratch = hive::PerBee::new(hive::bees(), |_bee| vec![0.0; 512]);
+    /// hive::par_for(0..100, |range, bee| {
+    ///     let mut own = scratch.get(bee);
+    ///     range.for_each(|i| own[i] = 1.0);
+    /// });
+    /// ```
     pub fn new(bees: usize, mut init: impl FnMut(usize) -> T) -> Self {
         let make_value =
             |bee| CachePadded::new(OwnValue { is_borrowed: AtomicBool::new(false), value: UnsafeCell::new(init(bee)) });
@@ -72,6 +82,15 @@ impl<T> PerBee<T> {
     }
 
     /// Borrows the calling bee's own value, until the returned guard is dropped.
+    ///
+    /// ```
+    /// let longest = hive::PerBee::new(4, |_| 0);
+    /// hive::spmd(4, |bee| {
+    ///     let mut own = longest.get(bee);
+    ///     bee.split(0..1000).for_each(|i| *own = (*own).max(i * 7919 % 1000));
+    /// });
+    /// assert_eq!(longest.into_iter().max(), Some(999));
+    /// ```
     ///
     /// # Panics
     /// If there is no value for a bee of this number, or if the value is already borrowed: by the same bee, or by a bee
@@ -88,6 +107,15 @@ impl<T> PerBee<T> {
     }
 
     /// All values, in order of the bees' numbers.
+    ///
+    /// ```
+    /// let mut errors = hive::PerBee::new(4, |_| 0.0);
+    /// for _step in 0..3 {
+    ///     hive::spmd(4, |bee| *errors.get(bee) += 0.25);
+    ///     let total: f64 = errors.iter_mut().map(std::mem::take).sum(); // begins anew at 0
+    ///     assert_eq!(total, 1.0);
+    /// }
+    /// ```
     pub fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut T> {
         self.values.iter_mut().map(|own| own.value.get_mut())
     }
@@ -111,6 +139,15 @@ impl<T: fmt::Debug> fmt::Debug for PerBee<T> {
 }
 
 /// A bee's own value, to read and write until this is dropped. See [`PerBee::get`].
+///
+/// ```
+/// let counts = hive::PerBee::new(2, |_| 0);
+/// hive::spmd(2, |bee| {
+///     let mut own: hive::PerBeeMut<'_, usize> = counts.get(bee); // once, and not for each index
+///     bee.split(0..100).for_each(|i| *own += usize::from(i % 3 == 0));
+/// });
+/// assert_eq!(counts.into_iter().sum::<usize>(), 34);
+/// ```
 pub struct PerBeeMut<'p, T> {
     own: &'p OwnValue<T>,
 }

@@ -21,6 +21,14 @@ pub struct ParseError {
 }
 
 /// What the text of a [`ParseError`] was to be.
+///
+/// ```
+/// use hive::{ParseErrorKind, PlaceList, ProcBind};
+///
+/// let settings = |places: &str, bind: &str| Ok((places.parse::<PlaceList>()?, bind.parse::<ProcBind>()?));
+/// let error: hive::ParseError = settings("cores(4)", "far").unwrap_err();
+/// assert_eq!(error.kind(), ParseErrorKind::ProcBind);
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ParseErrorKind {
@@ -42,6 +50,11 @@ impl ParseError {
     }
 
     /// What the text was to be.
+    ///
+    /// ```
+    /// let error = "socket".parse::<hive::Pin>().unwrap_err();
+    /// assert_eq!(error.kind(), hive::ParseErrorKind::Pin);
+    /// ```
     pub fn kind(&self) -> ParseErrorKind {
         self.kind
     }

@@ -6,6 +6,14 @@ use crate::region::nesting;
 use crate::tasks::{caller_queue, enter};
 
 /// Which bee of which hive a thread is: see [`current`].
+///
+/// ```
+/// let solver = hive::Hive::new(2)?;
+/// let bees = solver.spmd_map(2, |_| hive::current().expect("in a region"));
+/// assert_eq!((bees[0].id, bees[1].id), (0, 1));
+/// assert_eq!(bees[0].hive, bees[1].hive);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct CurrentBee {
@@ -41,6 +49,7 @@ pub fn current() -> Option<CurrentBee> {
 ///     hive::yield_now();
 /// }
 /// ```
+#[doc(alias = "taskyield")]
 pub fn yield_now() {
     let ran = caller_queue::run_one()
         || nesting::try_task_contexts(|found| match found {

@@ -57,6 +57,7 @@ impl Hive {
     /// Also if a worker is needed to run them, there is none, and the system makes no thread for one; then neither
     /// closure has run.
     #[inline]
+    #[doc(alias("sections", "omp sections", "fork-join"))]
     pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,
@@ -107,6 +108,7 @@ impl Hive {
     /// If `body` or a task panics, with that panic, after all have ended. If several do, with the panic of `body`, or
     /// else with the first one. Also if a worker is needed to run `body`, there is none, and the system makes no thread
     /// for one.
+    #[doc(alias = "taskgroup")]
     pub fn scope<'scope, R: Send>(&self, body: impl FnOnce(&Scope<'scope>) -> R + Send) -> R {
         enter::run_as_bee(&self.shared, |context| scope(context, body))
     }
@@ -154,6 +156,7 @@ impl Hive {
     /// If the hive has no worker and the system makes no thread for one, or in a forked child. Then nothing is queued;
     /// outside a forked child, the next `spawn` tries again. A panic of the task itself goes to the
     /// [`panic_handler`](crate::pool::builder::Builder::panic_handler).
+    #[doc(alias = "omp task")]
     pub fn spawn(&self, task: impl FnOnce() + Send + 'static) {
         if is_large(&task) {
             self.queue_task(Box::new(task) as Box<dyn FnOnce() + Send>)

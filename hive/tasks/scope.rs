@@ -29,6 +29,17 @@ use crate::tasks::send_ptr::SendPtr;
 
 /// Spawns tasks that may borrow what lives longer than the scope: see
 /// [`Hive::scope`](crate::pool::handle::Hive::scope).
+///
+/// ```
+/// let mut x = vec![1.0; 1000];
+/// hive::scope(|scope| {
+///     let (left, right) = x.split_at_mut(300);
+///     scope.spawn(|_| left.fill(2.0));
+///     scope.spawn(|_| right.fill(3.0));
+/// });
+/// assert_eq!(x.iter().sum::<f64>(), 2700.0);
+/// ```
+#[doc(alias = "taskgroup")]
 pub struct Scope<'scope> {
     /// Where the tasks are queued.
     destination: Destination,
@@ -121,6 +132,21 @@ impl<'scope> Scope<'scope> {
     /// scope.
     ///
     /// If a task panics, the scope ends with that panic after all tasks have ended. If several do, with the first one.
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// /// A quadtree: each cell that is not small enough is divided into four.
+    /// fn refine<'s>(scope: &hive::Scope<'s>, cells: &'s AtomicUsize, size: f64) {
+    ///     cells.fetch_add(1, Ordering::Relaxed);
+    ///     if size > 0.25 {
+    ///         (0..4).for_each(|_| scope.spawn(move |scope| refine(scope, cells, size / 2.0)));
+    ///     }
+    /// }
+    /// let cells = AtomicUsize::new(0);
+    /// hive::scope(|scope| refine(scope, &cells, 1.0));
+    /// assert_eq!(cells.into_inner(), 1 + 4 + 16);
+    /// ```
     pub fn spawn(&self, task: impl FnOnce(&Self) + Send + 'scope) {
         if is_large(&task) {
             self.queue_task(Box::new(task) as Box<dyn FnOnce(&Self) + Send + 'scope>)

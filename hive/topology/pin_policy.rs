@@ -23,6 +23,7 @@ use crate::sys::parse_error::{ParseError, ParseErrorKind};
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(alias("affinity", "KMP_AFFINITY", "GOMP_CPU_AFFINITY"))]
 pub enum Pin {
     /// `none`: bees run anywhere that the process may run, and the operating system decides where.
     None,

@@ -16,6 +16,17 @@ use crate::topology::shrink::{Shrink, cpus_in_order};
 ///
 /// The numbers of its core, cluster, node and package count the units that the process may use, from 0. Each is `None`
 /// if the place has CPUs in more than one such unit.
+///
+/// ```
+/// let hive = hive::Hive::new(2)?;
+/// for (bee, place) in hive.places().iter().enumerate() {
+///     match place {
+///         Some(place) => println!("bee {bee} is bound to {place}"),
+///         None => println!("bee {bee} is not bound"),
+///     }
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     /// The operating system's numbers of the CPUs.
@@ -46,27 +57,69 @@ impl Place {
     }
 
     /// The operating system's numbers of the CPUs.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// for place in hive.places().iter().flatten() {
+    ///     println!("CPUs {:?}", place.cpus());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cpus(&self) -> &[usize] {
         &self.cpus
     }
 
     /// The number of the physical core that contains all CPUs of the place, if there is one.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// for place in hive.places().iter().flatten() {
+    ///     println!("core {:?}", place.core());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn core(&self) -> Option<usize> {
         self.core
     }
 
     /// The number of the cluster that contains all CPUs of the place, if there is one. A cluster is the CPUs that share
     /// a last-level cache.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// let places = hive.places();
+    /// if let [Some(a), Some(b)] = &places[..2] {
+    ///     println!("bees 0 and 1 share a cache: {}", a.cluster().is_some() && a.cluster() == b.cluster());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn cluster(&self) -> Option<usize> {
         self.cluster
     }
 
     /// The number of the NUMA node that contains all CPUs of the place, if there is one.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// for place in hive.places().iter().flatten() {
+    ///     let node = place.node().and_then(|node| hive.memory_node(node)); // by the system's number
+    ///     println!("{place}: memory of node {node:?}");
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn node(&self) -> Option<usize> {
         self.node
     }
 
     /// The number of the package (socket) that contains all CPUs of the place, if there is one.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// for place in hive.places().iter().flatten() {
+    ///     println!("package {:?}", place.package());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     pub fn package(&self) -> Option<usize> {
         self.package
     }

@@ -33,6 +33,7 @@ use crate::topology::machine::Unit;
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(alias("OMP_PLACES", "affinity"))]
 pub enum PlaceList {
     /// A word such as `cores`, or `cores(4)`: each such unit that the process may use is a place, or only the first so
     /// many of them.

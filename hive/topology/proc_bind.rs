@@ -20,6 +20,7 @@ use crate::sys::parse_error::{ParseError, ParseErrorKind};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
+#[doc(alias("OMP_PROC_BIND", "affinity"))]
 pub enum ProcBind {
     /// `false`: bees are not bound.
     False,

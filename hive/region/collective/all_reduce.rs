@@ -36,6 +36,7 @@ impl Bee<'_> {
     /// operations is a panic that names both operations, even if one of them is a barrier.
     #[inline]
     #[track_caller]
+    #[doc(alias("allreduce", "reduction", "MPI_Allreduce"))]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         self.all_reduce_as(Operation::AllReduce, value, op)
     }
@@ -73,6 +74,7 @@ impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce).
     #[inline]
     #[track_caller]
+    #[doc(alias("reduction", "MPI_Reduce"))]
     pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
         self.reduce_as(Operation::Reduce, value, op)
     }

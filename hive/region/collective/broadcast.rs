@@ -21,6 +21,7 @@ impl Bee<'_> {
     /// If there is no bee `root`, if another bee names another root, and as [`all_reduce`](Self::all_reduce).
     #[inline]
     #[track_caller]
+    #[doc(alias("bcast", "copyprivate", "MPI_Bcast"))]
     pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
         assert!(root < self.bees(), "there is no bee {root} in a team of {}", self.bees());
         self.broadcast_as(Operation::BroadcastFrom, root, make)

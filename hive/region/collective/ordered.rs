@@ -15,6 +15,24 @@ use crate::region::bee::Bee;
 use crate::region::nesting;
 
 /// The order of a loop's indices, shared by the bees that run the loop: which index may run next. See [`Bee::ordered`].
+///
+/// ```
+/// use std::sync::Mutex;
+/// use hive::{Ordered, Schedule};
+///
+/// let (turns, sums) = (Ordered::new(0..100), Mutex::new(vec![0.0]));
+/// hive::par_for((0..100, Schedule::StaticChunk(1)), |range, bee| {
+///     for i in range {
+///         let x = (i as f64).sqrt(); // in parallel
+///         bee.ordered(&turns, i, || { // one after the other
+///             let mut sums = sums.lock().unwrap();
+///             let before = sums[i];
+///             sums.push(before + x);
+///         });
+///     }
+/// });
+/// assert!(sums.into_inner().unwrap().is_sorted());
+/// ```
 #[derive(Debug)]
 pub struct Ordered {
     state: CachePadded<OrderState>,
@@ -51,6 +69,15 @@ impl Ordered {
     /// In each region the order begins with the first index, even if a panic has cut short the region before. This does
     /// not hold in a region inside another region, a task or an [`install`](crate::install), or of several hives, where
     /// other regions may run some of the indices: after a panic there, make a new `Ordered`.
+    ///
+    /// ```
+    /// static TURNS: hive::Ordered = hive::Ordered::new(0..8);
+    /// hive::spmd(4, |bee| {
+    ///     for i in (bee.id()..8).step_by(bee.bees()) {
+    ///         bee.ordered(&TURNS, i, || println!("{i}"));
+    ///     }
+    /// });
+    /// ```
     pub const fn new(indices: Range<usize>) -> Self {
         let state = OrderState { next: AtomicUsize::new(indices.start), region: AtomicU64::new(ANY_REGION) };
         Self { state: CachePadded::new(state), indices }
@@ -180,6 +207,7 @@ impl Bee<'_> {
     /// must not panic](Self::barrier) it runs `work` at once, although its index is not next.
     #[inline]
     #[track_caller]
+    #[doc(alias = "omp ordered")]
     pub fn ordered<R>(&self, order: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
         assert!(order.indices.contains(&index), "index {index} has no turn among {:?}", order.indices);
         // The two smallest numbers are `ANY_REGION` and `RESETTING`, so they cannot be keys.

@@ -21,6 +21,7 @@ impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce).
     #[inline]
     #[track_caller]
+    #[doc(alias("prefix sum", "cumsum", "MPI_Scan"))]
     pub fn scan_inclusive<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
         let slots = self.exchange(Operation::ScanInclusive, &[value]);
         slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value)
@@ -40,6 +41,7 @@ impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce).
     #[inline]
     #[track_caller]
+    #[doc(alias("prefix sum", "cumsum", "MPI_Exscan"))]
     pub fn scan_exclusive<T: Copy + Send + 'static>(&self, init: T, value: T, op: impl Fn(T, T) -> T) -> T {
         let slots = self.exchange(Operation::ScanExclusive, &[value]);
         let prefix =

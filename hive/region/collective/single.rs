@@ -29,6 +29,7 @@ impl Bee<'_> {
     /// As [`all_reduce`](Self::all_reduce). A panic of `work` becomes the panic of the region.
     #[inline]
     #[track_caller]
+    #[doc(alias("omp single", "copyprivate", "once"))]
     pub fn single<T: Copy + Send + 'static>(&self, work: impl FnOnce() -> T) -> T {
         // The first bee does the work before the barrier and shows the result; the others show nothing.
         let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
