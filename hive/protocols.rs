@@ -6,8 +6,8 @@
 #[doc = include_str!("../docs/start.md")]
 pub mod start {}
 
-#[doc = include_str!("../docs/leader-lock.md")]
-pub mod leader_lock {}
+#[doc = include_str!("../docs/queen-lock.md")]
+pub mod queen_lock {}
 
 #[doc = include_str!("../docs/barrier.md")]
 pub mod barrier {}

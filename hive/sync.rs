@@ -39,7 +39,7 @@ pub(crate) const MAX_TASK_WAKES: u32 = 2;
 /// How many bees share one word of `protocol/tasks/deque_marks.rs`.
 pub(crate) const MARKS_PER_WORD: u32 = 64;
 
-/// How many rounds of a loop use the same set of words. Rounds are told apart by numbers of 16 bits, which are compared
+/// How many rounds of a loop use the same `Dispatch`. Rounds are told apart by numbers of 16 bits, which are compared
 /// by their difference, so this must be less than 2^15.
 pub(crate) const fn rounds_per_generation() -> u64 {
     1 << 14
@@ -52,14 +52,14 @@ pub(crate) fn next_team_number() -> u64 {
     NEXT_TEAM.fetch_add(1, Ordering::Relaxed)
 }
 
-/// How often in a row a thread has to take the leader lock before the lock is reserved to it. Ending a reservation
+/// How often in a row a thread has to take the queen lock before the lock is reserved to it. Ending a reservation
 /// costs some 20 us, about a tenth of what that many regions take. Where the asymmetric fence is not available, no lock
 /// is ever reserved.
 pub(crate) fn acquisitions_until_bias() -> u32 {
     if asymmetric_fence::register() { 1_000 } else { u32::MAX }
 }
 
-/// Whether the asymmetric fence, by which a reservation of the leader lock is ended, is still available: the kernel may
+/// Whether the asymmetric fence, by which a reservation of the queen lock is ended, is still available: the kernel may
 /// have refused it since `acquisitions_until_bias` was called.
 pub(crate) fn can_still_bias() -> bool {
     asymmetric_fence::are_still_available()

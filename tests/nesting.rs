@@ -346,7 +346,7 @@ fn what_runs_at_the_end_of_a_bee_does_not_wait_for_who_drops_its_hive() {
     struct Last(Arc<Hive>);
     impl Drop for Last {
         fn drop(&mut self) {
-            // The leader lock of that hive is held by a thread that waits for this one.
+            // The queen lock of that hive is held by a thread that waits for this one.
             assert_eq!(self.0.spmd_map(2, |bee| bee.bees()), [1]);
         }
     }

@@ -195,7 +195,7 @@ fn what_is_written_before_a_region_is_read_inside_and_what_is_written_inside_aft
     };
     regions(0);
     thread::scope(|scope| scope.spawn(|| regions(1_000)).join().unwrap());
-    // Other queens: only the leader lock orders what they do.
+    // Other queens: only the queen lock orders what they do.
     let count = UnsyncCell::default();
     thread::scope(|scope| {
         for _ in 0..4 {

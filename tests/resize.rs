@@ -232,7 +232,7 @@ fn a_resize_from_inside_does_not_take_effect_when_another_region_ends() {
         scope.spawn(|| {
             asked.wait_for(1);
             let _passed = OpensOnDrop(&passed);
-            // A region of one bee does not need the leader lock.
+            // A region of one bee does not need the queen lock.
             hive.spmd(1, |_| ());
         });
         hive.spmd(3, |bee| {

@@ -12,10 +12,10 @@ use common::sys::{self, UnsyncCell};
 use common::{Gate, task_helpers};
 use hive::Hive;
 
-/// More regions than a thread needs for the leader lock to be reserved to it.
+/// More regions than a thread needs for the queen lock to be reserved to it.
 const RESERVING_REGIONS: u64 = 1_200;
 
-/// The regions of each of two queens that pass the leader lock to each other.
+/// The regions of each of two queens that pass the queen lock to each other.
 const CONTENDED_REGIONS: u64 = 50;
 
 /// Regions of the calling thread. They count in a cell that only the current queen may touch.
@@ -29,7 +29,7 @@ fn run_regions(hive: &Hive, regions: u64, count: &UnsyncCell) {
     }
 }
 
-/// Hives whose leader lock is reserved to the calling thread.
+/// Hives whose queen lock is reserved to the calling thread.
 fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
     let hive = |_| {
         let (hive, count) = (Hive::new(2).unwrap(), UnsyncCell::default());
@@ -39,7 +39,7 @@ fn reserved_hives(hives: usize) -> Vec<(Hive, UnsyncCell)> {
     (0..hives).map(hive).collect()
 }
 
-/// The calling thread, to which the leader lock is reserved, and another one start regions at the same time. `prepare`
+/// The calling thread, to which the queen lock is reserved, and another one start regions at the same time. `prepare`
 /// is called on the other thread first.
 fn two_queens(hive: &Hive, count: &UnsyncCell, prepare: impl FnOnce() + Send) {
     let (before, gate, is_over) = (count.get(), Gate::new(), AtomicBool::new(false));

@@ -53,7 +53,7 @@ fn reporting_task() -> (impl FnOnce() + Send + 'static, Receiver<Option<usize>>)
 }
 
 /// Runs `part` on another thread while a region has the queen's position.
-fn while_leader_lock_is_held<R: Send>(hive: &Hive, part: impl FnOnce() -> R + Send) -> R {
+fn while_queen_lock_is_held<R: Send>(hive: &Hive, part: impl FnOnce() -> R + Send) -> R {
     let (taken, done) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -147,15 +147,15 @@ fn joins_and_scopes_run_in_her_place() {
 fn callers_who_find_her_place_taken_wait_for_a_bee() {
     let _alone = run_exclusively();
     with_each(|hive| {
-        assert_eq!(while_leader_lock_is_held(hive, || hive.join(hive::current, hive::current).0.unwrap().id), 1);
-        assert_eq!(while_leader_lock_is_held(hive, || fib_by_joins(hive, 10)), 55);
+        assert_eq!(while_queen_lock_is_held(hive, || hive.join(hive::current, hive::current).0.unwrap().id), 1);
+        assert_eq!(while_queen_lock_is_held(hive, || fib_by_joins(hive, 10)), 55);
         let count = AtomicUsize::new(0);
         let one = || _ = count.fetch_add(1, Ordering::Relaxed);
-        while_leader_lock_is_held(hive, || hive.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| one()))));
-        while_leader_lock_is_held(hive, || hive.install(|| (0..10).for_each(|_| one())));
-        while_leader_lock_is_held(hive, || hive.install(|| hive.spmd(1, |_| one())));
+        while_queen_lock_is_held(hive, || hive.scope(|scope| (0..10).for_each(|_| scope.spawn(|_| one()))));
+        while_queen_lock_is_held(hive, || hive.install(|| (0..10).for_each(|_| one())));
+        while_queen_lock_is_held(hive, || hive.install(|| hive.spmd(1, |_| one())));
         assert_eq!(count.into_inner(), 21);
-        assert!(while_leader_lock_is_held(hive, || hive.broadcast(|bee| bee)).is_empty());
+        assert!(while_queen_lock_is_held(hive, || hive.broadcast(|bee| bee)).is_empty());
     });
 }
 
@@ -230,7 +230,7 @@ fn panics_in_what_the_bee_runs_go_where_they_should() {
     hive.spawn(|| panic!("as expected"));
     assert_eq!(receiver.recv().unwrap().downcast_ref(), Some(&"as expected"));
     let refused = || panic_message(|| hive.install(|| panic!("as expected")));
-    assert_eq!(while_leader_lock_is_held(&hive, refused), "as expected");
+    assert_eq!(while_queen_lock_is_held(&hive, refused), "as expected");
     assert_alone(&hive);
 }
 

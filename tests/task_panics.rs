@@ -30,7 +30,7 @@ impl Drop for ArrivesOnDrop<'_> {
 }
 
 /// Runs `work` while another thread has the queen's position of `hive`.
-fn while_leader_lock_is_held(hive: &Hive, work: impl FnOnce()) {
+fn while_queen_lock_is_held(hive: &Hive, work: impl FnOnce()) {
     let (taken, free) = (Gate::new(), Gate::new());
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -288,7 +288,7 @@ fn a_panic_reaches_a_caller_who_waits_because_the_queen_s_place_is_taken() {
     silence_panics("as expected");
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();
-        while_leader_lock_is_held(&hive, || {
+        while_queen_lock_is_held(&hive, || {
             assert_eq!(payload_of(|| hive.install(|| panic_any(Payload("work")))), "work");
             assert_eq!(payload_of(|| _ = hive.join(|| panic_any(Payload("a")), || ())), "a");
             assert_eq!(payload_of(|| _ = hive.join(|| (), || panic_any(Payload("b")))), "b");
@@ -319,7 +319,7 @@ fn broadcast_ends_with_a_panic_when_it_has_run_on_all_bees() {
                 assert_eq!((panicked, ran.into_inner()), ("bee", 3), "of {who:?}");
             };
             check();
-            while_leader_lock_is_held(&hive, check);
+            while_queen_lock_is_held(&hive, check);
         }
         assert_hive_and_tasks_work(&hive, 4);
     }

@@ -10,7 +10,7 @@ use crate::hives::hive_set::HiveSet;
 use crate::hives::set_team::{SetTeam, is_nested};
 use crate::pool::error::Error;
 use crate::pool::handle::{Hive, panic_no_region};
-use crate::pool::regions::ApplyPendingResize;
+use crate::pool::regions::ApplyResizeAtRegionEnd;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::no_double_panic::NoDoublePanic;
 
@@ -157,19 +157,19 @@ impl SetTeam<'_> {
         if bees == 1 {
             return shared.run_alone(&local_body);
         }
-        // Here a leader waits for the leader lock of its hive inside the leaders' region; a region of a single hive
+        // Here a leader waits for the queen lock of its hive inside the leaders' region; a region of a single hive
         // never waits inside a region. This cannot deadlock: no thread that holds this lock waits for the leaders'
         // hive, because a region over several hives that starts inside another region is a team of one.
-        let mut leadership = shared.team.acquire_leadership();
-        // Declared after `leadership`, so that it is dropped before that: the leader lock is still held when the resize
+        let mut queen_guard = shared.team.become_queen();
+        // Declared after `queen_guard`, so that it is dropped before that: the queen lock is still held when the resize
         // is applied. After the lock is released, the pending resize may be one that the next queen's region asks for.
-        let _resize = ApplyPendingResize(shared);
+        let _resize = ApplyResizeAtRegionEnd(shared);
         // No worker has to be started: all were when the bees were counted. If a resize has made some surplus since
         // then, they take part as surplus bees, and the hive does not grow for them.
         //
         // The deadlock detector of a hive's region looks at the bees of that hive only. Here the leaders of other hives
         // may do what a bee of this hive waits for, so the detector is told that it cannot know.
         let _among_others = shared.team.mark_outside_help();
-        shared.team.run_region(&mut leadership, bees as u32, &mut local_body);
+        shared.team.run_region(&mut queen_guard, bees as u32, &mut local_body);
     }
 }

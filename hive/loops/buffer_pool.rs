@@ -1,7 +1,7 @@
 //! The buffers in which the bees of a team coordinate the later rounds of a loop. Part of the loop protocol, which is
 //! described in `docs/loops.md`; called by `LoopState::begin_round`.
 //!
-//! The words of a `Dispatch` contain a round number of 16 bits. If the numbers wrapped around within one set of words,
+//! The words of a `Dispatch` contain a round number of 16 bits. If the numbers wrapped around within one `Dispatch`,
 //! a word that was left behind could not be told from one that is ahead. Therefore the rounds come in *generations* of
 //! `rounds_per_generation()` rounds, and each generation has a `Dispatch` of its own: the first generation the one in
 //! the `LoopState`, each later generation a buffer of this pool. Bees may be in different generations, any number
@@ -184,7 +184,7 @@ mod tests {
             current = current.map(|from| Some(pool.advance(&first, from, 2)));
             assert_eq!(current[0], current[1]);
         }
-        assert!(pool.allocated() <= 3, "{} sets", pool.allocated());
+        assert!(pool.allocated() <= 3, "{} buffers", pool.allocated());
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How a bee runs its part of a `Dynamic` or `Affinity` loop: first the units of its own work range, then units that it
-//! steals from the other bees. `Loop::run_stealing` makes one `StealingLoop` for each bee and round. The steps are R4
-//! to S5 of `docs/loops.md`.
+//! steals from the other bees. `Loop::run_stealing` makes one `StealingLoop` for each bee and round. The steps are LR4
+//! to LS5 of `docs/loops.md`.
 
 use std::ops::Range;
 

@@ -65,7 +65,7 @@ pub struct Counts {
 pub struct Steals {
     /// From a bee on another hardware thread of the same core.
     pub in_core: u64,
-    /// From a bee on another core with the same last-level cache.
+    /// From a bee on another core with the same last-level cache, on the same NUMA node.
     pub in_cluster: u64,
     /// From a bee in another cluster of the same NUMA node; a cluster is the set of cores that share a last-level
     /// cache.

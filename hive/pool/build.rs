@@ -160,7 +160,7 @@ impl Builder {
             poll_interval: self.poll_interval,
             watchdog_limit: self.watchdog_limit,
             trace: self.trace.clone().or_else(|| environment.trace.clone()),
-            hooks: self.hooks.clone(),
+            handlers: self.handlers.clone(),
             thread_name: name,
             stack_size: self.stack_size,
             guest: self.guest,

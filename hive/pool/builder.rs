@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use crate::pool::config::SleepProtocol;
-use crate::pool::hooks::{Hook, Hooks};
+use crate::pool::handlers::{Handler, Handlers};
 use crate::pool::thread_host::StartGuest;
 use crate::protocol::region::shape::BarrierShape;
 use crate::topology::binding_request::BindingRequest;
@@ -38,7 +38,7 @@ pub struct Builder {
     pub(crate) poll_interval: Option<Duration>,
     pub(crate) watchdog_limit: Option<Duration>,
     pub(crate) trace: Option<PathBuf>,
-    pub(crate) hooks: Hooks,
+    pub(crate) handlers: Handlers,
     pub(crate) guest: Option<StartGuest>,
 }
 
@@ -231,7 +231,7 @@ impl Builder {
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
-        self.hooks.panic = Some(Hook::new(handler));
+        self.handlers.panic = Some(Handler::new(handler));
         self
     }
 
@@ -264,7 +264,7 @@ impl Builder {
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker goes on.
     pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.start = Some(Hook::new(handler));
+        self.handlers.start = Some(Handler::new(handler));
         self
     }
 
@@ -276,7 +276,7 @@ impl Builder {
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker ends all the same.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
-        self.hooks.exit = Some(Hook::new(handler));
+        self.handlers.exit = Some(Handler::new(handler));
         self
     }
 

@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::pool::hooks::Hooks;
+use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::StartGuest;
 use crate::protocol::region::shape::BarrierShape;
 use crate::topology::binding_request::ResolvedBinding;
@@ -47,7 +47,7 @@ pub(crate) struct Config {
     /// The file for the timeline. None: the hive is not traced.
     pub(crate) trace: Option<PathBuf>,
     /// The program's functions for the beginning and end of workers, and for panics that nobody waits for.
-    pub(crate) hooks: Hooks,
+    pub(crate) handlers: Handlers,
     /// What the names of worker threads begin with; without NUL bytes.
     pub(crate) thread_name: String,
     /// The size of a worker's stack in bytes. None: the standard library's default.

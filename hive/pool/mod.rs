@@ -1,5 +1,5 @@
 //! The hive as a program holds it: the handle and its builder, the configuration and the environment, the state that
-//! the handle shares with the workers' threads, errors, hooks and the report.
+//! the handle shares with the workers' threads, errors, handlers and the report.
 //!
 //! This folder makes threads, places and clocks available to the protocol code in `hive/protocol/`, which knows nothing
 //! of them. Regions are started here; loops and tasks are methods of the handle that live in folders of their own.
@@ -10,7 +10,7 @@ pub(crate) mod config;
 pub(crate) mod environment;
 pub(crate) mod error;
 pub(crate) mod handle;
-pub(crate) mod hooks;
+pub(crate) mod handlers;
 pub(crate) mod observers;
 pub(crate) mod regions;
 pub(crate) mod report;

@@ -1,6 +1,6 @@
 //! How a hive runs a region: which team a call gets, and what surrounds the protocol's part of it.
 //!
-//! `Hive::spmd` and its siblings end here. Outside of any hive the calling thread waits for the leader lock; inside a
+//! `Hive::spmd` and its siblings end here. Outside of any hive the calling thread waits for the queen lock; inside a
 //! region or a task this file decides between a real team and a team of the caller alone. The region itself is
 //! `Team::run_region` in `hive/protocol/region/queen.rs`.
 //!
@@ -14,7 +14,7 @@ use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
-use crate::protocol::{Leadership, Team};
+use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
 
 impl Shared {
@@ -26,35 +26,35 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
-        // Inside a region or a task of any hive the thread must not simply wait for the leader lock.
+        // Inside a region or a task of any hive the thread must not simply wait for the queen lock.
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body);
         }
-        self.spmd_locked(&mut self.team.acquire_leadership(), bees, body)
+        self.spmd_locked(&mut self.team.become_queen(), bees, body)
     }
 
     /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
     ///
-    /// The team is the caller alone if the caller cannot get the leader lock at once, or if a bee that the team needs
+    /// The team is the caller alone if the caller cannot get the queen lock at once, or if a bee that the team needs
     /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
     #[cold]
     fn nested_spmd<P: RegionBody>(self: &Arc<Self>, bees: u32, body: &mut P) -> Result<(), Error> {
-        let mut start_if_locked = |leadership: Option<&mut Leadership<'_>>| {
-            // The order of the steps matters. The leader lock and the check for a cycle of waits come first, then the
+        let mut start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
+            // The order of the steps matters. The queen lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
-            let mut run = |leadership: &mut Leadership<'_>| {
+            let mut run = |queen_guard: &mut QueenGuard<'_>| {
                 // The announcement is taken back whether the region returns, panics or cannot start.
                 let _withdraw = WithdrawAnnouncement(&self.team);
                 let _nested = self.team.mark_outside_help();
-                self.spmd_locked(leadership, bees, body)
+                self.spmd_locked(queen_guard, bees, body)
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
             let mut start =
-                |leadership: &mut Leadership<'_>| self.announce_start(leadership, bees).then(|| run(leadership));
-            // None as well if the leader lock is not free, or if waiting for the team would close a cycle of waits
+                |queen_guard: &mut QueenGuard<'_>| self.announce_start(queen_guard, bees).then(|| run(queen_guard));
+            // None as well if the queen lock is not free, or if waiting for the team would close a cycle of waits
             // between hives.
             let started =
-                leadership.and_then(|leadership| self.wait_node.unless_deadlock(|| start(leadership)).flatten());
+                queen_guard.and_then(|queen_guard| self.wait_node.unless_deadlock(|| start(queen_guard)).flatten());
             started.unwrap_or_else(|| {
                 self.run_alone(body);
                 Ok(())
@@ -64,38 +64,38 @@ impl Shared {
         if nesting::is_inside_region_of(&self.team) {
             start_if_locked(None)
         } else {
-            with_leadership(&self.team, start_if_locked)
+            with_queen_guard(&self.team, start_if_locked)
         }
     }
 
-    /// Whether the calling thread, which holds the leader lock, may start a region of `bees` bees.
+    /// Whether the calling thread, which holds the queen lock, may start a region of `bees` bees.
     ///
     /// If no other thread can be waiting for the calling one, it may. Otherwise no bee of the team may be in the middle
     /// of a task, because that task could be waiting for the calling thread; `try_announce_region` checks that and
     /// keeps those bees from beginning a task before they have come to the region.
-    fn announce_start(&self, leadership: &Leadership<'_>, bees: u32) -> bool {
-        !nesting::is_waited_for() || self.team.try_announce_region(leadership, bees)
+    fn announce_start(&self, queen_guard: &QueenGuard<'_>, bees: u32) -> bool {
+        !nesting::is_waited_for() || self.team.try_announce_region(queen_guard, bees)
     }
 
-    /// Runs a region of at least two bees for the holder of the leader lock. Grows the hive first if it has fewer bees.
+    /// Runs a region of at least two bees for the holder of the queen lock. Grows the hive first if it has fewer bees.
     #[inline]
     fn spmd_locked<P: RegionBody>(
         self: &Arc<Self>,
-        leadership: &mut Leadership<'_>,
+        queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body: &mut P,
     ) -> Result<(), Error> {
-        // Dropped before the caller releases the leader lock: the region of the next queen may have a pending resize of
+        // Dropped before the caller releases the queen lock: the region of the next queen may have a pending resize of
         // its own.
-        let _apply_resize = ApplyPendingResize(self);
+        let _apply_resize = ApplyResizeAtRegionEnd(self);
         if bees > self.team.bees() {
             self.grow_to(bees).map_err(|error| Error::from(Problem::Threads(error)))?;
         }
-        self.team.run_region(leadership, bees, body);
+        self.team.run_region(queen_guard, bees, body);
         Ok(())
     }
 
-    /// Runs a region whose team is the calling thread alone. Needs no leader lock.
+    /// Runs a region whose team is the calling thread alone. Needs no queen lock.
     #[inline]
     pub(crate) fn run_alone<P: RegionBody>(self: &Arc<Self>, body: &P) {
         let region = SoloRegion { shared: self, context: RegionContext::alone(&self.team) };
@@ -120,34 +120,34 @@ impl Shared {
     }
 }
 
-/// Calls `run` with the leader lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
+/// Calls `run` with the queen lock of `team`, for a thread that is inside a region or runs tasks and wants to start a
 /// region.
 ///
 /// If the thread runs tasks of `team`, that is the lock that it holds as the queen; `run` gets `None` if the thread is
 /// a worker, has lent the lock to a region already, or is in the middle of a task or a join that other threads may be
 /// waiting for. If the thread does not run tasks of `team`, the lock is taken if it is free, and `run` gets `None`
 /// otherwise. This never waits for the lock, because the thread that holds it may be waiting for the calling thread.
-fn with_leadership<R>(team: &Team, run: impl FnOnce(Option<&mut Leadership<'_>>) -> R) -> R {
+fn with_queen_guard<R>(team: &Team, run: impl FnOnce(Option<&mut QueenGuard<'_>>) -> R) -> R {
     nesting::with_task_context(team, |context| match context {
-        Some(context) => context.lend_leadership(run),
-        None => run(team.try_acquire_leadership().as_mut()),
+        Some(context) => context.lend_queen_guard(run),
+        None => run(team.try_become_queen().as_mut()),
     })
 }
 
 /// Applies, when it is dropped after a region, the resize that a bee has asked for inside it. It does so whether the
 /// region has returned, panicked or could not start.
-pub(crate) struct ApplyPendingResize<'c>(pub(crate) &'c Arc<Shared>);
+pub(crate) struct ApplyResizeAtRegionEnd<'c>(pub(crate) &'c Arc<Shared>);
 
-impl Drop for ApplyPendingResize<'_> {
+impl Drop for ApplyResizeAtRegionEnd<'_> {
     #[inline]
     fn drop(&mut self) {
         // Relaxed: pairs with the store in `Shared::resize_after_region`, which precedes the arrival of the storing bee
         // at the end of the region; the queen has seen that arrival.
-        let bees = self.0.pending_resize.load(Ordering::Relaxed);
+        let bees = self.0.resize_at_region_end.load(Ordering::Relaxed);
         if bees > 0 {
             // Relaxed: the next region's start publishes it to the bees that may store again.
-            self.0.pending_resize.store(0, Ordering::Relaxed);
-            self.0.apply_pending_resize(bees);
+            self.0.resize_at_region_end.store(0, Ordering::Relaxed);
+            self.0.apply_resize_at_region_end(bees);
         }
     }
 }
@@ -163,7 +163,7 @@ impl Drop for WithdrawAnnouncement<'_> {
 }
 
 /// A region whose team is the caller alone. Dropping it applies the resize that was asked for inside, as
-/// `ApplyPendingResize` does for other regions.
+/// `ApplyResizeAtRegionEnd` does for other regions.
 struct SoloRegion<'c> {
     shared: &'c Arc<Shared>,
     context: RegionContext<'c>,
@@ -190,8 +190,8 @@ impl SoloRegion<'_> {
 impl Drop for SoloRegion<'_> {
     #[inline]
     fn drop(&mut self) {
-        if let Some(bees) = self.context.pending_resize() {
-            self.shared.apply_pending_resize(bees);
+        if let Some(bees) = self.context.resize_at_region_end() {
+            self.shared.apply_resize_at_region_end(bees);
         }
     }
 }

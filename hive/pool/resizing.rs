@@ -61,11 +61,11 @@ impl Shared {
     fn resize_after_region(self: &Arc<Self>, bees: u32, context: &RegionContext<'_>) -> Result<(), ThreadError> {
         self.with_started_workers(bees, |start| self.team.hire(bees, start))?;
         if context.bees() == 1 {
-            context.set_pending_resize(bees);
+            context.set_resize_at_region_end(bees);
         } else {
-            // Relaxed: read in `ApplyPendingResize::drop`. The arrival of this bee at the end of the region publishes
-            // the value to the queen.
-            self.pending_resize.store(bees, Ordering::Relaxed);
+            // Relaxed: read in `ApplyResizeAtRegionEnd::drop`. The arrival of this bee at the end of the region
+            // publishes the value to the queen.
+            self.resize_at_region_end.store(bees, Ordering::Relaxed);
         }
         Ok(())
     }
@@ -73,7 +73,7 @@ impl Shared {
     /// Applies a resize that was asked for inside a region. An error goes into the report, because the call that asked
     /// for the resize has returned.
     #[cold]
-    pub(crate) fn apply_pending_resize(self: &Arc<Self>, bees: u32) {
+    pub(crate) fn apply_resize_at_region_end(self: &Arc<Self>, bees: u32) {
         if self.is_forked() {
             return;
         }
@@ -94,10 +94,10 @@ impl Shared {
         }
         // Another thread may be waiting for this one. A surplus worker that is in the middle of a task or of a region
         // may be that thread, or may even run this call, so such workers are not waited for. While the calling thread
-        // holds the leader lock no region runs, which makes it certain that no worker is inside one.
+        // holds the queen lock no region runs, which makes it certain that no worker is inside one.
         let is_leader =
             nesting::with_task_context(&self.team, |context| context.is_some_and(|context| context.id() == 0));
-        let leadership = if is_leader { None } else { self.team.try_acquire_leadership() };
-        self.team.wait_until_idle_parked(is_leader || leadership.is_some());
+        let queen_guard = if is_leader { None } else { self.team.try_become_queen() };
+        self.team.wait_until_idle_parked(is_leader || queen_guard.is_some());
     }
 }

@@ -49,7 +49,7 @@ pub(crate) struct Shared {
     ///
     /// Any bee of the region writes it, and the queen reads and clears it after the region. A region whose team is the
     /// caller alone may run at the same time; its request is kept in its `RegionContext` instead.
-    pub(crate) pending_resize: AtomicU32,
+    pub(crate) resize_at_region_end: AtomicU32,
     /// The handles of the workers' threads, in the order of hiring. Shutting down takes them out and joins them.
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// The number of owners that are still alive: the hive's handle, and each worker's thread until its main function
@@ -106,7 +106,7 @@ impl Shared {
             machine_info,
             place_map,
             barrier_choice,
-            pending_resize: AtomicU32::new(0),
+            resize_at_region_end: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
             wait_node: WaitNode::new(),
@@ -119,8 +119,8 @@ impl Shared {
 
     /// Starts the guest library, if the configuration has one. Called before any worker is hired.
     pub(crate) fn start_guest(&self) -> Result<Option<Box<dyn Guest>>, Error> {
-        let Config { bees, hooks, guest, .. } = &self.config;
-        guest.map(|start| start(*bees, hooks, &self.thread_hosts)).transpose()
+        let Config { bees, handlers, guest, .. } = &self.config;
+        guest.map(|start| start(*bees, handlers, &self.thread_hosts)).transpose()
     }
 
     /// What the bees hired so far have done.

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
 use crate::pool::error::Error;
-use crate::pool::hooks::Hooks;
+use crate::pool::handlers::Handlers;
 
 /// A guest library that runs on a hive's threads. Its adapter finds it in the hive's handle by its type.
 pub(crate) trait Guest: Any + Send + Sync {
@@ -19,9 +19,9 @@ pub(crate) trait Guest: Any + Send + Sync {
     fn leave(self: Box<Self>, is_forked: bool);
 }
 
-/// Starts a guest library in a hive that starts with `bees` bees and has these hooks. Called on the thread that builds
-/// the hive, before any worker's thread exists; the guest reserves in `hosts` the threads that it wants to own.
-pub(crate) type StartGuest = fn(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error>;
+/// Starts a guest library in a hive that starts with `bees` bees and has these handlers. Called on the thread that
+/// builds the hive, before any worker's thread exists; the guest reserves in `hosts` the threads that it wants to own.
+pub(crate) type StartGuest = fn(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error>;
 
 /// The main function of a worker: it begins when the worker has been hired and returns when the worker has been
 /// terminated.

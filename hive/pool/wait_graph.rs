@@ -69,7 +69,7 @@ impl WaitNode {
 
     /// Records, until the returned guard is dropped, that the calling thread may come to wait for bees of this hive.
     ///
-    /// The caller holds this hive's leader lock and runs tasks in the queen's place. It waits only for a bee that has
+    /// The caller holds this hive's queen lock and runs tasks in the queen's place. It waits only for a bee that has
     /// taken one of its tasks, and that bee learns of this mark with the task, so the caller need not look for a cycle
     /// itself. None if the calling thread is no hive's worker: such a thread cannot be part of a cycle.
     pub(crate) fn mark_waiting(&self) -> Option<WaitingMark<'_>> {
@@ -82,12 +82,12 @@ impl WaitNode {
     /// those bees may be waiting, directly or through further hives, for the calling thread. Then `wait` is not called,
     /// and the result is None.
     ///
-    /// The calling thread holds this hive's leader lock, or is dropping the hive. So no other thread waits for this
+    /// The calling thread holds this hive's queen lock, or is dropping the hive. So no other thread waits for this
     /// hive's bees, and one word for each hive is enough.
     pub(crate) fn unless_deadlock<R>(&self, wait: impl FnOnce() -> R) -> Option<R> {
         let own_hive = OWN_HIVE.get();
-        // A thread that is no worker cannot be part of a cycle. Only bees of hives whose leader lock it holds wait for
-        // it, and while it holds a leader lock nobody else waits for the bees of that hive.
+        // A thread that is no worker cannot be part of a cycle. Only bees of hives whose queen lock it holds wait for
+        // it, and while it holds a queen lock nobody else waits for the bees of that hive.
         if own_hive == NO_HIVE {
             return Some(wait());
         }

@@ -1,8 +1,8 @@
 //! The thread of a worker, from start to end: the room that is reserved for it, how it is made, and what it runs.
 //!
 //! `resizing.rs` makes threads by `Shared::with_started_workers`. Each thread runs `Shared::run_worker`: it binds
-//! itself, runs the start hook, then the protocol's main loop (`hive/protocol/worker/main_loop.rs`) until the hive is
-//! dropped, then the exit hook.
+//! itself, runs the start handler, then the protocol's main loop (`hive/protocol/worker/main_loop.rs`) until the hive
+//! is dropped, then the exit handler.
 
 use std::cell::LazyCell;
 use std::sync::atomic::Ordering;
@@ -94,10 +94,10 @@ impl Shared {
         Ok(())
     }
 
-    /// The main function of a worker's thread: bind it, run the start hook, run regions and tasks until the hive is
-    /// dropped, run the exit hook.
+    /// The main function of a worker's thread: bind it, run the start handler, run regions and tasks until the hive is
+    /// dropped, run the exit handler.
     fn run_worker(&self, worker: u32, epoch: u64, place: Option<&Place>, running: &Semaphore) {
-        // A panic here is a fault of hive: regions, tasks and hooks catch the panics of the program's code.
+        // A panic here is a fault of hive: regions, tasks and handlers catch the panics of the program's code.
         let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
         self.wait_node.register_worker();
         let _on_core = self.team.policy().count_on_core();
@@ -114,23 +114,23 @@ impl Shared {
         let policy = self.team.policy();
         let context = TaskContext::new(&self.team, worker);
         nesting::within_tasks(&context, || {
-            if self.config.hooks.start.is_none() {
+            if self.config.handlers.start.is_none() {
                 running.post();
             } else {
                 // The post is inside of the task, so that a thread that starts a region afterwards sees that this
-                // worker is busy with its start hook.
+                // worker is busy with its start handler.
                 context.run_as_task(|| {
                     running.post();
-                    self.config.hooks.run_start_hook(worker);
+                    self.config.handlers.run_start_handler(worker);
                 });
             }
-            // A child process that was forked in the start hook must not go on, because it has none of the hive's other
-            // threads.
+            // A child process that was forked in the start handler must not go on, because it has none of the hive's
+            // other threads.
             policy.abort_if_forked();
             Worker::new(&context, epoch).run();
-            self.config.hooks.run_exit_hook(worker);
+            self.config.handlers.run_exit_handler(worker);
         });
-        // The same for a child that was forked in a region, a task or the exit hook.
+        // The same for a child that was forked in a region, a task or the exit handler.
         policy.abort_if_forked();
         // From here on only destructors of thread-locals run on this thread.
         nesting::mark_worker_ending();

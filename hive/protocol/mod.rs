@@ -7,7 +7,7 @@
 //! Nothing here knows threads, places or clocks. Everything that is needed from outside comes through [`crate::sync`],
 //! so that the models under `tests/models/` run these very files with loom's and shuttle's primitives.
 //!
-//! The protocols are described step by step, with their proofs, in `docs/`: `start.md`, `leader-lock.md`, `barrier.md`,
+//! The protocols are described step by step, with their proofs, in `docs/`: `start.md`, `queen-lock.md`, `barrier.md`,
 //! `shape.md`, `collectives.md`, `resize.md`, `sleep.md` and `waits-between-hives.md`.
 
 pub(crate) mod abort_on_unwind;
@@ -29,16 +29,16 @@ use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::deadlock::DeadlockDetector;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
-use crate::protocol::region::leader_lock::{LeaderGuard, LeaderLock};
+use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics::{Payload, RegionPanics};
 use crate::protocol::region::poison::Poison;
+use crate::protocol::region::queen_lock::{QueenLock, QueenLockGuard};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::region::single::SingleClaim;
 use crate::protocol::region::start_line::StartLine;
-use crate::protocol::region::tree::Tree;
 use crate::protocol::tasks::deque_marks::DequeMarks;
 use crate::protocol::tasks::queues::TaskInjector;
 use crate::protocol::tasks::sleep::Sleep;
@@ -54,10 +54,10 @@ use crate::sync::{BeeCounters, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
 pub(crate) struct Team {
-    /// The lock that a thread holds while it is the queen. It protects the queen's node of the tree of groups. It has
+    /// The lock that a thread holds while it is the queen. It protects the queen's `LedGroups`. It has
     /// cache lines of its own, because the queen writes to it in every region and workers must not be disturbed by
     /// that.
-    leader_lock: CachePadded<LeaderLock<Tree>>,
+    queen_lock: CachePadded<QueenLock<LedGroups>>,
     /// How many bees the hive has and how many of them are asleep. The queen reads it after each start; resizes, and
     /// workers that fall asleep or are woken, write it.
     occupancy: Occupancy,
@@ -147,7 +147,7 @@ impl Team {
         };
         let groups = (0..shape.group_count() as u32).map(new_group).collect();
         Self {
-            leader_lock: CachePadded::new(LeaderLock::new(Tree::new(&shape, 0))),
+            queen_lock: CachePadded::new(QueenLock::new(LedGroups::new(&shape, 0))),
             occupancy: Occupancy::new(),
             sleep: CachePadded::new(sleep),
             injector: TaskInjector::new(),
@@ -233,8 +233,8 @@ impl Team {
 
     /// Makes the calling thread the queen. Waits while another thread is.
     #[inline]
-    pub(crate) fn acquire_leadership(&self) -> Leadership<'_> {
-        self.leader_lock.lock(self.policy())
+    pub(crate) fn become_queen(&self) -> QueenGuard<'_> {
+        self.queen_lock.lock(self.policy())
     }
 
     /// Queues a task from a thread outside the hive. Any bee may run it.
@@ -269,8 +269,8 @@ impl Team {
 
     /// Makes the calling thread the queen if no thread is the queen at the moment.
     #[inline]
-    pub(crate) fn try_acquire_leadership(&self) -> Option<Leadership<'_>> {
-        self.leader_lock.try_lock()
+    pub(crate) fn try_become_queen(&self) -> Option<QueenGuard<'_>> {
+        self.queen_lock.try_lock()
     }
 
     /// The start line on which the queen publishes every region, whatever its team.
@@ -344,7 +344,7 @@ impl Team {
     }
 
     /// Ends a poisoned region, after the queen has seen all workers leave it. It runs on the region's queen and still
-    /// as that: a panic that it raises calls the panic hook, which is the program's code, and the leader lock is still
+    /// as that: a panic that it raises calls the panic hook, which is the program's code, and the queen lock is still
     /// held.
     ///
     /// # Panics
@@ -359,11 +359,11 @@ impl Team {
     /// one, unwinds.
     #[cold]
     fn poison_region(&self, epoch: u64) {
-        // The poison is set before the look for blocked bees, which the fence in `Barrier::wake_all` orders: either a
-        // bee sees the poison before it blocks, or it is woken here.
+        // The poison is set before the look for blocked bees, which the fence in `Barrier::wake_after_poison` orders:
+        // either a bee sees the poison before it blocks, or it is woken here.
         self.poison.set(epoch);
         for (group_id, group) in (0..).zip(&self.fixed.groups) {
-            group.barriers().for_each(|barrier| barrier.wake_all(self.group_slots(group_id)));
+            group.barriers().for_each(|barrier| barrier.wake_after_poison(self.group_slots(group_id)));
         }
     }
 
@@ -383,5 +383,5 @@ impl Team {
     }
 }
 
-/// The leader lock, held: the thread that has this is the queen.
-pub(crate) type Leadership<'c> = LeaderGuard<'c, Tree>;
+/// The queen lock, held: the thread that has this is the queen.
+pub(crate) type QueenGuard<'c> = QueenLockGuard<'c, LedGroups>;

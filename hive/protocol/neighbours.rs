@@ -9,7 +9,7 @@ use std::ops::Range;
 pub(crate) enum Distance {
     /// They are on hardware threads of one core.
     Core = 0,
-    /// They are on cores that share a last-level cache.
+    /// They are on cores of one NUMA node that share a last-level cache.
     Cluster = 1,
     /// They are on one NUMA node.
     Node = 2,
@@ -61,15 +61,23 @@ impl Neighbours {
             neighbourhoods[bee as usize].position = position;
             neighbourhoods[bee as usize].reach[..Distance::Far as usize].fill(position..position + 1);
         }
-        // Then each run of bees with the same core, cluster or node becomes the reach of each bee in it.
+        // Then each run of bees with the same core, cluster or node becomes the reach of each bee in it. A run ends
+        // where a wider piece of hardware does: a last-level cache may have several nodes under it, and then a bee's
+        // cluster is only the part of it that is on the bee's node.
         for distance in [Distance::Core, Distance::Cluster, Distance::Node] {
             let level = distance as usize;
-            let unit = |bee: u32| locations[bee as usize][level];
+            // The piece of hardware and all wider ones.
+            let units = |bee: u32| &locations[bee as usize][level..];
             let mut end = 0;
-            for run in order.chunk_by(|&a, &b| unit(a).is_some() && unit(a) == unit(b)) {
+            for run in order.chunk_by(|&a, &b| units(a)[0].is_some() && units(a) == units(b)) {
                 let range = end..end + run.len();
                 end = range.end;
-                run.iter().for_each(|&bee| neighbourhoods[bee as usize].reach[level] = range.clone());
+                for &bee in run {
+                    let reach = &mut neighbourhoods[bee as usize].reach;
+                    // A bee that shares this piece with nobody, or is not bound to a single one, reaches as far as at
+                    // the distance before.
+                    reach[level] = if run.len() > 1 || level == 0 { range.clone() } else { reach[level - 1].clone() };
+                }
             }
         }
         Self { order, neighbourhoods }
@@ -105,6 +113,13 @@ impl Neighbours {
 mod tests {
     use super::*;
 
+    /// As `pack:2 l3:1 group:4 [numa] core:3 pu:1`: two sockets with one last-level cache each, four nodes under each
+    /// cache, three cores on each node, and one bee on each core.
+    fn sub_numa_machine() -> Neighbours {
+        let location = |bee: usize| [Some(bee), Some(bee / 12), Some(bee / 3)];
+        Neighbours::new(&(0..24).map(location).collect::<Vec<_>>())
+    }
+
     /// Sixteen bees on two nodes, each of two clusters, of two cores, of two hardware threads. Bees 0 to 7 are on the
     /// first threads of the eight cores, bees 8 to 15 on the second ones, as places are usually listed.
     fn machine() -> Neighbours {
@@ -127,6 +142,37 @@ mod tests {
         assert_eq!(sorted(&found), (0..16).filter(|id| *id != 3).collect::<Vec<_>>());
         let far = |distance| found.iter().filter(|(_, of)| *of == distance).count();
         assert_eq!(Distance::ALL.map(far), [1, 2, 4, 8]);
+    }
+
+    #[test]
+    fn of_the_bees_under_a_cache_with_several_nodes_those_on_the_own_node_come_first() {
+        let found: Vec<_> = sub_numa_machine().by_distance(4).collect();
+        assert_eq!(found[..2], [(5, Distance::Cluster), (3, Distance::Cluster)]);
+        assert_eq!(sorted(&found), (0..24).filter(|id| *id != 4).collect::<Vec<_>>(), "each once");
+        assert!(found[2..].iter().all(|(_, distance)| *distance == Distance::Far));
+    }
+
+    /// Even where a location does not say all, or where the locations contradict each other.
+    #[test]
+    fn each_other_bee_is_listed_once_and_no_nearer_one_later() {
+        let units = [None, Some(0), Some(1)];
+        let locations: Vec<Location> = units
+            .iter()
+            .flat_map(|&core| units.iter().flat_map(move |&cluster| units.map(|node| [core, cluster, node])))
+            .collect();
+        for &a in &locations {
+            for &b in &locations {
+                for &c in &locations {
+                    let neighbours = Neighbours::new(&[a, b, c]);
+                    for bee in 0..3 {
+                        let found: Vec<_> = neighbours.by_distance(bee).collect();
+                        let others: Vec<_> = (0..3).filter(|id| *id != bee).collect();
+                        assert_eq!(sorted(&found), others, "of bee {bee} at {:?}", [a, b, c]);
+                        assert!(found.is_sorted_by_key(|(_, distance)| *distance as usize), "{found:?}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]

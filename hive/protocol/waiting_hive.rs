@@ -13,7 +13,7 @@ pub(crate) const NO_HIVE: u64 = 0;
 /// Names the hive whose bee waits for bees of this hive: either because that bee is this hive's queen, or because it
 /// drops this hive. There is at most one such bee at a time, so one word is enough.
 pub(crate) struct WaitingHive {
-    /// The waiting hive's number; `NO_HIVE` if none waits. Written by the thread that holds this hive's leader lock or
+    /// The waiting hive's number; `NO_HIVE` if none waits. Written by the thread that holds this hive's queen lock or
     /// drops this hive; read by any thread that searches for a cycle.
     number: AtomicU64,
 }
@@ -39,7 +39,7 @@ impl WaitingHive {
     /// function.
     #[inline]
     pub(crate) fn replace(&self, number: u64) -> u64 {
-        // Relaxed, both: only one thread at a time holds this hive's leader lock or drops this hive, and the hand-over
+        // Relaxed, both: only one thread at a time holds this hive's queen lock or drops this hive, and the hand-over
         // of the lock orders its accesses with those of the thread before.
         let before = self.number.load(Ordering::Relaxed);
         self.number.store(number, Ordering::Relaxed);

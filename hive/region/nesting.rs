@@ -18,6 +18,7 @@ use std::{iter, ptr};
 
 use crate::protocol::Team;
 use crate::protocol::nesting::Nesting;
+use crate::protocol::region::panics::{self, Payload, ignore_panic};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::tasks::task_context::TaskContext;
 
@@ -233,7 +234,7 @@ pub(crate) fn is_inside_region_of(team: &Team) -> bool {
 
 /// Whether the calling thread is inside the region with this key, of more than one bee: see
 /// [`RegionContext::region_key`].
-pub(crate) fn is_in_region(key: u64) -> bool {
+fn is_in_region(key: u64) -> bool {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees() > 1 && context.region_key() == key)
 }
@@ -323,6 +324,18 @@ pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, 
         }
         Role::Region(_) | Role::Acting(_) | Role::Ending | Role::LostToFork => false,
     })
+}
+
+/// Continues a panic that was caught inside hive, on the calling thread, which has called hive.
+#[cold]
+pub(crate) fn rethrow(panic: Payload) -> ! {
+    panics::rethrow(panic, is_in_region)
+}
+
+/// Drops `value`, which nobody will see because of the panic, and continues the panic.
+pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T) -> ! {
+    ignore_panic(|| drop(value));
+    rethrow(panic)
 }
 
 /// These functions as the protocol takes them: see [`Nesting`].

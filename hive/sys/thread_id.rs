@@ -1,6 +1,6 @@
 //! A number for each thread, which is cheaper to ask for than the standard library's `ThreadId`.
 //!
-//! The leader lock compares it with the number of its owner each time a region starts.
+//! The queen lock compares it with the number of its owner each time a region starts.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};

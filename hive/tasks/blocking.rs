@@ -9,9 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::region::panics::rethrow;
 use crate::protocol::tasks::task::Task;
-use crate::region::nesting::is_in_region;
+use crate::region::nesting::rethrow;
 use crate::sync::{Condvar, Mutex};
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::heap_job::HeapJob;
@@ -119,7 +118,7 @@ impl Completion {
     /// With the first panic.
     fn rethrow_first(self) {
         if let Some(panic) = self.0.panic.take() {
-            rethrow(panic, is_in_region);
+            rethrow(panic);
         }
     }
 }

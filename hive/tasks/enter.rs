@@ -29,13 +29,13 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
         if shared.is_forked() {
             return work(None);
         }
-        // The queen of a region holds the leader lock already.
+        // The queen of a region holds the queen lock already.
         if nesting::with_outermost_region(team, |region| region.bees() > 1 && region.id() == 0) == Some(true) {
             return run_as_queen(team, |context| work(Some(context)));
         }
         // If no other thread is the queen, the calling thread becomes it.
-        if let Some(leadership) = team.try_acquire_leadership() {
-            return run_with_context(&TaskContext::for_queen(team, leadership), |context| {
+        if let Some(queen_guard) = team.try_become_queen() {
+            return run_with_context(&TaskContext::for_queen(team, queen_guard), |context| {
                 let _waiting = shared.wait_node.mark_waiting();
                 work(Some(context))
             });
@@ -58,7 +58,7 @@ pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -
     run_with_context(&TaskContext::new(team, 0), work)
 }
 
-/// Runs `work` as the bee that `context` belongs to, which is bee 0. The calling thread holds the leader lock.
+/// Runs `work` as the bee that `context` belongs to, which is bee 0. The calling thread holds the queen lock.
 fn run_with_context<R>(context: &TaskContext<'_>, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
     /// Hands the tasks that are still in the queen's deque to the workers when she leaves, by returning or by
     /// unwinding.

@@ -265,7 +265,7 @@ impl Hive {
             // SAFETY: the pool's shared state outlives every task that is queued in its team: all of them are run
             // before it goes.
             let shared = unsafe { shared.get() };
-            shared.config.hooks.catch_panic(task);
+            shared.config.handlers.catch_panic(task);
         };
         // SAFETY: the closure is `'static` and keeps its panics to itself; the pointer that it holds is valid as said
         // above.

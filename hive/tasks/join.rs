@@ -13,9 +13,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::region::panics::{drop_and_rethrow, ignore_panic};
+use crate::protocol::region::panics::ignore_panic;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::region::nesting::is_in_region;
+use crate::region::nesting::drop_and_rethrow;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::stack_job::StackJob;
 
@@ -30,7 +30,7 @@ where
 {
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the closures just run in order.
-    if context.make_room() {
+    if context.try_make_room() {
         join_buffered(context, a, b, |context| context.share_joins())
     } else {
         join_in_order(a, b)
@@ -46,7 +46,7 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    if context.make_room() || context.share_joins_now() {
+    if context.try_make_room() || context.share_joins_now() {
         join_buffered(context, a, b, |context| context.share_joins_now())
     } else {
         join_in_order(a, b)
@@ -92,8 +92,8 @@ where
     abort_guard.disarm();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
-        (Err(panic), other) => drop_and_rethrow(panic, other, is_in_region),
-        (other, Err(panic)) => drop_and_rethrow(panic, other, is_in_region),
+        (Err(panic), other) => drop_and_rethrow(panic, other),
+        (other, Err(panic)) => drop_and_rethrow(panic, other),
     }
 }
 

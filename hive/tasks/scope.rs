@@ -14,13 +14,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
-use crate::protocol::region::panics::drop_and_rethrow;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::closure_size::is_large;
-use crate::region::nesting;
-use crate::region::nesting::is_in_region;
+use crate::region::nesting::{self, drop_and_rethrow};
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
 use crate::tasks::first_panic::FirstPanic;
@@ -122,8 +120,8 @@ fn run_scope<'scope, R>(
     match (result, scope.panic.into_inner()) {
         (Ok(result), None) => result,
         // The panic of the body goes first: the body is what the caller wrote first.
-        (Err(panic), other) => drop_and_rethrow(panic, other, is_in_region),
-        (result, Some(panic)) => drop_and_rethrow(panic, result, is_in_region),
+        (Err(panic), other) => drop_and_rethrow(panic, other),
+        (result, Some(panic)) => drop_and_rethrow(panic, result),
     }
 }
 

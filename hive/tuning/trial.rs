@@ -102,10 +102,10 @@ fn run_worker_in(team: &Team, worker: u32) {
 /// The queen's side in one team: the least time of a region, or None if `deadline` came too soon. The team is
 /// terminated at the end.
 fn least_time(team: &Team, deadline: Instant) -> Option<Duration> {
-    let mut leadership = team.acquire_leadership();
+    let mut queen_guard = team.become_queen();
     let mut batch = || {
         let start = Instant::now();
-        (0..REGIONS_PER_BATCH).for_each(|_| team.run_region(&mut leadership, team.bees(), &mut BarrierOnly));
+        (0..REGIONS_PER_BATCH).for_each(|_| team.run_region(&mut queen_guard, team.bees(), &mut BarrierOnly));
         start.elapsed() / REGIONS_PER_BATCH
     };
     // The first batch does not count: in it the workers arrive from the previous team, or from being spawned.

@@ -22,7 +22,7 @@ pub(crate) struct View {
 /// know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum WaitCycle {
-    /// A thread from outside would wait for the leader lock, or for a bee, which waits for that thread.
+    /// A thread from outside would wait for the queen lock, or for a bee, which waits for that thread.
     OutsideThread,
     /// A loop would wait for a task that no thread can run before the loop has ended.
     Task,
@@ -73,7 +73,7 @@ pub(crate) enum Broadcast {
     Never(WaitCycle),
 }
 
-/// Which thread holds the leader lock of a hive, other than the caller.
+/// Which thread holds the queen lock of a hive, other than the caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum LockHolder {
     Free,
@@ -129,7 +129,7 @@ impl View {
         let has_place = self.has_queen_position(hive);
         match self.lock_holder(hive) {
             LockHolder::Taken if !has_place => return as_it_comes(Team::One),
-            // The caller gets the leader lock, or has it. In a mirrored case every wait ends.
+            // The caller gets the queen lock, or has it. In a mirrored case every wait ends.
             _ if has_place && (all_come || self.is_mirrored) => return Team::All,
             LockHolder::Free if all_come => return as_it_comes(Team::All),
             _ if all_come || self.is_mirrored => return Team::Either,
@@ -283,15 +283,15 @@ impl View {
         is_queen(&self.own, hive)
     }
 
-    /// Which other thread holds the leader lock.
+    /// Which other thread holds the queen lock.
     fn lock_holder(&self, hive: HiveId) -> LockHolder {
         let turn = |frame: &Frame| match *frame {
-            Frame::QueenPosition(of) | Frame::LeaderLock(of) | Frame::Region { hive: of, team: 2.., .. }
+            Frame::QueenPosition(of) | Frame::QueenLock(of) | Frame::Region { hive: of, team: 2.., .. }
                 if of == hive =>
             {
                 LockHolder::Taken
             }
-            Frame::LeaderLockPerhaps(of) if of == hive => LockHolder::TakenPerhaps,
+            Frame::QueenLockPerhaps(of) if of == hive => LockHolder::TakenPerhaps,
             _ => LockHolder::Free,
         };
         self.others.iter().flatten().map(turn).max().unwrap_or(LockHolder::Free)
@@ -356,7 +356,7 @@ mod tests {
         let waits = [Frame::Waiting(Wait::Polling)];
         let region = [Frame::Region { hive: B, team: 2, id }];
         let before = if id == 0 {
-            vec![Frame::Bee(A, 1), Frame::Task(A), Frame::LeaderLockPerhaps(B), Frame::Waiting(Wait::Blocked)]
+            vec![Frame::Bee(A, 1), Frame::Task(A), Frame::QueenLockPerhaps(B), Frame::Waiting(Wait::Blocked)]
         } else {
             vec![Frame::Bee(B, id)]
         };
@@ -391,13 +391,13 @@ mod tests {
         assert_eq!(view(&[Frame::Bee(B, 1), alone], &[&bee], false).team(A, 2), Team::One);
     }
 
-    /// A bee in a region holds the leader lock even if it is not the queen; a call that may or may not be a region may
+    /// A bee in a region holds the queen lock even if it is not the queen; a call that may or may not be a region may
     /// hold it.
     #[test]
     fn a_turn_is_seen_by_whoever_has_a_part() {
         let in_region = [Frame::Bee(B, 1), Frame::Region { hive: B, team: 2, id: 1 }, Frame::Waiting(Wait::Blocked)];
         assert_eq!(view(&[], &[&in_region], false).task_runner(B, 2), TaskRunner::Never(WaitCycle::OutsideThread));
-        let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::LeaderLockPerhaps(B), Frame::Waiting(Wait::Blocked)];
+        let queen = [Frame::Bee(A, 1), Frame::Task(A), Frame::QueenLockPerhaps(B), Frame::Waiting(Wait::Blocked)];
         assert_eq!(view(&[], &[&queen], false).task_runner(B, 2), TaskRunner::NewQueenOrAnyBee);
         assert_eq!(view(&[], &[&queen], false).team(B, 2), Team::Never(WaitCycle::OutsideThread));
     }

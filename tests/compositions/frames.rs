@@ -21,10 +21,10 @@ pub(crate) enum Frame {
     TaskPerhaps(HiveId),
     /// The queen's position, taken in order to run tasks.
     QueenPosition(HiveId),
-    /// A region that has not begun yet. Its queen holds the leader lock.
-    LeaderLock(HiveId),
+    /// A region that has not begun yet. Its queen holds the queen lock.
+    QueenLock(HiveId),
     /// The same, but it is not known whether the region will have more than one bee.
-    LeaderLockPerhaps(HiveId),
+    QueenLockPerhaps(HiveId),
     Region {
         hive: HiveId,
         team: usize,

@@ -101,7 +101,7 @@ fn in_start_handler(case: &Case, [_, b]: [PooledHive; 2]) -> Result<Ending, Stri
     if size == 1 {
         a.hive.spawn(|| ());
     } else {
-        let _waits = run.frames.enter(&[Frame::LeaderLock(0), Frame::Waiting(Wait::Blocked)]);
+        let _waits = run.frames.enter(&[Frame::QueenLock(0), Frame::Waiting(Wait::Blocked)]);
         if case.waiting.groups == Groups::Relay && size == 3 {
             // Bee 1 leads the group that bee 2 is in. Its own part ends at once, and then it waits for bee 2.
             run.frames.add_unseen(&[Frame::Bee(0, 1), Frame::Waiting(Wait::Blocked)]);

@@ -20,8 +20,8 @@ impl<'r> Step<'r> {
         let waits = Frame::Waiting(Wait::Blocked);
         // The record lasts to the end of the region, which may be later than the end of the queen's part.
         match expected {
-            Team::All => self.enter(&[Frame::LeaderLock(self.on), waits]),
-            Team::Either => self.enter(&[Frame::LeaderLockPerhaps(self.on), waits]),
+            Team::All => self.enter(&[Frame::QueenLock(self.on), waits]),
+            Team::Either => self.enter(&[Frame::QueenLockPerhaps(self.on), waits]),
             Team::One | Team::Never(_) => self.enter(&[waits]),
         }
     }

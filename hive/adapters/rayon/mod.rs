@@ -54,7 +54,7 @@ use crate::adapters::rayon::call::RayonCall;
 use crate::pool::builder::Builder;
 use crate::pool::error::{Error, Problem};
 use crate::pool::handle::Hive;
-use crate::pool::hooks::Hooks;
+use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{Guest, ThreadHosts};
 
 /// The rayon pool of a hive. The hive's handle owns a share in it, and so does each bee that is a rayon worker, as long
@@ -149,8 +149,8 @@ impl Builder {
 
 /// Makes the calling thread rayon's worker 0, and arranges that the threads of the hive's bees become its other
 /// workers. No bee's thread exists yet.
-fn start_pool(bees: u32, hooks: &Hooks, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
-    let (pool, threads) = worker::build_pool(bees, hooks).map_err(|cause| Error::from(Problem::RayonPool(cause)))?;
+fn start_pool(bees: u32, handlers: &Handlers, hosts: &ThreadHosts) -> Result<Box<dyn Guest>, Error> {
+    let (pool, threads) = worker::build_pool(bees, handlers).map_err(|cause| Error::from(Problem::RayonPool(cause)))?;
     let pool = Arc::new(pool);
     for thread in threads {
         hosts.reserve(thread.index() as u32, worker::thread_host(thread, Arc::clone(&pool)));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use rayon_core::{ThreadBuilder, ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::pool::hooks::Hooks;
+use crate::pool::handlers::Handlers;
 use crate::pool::thread_host::{ThreadHost, WorkerMain};
 
 thread_local! {
@@ -23,16 +23,19 @@ thread_local! {
 
 /// Builds a pool with `bees` workers, as many as the hive starts with bees. Returns it with its threads, which have not
 /// been run yet. The calling thread is worker 0.
-pub(crate) fn build_pool(bees: u32, hooks: &Hooks) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
+pub(crate) fn build_pool(
+    bees: u32,
+    handlers: &Handlers,
+) -> Result<(ThreadPool, Vec<ThreadBuilder>), ThreadPoolBuildError> {
     let mut threads = Vec::new();
-    let hooks = hooks.clone();
+    let handlers = handlers.clone();
     let builder = ThreadPoolBuilder::new()
         .num_threads(bees as usize)
         .use_current_thread()
         .start_handler(run_bee)
         // A panic in a job that no caller waits for goes to the hive's panic handler. If there is none, the process
         // ends, as it does with rayon alone.
-        .panic_handler(move |panic| hooks.catch_panic(|| resume_unwind(panic)))
+        .panic_handler(move |panic| handlers.catch_panic(|| resume_unwind(panic)))
         .spawn_handler(|thread| {
             threads.push(thread);
             Ok(())

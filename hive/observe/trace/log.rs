@@ -86,7 +86,7 @@ impl Log {
     /// Writes an entry into the next free place, or counts it as dropped.
     fn append(&self, pages: &[OnceLock<Page>], time: u64, event: Event) {
         // Relaxed: only the owner writes the length. Slot 0 has one thread as its owner after the other, and each
-        // passes on what it wrote when it releases the leader lock.
+        // passes on what it wrote when it releases the queen lock.
         let number = self.len.load(Ordering::Relaxed);
         let Some(page) = pages.get(number / ENTRIES_PER_PAGE) else {
             // Relaxed, both: only the owner writes the count, and it is only shown to people.

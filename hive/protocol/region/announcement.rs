@@ -6,7 +6,7 @@
 //! gets a team only if none of the team's workers is in the middle of a task, and none begins one before it has come to
 //! the region. Otherwise the region is a team of one.
 //!
-//! The thread, which holds the leader lock, announces the region, executes a *fence*, and looks whether a worker is in
+//! The thread, which holds the queen lock, announces the region, executes a *fence*, and looks whether a worker is in
 //! a task. A worker that wants a task marks that it is looking for one, executes a *fence*, and looks whether a region
 //! has been announced. One of the two fences comes first, and the thread whose fence comes second sees what the other
 //! has written. The proof is in `docs/start.md`.
@@ -18,11 +18,11 @@
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::worker::slot::Slot;
 use crate::protocol::worker::task_phase::TaskPhase;
-use crate::protocol::{Leadership, Team};
+use crate::protocol::{QueenGuard, Team};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// The start word of the region that has been announced. `StartWord::NONE`: no region is announced at the moment.
-/// Written by the thread that holds the leader lock; read by workers that want to look for tasks.
+/// Written by the thread that holds the queen lock; read by workers that want to look for tasks.
 pub(crate) struct AnnouncedRegion(AtomicU64);
 
 impl AnnouncedRegion {
@@ -58,9 +58,9 @@ impl Team {
     /// the region may be started: no worker of the team is in a task, and none begins one before it has come to that
     /// region. If it returns `false`, nothing is announced any more.
     ///
-    /// The caller holds the leader lock. After `true` it calls `withdraw_announcement` before it releases the lock:
+    /// The caller holds the queen lock. After `true` it calls `withdraw_announcement` before it releases the lock:
     /// either after the region, or when it starts none.
-    pub(crate) fn try_announce_region(&self, _leadership: &Leadership<'_>, bees: u32) -> bool {
+    pub(crate) fn try_announce_region(&self, _queen_guard: &QueenGuard<'_>, bees: u32) -> bool {
         // The word that the region's start will have: no other region can start before it, because the caller holds the
         // lock.
         self.announced_region.set(self.root_line().load().next(bees));

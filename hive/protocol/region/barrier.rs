@@ -1,8 +1,8 @@
 //! The barrier of one group of bees. One atomic word counts the arrivals at the barriers inside a region and the exits
 //! at the region's end. The protocol, step by step and with its proof, is in `docs/barrier.md`.
 //!
-//! A team is one group, or several whose leaders form wider groups: `tree.rs` composes several groups and calls the
-//! functions here, at each `RegionContext::barrier` and at the end of each region. The *leader* of a group is its
+//! A team is one group, or several whose leaders form wider groups: `led_groups.rs` composes several groups and calls
+//! the functions here, at each `RegionContext::barrier` and at the end of each region. The *leader* of a group is its
 //! lowest bee (in a team of one group, the queen). The leader does not exit: it waits until the other bees of its group
 //! have.
 //!
@@ -11,210 +11,9 @@
 //! word holds both counts, a bee that waits at a barrier sees when another bee has exited without arriving there. The
 //! waiting bee then reports a mismatch, which becomes a panic, instead of waiting for ever.
 
-use std::fmt;
-
-use crate::protocol::region::max_bees::MAX_BEES;
+use crate::protocol::region::barrier_word::{Arrivals, BarrierError, BarrierWord, BaseCount, RegionEnd, View};
 use crate::protocol::worker::slot::Slot;
 use crate::sync::{AtomicU64, Ordering, WaitPolicy, fence};
-
-/// The barrier's word.
-///
-/// ```text
-///   63                           19   18   17  16             0
-///  ┌──────────────────────────────┬────┬────┬────────────────┐
-///  │           arrivals           │ L  │ B  │     exits      │
-///  └──────────────────────────────┴────┴────┴────────────────┘
-/// ```
-///
-/// - `arrivals`: how many times a bee has arrived at a barrier. The count continues from region to region, modulo 2^45:
-///   see [`Arrivals`].
-/// - `L`, `LEADER_BLOCKED`: the leader's body has returned, and the leader is blocked on its semaphore until the other
-///   bees have exited. The leader sets and clears this flag. The bee whose exit completes `exits` posts the leader's
-///   semaphore.
-/// - `B`, `BLOCKED`: some bees may be blocked on their semaphores at a barrier. A bee sets this flag before it blocks.
-///   The bee that completes the barrier, exits or poisons the region clears the flag and wakes them.
-/// - `exits`: how many times a bee other than the leader has exited from a region. The count continues from region to
-///   region. The leader resets it after a region that ends with `EXITS_BEFORE_RESET` exits or more. A team has fewer
-///   bees than that, so the exits of one region cannot carry the count into the flags.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) struct BarrierWord(u64);
-
-impl BarrierWord {
-    const EXIT: u64 = 1;
-    const BLOCKED: u64 = 1 << 17;
-    const LEADER_BLOCKED: u64 = 1 << 18;
-    const ARRIVAL: u64 = 1 << 19;
-
-    const EXITS_BEFORE_RESET: u64 = 1 << 16;
-
-    /// A count of exits with which no region ends.
-    const IMPOSSIBLE_EXITS: u64 = Self::BLOCKED - 1;
-
-    /// The first value of a barrier's word. `arrivals` is about to wrap and `exits` is about to be reset, so that every
-    /// program and every model goes through both.
-    const FIRST: Self = Self(Arrivals::FIRST.0 | (Self::EXITS_BEFORE_RESET - 2));
-
-    #[inline(always)]
-    fn arrivals(self) -> Arrivals {
-        Arrivals(self.0 & !(Self::ARRIVAL - 1))
-    }
-
-    #[inline(always)]
-    fn exits(self) -> u64 {
-        self.0 & (Self::BLOCKED - 1)
-    }
-
-    /// Whether any of `flags` is set.
-    fn has_any(self, flags: u64) -> bool {
-        self.0 & flags != 0
-    }
-}
-
-impl fmt::Debug for BarrierWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BarrierWord")
-            .field("arrivals", &self.arrivals())
-            .field("leader_blocked", &self.has_any(Self::LEADER_BLOCKED))
-            .field("blocked", &self.has_any(Self::BLOCKED))
-            .field("exits", &self.exits())
-            .finish()
-    }
-}
-
-/// A count of arrivals, modulo 2^45, kept in the bits where the word has it. It therefore wraps off the top of the word
-/// and never reaches the flags, however many barriers a region has.
-///
-/// Two counts that are compared are never further apart than the number of bees in a team. So the sign of their
-/// difference says which is ahead, also where one of them has wrapped.
-#[derive(Clone, Copy, PartialEq, Eq)]
-struct Arrivals(u64);
-
-impl Arrivals {
-    /// Three arrivals before the count wraps.
-    const FIRST: Self = Self(0u64.wrapping_sub(3 * BarrierWord::ARRIVAL));
-
-    #[inline(always)]
-    fn plus(self, more: u64) -> Self {
-        Self(self.0.wrapping_add(more.wrapping_mul(BarrierWord::ARRIVAL)))
-    }
-
-    /// The number of arrivals from `earlier` to this count.
-    #[inline(always)]
-    fn since(self, earlier: Self) -> u64 {
-        self.0.wrapping_sub(earlier.0) / BarrierWord::ARRIVAL
-    }
-
-    fn minus_one(self) -> Self {
-        Self(self.0.wrapping_sub(BarrierWord::ARRIVAL))
-    }
-
-    #[inline(always)]
-    fn has_reached(self, goal: Self) -> bool {
-        self.0.wrapping_sub(goal.0).cast_signed() >= 0
-    }
-}
-
-impl fmt::Debug for Arrivals {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.0 / BarrierWord::ARRIVAL)
-    }
-}
-
-/// The counts of a barrier's word at the beginning of a region, without flags. The group's leader keeps it from region
-/// to region (see `GroupBases`) and publishes it to the other bees in the region's `StartOrder`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct BaseCount(BarrierWord);
-
-impl BaseCount {
-    /// The base count of a barrier that has not been used yet.
-    pub(crate) const fn first() -> Self {
-        Self(BarrierWord::FIRST)
-    }
-}
-
-/// What a bee needs in order to interpret the word. Each bee of the group computes the same view at the same barrier.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct View {
-    /// How many bees of the region's team are in the group, the leader included.
-    pub(crate) bees: u32,
-    /// Whether the leader waits for the other bees' arrivals before it arrives itself. True for each group whose leader
-    /// represents it in a wider group of the team.
-    pub(crate) is_collected: bool,
-    /// The counts at the beginning of the region.
-    pub(crate) base: BaseCount,
-    /// How many barriers of the region the bee has passed.
-    pub(crate) barriers_passed: u64,
-}
-
-impl View {
-    /// The count of arrivals that completed the last barrier the bee has passed.
-    fn arrivals_at_last_barrier(&self) -> Arrivals {
-        self.base.0.arrivals().plus(self.barriers_passed.wrapping_mul(u64::from(self.bees)))
-    }
-
-    /// The count of arrivals that completes the next barrier.
-    fn goal(&self) -> Arrivals {
-        self.arrivals_at_last_barrier().plus(u64::from(self.bees))
-    }
-
-    /// The counts of the word after all bees but the leader have exited, each after as many barriers as the leader.
-    #[inline(always)]
-    fn clean_end(&self) -> BarrierWord {
-        let others = u64::from(self.bees - 1);
-        BarrierWord(self.arrivals_at_last_barrier().0 | (self.base.0.exits() + others * BarrierWord::EXIT))
-    }
-
-    /// What `word` means to a bee that waits until the count of arrivals has reached `arrivals`. `None`: keep waiting.
-    /// `is_poisoned` says whether the region is poisoned, and must be read after the word.
-    ///
-    /// The poison is checked before the count, because a bee that the poison has released may arrive once more, in a
-    /// destructor or because the program caught the unwinding, and is then counted twice.
-    #[inline(always)]
-    fn barrier_outcome(
-        &self,
-        word: BarrierWord,
-        arrivals: Arrivals,
-        is_poisoned: bool,
-    ) -> Option<Result<(), BarrierError>> {
-        if is_poisoned {
-            Some(Err(BarrierError::Poisoned))
-        } else if word.arrivals().has_reached(arrivals) {
-            Some(Ok(()))
-        } else if word.exits() != self.base.0.exits() || word.has_any(BarrierWord::LEADER_BLOCKED) {
-            // The body of some bee has returned although the barrier is not complete. That bee will not arrive any
-            // more, so the barrier will never be complete.
-            Some(Err(BarrierError::Mismatch))
-        } else {
-            None
-        }
-    }
-
-    /// What `word` means to the leader, whose body has returned. `None`: keep waiting. `is_poisoned` says whether the
-    /// region is poisoned, and must be read after the word.
-    #[inline(always)]
-    fn end_outcome(&self, word: BarrierWord, is_poisoned: bool) -> Option<RegionEnd> {
-        let clean = self.clean_end();
-        if word.exits() == clean.exits() {
-            // BLOCKED may still be set, because a late waker has not cleared it yet. The next region tolerates that.
-            Some(if is_poisoned { RegionEnd::Poisoned } else { RegionEnd::Clean })
-        } else if !clean.arrivals().has_reached(word.arrivals()) && !is_poisoned {
-            // There are more arrivals than the leader's barriers account for: a bee waits at a barrier at which the
-            // leader will not arrive.
-            Some(RegionEnd::Mismatch)
-        } else {
-            None
-        }
-    }
-}
-
-/// Why a wait at a barrier ended although the barrier was not completed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum BarrierError {
-    /// Another bee has poisoned the region, because it panicked or found a mismatch.
-    Poisoned,
-    /// The body of another bee has returned without arriving at this barrier.
-    Mismatch,
-}
 
 /// A bee's exit from a region in which other bees may be blocked. The bee that gets it from [`Barrier::exit`] must pass
 /// it to [`Barrier::wake_on_exit`].
@@ -222,17 +21,6 @@ pub(crate) enum BarrierError {
 pub(crate) struct ExitNotice {
     /// The word just before the exit.
     before: BarrierWord,
-}
-
-/// The result of a leader's wait at the end of a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum RegionEnd {
-    /// All other bees have exited.
-    Clean,
-    /// All other bees have exited, and the region is poisoned.
-    Poisoned,
-    /// A bee waits at a barrier at which the leader's body did not arrive. The region has not ended.
-    Mismatch,
 }
 
 /// The barrier of a group. Its owner decides which cache line it is in: see `StartLine::near_barrier` and `Group`.
@@ -347,9 +135,8 @@ impl Barrier {
         let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
             view.barrier_outcome(BarrierWord(word), arrivals, false).is_none().then_some(word | BarrierWord::BLOCKED)
         });
-        // Third, check the poison, which is in a word of its own.
-        // SeqCst: pairs with the fence in `wake_all`. Either this bee finds the region poisoned below, or the bee that
-        // poisons it finds BLOCKED set.
+        // Third, check the poison, which is in a word of its own. SeqCst: pairs with the fence in `wake_after_poison`.
+        // Either this bee finds the region poisoned below, or the bee that poisons it finds BLOCKED set.
         fence(Ordering::SeqCst);
         // If the wait is over, take the note back and return. If a waker has taken it first, that waker posts the
         // semaphore, and this bee must take the post below, so that the post does not end a later wait.
@@ -382,7 +169,7 @@ impl Barrier {
 
     /// Wakes the bees that are blocked at a barrier of a region that the caller has just poisoned.
     #[cold]
-    pub(crate) fn wake_all<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
+    pub(crate) fn wake_after_poison<'s>(&self, slots: impl Iterator<Item = &'s Slot>) {
         // SeqCst: pairs with the fence in `block`. Either the flag is seen below, or the bee that sets it sees the
         // poison.
         fence(Ordering::SeqCst);
@@ -397,8 +184,8 @@ impl Barrier {
     #[inline(always)]
     pub(crate) fn exit(&self) -> Option<ExitNotice> {
         // Release: pairs with the Acquire in `wait_for_end` and `has_ended`, so that what this bee did happens before
-        // the region returns. It also pairs with the Acquire in `wait_for_arrivals` and `exited`, so that a bee that
-        // sees this exit also sees the poison that was set before it.
+        // the region returns. It also pairs with the Acquire in `wait_for_arrivals` and `bees_at_end`, so that a bee
+        // that sees this exit also sees the poison that was set before it.
         let before = BarrierWord(self.word.fetch_add(BarrierWord::EXIT, Ordering::Release));
         before.has_any(BarrierWord::LEADER_BLOCKED | BarrierWord::BLOCKED).then_some(ExitNotice { before })
     }
@@ -426,7 +213,7 @@ impl Barrier {
     /// How many bees of the group have come to the end of their bodies. The bees other than the leader are counted once
     /// they have exited, so the number may be too low for a moment. The leader is counted while it is blocked at the
     /// end.
-    pub(crate) fn exited(&self, view: &View) -> u32 {
+    pub(crate) fn bees_at_end(&self, view: &View) -> u32 {
         // Acquire: pairs with the Release in `exit` and in `block_until_end`. The caller sees what the bees that are
         // counted here did in the region.
         let word = BarrierWord(self.word.load(Ordering::Acquire));
@@ -470,9 +257,9 @@ impl Barrier {
     /// Blocks the leader until the last of the other bees has exited. Returns at once if the wait is over already.
     #[cold]
     fn block_until_end(&self, view: &View, own_slot: &Slot, is_poisoned: bool) {
-        // Release: pairs with the Acquire in `wait_for_arrivals` and in `exited`. If the leader's body ended because of
-        // the poison, a bee that sees LEADER_BLOCKED also sees the poison, and does not report a mismatch. Failure is
-        // Relaxed: the caller reads the word again, with Acquire.
+        // Release: pairs with the Acquire in `wait_for_arrivals` and in `bees_at_end`. If the leader's body ended
+        // because of the poison, a bee that sees LEADER_BLOCKED also sees the poison, and does not report a mismatch.
+        // Failure is Relaxed: the caller reads the word again, with Acquire.
         let announced = self.word.fetch_update(Ordering::Release, Ordering::Relaxed, |word| {
             view.end_outcome(BarrierWord(word), is_poisoned).is_none().then_some(word | BarrierWord::LEADER_BLOCKED)
         });
@@ -517,81 +304,19 @@ impl Barrier {
     }
 }
 
-// The exits of one region carry a count below `EXITS_BEFORE_RESET` neither into the flags nor to `IMPOSSIBLE_EXITS`.
-const _: () = assert!(BarrierWord::EXITS_BEFORE_RESET - 1 + (MAX_BEES as u64 - 1) < BarrierWord::IMPOSSIBLE_EXITS);
-
 #[cfg(test)]
 mod tests {
     use std::thread;
     use std::time::Duration;
 
     use super::*;
+    use crate::protocol::region::max_bees::MAX_BEES;
     use crate::protocol::worker::slot::SlotState;
     use crate::sys::cpu_mask::CpuMask;
 
     /// A word with `exits`, `flags`, and `arrivals` more arrivals than a new barrier begins with.
     fn word(exits: u64, flags: u64, arrivals: u64) -> BarrierWord {
         BarrierWord(Arrivals::FIRST.plus(arrivals).0 | flags | exits)
-    }
-
-    fn view(bees: u32, barriers_passed: u64) -> View {
-        View { bees, is_collected: false, base: BaseCount(word(7, 0, 1)), barriers_passed }
-    }
-
-    fn arrivals(number: u64) -> Arrivals {
-        Arrivals::FIRST.plus(number)
-    }
-
-    #[test]
-    fn a_barrier_is_complete_at_its_goal_and_stays_so() {
-        let view = view(3, 1);
-        // The third arrival wraps the count, so the goal, which is the seventh, is beyond the wrap.
-        assert_eq!(view.goal(), arrivals(7));
-        assert_eq!((arrivals(3), arrivals(7).since(arrivals(2))), (Arrivals(0), 5));
-        assert_eq!(view.barrier_outcome(word(7, 0, 2), arrivals(7), false), None);
-        assert_eq!(view.barrier_outcome(word(7, 0, 6), arrivals(7), false), None);
-        assert_eq!(view.barrier_outcome(word(7, 0, 7), arrivals(7), false), Some(Ok(())));
-        assert_eq!(
-            view.barrier_outcome(word(8, 0, 8), arrivals(7), false),
-            Some(Ok(())),
-            "others are past it, even gone"
-        );
-        assert_eq!(view.barrier_outcome(word(7, 0, 2), arrivals(2), false), Some(Ok(())));
-        assert_eq!(
-            view.barrier_outcome(word(7, 0, 3), arrivals(2), false),
-            Some(Ok(())),
-            "one more, with the wrap between them"
-        );
-    }
-
-    #[test]
-    fn a_barrier_that_somebody_left_out_is_seen_by_those_who_wait() {
-        let view = view(3, 0);
-        assert_eq!(
-            view.barrier_outcome(word(8, 0, 3), arrivals(4), false),
-            Some(Err(BarrierError::Mismatch)),
-            "a bee has left"
-        );
-        let leader_gone = word(7, BarrierWord::LEADER_BLOCKED, 3);
-        assert_eq!(view.barrier_outcome(leader_gone, arrivals(4), false), Some(Err(BarrierError::Mismatch)));
-        assert_eq!(view.barrier_outcome(word(8, 0, 3), arrivals(4), true), Some(Err(BarrierError::Poisoned)));
-    }
-
-    #[test]
-    fn a_region_has_ended_when_all_bees_have_left() {
-        let view = view(3, 0);
-        assert_eq!(view.clean_end(), word(9, 0, 1));
-        assert_eq!(view.end_outcome(word(8, 0, 1), false), None);
-        assert_eq!(view.end_outcome(word(9, 0, 1), false), Some(RegionEnd::Clean));
-        assert_eq!(
-            view.end_outcome(word(9, BarrierWord::BLOCKED, 1), false),
-            Some(RegionEnd::Clean),
-            "taken down late"
-        );
-        assert_eq!(view.end_outcome(word(9, 0, 2), true), Some(RegionEnd::Poisoned));
-        assert_eq!(view.end_outcome(word(8, 0, 2), false), Some(RegionEnd::Mismatch));
-        assert_eq!(view.end_outcome(word(8, 0, 3), false), Some(RegionEnd::Mismatch), "with the wrap between them");
-        assert_eq!(view.end_outcome(word(8, 0, 2), true), None, "they are on their way out");
     }
 
     #[test]

@@ -90,7 +90,7 @@ impl DeadlockDetector {
 impl Team {
     /// Until the guard is dropped, regions of this team count as having help from outside: bees of a region around this
     /// one, or of another hive's region beside it, may bring what its bees wait for. So no deadlock is reported in them
-    /// (`declare_stall`), and `ordered` goes by indices alone. The caller holds the leader lock.
+    /// (`declare_stall`), and `ordered` goes by indices alone. The caller holds the queen lock.
     pub(crate) fn mark_outside_help(&self) -> impl Drop {
         struct OutsideHelpGuard<'c>(&'c AtomicBool);
         impl Drop for OutsideHelpGuard<'_> {
@@ -142,17 +142,17 @@ impl StallGuard<'_> {
     pub(crate) fn confirm_deadlock(&self, can_proceed: impl FnOnce() -> bool) -> bool {
         let region = self.region;
         let shared_word = &region.team().deadlock_detector.word;
-        // Acquire: pairs with the Release in `update`. The look at the exits below, in `Barrier::exited`, pairs with
-        // the Release in `Barrier::exit` and `Barrier::block_until_end`. So everything that was done by the bees that
-        // are stalled or have left is visible to `can_proceed`.
+        // Acquire: pairs with the Release in `update`. The look at the exits below, in `Barrier::bees_at_end`, pairs
+        // with the Release in `Barrier::exit` and `Barrier::block_until_end`. So everything that was done by the bees
+        // that are stalled or have left is visible to `can_proceed`.
         let word = StallWord(shared_word.load(Ordering::Acquire));
         // If nothing has changed since this bee confirmed, it must not be counted a second time.
         if self.last_confirmed.get() == Some(word.changes()) {
             return false;
         }
-        let exited = region.own_group().barrier.exited(&region.view());
+        let at_end = region.own_group().barrier.bees_at_end(&region.view());
         // In this order: `can_proceed` must see the state in which all bees are stalled or have left.
-        if word.stalled() + exited < region.bees() || can_proceed() {
+        if word.stalled() + at_end < region.bees() || can_proceed() {
             return false;
         }
         let confirmed = word.with_confirmation();

@@ -24,7 +24,8 @@ pub(crate) struct Exchanged<'m, T> {
 
 impl RegionContext<'_> {
     /// Shows `values` to the other bees of the team, and waits at a barrier until they have shown theirs. All must call
-    /// it with the same `operation` and the same type.
+    /// it with the same `operation`, the same type and the same `root`: the bee whose values alone are of use to the
+    /// others, or `None` if each bee has values for them.
     ///
     /// Returns `None` where there is no other bee to read from: the team is this bee alone, or the barrier is broken
     /// and this bee is in a destructor that must not panic.
@@ -36,29 +37,9 @@ impl RegionContext<'_> {
     pub(crate) fn exchange<T: Copy + Send + 'static>(
         &self,
         operation: Operation,
+        root: Option<u32>,
         values: &[T],
     ) -> Option<Exchanged<'_, T>> {
-        self.exchange_for(Purpose::from_all::<T>(operation), values)
-    }
-
-    /// As `exchange`, where only the values of bee `root` are of use to the others. All bees must name the same `root`.
-    ///
-    /// # Panics
-    /// As [`RegionContext::barrier`].
-    #[inline]
-    #[track_caller]
-    pub(crate) fn exchange_from<T: Copy + Send + 'static>(
-        &self,
-        operation: Operation,
-        root: u32,
-        values: &[T],
-    ) -> Option<Exchanged<'_, T>> {
-        self.exchange_for(Purpose::from_root::<T>(operation, root), values)
-    }
-
-    #[inline]
-    #[track_caller]
-    fn exchange_for<T: Copy + Send + 'static>(&self, purpose: Purpose, values: &[T]) -> Option<Exchanged<'_, T>> {
         if self.bees() == 1 {
             return None;
         }
@@ -69,6 +50,7 @@ impl RegionContext<'_> {
             self.barrier();
             return None;
         }
+        let purpose = Purpose::new::<T>(operation, root);
         let barriers_passed = self.barriers_passed();
         // SAFETY: this is the bee's own slot; the bee is in this region, has passed every barrier that it came to, and
         // has not come to the next one yet.

@@ -70,16 +70,10 @@ pub(crate) struct Purpose {
 const NO_ROOT: u32 = u32::MAX;
 
 impl Purpose {
-    /// An exchange to which each bee brings values of type `T`.
+    /// An exchange of values of type `T`, to which bee `root` alone brings them, or each bee if that is `None`.
     #[inline(always)]
-    pub(crate) fn from_all<T: 'static>(operation: Operation) -> Self {
-        Self { value_type: TypeId::of::<T>(), operation, root: NO_ROOT }
-    }
-
-    /// An exchange to which bee `root` alone brings values of type `T`.
-    #[inline(always)]
-    pub(crate) fn from_root<T: 'static>(operation: Operation, root: u32) -> Self {
-        Self { value_type: TypeId::of::<T>(), operation, root }
+    pub(crate) fn new<T: 'static>(operation: Operation, root: Option<u32>) -> Self {
+        Self { value_type: TypeId::of::<T>(), operation, root: root.unwrap_or(NO_ROOT) }
     }
 
     pub(crate) fn operation(self) -> Operation {
@@ -128,7 +122,7 @@ unsafe impl Sync for ExchangeSlots {}
 impl ExchangeSlots {
     pub(crate) fn new() -> Self {
         let header =
-            Header { epoch: 0, barriers_passed: 0, purpose: Purpose::from_all::<()>(Operation::AllReduce), count: 0 };
+            Header { epoch: 0, barriers_passed: 0, purpose: Purpose::new::<()>(Operation::AllReduce, None), count: 0 };
         let blank =
             || UnsafeCell::new(ExchangeSlot { header, inline_values: Block([MaybeUninit::uninit(); MAX_ALIGNMENT]) });
         Self { slots: [blank(), blank()], overflow: [UnsafeCell::new(Vec::new()), UnsafeCell::new(Vec::new())] }

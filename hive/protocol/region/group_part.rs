@@ -1,7 +1,8 @@
 //! The part that a group of bees has in one region, and the parts of all the groups that one bee leads: what a bee
-//! needs to know of its groups while it runs its part of the region. `tree.rs` makes them when the region begins.
+//! needs to know of its groups while it runs its part of the region. `led_groups.rs` makes them when the region begins.
 
-use crate::protocol::region::barrier::{Barrier, BaseCount, View};
+use crate::protocol::region::barrier::Barrier;
+use crate::protocol::region::barrier_word::{BaseCount, View};
 use crate::protocol::region::shape::MAX_LEVELS;
 
 /// The part that a group has in one region.
@@ -29,9 +30,9 @@ impl GroupPart<'_> {
 /// The parts of the groups that a bee leads in one region, the widest first. The entries after the last part are
 /// `None`.
 #[derive(Clone, Copy)]
-pub(crate) struct Children<'c>(pub(crate) [Option<GroupPart<'c>>; MAX_LEVELS]);
+pub(crate) struct LedParts<'c>(pub(crate) [Option<GroupPart<'c>>; MAX_LEVELS]);
 
-impl<'c> Children<'c> {
+impl<'c> LedParts<'c> {
     /// For a bee that leads no group, or only groups in which it is the team's only bee.
     pub(crate) const NONE: Self = Self([None; MAX_LEVELS]);
 

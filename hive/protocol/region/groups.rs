@@ -2,11 +2,12 @@
 //! meet.
 //!
 //! A team has one `Group` for each group of its `Shape` (see `shape.rs`). The group's leader keeps the base counts of
-//! its barriers, `GroupBases`, in its `Tree`. See `docs/shape.md`.
+//! its barriers, `GroupBases`, in its `LedGroups`. See `docs/shape.md`.
 
 use crossbeam_utils::CachePadded;
 
-use crate::protocol::region::barrier::{Barrier, BaseCount};
+use crate::protocol::region::barrier::Barrier;
+use crate::protocol::region::barrier_word::BaseCount;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::start_line::StartLine;
 

@@ -11,7 +11,7 @@
 use std::hint::black_box;
 use std::ops::Deref;
 
-use crate::protocol::region::barrier::{BaseCount, RegionEnd, View};
+use crate::protocol::region::barrier_word::{BaseCount, RegionEnd, View};
 use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::start_line::{StartLine, StartOrder};
 

@@ -141,7 +141,9 @@ impl RegionPanics {
     }
 }
 
-/// Continues a panic that was caught inside hive, on the thread that has called hive.
+/// Continues a panic that was caught inside hive, on the thread that has called hive. `is_in_region`: whether that
+/// thread is inside the region with a key. Code above the protocol calls `region/nesting.rs` instead, which knows the
+/// answer.
 #[cold]
 pub(crate) fn rethrow(panic: Payload, is_in_region: fn(u64) -> bool) -> ! {
     resume_unwind(translate_release(panic, is_in_region))
@@ -162,12 +164,6 @@ fn translate_release(panic: Payload, is_in: impl FnOnce(u64) -> bool) -> Payload
         )),
         _ => panic,
     }
-}
-
-/// Drops `value`, which nobody will see because of the panic, and continues the panic.
-pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T, is_in_region: fn(u64) -> bool) -> ! {
-    ignore_panic(|| drop(value));
-    rethrow(panic, is_in_region)
 }
 
 /// Runs `work` while a panic is on its way. If `work` panics as well, that panic is swallowed.

@@ -8,8 +8,8 @@ use std::cell::Cell;
 use std::fmt;
 
 use crate::protocol::Team;
-use crate::protocol::region::barrier::{BarrierError, BaseCount, View};
-use crate::protocol::region::group_part::{Children, GroupPart};
+use crate::protocol::region::barrier_word::{BarrierError, BaseCount, View};
+use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
 use crate::protocol::region::panics::Unfinished;
@@ -42,7 +42,7 @@ pub(crate) struct RegionContext<'c> {
     /// The part of the team in this bee's own group, whose barrier it waits at.
     own_group: GroupPart<'c>,
     /// The parts of the team in the groups that this bee leads. Most bees lead none.
-    children: &'c Children<'c>,
+    led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
     barriers_passed: Cell<u64>,
     /// Whether the bee has left a barrier without passing it, because the region was poisoned. Other bees may have
@@ -50,33 +50,33 @@ pub(crate) struct RegionContext<'c> {
     has_left_barrier: Cell<bool>,
     /// Of a team of one: the size that the body wants the hive to have afterwards (0: none), and in the highest bit
     /// `SUPPRESSED_PANIC`. Both are in one word, so that the end of such a region needs a single look.
-    pending_resize: Cell<u32>,
+    resize_at_region_end: Cell<u32>,
 }
 
-/// The flag in `pending_resize` that says that a team of one has gone on after a call that should have panicked.
+/// The flag in `resize_at_region_end` that says that a team of one has gone on after a call that should have panicked.
 const SUPPRESSED_PANIC: u32 = 1 << 31;
 const _: () = assert!(MAX_BEES < SUPPRESSED_PANIC);
 
 impl<'c> RegionContext<'c> {
     #[inline(always)]
     pub(crate) fn new(team: &'c Team, id: u32, bees: u32, epoch: u64, own_group: GroupPart<'c>) -> Self {
-        let (barriers_passed, has_left_barrier, pending_resize) = (Cell::new(0), Cell::new(false), Cell::new(0));
+        let (barriers_passed, has_left_barrier, resize_at_region_end) = (Cell::new(0), Cell::new(false), Cell::new(0));
         Self {
             team,
             id,
             bees,
             epoch,
             own_group,
-            children: &Children::NONE,
+            led_parts: &LedParts::NONE,
             barriers_passed,
             has_left_barrier,
-            pending_resize,
+            resize_at_region_end,
         }
     }
 
     /// The same context, for a bee that leads these groups.
-    pub(crate) fn with_children(self, children: &'c Children<'c>) -> Self {
-        Self { children, ..self }
+    pub(crate) fn with_led_parts(self, led_parts: &'c LedParts<'c>) -> Self {
+        Self { led_parts, ..self }
     }
 
     /// The context of a team of one: the calling thread is its only bee, starts no worker and waits for nobody.
@@ -142,25 +142,25 @@ impl<'c> RegionContext<'c> {
 
     /// Records the size that the hive is to have after this region, which has a team of one. A later call replaces an
     /// earlier one.
-    pub(crate) fn set_pending_resize(&self, bees: u32) {
-        self.pending_resize.set(self.pending_resize.get() & SUPPRESSED_PANIC | bees);
+    pub(crate) fn set_resize_at_region_end(&self, bees: u32) {
+        self.resize_at_region_end.set(self.resize_at_region_end.get() & SUPPRESSED_PANIC | bees);
     }
 
-    /// The size that `set_pending_resize` recorded last.
-    pub(crate) fn pending_resize(&self) -> Option<u32> {
-        let bees = self.pending_resize.get() & !SUPPRESSED_PANIC;
+    /// The size that `set_resize_at_region_end` recorded last.
+    pub(crate) fn resize_at_region_end(&self) -> Option<u32> {
+        let bees = self.resize_at_region_end.get() & !SUPPRESSED_PANIC;
         (bees > 0).then_some(bees)
     }
 
     /// Whether this team of one has gone on after a call that should have panicked. Asked when its region ends.
     pub(crate) fn has_suppressed_panic(&self) -> bool {
-        self.pending_resize.get() & SUPPRESSED_PANIC > 0
+        self.resize_at_region_end.get() & SUPPRESSED_PANIC > 0
     }
 
     /// Whether the region of a team of one can simply end: no size is recorded, and no panic was suppressed.
     #[inline(always)]
     pub(crate) fn has_nothing_pending(&self) -> bool {
-        self.pending_resize.get() == 0
+        self.resize_at_region_end.get() == 0
     }
 
     /// The part of the team in the bee's own group.
@@ -171,8 +171,8 @@ impl<'c> RegionContext<'c> {
 
     /// The parts of the team in the groups that the bee leads.
     #[inline(always)]
-    pub(crate) fn children(&self) -> &Children<'c> {
-        self.children
+    pub(crate) fn led_parts(&self) -> &LedParts<'c> {
+        self.led_parts
     }
 
     /// What the bee needs in order to read the word of its own group's barrier.
@@ -197,7 +197,7 @@ impl<'c> RegionContext<'c> {
     /// sleep.
     pub(crate) fn forget_others(&self) {
         if self.bees > 1 {
-            [&self.own_group].into_iter().chain(self.children.iter()).for_each(|part| part.barrier.prevent_end());
+            [&self.own_group].into_iter().chain(self.led_parts.iter()).for_each(|part| part.barrier.prevent_end());
         }
     }
 
@@ -237,7 +237,7 @@ impl<'c> RegionContext<'c> {
     }
 
     /// Writes an entry to the bee's log. A team of one writes none: its bee has the id of the queen, and the log of bee
-    /// 0 belongs to the thread that holds the leader lock, which may be writing to it.
+    /// 0 belongs to the thread that holds the queen lock, which may be writing to it.
     fn log(&self, event: impl FnOnce() -> Event) {
         if self.bees > 1 {
             self.team.log(self.id, event);
@@ -311,7 +311,7 @@ impl<'c> RegionContext<'c> {
         }
         if self.bees == 1 {
             // There is no other bee to release, so nothing is poisoned. The end of the region looks at this flag.
-            return self.pending_resize.set(self.pending_resize.get() | SUPPRESSED_PANIC);
+            return self.resize_at_region_end.set(self.resize_at_region_end.get() | SUPPRESSED_PANIC);
         }
         self.has_left_barrier.set(true);
         self.team.panics.record_unfinished(self.id, Unfinished::Barrier);

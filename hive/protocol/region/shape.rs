@@ -6,7 +6,7 @@
 //! the queen is started in the line of a wider group, and passes the start on to its own groups. So each line is polled
 //! by few bees, and a start and an arrival each cross the border between two clusters or NUMA nodes only once.
 //!
-//! `tree.rs` and `queen.rs` use the groups; `tuning/barrier_choice.rs` chooses the shape. See `docs/shape.md`.
+//! `led_groups.rs` and `queen.rs` use the groups; `tuning/barrier_choice.rs` chooses the shape. See `docs/shape.md`.
 
 use std::fmt;
 use std::ops::Range;

@@ -8,7 +8,8 @@
 
 use std::fmt;
 
-use crate::protocol::region::barrier::{Barrier, BaseCount};
+use crate::protocol::region::barrier::Barrier;
+use crate::protocol::region::barrier_word::BaseCount;
 use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::closure_cell;
 use crate::protocol::region::closure_cell::ClosureCell;
@@ -138,7 +139,7 @@ impl StartLine {
     /// Starts the region of `word` in the group: publishes the order, and then the word.
     ///
     /// # Safety
-    /// The caller is the group's leader. (If that is bee 0, the caller holds the leader lock.) Every worker of the
+    /// The caller is the group's leader. (If that is bee 0, the caller holds the queen lock.) Every worker of the
     /// group that the last published word included has exited from its region.
     #[inline(always)]
     #[expect(unsafe_code, reason = "writes the shared order")]

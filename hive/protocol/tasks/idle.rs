@@ -1,6 +1,6 @@
-//! How a bee without work falls asleep or parks, and how others learn of new work and are woken for it. These are the
-//! steps that all sleep protocols have in common; what they keep count of is in `sleep/`. The steps and the proof are
-//! in `docs/sleep.md`.
+//! How a bee without work falls asleep or parks, and what there is for it to do. These are the steps that all sleep
+//! protocols have in common; what they keep count of is in `sleep/`, and how a bee is woken is in `worker/wake.rs`. The
+//! steps and the proof are in `docs/sleep.md`.
 //!
 //! A bee that posts a task puts it where others find it, executes a fence, reads the counts, and wakes sleepers. A bee
 //! that falls asleep announces it, searches once more, counts itself asleep unless something has been posted since,
@@ -8,15 +8,13 @@
 //! that executes the second one sees what the other wrote before its own. So no task is missed because of the last
 //! check. What the announcement is for is to avoid most of the sleeps that the last check would end at once.
 
-use std::array;
-
 use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
-use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
+use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Counter, Event, InFlight, MAX_TASK_WAKES, Ordering, fence};
+use crate::sync::{Counter, Event, InFlight, Ordering, fence};
 
 impl TaskContext<'_> {
     /// Sleeps until another thread wakes the bee, unless there is something to do. Returns a task that was found on the
@@ -55,7 +53,7 @@ impl TaskContext<'_> {
         // Step: asleep
         if !slot.change(SlotState::Awake, SlotState::Asleep) {
             // Step: not awake
-            team.count_awake(slot);
+            team.uncount_sleeper(slot);
             return None;
         }
         // If the fence of a region's queen comes first, the bee sees her start word in the last check below. If this
@@ -64,13 +62,13 @@ impl TaskContext<'_> {
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: confirm
-        // Step: last look
+        // Step: last check
         if !team.sleep.confirm_asleep(self.id(), token) || self.is_needed(&should_wake) {
             // There is something to do: undo the sleep, unless another thread has already ended it.
             // Step: awake
             if slot.change(SlotState::Asleep, SlotState::Awake) {
-                // Step: count awake
-                team.count_awake(slot);
+                // Step: uncount sleeper
+                team.uncount_sleeper(slot);
                 return None;
             }
             // Another thread has ended this sleep. If that was a shrink, the bee is now PARKED, and the thread that
@@ -111,7 +109,7 @@ impl TaskContext<'_> {
         fence(Ordering::SeqCst);
         // A parked bee is needed for a region or a latch, for its mailbox, and, in a hive of the queen alone, for every
         // task.
-        // Step: last look
+        // Step: last check
         let is_needed = should_wake() || team.has_mailbox_task(slot) || (team.bees() == 1 && team.has_queued_task());
         // Step: surplus
         if is_needed && slot.change(SlotState::Parked, SlotState::Surplus) {
@@ -179,7 +177,7 @@ impl TaskContext<'_> {
             // Before any other bee can see that this one is awake, so that none takes its task for missed.
             slot.counters.set_searching(true);
             if slot.change(SlotState::Asleep, SlotState::Awake) {
-                team.count_awake(slot);
+                team.uncount_sleeper(slot);
                 if is_rescue {
                     slot.counters.increment(Counter::Rescues);
                 }
@@ -193,15 +191,6 @@ impl TaskContext<'_> {
 }
 
 impl Team {
-    /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
-    /// ASLEEP, which the caller has brought about, or it has failed to get there.
-    pub(crate) fn count_awake(&self, slot: &Slot) {
-        // Step: occupancy
-        self.occupancy.count_awake(slot.id);
-        // Step: leave sleep
-        self.sleep.count_woken(slot.id);
-    }
-
     /// Queues one task, which any bee may run, by calling `queue`, and tells others of it. `from` is the number of the
     /// bee that calls this; a thread that is no bee gives the queen's. `mark`: the mark of the deque that `queue`
     /// pushes to, or None for another queue.
@@ -209,31 +198,6 @@ impl Team {
         let _in_flight = self.track_in_flight();
         queue();
         self.notify_of_jobs(1, from, mark);
-    }
-
-    /// Tells others of `jobs` new tasks that any bee may run. They are queued already: in the deque of bee `from`,
-    /// whose mark is `mark`, or elsewhere if that is None.
-    pub(crate) fn notify_of_jobs(&self, jobs: u32, from: u32, mark: Option<DequeMark<'_>>) {
-        // After the tasks have been queued, before the counts are read: either a bee that falls asleep finds the tasks
-        // in its last check, or it is seen asleep here.
-        // Step: fence
-        match mark {
-            Some(mark) => mark.announce_push(),
-            // Pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. (So does the one in
-            // `announce_push`.)
-            None => fence(Ordering::SeqCst),
-        }
-        // How many bees to tell depends on how many are searching already.
-        // Step: post
-        let wanted = self.sleep.announce_jobs(jobs);
-        if wanted > 0 {
-            self.notify_some(wanted, from);
-        }
-        // In a hive of the queen alone all workers are surplus, so the sleep protocol counts none of them as a sleeper.
-        // Step: lone queen
-        if self.occupancy.read().bees() == 1 {
-            self.wake_first_worker();
-        }
     }
 
     /// Queues a task that only bee `id` may run, and makes sure that the bee looks for it.
@@ -249,117 +213,6 @@ impl Team {
         self.sleep.notify_bee(id, Notification::Mailbox);
         // Step: call
         self.wake_bee(id);
-    }
-
-    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted.
-    #[cold]
-    fn notify_some(&self, wanted: u32, from: u32) {
-        if self.sleep.wakes_by_tree() {
-            self.wake_sleepers(wanted, from);
-        } else {
-            // The iterator is lazy: it tells one bee after another until `wanted` of them will look.
-            self.nearest_first(from)
-                .filter(|slot| self.notify_of_work(slot, from))
-                .take(wanted as usize)
-                .for_each(drop);
-        }
-    }
-
-    /// All bees, the nearest to bee `from` first. That bee itself is among them, because `from` may be the queen's
-    /// number in the name of a thread from outside, and the queen may be asleep.
-    fn nearest_first(&self, from: u32) -> impl Iterator<Item = &Slot> {
-        std::iter::once(self.slot(from)).chain(self.others_by_distance(from).map(|(slot, _)| slot))
-    }
-
-    /// Tells a bee of work in the deque of bee `from`. Returns whether it will look there.
-    fn notify_of_work(&self, slot: &Slot, from: u32) -> bool {
-        // Step: tell
-        match self.sleep.notify_bee(slot.id, Notification::DequeOf(from)) {
-            NotifyOutcome::Received => true,
-            // The protocol has told a sleeper, which must be woken, if it has not been woken by another thread.
-            // Step: wake
-            NotifyOutcome::MustWake => {
-                slot.state() == SlotState::Asleep && self.wake(slot, SlotState::Asleep, SlotState::Notified)
-            }
-            NotifyOutcome::Busy => false,
-        }
-    }
-
-    /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a tree: this thread wakes up to `MAX_TASK_WAKES`
-    /// of them, and asks each of these to wake its part of the others before it does anything else.
-    fn wake_sleepers(&self, wanted: u32, from: u32) {
-        let _in_flight = self.track_in_flight();
-        let here = wanted.min(MAX_TASK_WAKES);
-        // The states are read again by the change that claims each of them.
-        let asleep = self.nearest_first(from).filter(|slot| slot.state() == SlotState::Asleep);
-        // All of these are claimed, and so counted among those that search, before the first is posted. Otherwise,
-        // while one is on its way, another bee could take itself for the last that searches, and wake the sleepers that
-        // these are to wake.
-        // Step: unblock
-        let mut claimed = asleep.filter(|slot| self.begin_wake(slot, SlotState::Asleep, SlotState::Notified));
-        let claimed: [_; MAX_TASK_WAKES as usize] =
-            array::from_fn(|number| if number < here as usize { claimed.next() } else { None });
-        let mut remaining = wanted - here;
-        // The sleepers that remain are divided among those that were claimed.
-        for (number, slot) in claimed.into_iter().flatten().enumerate() {
-            let others = remaining.div_ceil(here - number as u32);
-            remaining -= others;
-            slot.wake_request.set(from, others);
-            // Step: semaphore
-            slot.unblock(SlotState::Asleep);
-        }
-    }
-
-    /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
-    /// Correctness does not depend on it: without it, the last bee that searches would find the tasks, and would wake
-    /// the sleepers later.
-    fn wake_requested(&self, slot: &Slot) {
-        let Some((waker, others)) = slot.wake_request.take() else { return };
-        slot.log.write(Event::Woken { by: waker });
-        if others > 0 {
-            let _in_flight = self.track_in_flight();
-            // Twice as many as are queued: while a thief moves tasks they are in no queue, so there may be more than
-            // can be seen.
-            let wanted = others.min(2 * self.count_queued(others));
-            if wanted > 0 {
-                // Step: wake others
-                self.wake_sleepers(wanted, slot.id);
-            }
-        }
-    }
-
-    /// Wakes worker 1 for the tasks of a hive of the queen alone. It parks again when there are none left.
-    #[cold]
-    fn wake_first_worker(&self) {
-        if self.has_worker() && self.has_queued_task() {
-            self.wake_bee(1);
-        }
-    }
-
-    /// Tells others of the tasks that are queued, because bee `from` will not see to them: it parks, or it has found
-    /// enough work.
-    pub(crate) fn notify_of_queued(&self, from: u32) {
-        if self.has_queued_task() {
-            let _in_flight = self.track_in_flight();
-            // If woken bees share in the waking, all tasks are counted at once. If bees were told of one task at a
-            // time, the last of them would be awake only after as many wakes as there are tasks.
-            let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
-            // No mark is set: the tasks may be in any deque, and each owner has set the mark of its own.
-            // Step: tell
-            self.notify_of_jobs(jobs, from, None);
-        }
-    }
-
-    /// Tells others of the tasks that are queued, after bee `from` has stopped searching and the sleep protocol has
-    /// said that others may have relied on its search.
-    #[cold]
-    pub(crate) fn replace_searcher(&self, from: u32) {
-        // Either a bee that posts a task does not count this one any more, or this one sees the task below. Pairs with
-        // the fence in `notify_of_jobs`.
-        // Step: fence
-        fence(Ordering::SeqCst);
-        // Step: pass on
-        self.notify_of_queued(from);
     }
 
     /// Whether there is a task that only the bee of `slot` may run, as far as this thread can see.
@@ -382,7 +235,7 @@ impl Team {
     }
 
     /// How many tasks that any bee may run there are, as far as this thread can see. Counts up to `limit` of them.
-    fn count_queued(&self, limit: u32) -> u32 {
+    pub(crate) fn count_queued(&self, limit: u32) -> u32 {
         let mut count = self.injector.len();
         for slot in self.all_slots() {
             if count >= limit as usize {

@@ -1,6 +1,6 @@
 //! The queues that tasks wait in: the injector, one for the whole team, for tasks from outside; and for each bee a
 //! deque of its own, from which the others steal, and a mailbox, from which they do not. The queues themselves are
-//! those of crossbeam-deque. `task_context.rs` says in which order a bee looks into them.
+//! those of crossbeam-deque. `search.rs` says in which order a bee looks into them.
 
 use crossbeam_utils::CachePadded;
 

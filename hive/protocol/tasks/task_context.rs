@@ -1,42 +1,37 @@
 //! The task context: what a bee needs to run tasks on its own thread. It has the bee's end of its deque and the join
-//! buffer, looks for tasks in all queues, runs them, and waits for latches. A worker has one for its whole life
-//! (`Shared::run_worker`); a thread in the queen's place has one while it runs tasks (`tasks/enter.rs`). How a bee
-//! without work falls asleep is in `idle.rs`. The steps are described in `docs/sleep.md`.
+//! buffer, runs tasks, and waits for latches. A worker has one for its whole life (`Shared::run_worker`); a thread in
+//! the queen's place has one while it runs tasks (`tasks/enter.rs`). How a bee looks for a task is in `search.rs`, and
+//! how a bee without work falls asleep is in `idle.rs`. The steps are described in `docs/sleep.md`.
 
 use std::cell::Cell;
 
-use crate::protocol::neighbours::Distance;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
-use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::task_phase::TaskPhase;
-use crate::protocol::{Leadership, Team};
+use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Counter, Event, Worker};
-
-/// One in so many searches for a task begins elsewhere than in the bee's own deque.
-const FAIR_SEARCH_INTERVAL: u32 = 64;
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
-    team: &'c Team,
+    pub(super) team: &'c Team,
     /// The number of the bee.
-    id: u32,
+    pub(super) id: u32,
     /// The slot of the bee.
-    slot: &'c Slot,
+    pub(super) slot: &'c Slot,
     /// The bee's end of its deque. None only while this is dropped.
     deque: Option<Worker<Task>>,
     /// The mark that tells others that there may be tasks in the deque.
-    mark: DequeMark<'c>,
+    pub(super) mark: DequeMark<'c>,
     /// The second halves of joins that no other bee has asked for yet.
     join_buffer: JoinBuffer,
     /// How many searches for a task have begun. It wraps.
-    search_count: Cell<u32>,
+    pub(super) search_count: Cell<u32>,
     /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
     /// cleared when it has found something, parks, or goes away.
-    is_inactive: Cell<bool>,
+    pub(super) is_inactive: Cell<bool>,
     /// Whether another bee has woken this one and it has had nothing to do since. For statistics only.
     woke_without_work: Cell<bool>,
     /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
@@ -47,9 +42,9 @@ pub(crate) struct TaskContext<'c> {
     /// Whether the bee has said that it looks for tasks, and not yet that it has stopped. This stays set while the bee
     /// runs a task that it has found that way.
     is_in_search_phase: Cell<bool>,
-    /// The leadership of the team, while this thread has the queen's place for the sake of tasks and has not lent the
-    /// leadership to a region.
-    leadership: Cell<Option<Leadership<'c>>>,
+    /// The team's queen lock, while this thread has the queen's place for the sake of tasks and has not lent the lock
+    /// to a region.
+    queen_guard: Cell<Option<QueenGuard<'c>>>,
 }
 
 impl<'c> TaskContext<'c> {
@@ -74,22 +69,22 @@ impl<'c> TaskContext<'c> {
             is_past_first_wake: Cell::new(id == 0),
             depth: Cell::new(0),
             is_in_search_phase: Cell::new(false),
-            leadership: Cell::new(None),
+            queen_guard: Cell::new(None),
         }
     }
 
-    /// A context for a thread in the queen's place, which holds the leadership of the team and is in no region of it.
-    pub(crate) fn for_queen(team: &'c Team, leadership: Leadership<'c>) -> Self {
+    /// A context for a thread in the queen's place, which holds the queen lock of the team and is in no region of it.
+    pub(crate) fn for_queen(team: &'c Team, queen_guard: QueenGuard<'c>) -> Self {
         let context = Self::new(team, 0);
-        context.leadership.set(Some(leadership));
+        context.queen_guard.set(Some(queen_guard));
         context
     }
 
-    /// Lends the leadership to `run`, for a region. `run` gets None if there is no leadership here to lend, or if the
+    /// Lends the queen lock to `run`, for a region. `run` gets None if the lock is not here to be lent, or if the
     /// bee is in the middle of a task or a join, which another bee may be waiting for.
-    pub(crate) fn lend_leadership<R>(&self, run: impl FnOnce(Option<&mut Leadership<'c>>) -> R) -> R {
-        // Takes the leadership back even if `run` unwinds.
-        struct ReturnOnDrop<'h, 'c>(&'h Cell<Option<Leadership<'c>>>, Option<Leadership<'c>>);
+    pub(crate) fn lend_queen_guard<R>(&self, run: impl FnOnce(Option<&mut QueenGuard<'c>>) -> R) -> R {
+        // Takes the guard back even if `run` unwinds.
+        struct ReturnOnDrop<'h, 'c>(&'h Cell<Option<QueenGuard<'c>>>, Option<QueenGuard<'c>>);
         impl Drop for ReturnOnDrop<'_, '_> {
             fn drop(&mut self) {
                 self.0.set(self.1.take());
@@ -98,7 +93,7 @@ impl<'c> TaskContext<'c> {
         if self.depth.get() > 0 {
             return run(None);
         }
-        let mut lent = ReturnOnDrop(&self.leadership, self.leadership.take());
+        let mut lent = ReturnOnDrop(&self.queen_guard, self.queen_guard.take());
         run(lent.1.as_mut())
     }
 
@@ -121,7 +116,7 @@ impl<'c> TaskContext<'c> {
     }
 
     #[inline(always)]
-    fn deque(&self) -> &Worker<Task> {
+    pub(super) fn deque(&self) -> &Worker<Task> {
         self.deque.as_ref().expect("a task context in use")
     }
 
@@ -160,7 +155,7 @@ impl<'c> TaskContext<'c> {
     /// Makes room for one more task in the join buffer, and returns whether there is room. If the buffer is full, its
     /// oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
     #[inline(always)]
-    pub(crate) fn make_room(&self) -> bool {
+    pub(crate) fn try_make_room(&self) -> bool {
         !self.join_buffer.is_full() || self.share_joins()
     }
 
@@ -218,155 +213,6 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Looks for a task to run: in the bee's own queues, in the injector, and in those deques of other bees that are
-    /// marked.
-    pub(crate) fn find_task(&self) -> Option<Task> {
-        self.find_task_with(Self::steal_where_marked)
-    }
-
-    /// Does the same, but looks into the deques of all others whether they are marked or not. For the checks before
-    /// sleep.
-    pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {
-        self.find_task_with(Self::steal_anywhere)
-    }
-
-    /// Looks for a task in every place that the bee may take one from, its own queues first. `steal_from_others` looks
-    /// into the deques of the other bees.
-    fn find_task_with(&self, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
-        // A forked child has a copy of its parent's tasks, and must not run them.
-        self.team.policy().abort_if_forked();
-        // Now and then a search begins elsewhere, so that no queue is never looked at.
-        let search_count = self.search_count.get().wrapping_add(1);
-        self.search_count.set(search_count);
-        // Step: elsewhere
-        if search_count.is_multiple_of(FAIR_SEARCH_INTERVAL)
-            && let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL)
-        {
-            return Some(task);
-        }
-        // What another bee has told this one is asked before the search: what it is told later stays for the next one.
-        // Step: told
-        let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
-        // The bee's own queues come first: its newest task, and then its mailbox.
-        // Step: own
-        // Step: mailbox
-        let from_own_queues = || self.deque().pop().or_else(|| self.take_from_mailbox());
-        // Then the deque that the bee was told of, if that is why it was told.
-        // Step: where told
-        let from_notified = || match notification {
-            Some(Notification::DequeOf(other)) => self.steal_from(other),
-            Some(Notification::Mailbox) | None => None,
-        };
-        // Then tasks from outside, and last the deques of the other bees.
-        // Step: injector
-        from_own_queues()
-            .or_else(from_notified)
-            .or_else(|| self.take_from_injector())
-            .or_else(|| self.steal(notification, steal_from_others))
-    }
-
-    /// Looks for a task in the places that a search that begins with the bee's own deque may never reach: a task that
-    /// spawns itself again without end would always be found first there. `round` decides where this begins, because
-    /// what is found first here may also come again without end.
-    #[cold]
-    fn find_fairly(&self, round: u32) -> Option<Task> {
-        let sources = [Self::take_from_mailbox, Self::take_from_injector, Self::take_own_oldest, Self::steal_anywhere];
-        (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
-    }
-
-    /// Takes a task that only this bee may run.
-    fn take_from_mailbox(&self) -> Option<Task> {
-        self.slot.queues.take_from_mailbox()
-    }
-
-    /// Takes the oldest task of the bee's own deque, as a thief would.
-    fn take_own_oldest(&self) -> Option<Task> {
-        self.slot.queues.steal()
-    }
-
-    /// Takes a task from the injector, and some more into the bee's own deque.
-    fn take_from_injector(&self) -> Option<Task> {
-        self.take_batch(|deque| self.team.injector.take_batch(deque))
-    }
-
-    /// Looks into the deques of the other bees. The bee has looked into its own queues, and where `notification` told
-    /// it to.
-    fn steal(
-        &self,
-        notification: Option<Notification>,
-        steal_from_others: impl Fn(&Self) -> Option<Task>,
-    ) -> Option<Task> {
-        if self.is_inactive.get() {
-            // The sleep protocol may tell the bee of other work from now on.
-            // Step: steal
-            self.team.sleep.begin_steal(self.id, notification);
-        }
-        // Step: others
-        steal_from_others(self)
-    }
-
-    /// Steals from the nearest bee whose deque is marked and has a task.
-    fn steal_where_marked(&self) -> Option<Task> {
-        let marks = &self.team.deque_marks;
-        if !marks.is_another_marked(self.id, self.team.hired.count()) {
-            return None;
-        }
-        let mut marked = self.team.others_by_distance(self.id).filter(|(slot, _)| marks.mark_of(slot.id).is_set());
-        marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
-    }
-
-    /// Steals from the nearest bee whose deque has a task, marked or not.
-    fn steal_anywhere(&self) -> Option<Task> {
-        self.team.others_by_distance(self.id).find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
-    }
-
-    /// Steals from bee `other`.
-    fn steal_from(&self, other: u32) -> Option<Task> {
-        let (slot, distance) = self.team.others_by_distance(self.id).find(|(slot, _)| slot.id == other)?;
-        self.steal_from_slot(slot, distance)
-    }
-
-    /// Steals from the bee of slot `victim`, and counts the steal by distance.
-    fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
-        // An empty deque is not to be looked at by each thief, so its mark is cleared.
-        if victim.queues.is_deque_empty()
-            && self.team.deque_marks.mark_of(victim.id).clear_if_empty(|| victim.queues.is_deque_empty())
-        {
-            return None;
-        }
-        let task = self.take_batch(|deque| victim.queues.steal_batch(deque))?;
-        self.slot.counters.increment(match distance {
-            Distance::Core => Counter::StealsInCore,
-            Distance::Cluster => Counter::StealsInCluster,
-            Distance::Node => Counter::StealsInNode,
-            Distance::Far => Counter::StealsFromFar,
-        });
-        self.team.log(self.id, || Event::Steal { from: victim.id, distance: distance as u32 });
-        Some(task)
-    }
-
-    /// Takes a task by `take`, which also moves some more into the bee's own deque.
-    fn take_batch(&self, take: impl FnOnce(&Worker<Task>) -> Option<Task>) -> Option<Task> {
-        let _in_flight = self.team.track_in_flight();
-        let task = take(self.deque())?;
-        // While the tasks were moved they were in neither queue, and another bee may have looked for them and found
-        // nothing. So they are announced as new ones are.
-        if !self.deque().is_empty() {
-            self.team.notify_of_jobs(1, self.id, Some(self.mark));
-        }
-        Some(task)
-    }
-
-    /// A task for a worker that is in no task, if there is anything that looks like one. `last_epoch` is the epoch of
-    /// the last region that the worker has seen.
-    pub(crate) fn next_task(&self, last_epoch: u64) -> Option<Task> {
-        // The marks say nothing of the bee's own queues, which cost it little to look into.
-        let has_own = || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot);
-        let may_find_one = self.team.may_have_task_for(self.id) || has_own();
-        let found = if may_find_one && self.try_enter_search_phase(last_epoch) { self.find_task() } else { None };
-        found.or_else(|| self.leave_search_phase())
-    }
-
     /// Has a bee that is in no task, and that has seen the regions up to epoch `last_epoch`, say that it looks for
     /// tasks. Returns whether it may: it may not if a region that includes it has been announced, because it must come
     /// to that region first. See `region/announcement.rs`.
@@ -377,7 +223,7 @@ impl<'c> TaskContext<'c> {
         self.is_in_search_phase.get()
     }
 
-    /// Runs `work`, the start hook of a worker before its first region, as if it were a task: a thread that must not
+    /// Runs `work`, the start handler of a worker before its first region, as if it were a task: a thread that must not
     /// wait for a task does not wait for this either.
     pub(crate) fn run_as_task(&self, work: impl FnOnce()) {
         self.slot.phase.set(TaskPhase::InTask);
@@ -543,7 +389,7 @@ impl<'c> TaskContext<'c> {
 
     /// Blocks until the worker is woken for the first time. Returns at once if it has been woken before.
     ///
-    /// A worker is hired PARKED, but runs its start hook before it blocks. Meanwhile it may be woken, and so be in
+    /// A worker is hired PARKED, but runs its start handler before it blocks. Meanwhile it may be woken, and so be in
     /// other states. Whatever the state, its first wait on the semaphore has to be for that wake: if it slept or parked
     /// with the permit of that wake still there, it would run in a state that says it is blocked.
     pub(crate) fn wait_for_first_wake(&self) {
@@ -556,8 +402,8 @@ impl<'c> TaskContext<'c> {
     /// Blocks in the middle of something until there is something to do or `should_wake`. Returns a task that was found
     /// on the way.
     fn sleep_or_park(&self, should_wake: impl Fn() -> bool) -> Option<Task> {
-        // A start hook waits, for a latch. The thread that sets the latch wakes this worker, because it is PARKED, or
-        // has done so.
+        // A start handler waits, for a latch. The thread that sets the latch wakes this worker, because it is PARKED,
+        // or has done so.
         if !self.is_past_first_wake.get() {
             self.wait_for_first_wake();
             return None;
@@ -585,16 +431,6 @@ impl<'c> TaskContext<'c> {
                 found
             }
         }
-    }
-
-    /// A task that a surplus bee still has to run: one that only it may run, or any task in a hive of the queen alone.
-    pub(crate) fn surplus_task(&self) -> Option<Task> {
-        if !self.team.sleep.supports_tasks() {
-            return None;
-        }
-        // Step: mailbox
-        // Step: only one
-        self.take_from_mailbox().or_else(|| if self.team.bees() == 1 { self.find_task_exhaustively() } else { None })
     }
 }
 

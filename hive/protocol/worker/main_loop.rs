@@ -9,9 +9,9 @@ use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
+use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
-use crate::protocol::region::tree::Tree;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
@@ -38,7 +38,7 @@ pub(crate) struct Worker<'h, 'c> {
     /// Whether the team has one group only. Then a shorter path runs its regions.
     is_only_group: bool,
     /// The groups that this worker leads: it passes the starts of regions on to them.
-    tree: Tree,
+    led_groups: LedGroups,
     /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
 }
@@ -49,7 +49,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     pub(crate) fn new(task_context: &'h TaskContext<'c>, hired_at: u64) -> Self {
         let (team, id) = (task_context.team(), task_context.id());
         let group_id = team.fixed.shape.start_group(id);
-        let (group, tree) = (team.group(group_id), Tree::new(&team.fixed.shape, id));
+        let (group, led_groups) = (team.group(group_id), LedGroups::new(&team.fixed.shape, id));
         let is_only_group = team.fixed.shape.group_count() == 1;
         Self {
             team,
@@ -61,7 +61,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             group,
             start_line: group.start_line(),
             is_only_group,
-            tree,
+            led_groups,
             task_context,
         }
     }
@@ -155,20 +155,20 @@ impl<'h, 'c> Worker<'h, 'c> {
         let own_part = team.worker_part(self.group_id, self.group, bees, order.base);
         let context = RegionContext::new(team, self.id, bees, word.epoch(), own_part);
         // A worker that leads no group has nobody to start or to wait for.
-        if self.tree.is_empty() {
+        if self.led_groups.is_empty() {
             self.run_body(order, &context);
             return team.arrive_at_end(&own_part, &context);
         }
         // From here on the groups that this worker leads rely on it, so it must not unwind.
         let abort_guard = AbortOnUnwind::new("between the start of a group and its end");
-        let children = self.tree.children(team, bees);
+        let led_parts = self.led_groups.parts(team, bees);
         // Some bees of these groups may be asleep; then this worker waits longer for them at the end before it blocks.
-        let had_sleepers = team.start_children(word, order, self.group_id, &children);
-        let context = context.with_children(&children);
+        let had_sleepers = team.start_led_groups(word, order, self.group_id, &led_parts);
+        let context = context.with_led_parts(&led_parts);
         self.run_body(order, &context);
         // Waits until all bees of the groups that this worker leads have left: it arrives in its own group for them
         // all.
-        team.finish_children(&mut self.tree, &context, had_sleepers);
+        team.finish_led_groups(&mut self.led_groups, &context, had_sleepers);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();
     }

@@ -1,6 +1,6 @@
-//! The protocol of the bees between regions: the slot and state of each bee, the main loop of a worker, how the hive is
-//! resized, and what is recorded of who is asleep, parked or still on a core. The protocol of regions is in
-//! `protocol/region/`, that of tasks in `protocol/tasks/`.
+//! The protocol of the bees between regions: the slot and state of each bee, the main loop of a worker, how bees are
+//! woken, how the hive is resized, and what is recorded of who is asleep, parked or still on a core. The protocol of
+//! regions is in `protocol/region/`, that of tasks in `protocol/tasks/`.
 //!
 //! See `docs/resize.md`.
 
@@ -13,4 +13,5 @@ pub(crate) mod slot;
 pub(crate) mod slot_table;
 pub(crate) mod snapshot;
 pub(crate) mod task_phase;
+pub(crate) mod wake;
 pub(crate) mod wake_range;

@@ -91,9 +91,9 @@ impl Occupancy {
     /// The same when some bee is asleep. In a team of more bees than have a bit the sleeper may be one of those
     /// without; then the answer is no.
     fn all_awake_by_bits(&self, bees: u32) -> bool {
-        // Acquire: pairs with the Release in `count_awake`. A shrink that parks a sleeper first reduces the size and
-        // then clears the bit. A caller that finds the bit clear must not read the size from before. Therefore the bits
-        // are read before the size.
+        // Acquire: pairs with the Release in `uncount_sleeper`. A shrink that parks a sleeper first reduces the size
+        // and then clears the bit. A caller that finds the bit clear must not read the size from before. Therefore the
+        // bits are read before the size.
         let asleep_bits = self.0.asleep_bits.load(Ordering::Acquire);
         bees <= TRACKED_BEES && asleep_bits & (u64::MAX >> (TRACKED_BEES - bees)) == 0 && bees <= self.read().bees()
     }
@@ -125,7 +125,7 @@ impl Occupancy {
 
     /// Takes a bee off the count of sleepers. It has left ASLEEP, which the caller has brought about, or it has failed
     /// to get there.
-    pub(crate) fn count_awake(&self, bee: u32) {
+    pub(crate) fn uncount_sleeper(&self, bee: u32) {
         // Release: pairs with the Acquire in `all_awake_by_bits`. Every change of this word is a read-modify-write, so
         // a reader of a later value synchronizes with this one, too.
         let before = self.0.asleep_bits.fetch_and(!bit(bee), Ordering::Release);
@@ -151,9 +151,9 @@ mod tests {
         occupancy.count_asleep(2);
         assert!(occupancy.all_awake(2) && !occupancy.all_awake(3) && !occupancy.all_awake(5));
         occupancy.count_asleep(1);
-        occupancy.count_awake(2);
+        occupancy.uncount_sleeper(2);
         assert!(!occupancy.all_awake(2));
-        occupancy.count_awake(1);
+        occupancy.uncount_sleeper(1);
         occupancy.resize(2);
         assert!(occupancy.all_awake(2) && !occupancy.all_awake(3));
     }
@@ -166,9 +166,9 @@ mod tests {
         occupancy.count_asleep(63);
         assert!(occupancy.all_awake(63) && !occupancy.all_awake(64) && !occupancy.all_awake(65));
         occupancy.count_asleep(64);
-        occupancy.count_awake(63);
+        occupancy.uncount_sleeper(63);
         assert!(occupancy.all_awake(64) && !occupancy.all_awake(65));
-        occupancy.count_awake(64);
+        occupancy.uncount_sleeper(64);
         assert!(occupancy.all_awake(100));
     }
 }

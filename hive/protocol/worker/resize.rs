@@ -1,8 +1,8 @@
-//! Resizing the hive: shrink, grow, hire; waiting until surplus workers have parked; waking one bee; and the end of all
-//! workers. `Shared` (`pool/resizing.rs`) calls these for `Hive::resize`, for regions that need a larger team, and when
-//! the hive is dropped. The steps and the proof are in `docs/resize.md`.
+//! Resizing the hive: shrink, grow, hire; waiting until surplus workers have parked; and the end of all workers.
+//! `Shared` (`pool/resizing.rs`) calls these for `Hive::resize`, for regions that need a larger team, and when the hive
+//! is dropped. The steps and the proof are in `docs/resize.md`.
 //!
-//! A resize changes only the states of bees, never a start word. So it does not need the leader lock: it works while a
+//! A resize changes only the states of bees, never a start word. So it does not need the queen lock: it works while a
 //! region runs, and waits neither for the region nor for any bee. The lock of `ResizeState` keeps resizes apart.
 
 use std::ops::Deref;
@@ -135,7 +135,7 @@ impl Team {
                     if won {
                         // It is no longer a sleeper, neither in the occupancy nor for the sleep protocol.
                         // Step: occupancy
-                        self.occupancy.count_awake(id);
+                        self.occupancy.uncount_sleeper(id);
                         // Step: park
                         self.sleep.count_parked(id);
                         // The worker writes its own log, and does so when it runs again; this thread only marks the
@@ -190,33 +190,6 @@ impl Team {
         }
     }
 
-    /// Wakes the bee of `slot` out of state `from`, ASLEEP or PARKED, into state `next`. Returns whether this caller
-    /// did it; if not, the state was no longer `from`.
-    pub(crate) fn wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
-        let _in_flight = self.track_in_flight();
-        let won = self.begin_wake(slot, from, next);
-        if won {
-            // Step: semaphore
-            slot.unblock(from);
-        }
-        won
-    }
-
-    /// The first half of `wake`: changes the state of a blocked bee from `from` to `next`, and counts it as awake if it
-    /// was asleep. Returns whether this caller made the change, and so owes the bee a call of `Slot::unblock`.
-    pub(crate) fn begin_wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
-        debug_assert!(from.is_blocked(), "a bee is not woken from {from:?}");
-        // Step: state
-        let won = slot.change(from, next);
-        if won && from == SlotState::Asleep {
-            // The waker counts, and does so before it posts the semaphore: the next thread that looks for a sleeper to
-            // wake must not count on this one.
-            // Step: count awake
-            self.count_awake(slot);
-        }
-        won
-    }
-
     /// Waits until no surplus worker is on a core: each is certain to wait on its semaphore.
     pub(crate) fn wait_until_parked(&self) {
         self.pending_parks.wait_until_zero(self.policy());
@@ -226,7 +199,7 @@ impl Team {
     /// For a caller that such a worker may be waiting for.
     ///
     /// `is_between_regions`: whether no region is running, nor starts before this returns, because the calling thread
-    /// holds the leader lock. If it does not, a surplus worker that was in the team of the last region may still be in
+    /// holds the queen lock. If it does not, a surplus worker that was in the team of the last region may still be in
     /// that region, and is not waited for. It may have left long ago, but only the region's queen knows that. This
     /// never waits for a worker that is in a region: while a region runs, the start word names its team, and each round
     /// reads it again.
@@ -252,7 +225,7 @@ impl Team {
             // Step: terminate
             let state = slot.terminate();
             match state {
-                SlotState::Asleep => self.count_awake(slot),
+                SlotState::Asleep => self.uncount_sleeper(slot),
                 SlotState::Surplus => self.pending_parks.remove(),
                 SlotState::Awake | SlotState::Notified | SlotState::Parked | SlotState::Terminated => {}
             }

@@ -107,7 +107,7 @@ pub(crate) struct Slot {
     pub(crate) semaphore: Semaphore,
     /// Whether the last wake took the bee out of ASLEEP rather than out of PARKED. The waker writes it before it posts
     /// the semaphore, and the bee reads it after its wait.
-    was_asleep: AtomicBool,
+    pub(super) was_asleep: AtomicBool,
     /// Which other bees this bee has to wake for a region as soon as it has been woken itself.
     pub(crate) wake_range: WakeRange,
     /// Who has woken the bee for the sake of tasks, if that was the reason, and how many others it is asked to wake.
@@ -172,38 +172,12 @@ impl Slot {
         self.state.compare_exchange(from as u32, to as u32, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
-    /// Wakes the bee by a post of its semaphore. The caller has won the change out of `from`, which is ASLEEP or
-    /// PARKED, and calls this once.
-    pub(crate) fn unblock(&self, from: SlotState) {
-        // Relaxed: the post of the semaphore publishes it, and the bee reads it after its wait.
-        self.was_asleep.store(from == SlotState::Asleep, Ordering::Relaxed);
-        // A bee that was asleep counts as searching from now on, before it runs. It cannot do this itself: until it
-        // runs, it may be made surplus and reactivated again without knowing.
-        self.counters.set_searching(from == SlotState::Asleep);
-        self.semaphore.post();
-    }
-
-    /// Whether the bee was asleep, not parked, when it was last woken. The bee asks this after its wait.
-    pub(crate) fn was_asleep(&self) -> bool {
-        // Relaxed: the semaphore orders this after the store in `unblock`.
-        self.was_asleep.load(Ordering::Relaxed)
-    }
-
     /// Blocks in the middle of a region until another thread posts the semaphore. Called by a bee at a barrier and by
     /// the leader of a group at the end of a region.
     pub(crate) fn block_at_barrier(&self) {
         self.log.write(Event::Block);
         self.semaphore.wait();
         self.log.write(Event::Resume { is_woken: true });
-    }
-
-    /// Makes a bee that has been notified AWAKE. The bee calls this itself, once it runs again.
-    pub(crate) fn finish_waking(&self) {
-        if self.state() == SlotState::Notified {
-            // If the change fails, another thread has just made the bee surplus, and the caller finds that state next.
-            // Step: awake
-            self.change(SlotState::Notified, SlotState::Awake);
-        }
     }
 
     /// Makes the bee TERMINATED, whatever its state, and returns the state that it had. If that state was blocked

@@ -16,8 +16,8 @@ use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
-    /// Shows `values` to the other bees, which have to call the same `operation`, and waits for theirs. See
-    /// `RegionContext::exchange`.
+    /// Shows `values` to the other bees, which have to call the same `operation` with values of the same type, and
+    /// waits for theirs. See `RegionContext::exchange`.
     #[inline]
     #[track_caller]
     pub(crate) fn exchange<T: Copy + Send + 'static>(
@@ -25,10 +25,11 @@ impl Bee<'_> {
         operation: Operation,
         values: &[T],
     ) -> Option<Exchanged<'_, T>> {
-        debug_checked(self.context.exchange(operation, values))
+        debug_checked(self.context.exchange(operation, None, values))
     }
 
-    /// The same for an operation in which only bee `root` has values to show.
+    /// The same for an operation in which only the values of bee `root` are of use to the others. All bees have to name
+    /// the same `root`.
     #[inline]
     #[track_caller]
     fn exchange_from<T: Copy + Send + 'static>(
@@ -37,7 +38,7 @@ impl Bee<'_> {
         root: u32,
         values: &[T],
     ) -> Option<Exchanged<'_, T>> {
-        debug_checked(self.context.exchange_from(operation, root, values))
+        debug_checked(self.context.exchange(operation, Some(root), values))
     }
 }
 

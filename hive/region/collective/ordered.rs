@@ -312,7 +312,7 @@ impl<'m> DeadlockCheck<'m> {
                 *self = Self::Registered(context.declare_stall());
                 false
             }
-            Self::Registered(standing) => standing.as_ref().is_some_and(|standing| standing.confirm_deadlock(is_next)),
+            Self::Registered(stall) => stall.as_ref().is_some_and(|stall| stall.confirm_deadlock(is_next)),
             Self::Deadlocked => true,
         };
         if is_deadlocked {

@@ -1,11 +1,11 @@
 //! A heavy fence for the case that the kernel refuses `membarrier` although it has accepted it before: the program has
-//! set up a sandbox (a seccomp filter) in the meantime. See `docs/leader-lock.md`, "When `membarrier` is refused
+//! set up a sandbox (a seccomp filter) in the meantime. See `docs/queen-lock.md`, "When `membarrier` is refused
 //! later".
 //!
 //! The light side executes nothing that could help, so the calling thread has to make the other thread's processor
 //! execute a full fence. It does so by running on each CPU that the other thread may be on. If the other thread is
 //! running there, it has to make room, and the kernel executes a full fence when it switches threads. This takes
-//! milliseconds and happens at most once for each hive: once a call has been refused, no leader lock becomes biased any
+//! milliseconds and happens at most once for each hive: once a call has been refused, no queen lock becomes biased any
 //! more, and each bias that exists ends once, in this way.
 
 use std::sync::atomic::{AtomicBool, Ordering, fence};

@@ -15,6 +15,7 @@ mod repository;
 mod sizes;
 mod spelling;
 mod statistics;
+mod steps;
 mod tests_in;
 mod words;
 
@@ -38,6 +39,11 @@ fn no_forbidden_word_is_said() {
 #[test]
 fn the_glossary_is_short_and_says_what_the_code_says() {
     expect_none("glossary", &glossary::check());
+}
+
+#[test]
+fn each_page_has_letters_of_its_own_for_its_steps() {
+    expect_none("letters of steps", &steps::check());
 }
 
 #[test]

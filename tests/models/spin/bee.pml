@@ -185,15 +185,15 @@ inline run_found()
 #define IS_CALLED (WAITS -> IS_SET : queue[START(me)] > 0)
 #endif
 
-/* The last look before it sleeps. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
+/* The last check before it sleeps. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
 #if defined(LAST_CHECK_WITHOUT_QUEUES)
-#define LAST_LOOK (IS_CALLED || HAS_MAIL)
+#define LAST_CHECK (IS_CALLED || HAS_MAIL)
 #elif defined(LAST_CHECK_WITHOUT_DEQUES)
-#define LAST_LOOK (IS_CALLED || HAS_MAIL || queue[INJECTOR] > 0)
+#define LAST_CHECK (IS_CALLED || HAS_MAIL || queue[INJECTOR] > 0)
 #elif defined(LAST_CHECK_WITHOUT_START_WORD)
-#define LAST_LOOK QUEUED
+#define LAST_CHECK QUEUED
 #else
-#define LAST_LOOK (IS_CALLED || HAS_MAIL || QUEUED)
+#define LAST_CHECK (IS_CALLED || HAS_MAIL || QUEUED)
 #endif
 
 proctype Bee(byte me)
@@ -282,7 +282,7 @@ rest:
     fi;
 #ifdef LAST_CHECK_FIRST
     if
-    :: LAST_LOOK -> goto wake_up
+    :: LAST_CHECK -> goto wake_up
     :: else
     fi;
 #endif
@@ -299,7 +299,7 @@ rest:
     if
     :: swapped -> swapped = false
     /* Step: go_to_sleep: not awake */
-    :: else -> count_awake(me, me); goto wake_up
+    :: else -> uncount_sleeper(me, me); goto wake_up
     fi;
 #ifdef COUNTED_UNDER_A_LOCK
 asleep:
@@ -311,8 +311,8 @@ asleep:
     if
     :: ! swapped
 #ifndef LAST_CHECK_FIRST
-    /* Step: go_to_sleep: last look */
-    :: swapped && LAST_LOOK
+    /* Step: go_to_sleep: last check */
+    :: swapped && LAST_CHECK
 #endif
     :: else -> goto in_bed
     fi;
@@ -320,8 +320,8 @@ asleep:
     change(me, me, ASLEEP, AWAKE);
     if
     :: swapped ->
-        /* Step: go_to_sleep: count awake */
-        count_awake(me, me); goto wake_up
+        /* Step: go_to_sleep: uncount sleeper */
+        uncount_sleeper(me, me); goto wake_up
     :: else
     fi;
     /*
@@ -373,7 +373,7 @@ surplus:
     fence(me); /* on x86 the swap before it is one */
 #ifndef PARKING_BEE_DOES_NOT_LOOK
     if
-    /* Step: park: last look */
+    /* Step: park: last check */
     :: IS_CALLED || HAS_MAIL || (bees == 0 && QUEUED) ->
         /* Step: park: surplus */
         change(me, me, PARKED, SURPLUS);

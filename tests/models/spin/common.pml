@@ -180,11 +180,11 @@ inline unblock(bee, ended)
 }
 
 /* Counts off a bee that has left ASLEEP for an upright state: for whoever swapped that swap. */
-inline count_awake(thread, bee)
+inline uncount_sleeper(thread, bee)
 {
-    /* Step: count_awake: occupancy */
+    /* Step: uncount_sleeper: occupancy */
     d_step { drain(thread); assert(sleepers > 0); sleepers--; printf("sleepers %d\n", sleepers) }
-    /* Step: count_awake: leave sleep */
+    /* Step: uncount_sleeper: leave sleep */
     leave_sleep(thread, bee)
 }
 
@@ -196,9 +196,9 @@ inline count_and_unblock(thread, bee)
 {
 #ifdef POST_BEFORE_COUNTING
     unblock(bee, ASLEEP);
-    count_awake(thread, bee)
+    uncount_sleeper(thread, bee)
 #else
-    count_awake(thread, bee);
+    uncount_sleeper(thread, bee);
     unblock(bee, ASLEEP)
 #endif
 }
@@ -222,7 +222,7 @@ inline wake_sleeper(thread, bee)
     change(thread, bee, ASLEEP, NOTIFIED);
 #endif
     if
-    /* Step: begin_wake: count awake */
+    /* Step: begin_wake: uncount sleeper */
     /* Step: wake: semaphore */
     :: swapped -> count_and_unblock(thread, bee)
     :: else

@@ -2,7 +2,7 @@
  * The jobs event counter (after Rayon's): one word of three numbers. The steps of `sleep/jec.rs`.
  *
  * A bee that gets sleepy turns the counter from odd to even, and remembers it. A poster turns it from even to odd. A bee may count itself
- * asleep only while the counter is as it remembers. The last look goes over the deques as well: a bee is counted before its state is ASLEEP, and a
+ * asleep only while the counter is as it remembers. The last check goes over the deques as well: a bee is counted before its state is ASLEEP, and a
  * poster in between finds nobody to wake.
  */
 /* Of a job for anybody: one bee, or everybody. */

@@ -230,14 +230,14 @@ impl Hive {
         }
     }
 
-    /// Runs a region and returns the payload of the panic that it ends with. The leader lock is released only after the
+    /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the
     /// unwinding, because loom's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
         if bees == 1 {
             // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
         }
-        let mut lock = self.team.acquire_leadership();
+        let mut lock = self.team.become_queen();
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
@@ -247,7 +247,7 @@ impl Hive {
     /// Runs a region if no task has to be waited for, as the library does for a thread that others may be waiting for.
     /// No other region may be running.
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
-        let mut lock = self.team.acquire_leadership();
+        let mut lock = self.team.become_queen();
         if self.team.try_announce_region(&lock, bees) {
             self.team.run_region(&mut lock, bees, &mut ModelBody(body));
             self.team.withdraw_announcement();

@@ -77,14 +77,14 @@ impl Hive {
         self.team.grow_to(bees, |id, epoch| self.spawn_worker(id, epoch)).unwrap_or_else(|never| match never {});
     }
 
-    /// Runs a region and returns the payload of the panic that it ends with. The leader lock is released only after the
+    /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the
     /// unwinding, because shuttle's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> thread::Result<()> {
         if bees == 1 {
             // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
         }
-        let mut lock = self.team.acquire_leadership();
+        let mut lock = self.team.become_queen();
         if bees > self.team.bees() {
             self.grow_to(bees);
         }

@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 33] = [
+const HINTS: [(&str, &[&str]); 34] = [
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
     ("loop_state.rs", &["loop_regions"]),
@@ -18,7 +18,9 @@ const HINTS: [(&str, &[&str]); 33] = [
     ("start_line.rs", &["start_spin"]),
     ("main_loop.rs:fence#2", &["shrink", "grow"]),
     ("main_loop.rs:fence", &["sleep_one"]),
-    ("queen.rs:fence", &["sleep_one", "shrink"]),
+    ("wake.rs:fence#1", &["sleep_one", "shrink"]),
+    ("wake.rs:fence#3", &["task_mutual_wait", "notify_mutual_wait"]),
+    ("wake.rs", &["sleep_one", "task"]),
     ("pending_parks.rs", &["wait_parked"]),
     ("blind-1", &["sleep", "shrink"]),
     ("blind-0-1", &["end", "shrink"]),
@@ -43,12 +45,11 @@ const HINTS: [(&str, &[&str]); 33] = [
     ("barrier.rs:fetch_update#2=relaxed", &["two_groups_panic_outer"]),
     ("barrier.rs:fence", &["panic_bee", "forward_panic"]),
     ("barrier.rs", &["barrier", "start_spin", "panic", "mismatch", "sleep_one"]),
-    ("leader_lock.rs", &["lock"]),
+    ("queen_lock.rs", &["lock"]),
     ("jec_counters.rs", &["task"]),
     ("tickle.rs:fetch_update#2", &["tickle_mutual_wait"]),
     ("tickle.rs", &["tickle"]),
     ("notify.rs", &["notify"]),
-    ("idle.rs:fence#5", &["task_mutual_wait", "notify_mutual_wait"]),
     ("idle.rs", &["sleep_one", "task"]),
     ("latch.rs", &["task_latch"]),
     ("resize.rs:fence", &["task_shrink"]),

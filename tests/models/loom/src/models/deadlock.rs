@@ -37,10 +37,10 @@ fn wait_for_ordered_index(context: &RegionContext<'_>, next_index: &AtomicU32, i
     if is_turn() {
         return false;
     }
-    let standing = context.declare_stall().expect("a team of one group");
+    let stall = context.declare_stall().expect("a team of one group");
     let mut is_told = false;
     context.wait_until(|| {
-        is_told = standing.confirm_deadlock(is_turn);
+        is_told = stall.confirm_deadlock(is_turn);
         is_told || is_turn()
     });
     is_told

@@ -47,7 +47,7 @@ fn play(policy: WaitPolicy, bees: u32, rounds: u32, regions: u32) {
         hive.region(bees, |context| {
             for round in (0..rounds).map(|round| region * rounds + round) {
                 let shown = context
-                    .exchange(Operation::AllReduce, &values(round, context.id()))
+                    .exchange(Operation::AllReduce, None, &values(round, context.id()))
                     .expect("the barrier is passed");
                 for other in 0..bees {
                     let expected = values(round, other);
@@ -72,8 +72,9 @@ fn with_barriers() {
     let hive = Hive::with_workers(2, 2, SPIN);
     hive.region(2, |context| {
         for round in 0..2 {
-            let shown =
-                context.exchange(Operation::AllReduce, &[10 * round + context.id()]).expect("the barrier is passed");
+            let shown = context
+                .exchange(Operation::AllReduce, None, &[10 * round + context.id()])
+                .expect("the barrier is passed");
             assert_eq!(
                 shown.value(1 - context.id(), 0),
                 Some(10 * round + 1 - context.id()),
@@ -109,12 +110,12 @@ fn exchange_again(context: &RegionContext<'_>) {
     let id = context.id();
     context.barrier();
     exploration::explore();
-    match caught(|| context.exchange(Operation::AllReduce, &[id]).expect("the barrier is passed")) {
+    match caught(|| context.exchange(Operation::AllReduce, None, &[id]).expect("the barrier is passed")) {
         Some(shown) => {
             (0..3).for_each(|other| assert_eq!(shown.value(other, 0), Some(other), "what bee {other} has shown"))
         }
         None => assert!(
-            caught(|| context.exchange(Operation::AllReduce, &[10 + id])).is_none(),
+            caught(|| context.exchange(Operation::AllReduce, None, &[10 + id])).is_none(),
             "a barrier is passed after one that was not"
         ),
     }
@@ -124,10 +125,10 @@ fn exchange_again(context: &RegionContext<'_>) {
 /// bee that leaves the second barrier because of the panic must not be able to read the first exchange's values.
 fn read_again(context: &RegionContext<'_>) {
     let id = context.id();
-    let shown = context.exchange(Operation::AllReduce, &[id]).expect("nobody panics before the next barrier");
+    let shown = context.exchange(Operation::AllReduce, None, &[id]).expect("nobody panics before the next barrier");
     exploration::explore();
     match caught(|| context.barrier()) {
-        Some(()) if id < 2 => _ = caught(|| context.exchange(Operation::AllReduce, &[10 + id])),
+        Some(()) if id < 2 => _ = caught(|| context.exchange(Operation::AllReduce, None, &[10 + id])),
         Some(()) => {}
         None => assert!(caught(|| shown.value((id + 1) % 3, 0)).is_none(), "read after the next barrier"),
     }

@@ -6,9 +6,9 @@ mod deadlock;
 mod end;
 mod exchange;
 mod groups;
-mod leader_lock;
 mod loops;
 mod panics;
+mod queen_lock;
 mod resize;
 mod start;
 mod tasks;
@@ -58,7 +58,7 @@ pub(crate) fn all() -> Vec<Model> {
         wait_until_parked::MODELS,
         end::MODELS,
         worker_start::MODELS,
-        leader_lock::MODELS,
+        queen_lock::MODELS,
         waits::MODELS,
         tasks::MODELS,
         exchange::MODELS,

@@ -114,7 +114,7 @@ const NOT_RUN: [(&str, &str); 17] = [
         "it needs two bees, a resizer and more preemptions than there is time for; the others of its kind are rejected",
     ),
     (
-        "leader_lock.rs:store#2=relaxed",
+        "queen_lock.rs:store#2=relaxed",
         "in the model the light fence before it also releases; a real one does so only together with a heavy one",
     ),
 ];

@@ -12,6 +12,8 @@ mod semaphore;
 mod token;
 mod unwinding;
 mod wait;
+#[path = "../../../common/wait.rs"]
+mod wait_common;
 
 pub(crate) use std::sync::atomic::Ordering;
 
@@ -31,7 +33,8 @@ pub(crate) use token::{
     KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id, with_acquisitions_until_bias,
 };
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
-pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
+pub(crate) use wait::WaitPolicy;
+pub(crate) use wait_common::{BackOff, serialize_poll};
 
 use crate::{exploration, failure};
 

@@ -1,4 +1,4 @@
-//! Identifies threads for the leader lock, which is biased towards one thread; and sets how many acquisitions it takes
+//! Identifies threads for the queen lock, which is biased towards one thread; and sets how many acquisitions it takes
 //! until the lock becomes biased.
 
 use std::cell::Cell;

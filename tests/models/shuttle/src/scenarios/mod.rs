@@ -1,9 +1,9 @@
 //! The scenarios: long scripts with many bees. Their sizes and orders are drawn anew in each execution.
 
 mod end;
-mod leader_lock;
 mod loops;
 mod panics;
+mod queen_lock;
 mod regions;
 mod resizes;
 mod tasks;
@@ -38,9 +38,9 @@ pub(crate) const SCENARIOS: [Scenario; 12] = [
     ),
     Scenario::new(
         "queens",
-        "four threads want to be queen, and one of them only tries the leader lock",
+        "four threads want to be queen, and one of them only tries the queen lock",
         10_000,
-        leader_lock::contend,
+        queen_lock::contend,
     ),
     Scenario::new(
         "jec",

@@ -9,6 +9,8 @@ mod queues;
 mod semaphore;
 mod token;
 mod wait;
+#[path = "../../../common/wait.rs"]
+mod wait_common;
 
 pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
@@ -23,7 +25,8 @@ pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
-pub(crate) use wait::{BackOff, WaitPolicy, serialize_poll};
+pub(crate) use wait::WaitPolicy;
+pub(crate) use wait_common::{BackOff, serialize_poll};
 
 /// A scenario has one team.
 pub(crate) fn next_team_number() -> u64 {

@@ -1,4 +1,4 @@
-//! Identifies threads for the leader lock, which is biased towards one thread.
+//! Identifies threads for the queen lock, which is biased towards one thread.
 
 /// A number that differs between any two threads of an execution.
 pub(crate) type ThreadId = u64;

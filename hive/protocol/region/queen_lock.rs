@@ -1,6 +1,6 @@
-//! The leader lock: a thread must hold it to be the queen of the hive. `Team::acquire_leadership` acquires it before
+//! The queen lock: a thread must hold it to be the queen of the hive. `Team::become_queen` acquires it before
 //! each region, and the region's queen holds it until all bees have exited. The protocol and its proof are in
-//! `docs/leader-lock.md`.
+//! `docs/queen-lock.md`.
 //!
 //! It is a biased lock, as Java's were. The first thread that acquires it many times in a row becomes its *owner*, and
 //! the lock is *reserved* for it: the owner then acquires it by a plain store, a light fence and a check that the
@@ -33,7 +33,7 @@ const NO_THREAD: ThreadId = ThreadId::MAX;
 /// The lock, and the value that only its holder may access. It has cache lines of its own, because the queen writes
 /// here in every region and the workers read nothing here.
 #[repr(align(128))]
-pub(crate) struct LeaderLock<T> {
+pub(crate) struct QueenLock<T> {
     /// `FREE` or `HELD`. A thread that swaps it from `FREE` to `HELD` holds the lock, unless it finds the owner active.
     /// It stores `FREE` to release the lock, or leaves `HELD` and hands the lock over to the first thread in the queue.
     state: AtomicU32,
@@ -125,9 +125,9 @@ impl WaitQueue {
 // SAFETY: `value` is accessed only through the guard, of which one exists at a time, as in a mutex. `T: Send` allows it
 // to be accessed from one thread after another. `run_length` is accessed only by the thread that has swapped `state` to
 // `HELD`, which is one at a time.
-unsafe impl<T: Send> Sync for LeaderLock<T> {}
+unsafe impl<T: Send> Sync for QueenLock<T> {}
 
-impl<T> LeaderLock<T> {
+impl<T> QueenLock<T> {
     pub(crate) fn new(value: T) -> Self {
         let run_length = RunLength {
             thread: NO_THREAD,
@@ -150,7 +150,7 @@ impl<T> LeaderLock<T> {
     /// Acquires the lock if it is free. Returns `None` if another thread or the calling one holds it, and possibly if
     /// another thread tries to acquire it at the same moment.
     #[inline]
-    pub(crate) fn try_lock(&self) -> Option<LeaderGuard<'_, T>> {
+    pub(crate) fn try_lock(&self) -> Option<QueenLockGuard<'_, T>> {
         match self.try_lock_as_owner() {
             Some(guard) => Some(guard),
             None => self.try_lock_by_swap(),
@@ -159,7 +159,7 @@ impl<T> LeaderLock<T> {
 
     /// Acquires the lock without a swap, if it is reserved for the calling thread.
     #[inline(always)]
-    fn try_lock_as_owner(&self) -> Option<LeaderGuard<'_, T>> {
+    fn try_lock_as_owner(&self) -> Option<QueenLockGuard<'_, T>> {
         // Relaxed, all three: `owner` names the calling thread only if that thread has written it, and only the owner
         // writes `is_owner_active`, so each is the thread's own last write. `is_reserved` is read again below.
         let may_try = self.owner.load(Ordering::Relaxed) == current_thread_id()
@@ -175,7 +175,7 @@ impl<T> LeaderLock<T> {
         light_fence();
         // Relaxed: no other thread has held the lock since it was reserved, so there are no changes to acquire.
         if self.is_reserved.load(Ordering::Relaxed) {
-            return Some(LeaderGuard::new(self, Acquired::AsOwner));
+            return Some(QueenLockGuard::new(self, Acquired::AsOwner));
         }
         // Release: pairs with the Acquire of `is_owner_active` in `try_lock_by_swap`. A thread that reads this store
         // may thereby miss an earlier one in `unlock_as_owner`, so this store has to publish the owner's changes as
@@ -185,7 +185,7 @@ impl<T> LeaderLock<T> {
     }
 
     /// Acquires the lock by a swap of `state`, and ends a reservation if there is one.
-    fn try_lock_by_swap(&self) -> Option<LeaderGuard<'_, T>> {
+    fn try_lock_by_swap(&self) -> Option<QueenLockGuard<'_, T>> {
         // Acquire: pairs with the Release in `unlock_by_swap`, and with the one below; makes visible what earlier
         // holders changed. Failure is Relaxed: nothing is read after it.
         if self.state.compare_exchange(FREE, HELD, Ordering::Acquire, Ordering::Relaxed).is_err() {
@@ -206,7 +206,7 @@ impl<T> LeaderLock<T> {
             self.state.store(FREE, Ordering::Release);
             return None;
         }
-        Some(LeaderGuard::new(self, Acquired::BySwap))
+        Some(QueenLockGuard::new(self, Acquired::BySwap))
     }
 
     /// Ends the reservation: after this call the owner does not acquire the lock without a swap, until the next
@@ -255,7 +255,7 @@ impl<T> LeaderLock<T> {
     /// Acquires the lock. Waits for it if another thread holds it: first by polling for `policy`'s spin time, then
     /// asleep in the queue.
     #[inline]
-    pub(crate) fn lock(&self, policy: &WaitPolicy) -> LeaderGuard<'_, T> {
+    pub(crate) fn lock(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
         match self.try_lock() {
             Some(guard) => guard,
             None => self.lock_slow(policy),
@@ -263,7 +263,7 @@ impl<T> LeaderLock<T> {
     }
 
     #[cold]
-    fn lock_slow(&self, policy: &WaitPolicy) -> LeaderGuard<'_, T> {
+    fn lock_slow(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
         let mut spinner = policy.spinner();
         while spinner.spin_once() {
             // Relaxed, both: a hint that spares the other threads a swap that would fail. The swap decides.
@@ -277,7 +277,7 @@ impl<T> LeaderLock<T> {
         self.wait_in_queue(policy)
     }
 
-    fn wait_in_queue(&self, policy: &WaitPolicy) -> LeaderGuard<'_, T> {
+    fn wait_in_queue(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
         let condvar = Arc::new(Condvar::new());
         let mut queue = self.lock_queue();
         let number = queue.enqueue(&condvar);
@@ -300,12 +300,12 @@ impl<T> LeaderLock<T> {
         mut queue: MutexGuard<'_, WaitQueue>,
         number: u64,
         condvar: &Condvar,
-    ) -> LeaderGuard<'_, T> {
+    ) -> QueenLockGuard<'_, T> {
         let mut tries = 0;
         loop {
             // A holder has handed the lock over, with `state` at `HELD`.
             if queue.has_served(number) {
-                return LeaderGuard::new(self, Acquired::BySwap);
+                return QueenLockGuard::new(self, Acquired::BySwap);
             }
             if let Some(guard) = self.try_lock_by_swap() {
                 self.dequeue_first(&mut queue);
@@ -325,12 +325,17 @@ impl<T> LeaderLock<T> {
     /// Waits for the lock as a thread that found others in the queue. This waiter needs no tries of its own. The waiter
     /// before it will hold the lock by a swap, and takes the queue's lock for the last time after this one set
     /// `may_have_waiters` under it. So that waiter sees the flag when it releases, and hands over. The proof is in
-    /// `docs/leader-lock.md`.
-    fn wait_behind(&self, mut queue: MutexGuard<'_, WaitQueue>, number: u64, condvar: &Condvar) -> LeaderGuard<'_, T> {
+    /// `docs/queen-lock.md`.
+    fn wait_behind(
+        &self,
+        mut queue: MutexGuard<'_, WaitQueue>,
+        number: u64,
+        condvar: &Condvar,
+    ) -> QueenLockGuard<'_, T> {
         while !queue.has_served(number) {
             queue = condvar.wait(queue).expect("no code that can panic runs under this lock");
         }
-        LeaderGuard::new(self, Acquired::BySwap)
+        QueenLockGuard::new(self, Acquired::BySwap)
     }
 
     /// Hands the lock, which the caller holds by a swap, over to the first waiter. `state` stays at `HELD`.
@@ -393,16 +398,16 @@ enum Acquired {
 
 /// Holds the lock until it is dropped. Not `Send`: it has to be dropped on the thread that acquired the lock, because
 /// that may be the owner, and only the owner writes `is_owner_active`.
-pub(crate) struct LeaderGuard<'t, T> {
-    lock: &'t LeaderLock<T>,
+pub(crate) struct QueenLockGuard<'t, T> {
+    lock: &'t QueenLock<T>,
     acquired: Acquired,
     _on_its_thread: PhantomData<*const ()>,
 }
 
-impl<'t, T> LeaderGuard<'t, T> {
+impl<'t, T> QueenLockGuard<'t, T> {
     /// To be called once for each acquisition: `Deref` and `DerefMut` rely on there being one guard at a time.
     #[inline(always)]
-    fn new(lock: &'t LeaderLock<T>, acquired: Acquired) -> Self {
+    fn new(lock: &'t QueenLock<T>, acquired: Acquired) -> Self {
         Self { lock, acquired, _on_its_thread: PhantomData }
     }
 
@@ -434,7 +439,7 @@ impl<'t, T> LeaderGuard<'t, T> {
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
-impl<T> Deref for LeaderGuard<'_, T> {
+impl<T> Deref for QueenLockGuard<'_, T> {
     type Target = T;
 
     fn deref(&self) -> &T {
@@ -445,14 +450,14 @@ impl<T> Deref for LeaderGuard<'_, T> {
 }
 
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
-impl<T> DerefMut for LeaderGuard<'_, T> {
+impl<T> DerefMut for QueenLockGuard<'_, T> {
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: this guard is the only one, and is borrowed mutably, so there is no other access to the value.
         self.lock.value.with_mut(|value| unsafe { &mut *value })
     }
 }
 
-impl<T> Drop for LeaderGuard<'_, T> {
+impl<T> Drop for QueenLockGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         match self.acquired {
@@ -472,7 +477,7 @@ mod tests {
 
     #[test]
     fn the_lock_is_taken_once_and_given_back() {
-        let lock = LeaderLock::new(0);
+        let lock = QueenLock::new(0);
         let mut guard = lock.try_lock().expect("free");
         *guard += 1;
         assert!(lock.try_lock().is_none());
@@ -483,7 +488,7 @@ mod tests {
     #[test]
     fn a_thread_that_takes_it_again_and_again_does_so_without_a_swap() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = LeaderLock::new(0);
+        let lock = QueenLock::new(0);
         let needed = acquisitions_until_bias();
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
@@ -503,7 +508,7 @@ mod tests {
     #[test]
     fn many_threads_at_once_lose_no_acquisition() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = LeaderLock::new(0u64);
+        let lock = QueenLock::new(0u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| (0..2_000).for_each(|_| *lock.lock(&policy) += 1));
@@ -515,7 +520,7 @@ mod tests {
     #[test]
     fn a_queue_is_served_although_the_holder_comes_straight_back() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = LeaderLock::new(Vec::new());
+        let lock = QueenLock::new(Vec::new());
         std::thread::scope(|scope| {
             let first = lock.lock(&policy);
             scope.spawn(|| lock.lock(&policy).push("who waited"));
@@ -532,7 +537,7 @@ mod tests {
     /// Each pushes its number when it gets the lock.
     fn queue_up<'s>(
         scope: &'s std::thread::Scope<'s, '_>,
-        lock: &'s LeaderLock<Vec<usize>>,
+        lock: &'s QueenLock<Vec<usize>>,
         policy: &'s WaitPolicy,
         numbers: std::ops::Range<usize>,
     ) {
@@ -548,7 +553,7 @@ mod tests {
     #[test]
     fn a_queue_is_served_in_order_of_arrival() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = LeaderLock::new(Vec::new());
+        let lock = QueenLock::new(Vec::new());
         std::thread::scope(|scope| {
             let holder = lock.lock(&policy);
             queue_up(scope, &lock, &policy, 0..20);
@@ -560,7 +565,7 @@ mod tests {
     #[test]
     fn a_queue_behind_an_active_owner_is_served_in_order_of_arrival() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = LeaderLock::new(Vec::new());
+        let lock = QueenLock::new(Vec::new());
         if acquisitions_until_bias() == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }
@@ -585,7 +590,7 @@ mod tests {
     #[test]
     fn an_owner_who_is_tried_in_vain_again_and_again_costs_few_heavy_fences() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let (lock, needed) = (LeaderLock::new(()), acquisitions_until_bias());
+        let (lock, needed) = (QueenLock::new(()), acquisitions_until_bias());
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }

@@ -1,6 +1,6 @@
-//! Queens that wait for another queen's long region: they sleep, use hardly any CPU, and all get the leader lock.
+//! Queens that wait for another queen's long region: they sleep, use hardly any CPU, and all get the queen lock.
 //!
-//! See `docs/leader-lock.md`.
+//! See `docs/queen-lock.md`.
 
 #![cfg(target_os = "linux")]
 

@@ -1,4 +1,4 @@
-//! The tree of groups in a team: what the leader of groups does for their bees. It collects their arrivals at each
+//! The groups that a bee leads in a team, and what it does for their bees. It collects their arrivals at each
 //! barrier, and waits for their exits at the region's end. (How it passes a region's start on to them is in
 //! `queen.rs`.) `shape.rs` says which groups there are and who leads them, `barrier.rs` is the barrier of one group.
 //! The protocol is in `docs/shape.md`.
@@ -16,8 +16,8 @@ use std::array;
 use std::ops::Range;
 
 use crate::protocol::Team;
-use crate::protocol::region::barrier::{BarrierError, BaseCount, RegionEnd};
-use crate::protocol::region::group_part::{Children, GroupPart};
+use crate::protocol::region::barrier_word::{BarrierError, BaseCount, RegionEnd};
+use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::groups::{Group, GroupBases};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
@@ -25,8 +25,8 @@ use crate::protocol::region::start_line::StartLine;
 use crate::sync::Activity;
 
 /// The groups that a bee leads, with the base counts of their barriers. A worker owns its own; the queen's is the value
-/// that the leader lock protects.
-pub(crate) struct Tree {
+/// that the queen lock protects.
+pub(crate) struct LedGroups {
     /// The groups that the bee leads, the widest first. Empty if it leads none.
     groups: Range<u32>,
     /// The base counts of each of these groups, in the same order. Written in every region, and therefore not on the
@@ -34,7 +34,7 @@ pub(crate) struct Tree {
     bases: [GroupBases; MAX_LEVELS],
 }
 
-impl Tree {
+impl LedGroups {
     /// The groups that `bee` leads in `shape`, with barriers that have not been used yet.
     pub(crate) fn new(shape: &Shape, bee: u32) -> Self {
         let groups = shape.led_groups(bee);
@@ -56,15 +56,15 @@ impl Tree {
     /// The parts that these groups have in a region that is about to begin, whose team has `bees` bees. Groups in which
     /// the leader is the team's only bee are left out. Each part is marked as collected; the queen changes that of her
     /// widest one.
-    pub(crate) fn children<'c>(&mut self, team: &'c Team, bees: u32) -> Children<'c> {
-        let mut children = Children::NONE;
+    pub(crate) fn parts<'c>(&mut self, team: &'c Team, bees: u32) -> LedParts<'c> {
+        let mut led_parts = LedParts::NONE;
         let groups = self.groups.clone();
         let parts = groups.map(|group_id| GroupPart {
             is_collected: true,
             ..self.leader_part(team, group_id, team.group(group_id).start_line(), bees)
         });
-        parts.filter(|part| part.bees > 1).zip(&mut children.0).for_each(|(part, entry)| *entry = Some(part));
-        children
+        parts.filter(|part| part.bees > 1).zip(&mut led_parts.0).for_each(|(part, entry)| *entry = Some(part));
+        led_parts
     }
 
     /// The part that one of these groups has in a region whose team has `bees` bees, as a part that is not collected.
@@ -135,8 +135,11 @@ impl Team {
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let (id, barriers_passed) = (region.id(), region.barriers_passed());
         self.set_activity(id, || Activity::AtBarrier(barriers_passed as u32 + 1));
-        let outcome =
-            if region.children().is_empty() { self.wait_in_own_group(region) } else { self.wait_with_children(region) };
+        let outcome = if region.led_parts().is_empty() {
+            self.wait_in_own_group(region)
+        } else {
+            self.wait_with_led_groups(region)
+        };
         self.set_activity(id, || Activity::InRegion(barriers_passed as u32 + 1));
         outcome
     }
@@ -156,18 +159,18 @@ impl Team {
     }
 
     /// The barrier of a bee that leads groups beside its own.
-    fn wait_with_children(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
+    fn wait_with_led_groups(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
         let is_poisoned = || self.poison.is_set_for(region.epoch());
         // Collect the arrivals in each group that the bee leads. The narrowest is complete first, because in a wider
         // one the other bees arrive only after they have collected groups of their own.
-        for part in region.children().iter().rev() {
+        for part in region.led_parts().iter().rev() {
             let view = part.view(region.barriers_passed());
             part.barrier.collect(&view, self.slot(region.id()), self.policy(), is_poisoned)?;
         }
         // All of them have arrived, so arrive for them in the wider group, and wait until the whole team has arrived.
         self.wait_in_own_group(region)?;
         // Release them, the widest group first, because its bees may have groups to release in turn.
-        for part in region.children().iter() {
+        for part in region.led_parts().iter() {
             let view = part.view(region.barriers_passed());
             part.barrier.arrive(&view, self.group_slots(part.group_id));
         }
@@ -207,12 +210,12 @@ impl Team {
     }
 
     /// At the end of a worker's body: waits until all bees of the groups that it leads have exited, and notes the
-    /// groups' next base counts in `tree`. `some_asleep`: some of these bees were asleep when they were started.
-    pub(crate) fn finish_children(&self, tree: &mut Tree, region: &RegionContext<'_>, some_asleep: bool) {
+    /// groups' next base counts in `led_groups`. `some_asleep`: some of these bees were asleep when they were started.
+    pub(crate) fn finish_led_groups(&self, led_groups: &mut LedGroups, region: &RegionContext<'_>, some_asleep: bool) {
         // The narrowest group ends first, because in a wider one the other bees exit only after groups of their own.
-        for part in region.children().iter().rev() {
+        for part in region.led_parts().iter().rev() {
             let end = self.wait_for_group(region, part, some_asleep);
-            self.finish_group(tree, region, part, end);
+            self.finish_group(led_groups, region, part, end);
         }
     }
 }

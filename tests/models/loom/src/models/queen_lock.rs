@@ -1,7 +1,7 @@
-//! Models of the leader lock, which a thread holds while it is the queen. The lock is biased towards one thread, its
+//! Models of the queen lock, which a thread holds while it is the queen. The lock is biased towards one thread, its
 //! owner.
 //!
-//! The protocol is described in `docs/leader-lock.md`.
+//! The protocol is described in `docs/queen-lock.md`.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -12,7 +12,7 @@ use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::data::Datum;
 use crate::hive::{Hive, OtherThread, PARK, SPIN_THEN_PARK};
-use crate::protocol::Leadership;
+use crate::protocol::QueenGuard;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -37,7 +37,7 @@ fn contend(policy: WaitPolicy, queens: u32, times: u32) {
     let held = Arc::new(Datum::new(0));
     let hold = move |hive: &Hive, held: &Datum| {
         for _ in 0..times {
-            let _turn = hive.team.acquire_leadership();
+            let _turn = hive.team.become_queen();
             held.set(held.get() + 1);
         }
     };
@@ -59,7 +59,7 @@ fn try_while_queued() {
     let queue = OtherThread::spawn(&hive, {
         let held = Arc::clone(&held);
         move |hive| {
-            let _turn = hive.team.acquire_leadership();
+            let _turn = hive.team.become_queen();
             held.set(held.get() + 1);
         }
     });
@@ -68,13 +68,13 @@ fn try_while_queued() {
     let trier = OtherThread::spawn(&hive, {
         let (held, tried) = (Arc::clone(&held), Rc::clone(&tried));
         move |hive| {
-            if let Some(_turn) = hive.team.try_acquire_leadership() {
+            if let Some(_turn) = hive.team.try_become_queen() {
                 held.set(held.get() + 1);
                 tried.set(1);
             }
         }
     });
-    let turn = hive.team.acquire_leadership();
+    let turn = hive.team.become_queen();
     held.set(held.get() + 1);
     drop(turn);
     queue.join();
@@ -87,10 +87,10 @@ fn try_while_queued() {
 fn try_fails() {
     with_acquisitions_until_bias(1, || {
         let hive = Hive::with_workers(1, 1, PARK);
-        (0..2).for_each(|_| drop(hive.team.acquire_leadership()));
+        (0..2).for_each(|_| drop(hive.team.become_queen()));
         let before = heavy_fences();
-        let outsider = OtherThread::spawn(&hive, |hive| (0..2).for_each(|_| drop(hive.team.try_acquire_leadership())));
-        (0..3).for_each(|_| drop(hive.team.acquire_leadership()));
+        let outsider = OtherThread::spawn(&hive, |hive| (0..2).for_each(|_| drop(hive.team.try_become_queen())));
+        (0..3).for_each(|_| drop(hive.team.become_queen()));
         outsider.join();
         assert!(heavy_fences() - before <= 1, "the owner has earned a reservation anew in three takes");
         hive.end();
@@ -109,11 +109,11 @@ fn regions() {
 /// leaves both halves to a worker.
 fn join_beside_region() {
     let hive = Hive::with_tasks(2, 2, PARK, Sleep::jec());
-    drop(hive.team.acquire_leadership());
+    drop(hive.team.become_queen());
     let held = Arc::new(Datum::new(0));
     let outsider = OtherThread::spawn(&hive, {
         let held = Arc::clone(&held);
-        move |hive| match hive.team.try_acquire_leadership() {
+        move |hive| match hive.team.try_become_queen() {
             Some(turn) => {
                 held.set(held.get() + 1);
                 join_as_queen(hive, turn);
@@ -135,7 +135,7 @@ fn join_beside_region() {
 }
 
 #[expect(unsafe_code, reason = "sets a latch")]
-fn join_as_queen(hive: &Hive, lock: Leadership<'_>) {
+fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
     let hand = TaskContext::for_queen(&hive.team, lock);
     let latch = Arc::new(Latch::new());
     let (half, task) = CheckedTask::with_body({

@@ -1,0 +1,173 @@
+//! How a bee looks for a task: in its own queues, in the injector, and in the deques of other bees, the nearest first.
+//! The order of the places and what it is good for are described in `docs/sleep.md`, "Where tasks wait".
+
+use crate::protocol::neighbours::Distance;
+use crate::protocol::tasks::sleep::Notification;
+use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::slot::Slot;
+use crate::sync::{Counter, Event, Worker};
+
+/// One in so many searches for a task begins elsewhere than in the bee's own deque.
+const FAIR_SEARCH_INTERVAL: u32 = 64;
+
+impl TaskContext<'_> {
+    /// Looks for a task to run: in the bee's own queues, in the injector, and in those deques of other bees that are
+    /// marked.
+    pub(crate) fn find_task(&self) -> Option<Task> {
+        self.find_task_with(Self::steal_where_marked)
+    }
+
+    /// Does the same, but looks into the deques of all others whether they are marked or not. For the checks before
+    /// sleep.
+    pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {
+        self.find_task_with(Self::steal_anywhere)
+    }
+
+    /// A task for a worker that is in no task, if there is anything that looks like one. `last_epoch` is the epoch of
+    /// the last region that the worker has seen.
+    pub(crate) fn next_task(&self, last_epoch: u64) -> Option<Task> {
+        // The marks say nothing of the bee's own queues, which cost it little to look into.
+        let has_own = || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot);
+        let may_find_one = self.team.may_have_task_for(self.id) || has_own();
+        let found = if may_find_one && self.try_enter_search_phase(last_epoch) { self.find_task() } else { None };
+        found.or_else(|| self.leave_search_phase())
+    }
+
+    /// A task that a surplus bee still has to run: one that only it may run, or any task in a hive of the queen alone.
+    pub(crate) fn surplus_task(&self) -> Option<Task> {
+        if !self.team.sleep.supports_tasks() {
+            return None;
+        }
+        // Step: mailbox
+        // Step: only one
+        self.take_from_mailbox().or_else(|| if self.team.bees() == 1 { self.find_task_exhaustively() } else { None })
+    }
+
+    /// Looks for a task in every place that the bee may take one from, its own queues first. `steal_from_others` looks
+    /// into the deques of the other bees.
+    fn find_task_with(&self, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
+        // A forked child has a copy of its parent's tasks, and must not run them.
+        self.team.policy().abort_if_forked();
+        // Now and then a search begins elsewhere, so that no queue is never looked at.
+        let search_count = self.search_count.get().wrapping_add(1);
+        self.search_count.set(search_count);
+        // Step: elsewhere
+        if search_count.is_multiple_of(FAIR_SEARCH_INTERVAL)
+            && let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL)
+        {
+            return Some(task);
+        }
+        // What another bee has told this one is asked before the search: what it is told later stays for the next one.
+        // Step: told
+        let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
+        // The bee's own queues come first: its newest task, and then its mailbox.
+        // Step: own
+        // Step: mailbox
+        let from_own_queues = || self.deque().pop().or_else(|| self.take_from_mailbox());
+        // Then the deque that the bee was told of, if that is why it was told.
+        // Step: where told
+        let from_notified = || match notification {
+            Some(Notification::DequeOf(other)) => self.steal_from(other),
+            Some(Notification::Mailbox) | None => None,
+        };
+        // Then tasks from outside, and last the deques of the other bees.
+        // Step: injector
+        from_own_queues()
+            .or_else(from_notified)
+            .or_else(|| self.take_from_injector())
+            .or_else(|| self.steal(notification, steal_from_others))
+    }
+
+    /// Looks for a task in the places that a search that begins with the bee's own deque may never reach: a task that
+    /// spawns itself again without end would always be found first there. `round` decides where this begins, because
+    /// what is found first here may also come again without end.
+    #[cold]
+    fn find_fairly(&self, round: u32) -> Option<Task> {
+        let sources = [Self::take_from_mailbox, Self::take_from_injector, Self::take_own_oldest, Self::steal_anywhere];
+        (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
+    }
+
+    /// Takes a task that only this bee may run.
+    fn take_from_mailbox(&self) -> Option<Task> {
+        self.slot.queues.take_from_mailbox()
+    }
+
+    /// Takes the oldest task of the bee's own deque, as a thief would.
+    fn take_own_oldest(&self) -> Option<Task> {
+        self.slot.queues.steal()
+    }
+
+    /// Takes a task from the injector, and some more into the bee's own deque.
+    fn take_from_injector(&self) -> Option<Task> {
+        self.take_batch(|deque| self.team.injector.take_batch(deque))
+    }
+
+    /// Looks into the deques of the other bees. The bee has looked into its own queues, and where `notification` told
+    /// it to.
+    fn steal(
+        &self,
+        notification: Option<Notification>,
+        steal_from_others: impl Fn(&Self) -> Option<Task>,
+    ) -> Option<Task> {
+        if self.is_inactive.get() {
+            // The sleep protocol may tell the bee of other work from now on.
+            // Step: steal
+            self.team.sleep.begin_steal(self.id, notification);
+        }
+        // Step: others
+        steal_from_others(self)
+    }
+
+    /// Steals from the nearest bee whose deque is marked and has a task.
+    fn steal_where_marked(&self) -> Option<Task> {
+        let marks = &self.team.deque_marks;
+        if !marks.is_another_marked(self.id, self.team.hired.count()) {
+            return None;
+        }
+        let mut marked = self.team.others_by_distance(self.id).filter(|(slot, _)| marks.mark_of(slot.id).is_set());
+        marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
+    }
+
+    /// Steals from the nearest bee whose deque has a task, marked or not.
+    fn steal_anywhere(&self) -> Option<Task> {
+        self.team.others_by_distance(self.id).find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
+    }
+
+    /// Steals from bee `other`.
+    fn steal_from(&self, other: u32) -> Option<Task> {
+        let (slot, distance) = self.team.others_by_distance(self.id).find(|(slot, _)| slot.id == other)?;
+        self.steal_from_slot(slot, distance)
+    }
+
+    /// Steals from the bee of slot `victim`, and counts the steal by distance.
+    fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
+        // An empty deque is not to be looked at by each thief, so its mark is cleared.
+        if victim.queues.is_deque_empty()
+            && self.team.deque_marks.mark_of(victim.id).clear_if_empty(|| victim.queues.is_deque_empty())
+        {
+            return None;
+        }
+        let task = self.take_batch(|deque| victim.queues.steal_batch(deque))?;
+        self.slot.counters.increment(match distance {
+            Distance::Core => Counter::StealsInCore,
+            Distance::Cluster => Counter::StealsInCluster,
+            Distance::Node => Counter::StealsInNode,
+            Distance::Far => Counter::StealsFromFar,
+        });
+        self.team.log(self.id, || Event::Steal { from: victim.id, distance: distance as u32 });
+        Some(task)
+    }
+
+    /// Takes a task by `take`, which also moves some more into the bee's own deque.
+    fn take_batch(&self, take: impl FnOnce(&Worker<Task>) -> Option<Task>) -> Option<Task> {
+        let _in_flight = self.team.track_in_flight();
+        let task = take(self.deque())?;
+        // While the tasks were moved they were in neither queue, and another bee may have looked for them and found
+        // nothing. So they are announced as new ones are.
+        if !self.deque().is_empty() {
+            self.team.notify_of_jobs(1, self.id, Some(self.mark));
+        }
+        Some(task)
+    }
+}

@@ -1,0 +1,367 @@
+//! Waking: all steps by which one thread ends the sleep of a bee, or leaves a wake to another bee. A bee sleeps in the
+//! states ASLEEP and PARKED, blocked on its semaphore. Bees that are blocked at a barrier inside a region are not
+//! meant here: `region/barrier.rs` wakes them.
+//!
+//! | who wakes | whom | when | function |
+//! |---|---|---|---|
+//! | the queen; a leader of groups | the workers of its groups | after a start, if any bee sleeps | `wake_if_asleep` |
+//! | a worker woken for a region | its wake range | before anything else | `wake_region_range` |
+//! | a thread that has queued tasks | sleepers, the nearest first | as many as the protocol says | `notify_of_jobs` |
+//! | a worker woken for tasks | as many as it was asked to | before anything else | `wake_requested` |
+//! | the last bee that searches | sleepers | when it stops, if tasks are queued | `replace_searcher` |
+//! | a bee that parks, or a shrink that parks it | sleepers | after that, if tasks are queued | `notify_of_queued` |
+//! | whoever queues a task in a hive of the queen alone | worker 1, which is parked | always | `wake_first_worker` |
+//! | a thread that fills a mailbox or sets a latch | the owner | always | `wake_bee` |
+//! | a bee that was parked in its last check | itself | if only it can do what there is | `wake_bee` |
+//! | a thread that makes the hive larger | the parked workers that it needs | always | `wake` |
+//! | a thread that ends the hive | all workers that sleep | always | `Slot::unblock` |
+//!
+//! Why no wake is lost:
+//!
+//! - *The waker looks, or the bee does.* A waker first writes what the bee is needed for (the start word, a task, a
+//!   latch), then executes a SeqCst fence, and then reads who sleeps. A bee that is about to block first counts itself
+//!   and changes its state, then executes a SeqCst fence, and then looks for all of these things: this is its last
+//!   check, in `TaskContext::go_to_sleep` and `TaskContext::park`. One of the two fences comes first. If it is the
+//!   waker's, the last check finds what was written; if it is the bee's, the waker finds the bee.
+//! - *One post for each sleep.* A bee leaves ASLEEP or PARKED by one compare-and-swap, which only one thread wins. If
+//!   that is another thread than the bee, it posts the semaphore, once. (A shrink that makes a sleeper PARKED leaves it
+//!   blocked, and posts nothing.) If the bee has not blocked yet, the semaphore keeps the post for it.
+//! - *What is left to another bee is done by it, or is found by somebody else.* A wake range is given only to a worker
+//!   that the giver itself has woken; the worker sees to it before anything else. A bee that queues a task may wake
+//!   nobody because another bee searches; if that bee stops searching or parks, it looks at the queues after a fence
+//!   of its own, and passes the wake on.
+//!
+//! The steps and the proofs are in `docs/resize.md` (C1, C2) and `docs/sleep.md` (P3 to P5, W1 to W3, Z9, F2).
+
+use std::array;
+
+use crate::protocol::Team;
+use crate::protocol::region::group_part::GroupPart;
+use crate::protocol::tasks::deque_marks::DequeMark;
+use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
+use crate::protocol::worker::slot::{Slot, SlotState};
+use crate::sync::{Event, MAX_REGION_WAKES, MAX_TASK_WAKES, Ordering, fence};
+
+impl Slot {
+    /// Wakes the bee by a post of its semaphore. The caller has won the change out of `from`, which is ASLEEP or
+    /// PARKED, and calls this once.
+    pub(crate) fn unblock(&self, from: SlotState) {
+        // Relaxed: the post of the semaphore publishes it, and the bee reads it after its wait.
+        self.was_asleep.store(from == SlotState::Asleep, Ordering::Relaxed);
+        // A bee that was asleep counts as searching from now on, before it runs. It cannot do this itself: until it
+        // runs, it may be made surplus and reactivated again without knowing.
+        self.counters.set_searching(from == SlotState::Asleep);
+        self.semaphore.post();
+    }
+
+    /// Whether the bee was asleep, not parked, when it was last woken. The bee asks this after its wait.
+    pub(crate) fn was_asleep(&self) -> bool {
+        // Relaxed: the semaphore orders this after the store in `unblock`.
+        self.was_asleep.load(Ordering::Relaxed)
+    }
+
+    /// Makes a bee that has been notified AWAKE. The bee calls this itself, once it runs again.
+    pub(crate) fn finish_waking(&self) {
+        if self.state() == SlotState::Notified {
+            // If the change fails, another thread has just made the bee surplus, and the caller finds that state next.
+            // Step: awake
+            self.change(SlotState::Notified, SlotState::Awake);
+        }
+    }
+}
+
+// One bee.
+impl Team {
+    /// Wakes bee `id` if it is asleep or parked.
+    ///
+    /// A parked worker comes back as a surplus worker, does what it was woken for, and parks again. That happens if the
+    /// hive has been made smaller while this region was being started, or if what the worker is woken for may be done
+    /// by no other.
+    pub(crate) fn wake_bee(&self, id: u32) {
+        let slot = self.slot(id);
+        loop {
+            let is_done = match slot.state() {
+                // Step: asleep
+                SlotState::Asleep => self.wake(slot, SlotState::Asleep, SlotState::Notified),
+                SlotState::Parked => {
+                    // Counted before the change, so that the count is never below the number of surplus workers.
+                    self.pending_parks.add();
+                    // Step: parked
+                    let won = self.wake(slot, SlotState::Parked, SlotState::Surplus);
+                    if !won {
+                        self.pending_parks.remove();
+                    }
+                    won
+                }
+                // It is awake, or its semaphore has been posted already. Before it sleeps again it looks at what it is
+                // woken for.
+                SlotState::Awake | SlotState::Notified | SlotState::Surplus => true,
+                // It runs all tasks that are left before it ends.
+                SlotState::Terminated => true,
+            };
+            // If not, its state has changed between the look and the change: look again.
+            if is_done {
+                return;
+            }
+        }
+    }
+
+    /// Wakes the bee of `slot` out of state `from`, ASLEEP or PARKED, into state `next`. Returns whether this caller
+    /// did it; if not, the state was no longer `from`.
+    pub(crate) fn wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
+        let _in_flight = self.track_in_flight();
+        let won = self.begin_wake(slot, from, next);
+        if won {
+            // Step: semaphore
+            slot.unblock(from);
+        }
+        won
+    }
+
+    /// The first half of `wake`: changes the state of a blocked bee from `from` to `next`, and counts it as awake if it
+    /// was asleep. Returns whether this caller made the change, and so owes the bee a call of `Slot::unblock`.
+    pub(crate) fn begin_wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
+        debug_assert!(from.is_blocked(), "a bee is not woken from {from:?}");
+        // Step: state
+        let won = slot.change(from, next);
+        if won && from == SlotState::Asleep {
+            // The waker counts, and does so before it posts the semaphore: the next thread that looks for a sleeper to
+            // wake must not count on this one.
+            // Step: uncount sleeper
+            self.uncount_sleeper(slot);
+        }
+        won
+    }
+
+    /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
+    /// ASLEEP, which the caller has brought about, or it has failed to get there.
+    pub(crate) fn uncount_sleeper(&self, slot: &Slot) {
+        // Step: occupancy
+        self.occupancy.uncount_sleeper(slot.id);
+        // Step: leave sleep
+        self.sleep.count_woken(slot.id);
+    }
+}
+
+// The workers of a region.
+impl Team {
+    /// Called after a start in the groups of `parts`, for a team of `bees`: makes sure that workers that are asleep
+    /// come to the region. It wakes the workers that wait for starts in these groups. Those that lead further groups
+    /// start them in turn.
+    ///
+    /// Returns whether any worker had to be woken.
+    #[inline]
+    pub(crate) fn wake_if_asleep<'s, 'c: 's>(
+        &'c self,
+        bees: u32,
+        parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
+    ) -> bool {
+        // SeqCst: pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. Each worker that fell
+        // asleep or parked without having seen the word is counted in what is read below: either its fence comes first,
+        // and then so do its counts, or this one does, and then the worker's last check sees the word.
+        // Step: fence
+        fence(Ordering::SeqCst);
+        // Step: occupancy
+        let some_asleep = !self.occupancy.all_awake(bees);
+        if some_asleep {
+            parts.into_iter().for_each(|part| self.wake_group(part));
+        }
+        some_asleep
+    }
+
+    /// Makes sure that each worker of a group, as far as it has a part in the team just started, comes to the region.
+    #[cold]
+    fn wake_group(&self, part: &GroupPart<'_>) {
+        // The first bee of the group is its leader, and is the caller.
+        let bees = &self.fixed.shape.bees_of(part.group_id)[..part.bees as usize];
+        self.log(bees[0], || Event::WakeBegin);
+        self.wake_bees(&bees[1..]);
+        self.log(bees[0], || Event::WakeEnd);
+        // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
+        // wake up.
+        self.policy().migrate_off_worker_cpus();
+    }
+
+    /// Wakes those of these bees that sleep. They are of one group, with ascending ids. If there are many, they are
+    /// woken as by a led_groups: a worker that was asleep wakes half of the others.
+    fn wake_bees(&self, mut bees: &[u32]) {
+        while bees.len() > MAX_REGION_WAKES {
+            let (near, far) = bees.split_at(bees.len() / 2);
+            if !self.delegate_wakes(far) {
+                self.wake_bees(far);
+            }
+            bees = near;
+        }
+        bees.iter().for_each(|&id| self.wake_bee(id));
+    }
+
+    /// If the first of these bees of one group is asleep, wakes it and delegates to it the waking of the others.
+    /// Returns whether that has been done.
+    fn delegate_wakes(&self, bees: &[u32]) -> bool {
+        let (&[id, ..], &[.., last]) = (bees, bees) else { return true };
+        let slot = self.slot(id);
+        if slot.state() != SlotState::Asleep {
+            return false;
+        }
+        // Written before the change of state, which hands it on to the worker.
+        slot.wake_range.set(last + 1);
+        let is_woken = self.wake(slot, SlotState::Asleep, SlotState::Notified);
+        if !is_woken {
+            // Another thread has woken the worker. The delegation is taken back, so that the worker does not find it at
+            // a later wake-up.
+            slot.wake_range.take();
+        }
+        is_woken
+    }
+
+    /// Called by a worker that has been woken, before it does anything else: wakes the bees that its waker has
+    /// delegated to it.
+    pub(crate) fn wake_region_range(&self, slot: &Slot) {
+        let end = slot.wake_range.take();
+        if end > 0 {
+            // They are the bees after this one in its group, up to the id `end`.
+            let bees = self.fixed.shape.bees_of(self.fixed.shape.start_group(slot.id));
+            let from = |id| bees.partition_point(|&bee| bee < id);
+            self.wake_bees(&bees[from(slot.id + 1)..from(end)]);
+        }
+    }
+}
+
+// Bees for tasks.
+impl Team {
+    /// Tells others of `jobs` new tasks that any bee may run. They are queued already: in the deque of bee `from`,
+    /// whose mark is `mark`, or elsewhere if that is None.
+    pub(crate) fn notify_of_jobs(&self, jobs: u32, from: u32, mark: Option<DequeMark<'_>>) {
+        // After the tasks have been queued, before the counts are read: either a bee that falls asleep finds the tasks
+        // in its last check, or it is seen asleep here.
+        // Step: fence
+        match mark {
+            Some(mark) => mark.announce_push(),
+            // Pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. (So does the one in
+            // `announce_push`.)
+            None => fence(Ordering::SeqCst),
+        }
+        // How many bees to tell depends on how many are searching already.
+        // Step: post
+        let wanted = self.sleep.announce_jobs(jobs);
+        if wanted > 0 {
+            self.notify_some(wanted, from);
+        }
+        // In a hive of the queen alone all workers are surplus, so the sleep protocol counts none of them as a sleeper.
+        // Step: lone queen
+        if self.occupancy.read().bees() == 1 {
+            self.wake_first_worker();
+        }
+    }
+
+    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted.
+    #[cold]
+    fn notify_some(&self, wanted: u32, from: u32) {
+        if self.sleep.wakes_by_tree() {
+            self.wake_sleepers(wanted, from);
+        } else {
+            // The iterator is lazy: it tells one bee after another until `wanted` of them will look.
+            self.nearest_first(from)
+                .filter(|slot| self.notify_of_work(slot, from))
+                .take(wanted as usize)
+                .for_each(drop);
+        }
+    }
+
+    /// All bees, the nearest to bee `from` first. That bee itself is among them, because `from` may be the queen's
+    /// number in the name of a thread from outside, and the queen may be asleep.
+    fn nearest_first(&self, from: u32) -> impl Iterator<Item = &Slot> {
+        std::iter::once(self.slot(from)).chain(self.others_by_distance(from).map(|(slot, _)| slot))
+    }
+
+    /// Tells a bee of work in the deque of bee `from`. Returns whether it will look there.
+    fn notify_of_work(&self, slot: &Slot, from: u32) -> bool {
+        // Step: tell
+        match self.sleep.notify_bee(slot.id, Notification::DequeOf(from)) {
+            NotifyOutcome::Received => true,
+            // The protocol has told a sleeper, which must be woken, if it has not been woken by another thread.
+            // Step: wake
+            NotifyOutcome::MustWake => {
+                slot.state() == SlotState::Asleep && self.wake(slot, SlotState::Asleep, SlotState::Notified)
+            }
+            NotifyOutcome::Busy => false,
+        }
+    }
+
+    /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a led_groups: this thread wakes up to
+    /// `MAX_TASK_WAKES` of them, and asks each of these to wake its part of the others before it does anything else.
+    fn wake_sleepers(&self, wanted: u32, from: u32) {
+        let _in_flight = self.track_in_flight();
+        let here = wanted.min(MAX_TASK_WAKES);
+        // The states are read again by the change that claims each of them.
+        let asleep = self.nearest_first(from).filter(|slot| slot.state() == SlotState::Asleep);
+        // All of these are claimed, and so counted among those that search, before the first is posted. Otherwise,
+        // while one is on its way, another bee could take itself for the last that searches, and wake the sleepers that
+        // these are to wake.
+        // Step: unblock
+        let mut claimed = asleep.filter(|slot| self.begin_wake(slot, SlotState::Asleep, SlotState::Notified));
+        let claimed: [_; MAX_TASK_WAKES as usize] =
+            array::from_fn(|number| if number < here as usize { claimed.next() } else { None });
+        let mut remaining = wanted - here;
+        // The sleepers that remain are divided among those that were claimed.
+        for (number, slot) in claimed.into_iter().flatten().enumerate() {
+            let others = remaining.div_ceil(here - number as u32);
+            remaining -= others;
+            slot.wake_request.set(from, others);
+            // Step: semaphore
+            slot.unblock(SlotState::Asleep);
+        }
+    }
+
+    /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
+    /// Correctness does not depend on it: without it, the last bee that searches would find the tasks, and would wake
+    /// the sleepers later.
+    pub(crate) fn wake_requested(&self, slot: &Slot) {
+        let Some((waker, others)) = slot.wake_request.take() else { return };
+        slot.log.write(Event::Woken { by: waker });
+        if others > 0 {
+            let _in_flight = self.track_in_flight();
+            // Twice as many as are queued: while a thief moves tasks they are in no queue, so there may be more than
+            // can be seen.
+            let wanted = others.min(2 * self.count_queued(others));
+            if wanted > 0 {
+                // Step: wake others
+                self.wake_sleepers(wanted, slot.id);
+            }
+        }
+    }
+
+    /// Wakes worker 1 for the tasks of a hive of the queen alone. It parks again when there are none left.
+    #[cold]
+    fn wake_first_worker(&self) {
+        if self.has_worker() && self.has_queued_task() {
+            self.wake_bee(1);
+        }
+    }
+
+    /// Tells others of the tasks that are queued, because bee `from` will not see to them: it parks, or it has found
+    /// enough work.
+    pub(crate) fn notify_of_queued(&self, from: u32) {
+        if self.has_queued_task() {
+            let _in_flight = self.track_in_flight();
+            // If woken bees share in the waking, all tasks are counted at once. If bees were told of one task at a
+            // time, the last of them would be awake only after as many wakes as there are tasks.
+            let jobs = if self.sleep.wakes_by_tree() { self.count_queued(self.bees()).max(1) } else { 1 };
+            // No mark is set: the tasks may be in any deque, and each owner has set the mark of its own.
+            // Step: tell
+            self.notify_of_jobs(jobs, from, None);
+        }
+    }
+
+    /// Tells others of the tasks that are queued, after bee `from` has stopped searching and the sleep protocol has
+    /// said that others may have relied on its search.
+    #[cold]
+    pub(crate) fn replace_searcher(&self, from: u32) {
+        // Either a bee that posts a task does not count this one any more, or this one sees the task below. Pairs with
+        // the fence in `notify_of_jobs`.
+        // Step: fence
+        fence(Ordering::SeqCst);
+        // Step: pass on
+        self.notify_of_queued(from);
+    }
+}
