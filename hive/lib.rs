@@ -37,7 +37,15 @@
 //! The free functions act on the *current* hive: the one that the calling thread works for, as a bee in a
 //! [region](spmd), in a task or in [`install`]; and everywhere else on the [global](global()) one. So a library that
 //! calls [`par_for`] or [`join`] uses the hive that its caller has chosen by [`Hive::install`]. Inside of several hives
-//! it is the innermost one. [`current`] says which that is.
+//! it is the innermost one; in [`HiveSet::on_each`] it is the hive of the set that the closure is called for.
+//! [`current`] says which that is, and [`guides::composition`] has all the rules.
+//!
+//! ```
+//! let pair = hive::Hive::new(2)?;
+//! assert_eq!(pair.install(|| hive::bees()), 2);
+//! assert_eq!(hive::bees(), hive::global().bees());
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 //!
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of bees that a hive starts with if the program does not set one.

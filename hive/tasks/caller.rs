@@ -24,8 +24,9 @@ pub struct CurrentBee {
 }
 
 /// Which bee of which hive the calling thread is: as a worker, as the queen while the hive runs tasks, or as a bee of a
-/// region. `None` on any other thread. If the thread is inside several hives, this is about the innermost, which is
-/// also the one that the free functions of this crate act on.
+/// region; as the leader of a hive in [`HiveSet::on_each`](crate::hives::hive_set::HiveSet::on_each), where it is bee
+/// 0. `None` on any other thread. If the thread is inside several hives, this is about the innermost, which is also the
+/// one that the free functions of this crate act on.
 ///
 /// ```
 /// assert_eq!(hive::current(), None);
