@@ -31,9 +31,9 @@ pub(crate) struct Layout {
 }
 
 impl Layout {
-    /// Makes one hive for each unit that has CPUs outside of `taken`. From each unit the last `free_cpus` CPUs are left
-    /// to others, but each hive keeps at least one. `shrink` gives the order of the CPUs: a hive gives up the last ones
-    /// first.
+    /// Plans one hive for each unit that has CPUs outside of `taken`; nothing is built or claimed yet. From each unit
+    /// the last `free_cpus` CPUs are left to others, but each hive keeps at least one. `shrink` gives the order of the
+    /// CPUs: a hive gives up the last ones first.
     ///
     /// # Errors
     /// If all CPUs are in `taken`.

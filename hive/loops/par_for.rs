@@ -7,8 +7,8 @@ use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 
 impl Hive {
-    /// Runs `body` for all indices of a loop, which the bees that are awake share out: a region and a loop in one.
-    /// Returns when all indices are done.
+    /// Runs `body` for all indices of a loop, which all [`bees`](Self::bees) of the hive share out: a region and a loop
+    /// in one. Returns when all indices are done.
     ///
     /// `work` is a range, a range and a [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`], which can also say
     /// that blocks are aligned or that bees have a minimum amount of work, or a [`Plan`](crate::memory::plan::Plan),

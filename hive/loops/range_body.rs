@@ -10,7 +10,8 @@ pub(crate) trait RangeBody {
     /// Called for one block or one chunk.
     fn run_range(&mut self, range: Range<usize>);
 
-    /// Called for several consecutive chunks of one index each, all at once.
+    /// Runs several consecutive chunks of one index each, one after the other, in one call: the compiler then knows
+    /// that each range is a single index, and a body can keep its state in registers meanwhile.
     #[inline]
     fn run_each_index(&mut self, indices: Range<usize>) {
         indices.for_each(|index| self.run_range(index..index + 1));

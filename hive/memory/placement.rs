@@ -33,7 +33,7 @@ use crate::topology::machine::Unit;
 #[doc(alias("first touch", "numactl", "mbind"))]
 pub enum Placement<'p> {
     /// Each page is on the node of the bee that is the first to write to it. The elements are made in blocks, as
-    /// [`Schedule::Static`](crate::loops::schedule::Schedule::Static) divides them among all bees that are awake.
+    /// [`Schedule::Static`](crate::loops::schedule::Schedule::Static) divides them among all bees of the hive.
     /// Nothing is asked of the system.
     FirstTouch,
     /// All pages are on this node.
@@ -52,7 +52,7 @@ impl Hive {
     /// says.
     ///
     /// The elements are made in a region, by the bees that own them: by the plan of [`LikeLoop`](Placement::LikeLoop),
-    /// otherwise in equal blocks by all bees that are awake. If the system does not place the memory as asked, the
+    /// otherwise in equal blocks by all bees of the hive. If the system does not place the memory as asked, the
     /// vector is made all the same, and [`report`](Self::report) has a warning.
     ///
     /// The memory comes directly from the system, not from malloc. If huge pages are switched on for all memory

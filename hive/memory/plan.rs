@@ -63,7 +63,7 @@ pub struct Plan {
 }
 
 impl Hive {
-    /// A plan for the indices `0..len` and all bees that are awake: see [`Plan::new`].
+    /// A plan for the indices `0..len` and all bees of the hive: see [`Plan::new`].
     ///
     /// ```
     /// let hive = hive::Hive::new(3)?;
@@ -241,7 +241,7 @@ impl Plan {
         self.nodes[bee]
     }
 
-    /// The same plan, with the same alignment, for the bees that are awake in `hive` now.
+    /// The same plan, with the same alignment, for the bees that `hive` has now.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;

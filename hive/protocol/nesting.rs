@@ -45,7 +45,8 @@ impl Default for Nesting {
 }
 
 impl Nesting {
-    /// Runs `body` while the calling thread counts as inside the region of `region`.
+    /// Runs `body` while the calling thread counts as inside the region of `region`: in the library by the function
+    /// `within_region` of `hive/region/nesting.rs`.
     pub(crate) fn within_region(self, region: &RegionContext<'_>, body: impl FnOnce()) {
         let mut body = Some(body);
         (self.run_within)(region, &mut || {

@@ -16,7 +16,7 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
 
 impl Hive {
-    /// Combines what `map` returns for parts of a loop, which the bees that are awake share out.
+    /// Combines what `map` returns for parts of a loop, which all [`bees`](Self::bees) of the hive share out.
     ///
     /// `work` is what [`par_for`](Self::par_for) takes: a range, a range and a
     /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is

@@ -37,7 +37,7 @@ pub enum Scan {
 }
 
 impl Hive {
-    /// Replaces each element of `data` by its prefix sum under `reduction`, on all bees that are awake.
+    /// Replaces each element of `data` by its prefix sum under `reduction`, on all bees of the hive.
     ///
     /// The elements must be `Copy` and must not borrow (`'static`), because the bees exchange copies of their sums
     /// inside a region. [`par_reduce`](Self::par_reduce) takes any values that can be cloned.

@@ -34,7 +34,7 @@ impl<T> SlicePtr<T> {
 }
 
 impl Hive {
-    /// Runs `body` for all elements of `data`, which `schedule` divides among all bees that are awake. `body` gets a
+    /// Runs `body` for all elements of `data`, which `schedule` divides among all bees of the hive. `body` gets a
     /// range of indices, the elements with these indices to write to, and the bee that it runs on.
     ///
     /// ```

@@ -170,7 +170,8 @@ fn slowness(kinds: &[CpuSet], os_index: usize) -> u64 {
 
 /// The cache that makes a cluster of the cores around it: the outermost data or unified cache between the core and its
 /// package. That is the third level, or a lower level that several cores share. A private first or second level does
-/// not make a cluster: it is often the only one to be seen because a hypervisor hides the third level.
+/// not make a cluster: it is often the only one to be seen because a hypervisor hides the third level. None: there is
+/// no such cache, and the caller takes the package.
 fn last_level_cache(core: &TopologyObject) -> Option<&TopologyObject> {
     let outermost = core
         .ancestors()

@@ -13,6 +13,7 @@
 //! | whoever queues a task in a hive of the queen alone | worker 1, which is parked | always | `wake_first_worker` |
 //! | a thread that fills a mailbox or sets a latch | the owner | always | `wake_bee` |
 //! | a bee that was parked in its last check | itself | if only it can do what there is | `wake_bee` |
+//! | a sleeper of a hive with a poll interval | itself | if it finds something to do | `wait_until_unblocked` |
 //! | a thread that makes the hive larger | the parked workers that it needs | always | `wake` |
 //! | a thread that ends the hive | all workers that sleep | always | `Slot::unblock` |
 //!
@@ -183,7 +184,7 @@ impl Team {
     }
 
     /// Wakes those of these bees that sleep. They are of one group, with ascending ids. If there are many, they are
-    /// woken as by a led_groups: a worker that was asleep wakes half of the others.
+    /// woken as by a tree: a worker that was asleep wakes half of the others.
     fn wake_bees(&self, mut bees: &[u32]) {
         while bees.len() > MAX_REGION_WAKES {
             let (near, far) = bees.split_at(bees.len() / 2);
@@ -288,7 +289,7 @@ impl Team {
         }
     }
 
-    /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a led_groups: this thread wakes up to
+    /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a tree: this thread wakes up to
     /// `MAX_TASK_WAKES` of them, and asks each of these to wake its part of the others before it does anything else.
     fn wake_sleepers(&self, wanted: u32, from: u32) {
         let _in_flight = self.track_in_flight();
