@@ -50,6 +50,17 @@ impl Hive {
     }
 
     /// Returns a builder, for a hive with settings other than the defaults.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// // For a machine that other programs use, too: the bees may be moved, and sleep soon when they wait.
+    /// let hive = hive::Hive::builder().bees(2).pin(hive::Pin::None).spin(Duration::from_micros(20)).build()?;
+    /// let mut x = vec![1.0; 1000];
+    /// hive.par_for_mut(&mut x, hive::Schedule::Static, |_, x, _| x.iter_mut().for_each(|x| *x *= 2.0));
+    /// assert_eq!(x, [2.0; 1000]);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn builder() -> Builder {
         Builder::new()
     }

@@ -21,6 +21,14 @@ use crate::topology::shrink::Shrink;
 /// A setting that the program does not make here is taken from the environment ([`HIVE_NUM_BEES`, `HIVE_PIN` and so
 /// on](crate#environment)). If the environment does not have it either, the default applies that is named with each
 /// method.
+///
+/// ```
+/// let builder = hive::Hive::builder().bees(2).max_bees(16);
+/// let fluid = builder.clone().thread_name("fluid").build()?;
+/// let solid = builder.thread_name("solid").build()?;
+/// assert_eq!((fluid.bees() + solid.bees(), solid.max_bees()), (4, 16));
+/// # Ok::<(), hive::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 #[must_use = "a builder does nothing until build() is called"]
 #[doc(alias = "ThreadPoolBuilder")]
@@ -51,6 +59,13 @@ impl Builder {
     ///
     /// Default: the number of CPUs that this process may really use, by its affinity mask and its cgroup quota (rounded
     /// down).
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(3).build()?;
+    /// let sums = hive.spmd_map(hive.bees(), |bee| bee.split(0..300).sum::<usize>());
+    /// assert_eq!(sums.iter().sum::<usize>(), 44_850);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn bees(mut self, bees: usize) -> Self {
         self.bees = Some(bees);
         self
@@ -83,6 +98,16 @@ impl Builder {
     ///
     /// This is the short form of [`places`](Self::places) and [`proc_bind`](Self::proc_bind) and excludes both: it is
     /// an error to give a builder `pin` and one of them.
+    ///
+    /// ```
+    /// use hive::{Hive, Pin};
+    ///
+    /// let solver = Hive::builder().bees(2).pin(Pin::Node).build()?; // a bee may move within a NUMA node
+    /// let output = Hive::builder().bees(2).pin(Pin::None).build()?; // a bee may move anywhere
+    /// assert_eq!(output.places(), [None, None]);
+    /// println!("{}", solver.report());
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn pin(mut self, pin: Pin) -> Self {
         self.binding_options.pin = Some(pin);
         self
@@ -136,12 +161,28 @@ impl Builder {
     /// The thread gets its old mask back when the hive is dropped on that thread. If the hive is dropped on another
     /// thread, the first thread stays bound. If the hive is built in the destructor of a thread-local, the thread may
     /// stay unbound.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).pin_queen(true).build()?;
+    /// let places = hive.spmd_map(2, |bee| bee.place());
+    /// assert_eq!(places, hive.places()); // the queen's, too
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn pin_queen(mut self, pin_queen: bool) -> Self {
         self.pin_queen = pin_queen;
         self
     }
 
     /// The groups in which bees start and meet. Default: [`BarrierShape::Auto`].
+    ///
+    /// ```
+    /// use hive::{BarrierShape, Hive};
+    ///
+    /// let hive = Hive::builder().bees(2).barrier(BarrierShape::Flat).build()?;
+    /// hive.spmd(2, |bee| (0..100).for_each(|_| bee.barrier()));
+    /// assert!(hive.report().to_string().contains("flat"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn barrier(mut self, shape: BarrierShape) -> Self {
         self.barrier_shape = Some(shape);
         self
@@ -152,6 +193,15 @@ impl Builder {
     ///
     /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
     /// all.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// // There is up to 1 ms of sequential work between two regions of this program.
+    /// let hive = hive::Hive::builder().bees(2).spin(Duration::from_millis(1)).build()?;
+    /// assert!(hive.report().to_string().contains("polls for 1ms, then sleeps"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     #[doc(alias("KMP_BLOCKTIME", "OMP_WAIT_POLICY", "GOMP_SPINCOUNT"))]
     pub fn spin(mut self, spin: Duration) -> Self {
         self.spin = Some(spin);
@@ -159,6 +209,13 @@ impl Builder {
     }
 
     /// How bees without tasks go to sleep, and which of them are woken for new tasks. Default: [`SleepProtocol::Jec`].
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).sleep(hive::SleepProtocol::Notify).build()?;
+    /// let (low, high) = hive.join(|| (1..=50).sum::<u64>(), || (51..=100).sum::<u64>());
+    /// assert_eq!(low + high, 5050);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn sleep(mut self, sleep: SleepProtocol) -> Self {
         self.sleep = sleep;
         self
@@ -169,6 +226,15 @@ impl Builder {
     ///
     /// Correctness does not depend on it. It is a safety net against a fault in hive itself: a lost wake-up then shows
     /// in [`Counts::rescues`](crate::Counts::rescues) instead of in a program that hangs.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let hive = hive::Hive::builder().bees(2).poll(Some(Duration::from_millis(100))).build()?;
+    /// hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+    /// assert_eq!(hive.stats().total().rescues, 0, "hive has lost a wake-up");
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn poll(mut self, every: Option<Duration>) -> Self {
         self.poll_interval = every;
         self
@@ -181,6 +247,15 @@ impl Builder {
     /// it runs its part of the region, is in a task, is asleep, or has not arrived at the region yet. The hive reports
     /// again each time the wait has lasted twice as long. This is for finding out why a program stands still. The bees
     /// of such a hive record what they are doing, which takes a nanosecond or two for each barrier.
+    ///
+    /// ```
+    /// use std::time::Duration;
+    ///
+    /// let hive = hive::Hive::builder().bees(2).deadlock_watchdog(Some(Duration::from_secs(10))).build()?;
+    /// hive.spmd(2, |bee| bee.barrier()); // a bee that does not arrive here is reported after ten seconds
+    /// assert!(hive.report().to_string().contains("no progress for 10s are reported"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn deadlock_watchdog(mut self, limit: Option<Duration>) -> Self {
         self.watchdog_limit = limit;
         self
@@ -273,6 +348,16 @@ impl Builder {
     /// The handler runs on the worker's thread and may use other hives as a task may, as the
     /// [`start_handler`](Self::start_handler) does. Its own hive is being dropped by then and can no longer be reached.
     ///
+    /// ```
+    /// use std::sync::Mutex;
+    ///
+    /// static ENDED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+    /// let hive = hive::Hive::builder().bees(2).exit_handler(|bee| ENDED.lock().unwrap().push(bee)).build()?;
+    /// drop(hive); // waits until the workers have ended
+    /// assert_eq!(*ENDED.lock().unwrap(), [1]);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
+    ///
     /// # Panics
     /// A panic of the handler goes to the [`panic_handler`](Self::panic_handler), and the worker ends all the same.
     pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
@@ -281,6 +366,13 @@ impl Builder {
     }
 
     /// What the names of the worker threads begin with; the worker's number follows: "NAME-3". Default: "hive-bee".
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).thread_name("solver").build()?;
+    /// let names = hive.spmd_map(2, |_| std::thread::current().name().map(str::to_owned));
+    /// assert_eq!(names[1].as_deref(), Some("solver-1")); // as debuggers and `top -H` show it
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn thread_name(mut self, name: impl Into<String>) -> Self {
         self.thread_name = Some(name.into());
         self
@@ -298,6 +390,17 @@ impl Builder {
     /// times. Box such values if they are larger than a 64th of the stack, which is 32 KiB of 2 MiB. All this applies
     /// to the stack of the calling thread as well. In a build without optimisation that stack also needs room for some
     /// copies of what the caller's closure captures.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).stack_size(32 << 20).build()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// hive.spawn(move || {
+    ///     let matrix = [[1.0; 1000]; 1000]; // 8 MB on a worker's stack
+    ///     sender.send(matrix.as_flattened().iter().sum::<f64>()).unwrap();
+    /// });
+    /// assert_eq!(receiver.recv(), Ok(1e6));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self

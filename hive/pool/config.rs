@@ -11,6 +11,17 @@ use crate::protocol::region::shape::BarrierShape;
 use crate::topology::binding_request::ResolvedBinding;
 
 /// How bees without tasks go to sleep, and which of them are woken for new tasks. See `docs/sleep.md`.
+///
+/// ```
+/// use hive::{Hive, SleepProtocol};
+///
+/// for protocol in [SleepProtocol::Jec, SleepProtocol::Tickle, SleepProtocol::Notify] {
+///     let hive = Hive::builder().bees(2).sleep(protocol).build()?;
+///     hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+///     println!("{protocol:?}: {} wakes", hive.stats().total().wakes);
+/// }
+/// # Ok::<(), hive::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum SleepProtocol {

@@ -27,6 +27,17 @@ use crate::topology::binding_request::Conflict;
 pub struct Error(Box<Problem>);
 
 /// The kind of an [`Error`].
+///
+/// ```
+/// use hive::{ErrorKind, Hive};
+///
+/// let hive = match Hive::new(4) {
+///     Err(error) if error.kind() == ErrorKind::Threads => Hive::new(1)?, // the queen needs no new thread
+///     result => result?,
+/// };
+/// assert_eq!(hive.spmd_map(hive.bees(), |bee| bee.id()).len(), hive.bees());
+/// # Ok::<(), hive::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -86,6 +97,13 @@ pub(crate) enum ZeroBees {
 
 impl Error {
     /// Which kind of problem it is, for programs that go on in spite of it.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// let error = hive.try_spmd(0, |_| ()).unwrap_err();
+    /// assert_eq!(error.kind(), hive::ErrorKind::NoBees);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn kind(&self) -> ErrorKind {
         match *self.0 {
             Problem::NoBees(_) => ErrorKind::NoBees,

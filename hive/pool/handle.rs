@@ -27,6 +27,14 @@ use crate::topology::place_assignment::Place;
 /// [`resize`](crate::resize) and so on. A hive of its own is for a part of a program that needs its own size, places or
 /// way of waiting.
 ///
+/// ```
+/// let solver = hive::Hive::new(2)?;
+/// let x = vec![0.5; 4096];
+/// let squares = solver.spmd_map(2, |bee| x[bee.split(0..x.len())].iter().map(|x| x * x).sum::<f64>());
+/// assert_eq!(squares.iter().sum::<f64>(), 1024.0);
+/// # Ok::<(), hive::Error>(())
+/// ```
+///
 /// # Waiting
 /// A worker that waits for a region polls for the [`spin`](crate::Builder::spin) time (200 us by default), yields its
 /// core a few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier
@@ -255,6 +263,14 @@ impl Hive {
     /// surplus workers that are in the middle of a task or of a region: these may be waiting for the caller, or be the
     /// caller. If another thread is this hive's queen at that time, the workers of the last region's team count as
     /// being inside that region still.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// hive.resize(1)?;
+    /// hive.wait_until_parked(); // three cores are free for a library that has threads of its own
+    /// assert_eq!(hive.bees_not_yet_tucked_in(), 0);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn wait_until_parked(&self) {
         self.shared.wait_until_parked();
     }
@@ -299,29 +315,65 @@ impl Hive {
     }
 
     /// The number of bees, including the queen but not the surplus workers.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// hive.spmd(3, |_| ()); // grows the hive
+    /// assert_eq!(hive.bees(), 3);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn bees(&self) -> usize {
         self.shared.team.bees() as usize
     }
 
     /// The number of bees that the hive may grow to, including the queen.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).max_bees(8).build()?;
+    /// assert_eq!(hive.spmd_map(64.min(hive.max_bees()), |bee| bee.id()), [0, 1, 2, 3, 4, 5, 6, 7]);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn max_bees(&self) -> usize {
         self.shared.config.max_bees as usize
     }
 
     /// The number of surplus workers that are still on a core. It is never too low, so 0 means that their cores are
     /// free. While workers are being resized or woken, it may be one or two too high for a moment.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(4)?;
+    /// hive.resize(1)?;
+    /// while hive.bees_not_yet_tucked_in() > 0 {
+    ///     std::thread::yield_now(); // or work that needs one core
+    /// }
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn bees_not_yet_tucked_in(&self) -> usize {
         self.shared.team.pending_parks() as usize
     }
 
     /// The place of each bee, in the order of the bees' numbers. None: the bee is not bound. The place of bee 0 is used
     /// only with [`pin_queen`](crate::Builder::pin_queen).
+    ///
+    /// ```
+    /// let places = hive::Hive::new(2)?.places();
+    /// let nodes: std::collections::BTreeSet<_> = places.iter().flatten().filter_map(|place| place.node()).collect();
+    /// println!("{} bees on {} NUMA nodes", places.len(), nodes.len());
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn places(&self) -> Vec<Option<Place>> {
         (0..self.bees()).map(|bee| self.shared.place_map.place_of(bee).cloned()).collect()
     }
 
     /// What the bees have done so far: regions, tasks, steals, sleeps. Each bee counts for itself, at all times, and
     /// may go on counting while this function reads.
+    ///
+    /// ```
+    /// let hive = hive::Hive::new(2)?;
+    /// hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+    /// assert_eq!(hive.stats().total().tasks, 100);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn stats(&self) -> Stats {
         self.shared.stats()
     }
@@ -346,6 +398,13 @@ impl Hive {
 
     /// The settings that are in effect: bees, places, mask, quota, spin time, how the machine was read, and all
     /// warnings. Print it.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(2).spin(std::time::Duration::MAX).build()?;
+    /// println!("{}", hive.report()); // at the head of the program's log
+    /// assert!(hive.report().to_string().contains("polls without end"));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn report(&self) -> Report {
         Report::of(&self.shared)
     }

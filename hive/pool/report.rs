@@ -66,6 +66,13 @@ impl Report {
 
     /// The problems that hive has found: values that were ignored, places that were not available, files that could not
     /// be read.
+    ///
+    /// ```
+    /// let hive = hive::Hive::builder().bees(1).trace("/no such folder/run.json").build()?;
+    /// let report = hive.report();
+    /// assert!(report.warnings().iter().any(|warning| warning.contains("/no such folder/run.json")));
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn warnings(&self) -> &[String] {
         &self.warnings
     }

@@ -28,6 +28,10 @@ pub struct CurrentBee {
 /// 0. `None` on any other thread. If the thread is inside several hives, this is about the innermost, which is also the
 /// one that the free functions of this crate act on.
 ///
+/// In a forked child alone the two may differ. In a child that was forked inside of a region or of `on_each`, `current`
+/// still names the parent's hive there, while the free functions act on the child's own global hive, because the child
+/// has none of the parent's threads.
+///
 /// ```
 /// assert_eq!(hive::current(), None);
 /// let bee = hive::install(|| hive::current()).expect("install runs its closure as a bee");

@@ -141,6 +141,16 @@ impl Builder {
     ///
     /// The pool has as many workers as the hive has bees when it is built. The thread that calls [`build`](Self::build)
     /// remains one of the pool's workers for good: see [`adapters::rayon`](crate::adapters::rayon).
+    ///
+    /// ```
+    /// use rayon::prelude::*;
+    ///
+    /// let hive = hive::Hive::builder().bees(2).host_rayon(true).build()?;
+    /// let mut x = vec![4.0_f64; 1000];
+    /// hive.rayon(2, || x.par_iter_mut().for_each(|x| *x = x.sqrt()));
+    /// assert_eq!(x, [2.0; 1000]);
+    /// # Ok::<(), hive::Error>(())
+    /// ```
     pub fn host_rayon(mut self, host_rayon: bool) -> Self {
         self.guest = host_rayon.then_some(start_pool);
         self

@@ -5,8 +5,8 @@
 //! A bee that posts a task puts it where others find it, executes a fence, reads the counts, and wakes sleepers. A bee
 //! that falls asleep announces it, searches once more, counts itself asleep unless something has been posted since,
 //! changes its state, executes a fence, and checks everything once more. One of the two fences comes first, and the bee
-//! that executes the second one sees what the other wrote before its own. So it is the last check that keeps a task from
-//! being missed; the announcement only avoids most of the sleeps that the last check would end at once.
+//! that executes the second one sees what the other wrote before its own. So the last check keeps a task from being
+//! missed; the announcement only avoids most of the sleeps that the last check would end at once.
 
 use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
