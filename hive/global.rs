@@ -5,8 +5,8 @@
 use std::ops::{Deref, Range};
 use std::sync::{Mutex, PoisonError};
 
-use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
+use crate::loops::slice_schedule::SliceSchedule;
 use crate::observe::stats::Stats;
 use crate::pool::error::Error;
 use crate::pool::handle::{BorrowedHive, Hive};
@@ -105,8 +105,10 @@ fn find_current_hive() -> CurrentHive {
     borrowed.map_or_else(|| CurrentHive::Global(global()), CurrentHive::Borrowed)
 }
 
-/// The number of bees of the [current](crate#which-hive) hive, including the queen: as many as a loop has on it. See
-/// [`Hive::bees`].
+/// The number of bees of the [current](crate#which-hive) hive, including the queen. See [`Hive::bees`].
+///
+/// A region or a loop that starts outside of the hive's own regions and tasks has so many. Inside of these it is a team
+/// of one ([`Bee::bees`] is 1), and if the hive grows or shrinks meanwhile, the number is another one the next time.
 ///
 /// ```
 /// let x = vec![1.0; 1 << 20];
@@ -240,7 +242,7 @@ pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body
 #[inline]
 #[track_caller]
 #[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
-pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: Schedule, body: F)
+pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: impl SliceSchedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
@@ -267,7 +269,7 @@ where
 #[inline]
 #[track_caller]
 #[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
-pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: Schedule, body: F)
+pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: impl SliceSchedule, body: F)
 where
     F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
 {
@@ -427,7 +429,7 @@ pub fn stats() -> Stats {
     current_hive!(found).stats()
 }
 
-/// Runs `work` once on each bee of the [current](crate#which-hive) hive. See [`Hive::broadcast`].
+/// Runs `work` once on each worker of the [current](crate#which-hive) hive, not on its queen. See [`Hive::broadcast`].
 ///
 /// ```
 /// // Something that each worker's thread needs once, such as a library's state of its own.

@@ -108,6 +108,7 @@ pub use crate::hives::builder::HiveSetBuilder;
 pub use crate::hives::hive_set::HiveSet;
 pub use crate::loops::schedule::Schedule;
 pub use crate::loops::shared_loop::Loop;
+pub use crate::loops::slice_schedule::SliceSchedule;
 pub use crate::loops::tiles::Tiles;
 pub use crate::memory::mapping::node_of;
 pub use crate::memory::moves::{Move, Moves};

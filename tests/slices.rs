@@ -231,3 +231,51 @@ fn wrong_ends_of_parts_are_told_of_in_words() {
     assert_eq!(cut_at(&[]), "a slice cannot be cut into 0 parts");
     assert_eq!(cut_at(&[3, 5]), "the last part ends at 5, and the slice has 8 elements");
 }
+
+/// What the triad of `docs/memory.md` has to give, wherever it is run.
+fn add_by_plan(hive: &Hive, plan: &hive::Plan) {
+    let source: Vec<usize> = (0..plan.len()).collect();
+    let mut sums = vec![1; plan.len()];
+    hive.par_for_mut(&mut sums, plan, |range, sums, _| {
+        assert_eq!(range.len(), sums.len());
+        sums.iter_mut().zip(&source[range]).for_each(|(sum, index)| *sum += index);
+    });
+    assert!(sums.iter().enumerate().all(|(index, sum)| *sum == index + 1));
+}
+
+#[test]
+fn a_plan_divides_a_slice_in_teams_of_any_size() {
+    let _alone = run_exclusively();
+    let hive = Hive::new(3).unwrap();
+    let plan = hive.plan(1000).aligned(8);
+    add_by_plan(&hive, &plan);
+    hive.spmd(2, |_| add_by_plan(&hive, &plan)); // nested: one bee runs what the three own
+    hive.join(|| add_by_plan(&hive, &plan), || add_by_plan(&hive, &plan));
+    hive.resize(1).unwrap();
+    add_by_plan(&hive, &plan); // it grows to the size of the plan
+    assert_eq!(hive.bees(), 3);
+    // The elements that the plan does not know of stay as they are.
+    let mut longer = vec![0; 1010];
+    hive.par_for_mut(&mut longer, &plan, |_, part, _| part.fill(1));
+    assert_eq!(longer.iter().sum::<i32>(), 1000);
+}
+
+#[test]
+fn a_loop_divides_a_slice_or_a_part_of_it() {
+    let _alone = run_exclusively();
+    let hive = Hive::new(2).unwrap();
+    let mut rows = vec![0; 70];
+    let inner = hive::Loop::new(1..9, Schedule::Dynamic(2));
+    hive.par_rows_mut(&mut rows, 7, inner, |numbers, part, _| {
+        part.chunks_exact_mut(7).zip(numbers).for_each(|(row, number)| row.fill(number));
+    });
+    assert!(rows.chunks_exact(7).enumerate().all(|(number, row)| row == [number % 9; 7]));
+    let refused = |work: hive::Loop| panic_message(|| hive.par_for_mut(&mut [0; 10], work, |_, _, _| ()));
+    silence_panics("does not fit");
+    assert!(refused((0..11).into()).contains("a loop over 0..11 does not fit a slice of 10"));
+    assert!(refused((11..12).into()).contains("does not fit"));
+    hive.par_for_mut(&mut [0; 10], hive::Loop::from(12..12), |_, _, _| unreachable!("there are no indices"));
+    let plan = hive.plan(11);
+    let refused = panic_message(|| hive.par_for_mut(&mut [0; 10], &plan, |_, _, _| ()));
+    assert!(refused.contains("a plan for 11 indices does not fit a slice of 10"), "{refused}");
+}

@@ -36,7 +36,7 @@ fn main() {
     let mut even = vec![0.0; SIDE * SIDE];
     even[..SIDE].fill(100.0);
     let mut odd = even.clone();
-    let bees = hive::bees();
+    let bees = hive::bees().min(SIDE); // a row for each
     let (even_parts, odd_parts) = (Parts::rows(&mut even, SIDE, bees), Parts::rows(&mut odd, SIDE, bees));
     let changes = hive::spmd_map(bees, |bee| {
         let (mut from, mut to) = (&even_parts, &odd_parts);

@@ -3,7 +3,7 @@
 //!
 //!     cargo run --release --example placed_cg
 
-use hive::{Hive, NumaVec, Parts, Placement, Plan, Reduction};
+use hive::{Hive, NumaVec, Placement, Plan, Reduction};
 
 const LEN: usize = 200_000;
 const DIAGONAL: f64 = 2.05;
@@ -21,9 +21,8 @@ impl Solver<'_> {
 
     /// Sets each element to what `update` makes of its index and its value.
     fn update(&self, vector: &mut [f64], update: impl Fn(usize, f64) -> f64 + Sync) {
-        let parts = Parts::by_plan(vector, &self.plan);
-        self.hive.par_for(&self.plan, |range, bee| {
-            for (index, value) in range.zip(parts.own_mut(bee).iter_mut()) {
+        self.hive.par_for_mut(vector, &self.plan, |range, values, _| {
+            for (index, value) in range.zip(values) {
                 *value = update(index, *value);
             }
         });

@@ -16,6 +16,7 @@ pub(crate) mod par_for;
 pub(crate) mod range_body;
 pub(crate) mod schedule;
 pub(crate) mod shared_loop;
+pub(crate) mod slice_schedule;
 pub(crate) mod stealing;
 pub(crate) mod tiles;
 pub(crate) mod unit_queue;

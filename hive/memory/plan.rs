@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::{Blocks, Loop};
+use crate::loops::slice_schedule::sealed::LoopOver;
 use crate::memory::mapping::page_size;
 use crate::memory::nodes;
 use crate::pool::handle::Hive;
@@ -43,12 +44,10 @@ pub struct Owner {
 /// let hive = hive::Hive::new(2)?;
 /// let plan = hive.plan(10_000);
 /// let mut x = hive.alloc(plan.len(), hive::Placement::LikeLoop(&plan), |i| i as f64);
-/// let parts = hive::Parts::by_plan(&mut x, &plan);
-/// hive.par_for(&plan, |range, bee| {
+/// hive.par_for_mut(&mut x, &plan, |range, x, bee| {
 ///     assert_eq!(range, plan.range(bee.id()));
-///     parts.own_mut(bee).iter_mut().for_each(|x| *x += 1.0); // in this bee's own memory
+///     x.iter_mut().for_each(|x| *x += 1.0); // in this bee's own memory
 /// });
-/// drop(parts);
 /// assert_eq!(x[9_999], 10_000.0);
 /// # Ok::<(), hive::Error>(())
 /// ```
@@ -306,6 +305,15 @@ impl From<&Plan> for Loop {
     #[inline]
     fn from(plan: &Plan) -> Self {
         plan.to_loop(Schedule::Static)
+    }
+}
+
+impl LoopOver for &Plan {
+    #[inline]
+    #[track_caller]
+    fn loop_over(self, len: usize) -> Loop {
+        assert!(self.len() <= len, "a plan for {} indices does not fit a slice of {len}", self.len());
+        self.into()
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::{fmt, io};
 
+use crate::sys::parse_error::ParseError;
 use crate::sys::thread_limits::LimitExceeded;
 use crate::topology::binding_request::Conflict;
 
@@ -53,6 +54,8 @@ pub enum ErrorKind {
     Places,
     /// The builder has a setting that makes no sense, or two that exclude each other.
     Settings,
+    /// A text is not what it should be: made from a [`ParseError`], whose own kind says what was to be read.
+    Parse,
 }
 
 /// The cause of an [`Error`].
@@ -82,6 +85,8 @@ pub(crate) enum Problem {
     ZeroWatchdogLimit,
     /// The builder was given two settings that exclude one another.
     Contradiction(Conflict),
+    /// A text that is not what it should be.
+    Parse(ParseError),
     /// The workers could not be made workers of a rayon pool.
     #[cfg(feature = "rayon")]
     RayonPool(rayon_core::ThreadPoolBuildError),
@@ -113,6 +118,7 @@ impl Error {
             Problem::Binding(_) => ErrorKind::Places,
             Problem::MaxBees { .. } | Problem::ThreadName(_) | Problem::Contradiction(_) => ErrorKind::Settings,
             Problem::ZeroPollInterval | Problem::ZeroWatchdogLimit => ErrorKind::Settings,
+            Problem::Parse(_) => ErrorKind::Parse,
             #[cfg(feature = "rayon")]
             Problem::RayonPool(_) => ErrorKind::Settings,
         }
@@ -123,6 +129,22 @@ impl From<Problem> for Error {
     #[cold]
     fn from(problem: Problem) -> Self {
         Self(Box::new(problem))
+    }
+}
+
+/// For programs that read settings from text and build a hive by them, with one `?` for both.
+///
+/// ```
+/// fn build(pin: &str) -> Result<hive::Hive, hive::Error> {
+///     hive::Hive::builder().bees(2).pin(pin.parse()?).build()
+/// }
+/// assert_eq!(build("the moon").unwrap_err().kind(), hive::ErrorKind::Parse);
+/// assert_eq!(build("none")?.bees(), 2);
+/// # Ok::<(), hive::Error>(())
+/// ```
+impl From<ParseError> for Error {
+    fn from(error: ParseError) -> Self {
+        Problem::Parse(error).into()
     }
 }
 
@@ -174,6 +196,7 @@ impl fmt::Display for Error {
                 f,
                 "the builder was given {one} as well as {other}, which exclude one another; leave one of them out"
             ),
+            Problem::Parse(error) => error.fmt(f),
             #[cfg(feature = "rayon")]
             Problem::RayonPool(cause) => write!(
                 f,
@@ -190,6 +213,7 @@ impl std::error::Error for Error {
         match &*self.0 {
             Problem::Threads(error) => error.source(),
             Problem::WatchdogThread(cause) => Some(cause),
+            Problem::Parse(error) => Some(error),
             #[cfg(feature = "rayon")]
             Problem::RayonPool(cause) => Some(cause),
             _ => None,

@@ -239,7 +239,9 @@ impl Hive {
     /// and costs nothing from then on; a worker that sleeps is parked without being woken.
     /// [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
     /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
-    /// ends. A region that asks for more bees than there are grows the hive again.
+    /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
+    /// while another runs regions, the other asks for its team's size anew before each region, and may still undo a
+    /// resize that comes between the question and the region.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;

@@ -6,7 +6,7 @@
 
 use std::ops::Range;
 
-use crate::loops::schedule::Schedule;
+use crate::loops::slice_schedule::SliceSchedule;
 use crate::pool::handle::Hive;
 use crate::region::bee::Bee;
 use crate::slices::parts::count_rows;
@@ -34,7 +34,9 @@ impl<T> SlicePtr<T> {
 }
 
 impl Hive {
-    /// Runs `body` for all elements of `data`, which `schedule` divides among all bees of the hive. `body` gets a
+    /// Runs `body` for all elements of `data`, which `schedule` divides among all bees of the hive: a
+    /// [`Schedule`](crate::loops::schedule::Schedule), a [`Plan`](crate::memory::plan::Plan), by which each bee writes
+    /// to what it owns, or a [`Loop`](crate::loops::shared_loop::Loop) over all or some of the indices. `body` gets a
     /// range of indices, the elements with these indices to write to, and the bee that it runs on.
     ///
     /// ```
@@ -49,11 +51,11 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`par_for`](Self::par_for).
+    /// As [`par_for`](Self::par_for); and if a plan or a loop has indices that the slice does not have.
     #[inline]
     #[track_caller]
     #[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
-    pub fn par_for_mut<T: Send, F>(&self, data: &mut [T], schedule: Schedule, body: F)
+    pub fn par_for_mut<T: Send, F>(&self, data: &mut [T], schedule: impl SliceSchedule, body: F)
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
@@ -76,19 +78,20 @@ impl Hive {
     /// ```
     ///
     /// # Panics
-    /// As [`par_for`](Self::par_for); and if `width` is 0, or the last row is incomplete.
+    /// As [`par_for`](Self::par_for); and if `width` is 0, the last row is incomplete, or a plan or a loop has rows
+    /// that the slice does not have.
     #[track_caller]
     #[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
-    pub fn par_rows_mut<T: Send, F>(&self, data: &mut [T], width: usize, schedule: Schedule, body: F)
+    pub fn par_rows_mut<T: Send, F>(&self, data: &mut [T], width: usize, schedule: impl SliceSchedule, body: F)
     where
         F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
     {
         let rows = count_rows(data.len(), width);
         let slice = SlicePtr(data.as_mut_ptr());
-        self.par_for((0..rows, schedule), move |rows, bee| {
-            // SAFETY: the loop passes only rows below `rows`, so the range lies in the slice. The slice stays borrowed,
-            // since `par_for` returns only after all bees are done. And the loop runs each row at most once, so nobody
-            // else gets these elements.
+        self.par_for(schedule.loop_over(rows), move |rows, bee| {
+            // SAFETY: `loop_over` has made sure that the loop passes only rows below `rows`, so the range lies in the
+            // slice. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
+            // each row at most once, so nobody else gets these elements.
             let part = unsafe { slice.range_mut(rows.start * width..rows.end * width) };
             body(rows, part, bee);
         });

@@ -214,6 +214,11 @@ impl<'d, T> Parts<'d, T> {
 
     /// Borrows the calling bee's own part, the one with the bee's number, for writing.
     ///
+    /// In a team that is smaller than the number of parts, such as a nested region, which is a team of one, nobody has
+    /// the parts of the bees that are missing as its own. Code that may run there goes through all parts, by
+    /// [`part_mut`](Self::part_mut) of `(bee.id()..parts.count()).step_by(bee.bees())`; or it is a loop, by
+    /// [`par_for_mut`](crate::pool::handle::Hive::par_for_mut).
+    ///
     /// ```
     /// let mut x: Vec<f64> = (0..1000).map(f64::from).collect();
     /// let parts = hive::Parts::new(&mut x, 4);

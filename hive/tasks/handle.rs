@@ -91,8 +91,10 @@ impl Hive {
     ///
     /// The calling thread runs `body` and then tasks, if it is a bee of the hive or can become its queen. Otherwise a
     /// worker runs `body` while the calling thread waits; a worker is hired if there is none. Inside a region or a task
-    /// of another hive, while this hive is busy, the calling thread runs `body` and then all of the tasks by itself. In
-    /// that case `body` may wait for one of its tasks only by calling [`yield_now`](crate::tasks::caller::yield_now).
+    /// of another hive, while this hive is busy, the calling thread runs `body` and then all of the tasks by itself. So
+    /// does the queen of a hive that has one bee. In these cases `body` may wait for one of its tasks only by calling
+    /// [`yield_now`](crate::tasks::caller::yield_now) again and again: a task that it waits for in any other way would
+    /// never run.
     ///
     /// ```
     /// let mut halves = [1, 2];
