@@ -61,8 +61,8 @@ fn bees_are_bound_as_places_says_and_the_queen_is_not() {
 }
 
 #[test]
-fn by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not() {
-    with_cpus("by_default_each_member_has_a_core_where_there_are_enough_and_none_where_not", |cpus| {
+fn by_default_each_bee_has_a_core_where_there_are_enough_and_none_where_not() {
+    with_cpus("by_default_each_bee_has_a_core_where_there_are_enough_and_none_where_not", |cpus| {
         let many = cpus.len() + 1;
         let hive = build_checked(Hive::builder().bees(cpus.len()));
         let bound = masks(&hive, cpus.len());

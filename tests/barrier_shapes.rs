@@ -48,8 +48,8 @@ fn teams_of_all_sizes_start_and_meet() {
 }
 
 #[test]
-fn members_apart_and_members_bound_nowhere() {
-    with_shapes("members_apart_and_members_bound_nowhere", APART, |shape| {
+fn bees_apart_and_bees_bound_nowhere() {
+    with_shapes("bees_apart_and_bees_bound_nowhere", APART, |shape| {
         // Four bees have a node each, and the others share CPUs with them.
         let hive = hive(shape, 7);
         [4, 7, 1, 3, 7].into_iter().for_each(|team| assert_hive_works(&hive, team));

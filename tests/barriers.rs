@@ -139,7 +139,7 @@ fn mismatch(
 }
 
 #[test]
-fn a_barrier_that_a_member_does_not_come_to_panics_and_says_so() {
+fn a_barrier_that_a_bee_does_not_come_to_panics_and_says_so() {
     let _alone = run_exclusively();
     silence_panics(MISMATCH);
     for n in TEAMS {

@@ -71,8 +71,8 @@ fn node_of_cpu(cpu: usize) -> Option<usize> {
 
 /// Meant for a guest with several nodes, as `numa-vm` boots it.
 #[test]
-fn members_and_what_they_touch_first_are_on_their_hive_s_node() {
-    in_own_process("members_and_what_they_touch_first_are_on_their_hive_s_node", || {
+fn bees_and_what_they_touch_first_are_on_their_hive_s_node() {
+    in_own_process("bees_and_what_they_touch_first_are_on_their_hive_s_node", || {
         let hives = HiveSet::builder().template(Hive::builder().pin_queen(true)).build().unwrap();
         for (node, cpus) in hives.spmd_map(|bee| (bee.node(), proc_threads::cpus(sys::tid()))) {
             assert_eq!(cpus.len(), 1, "each has a CPU");
@@ -121,7 +121,7 @@ fn a_forked_child_is_told() {
 }
 
 #[test]
-fn what_says_where_members_are_is_refused() {
+fn what_says_where_bees_are_is_refused() {
     let refused = |like| HiveSet::builder().template(like).build().unwrap_err().to_string();
     assert_contains_all(&refused(Hive::builder().pin(Pin::Core)), &["was given pin", "leave it out"]);
     assert_contains_all(&refused(Hive::builder().places("cores".parse().unwrap())), &["was given places"]);

@@ -16,8 +16,8 @@ use common::{Gate, assert_contains_all, assert_hive_works, sys};
 use hive::{Hive, HiveSet, Pin, PlaceUnit, Reduction};
 
 #[test]
-fn members_are_numbered_over_all_hives() {
-    on_machine(TWO_BY_TWO, "members_are_numbered_over_all_hives", &[], || {
+fn bees_are_numbered_over_all_hives() {
+    on_machine(TWO_BY_TWO, "bees_are_numbered_over_all_hives", &[], || {
         for hives in two_hives_of_two() {
             let seen =
                 hives.spmd_map(|bee| (bee.id(), bee.bees(), bee.hive(), bee.hives(), bee.local().id(), bee.node()));
@@ -239,9 +239,9 @@ fn the_environment_is_heard_as_far_as_it_makes_sense() {
 }
 
 #[test]
-fn more_members_than_the_hives_can_have_are_not_had() {
+fn more_bees_than_the_hives_can_have_are_not_had() {
     let variables = [("HIVE_NUM_BEES", "99"), ("HIVE_PIN", "none")];
-    on_machine(TWO_BY_TWO, "more_members_than_the_hives_can_have_are_not_had", &variables, || {
+    on_machine(TWO_BY_TWO, "more_bees_than_the_hives_can_have_are_not_had", &variables, || {
         let hives = HiveSet::per_node().unwrap();
         assert_eq!(hives.bees(), 4);
         assert_contains_all(

@@ -16,8 +16,8 @@ use common::{Gate, assert_contains_all, panic_message, panic_payload, silence_pa
 use hive::HiveSet;
 
 #[test]
-fn a_panic_in_any_member_reaches_the_caller_and_nobody_hangs() {
-    on_machine(TWO_BY_TWO, "a_panic_in_any_member_reaches_the_caller_and_nobody_hangs", &[], || {
+fn a_panic_in_any_bee_reaches_the_caller_and_nobody_hangs() {
+    on_machine(TWO_BY_TWO, "a_panic_in_any_bee_reaches_the_caller_and_nobody_hangs", &[], || {
         silence_panics("as expected");
         for hives in two_hives_of_two() {
             for (who, barriers) in (0..4).flat_map(|who| (0..3).map(move |barriers| (who, barriers))) {
@@ -42,8 +42,8 @@ fn a_panic_in_any_member_reaches_the_caller_and_nobody_hangs() {
 }
 
 #[test]
-fn of_several_panics_the_lowest_member_s_reaches_the_caller() {
-    on_machine(TWO_BY_TWO, "of_several_panics_the_lowest_member_s_reaches_the_caller", &[], || {
+fn of_several_panics_the_lowest_bee_s_reaches_the_caller() {
+    on_machine(TWO_BY_TWO, "of_several_panics_the_lowest_bee_s_reaches_the_caller", &[], || {
         silence_panics("as expected");
         let hives = HiveSet::per_node().unwrap();
         for who in 1_usize..16 {

@@ -104,13 +104,13 @@ fn the_machine_is_the_one_that_the_kernel_lists() {
 }
 
 #[test]
-fn by_default_there_are_as_many_members_as_mask_and_quota_allow() {
+fn by_default_there_are_as_many_bees_as_mask_and_quota_allow() {
     let _alone = run_exclusively();
     let allowed = proc_threads::cpus(sys::tid());
     let hive = Hive::builder().pin_queen(true).build().unwrap();
     if !fs::exists("/sys/fs/cgroup/cgroup.controllers").unwrap() {
         report_to_user(
-            "by_default_there_are_as_many_members_as_mask_and_quota_allow: skipped: no control groups of version 2",
+            "by_default_there_are_as_many_bees_as_mask_and_quota_allow: skipped: no control groups of version 2",
         );
         return;
     }
@@ -194,12 +194,12 @@ fn round_robin(cpus: Vec<&Cpu>, unit: UnitOf) -> Vec<&Cpu> {
 }
 
 #[test]
-fn members_come_in_the_order_that_was_asked_for() {
+fn bees_come_in_the_order_that_was_asked_for() {
     let _alone = run_exclusively();
-    let Some(cpus) = kernel_cpus("members_come_in_the_order_that_was_asked_for") else { return };
+    let Some(cpus) = kernel_cpus("bees_come_in_the_order_that_was_asked_for") else { return };
     if report_line(&Hive::new(1).unwrap().report().to_string(), "machine").contains("fastest cores") {
         report_to_user(
-            "members_come_in_the_order_that_was_asked_for: skipped: hwloc knows faster and slower cores \
+            "bees_come_in_the_order_that_was_asked_for: skipped: hwloc knows faster and slower cores \
              here, and the kernel does not list them",
         );
         return;

@@ -88,7 +88,7 @@ fn who_runs_far_ahead_waits_for_nobody() {
 
 /// One bee at a time runs some rounds while the others wait for it. Whatever their number is, no bee waits in the loop.
 #[test]
-fn members_may_wait_for_one_another_between_any_two_rounds() {
+fn bees_may_wait_for_one_another_between_any_two_rounds() {
     const ROUNDS: usize = 40_000;
     let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();

@@ -121,7 +121,7 @@ fn more_chunks_than_can_be_numbered_are_dealt_out_one_by_one() {
 }
 
 #[test]
-fn fewer_chunks_than_members_are_dealt_out_once() {
+fn fewer_chunks_than_bees_are_dealt_out_once() {
     let _alone = run_exclusively();
     let hive = Hive::new(5).unwrap();
     for turn in 0..if cfg!(debug_assertions) { 1_000 } else { 10_000 } {
@@ -169,7 +169,7 @@ fn a_loop_is_run_again_and_again_without_a_barrier_between() {
 }
 
 #[test]
-fn a_member_may_be_thousands_of_rounds_late() {
+fn a_bee_may_be_thousands_of_rounds_late() {
     let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     let rounds = 10_000;
@@ -256,7 +256,7 @@ fn little_work_is_for_few() {
 }
 
 #[test]
-fn a_nested_loop_is_the_member_s_own() {
+fn a_nested_loop_is_the_bee_s_own() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let sum = AtomicUsize::new(0);

@@ -213,7 +213,7 @@ fn memory_that_moves_keeps_its_elements() {
 }
 
 #[test]
-fn inside_a_region_one_member_makes_all() {
+fn inside_a_region_one_bee_makes_all() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let plan = hive.plan(1000);

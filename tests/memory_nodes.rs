@@ -68,7 +68,7 @@ fn assert_in_maps(data: &[[u8; PAGE]]) {
 }
 
 /// The node of each bee's place, according to the kernel.
-fn nodes_of_members(hive: &Hive) -> Vec<Option<usize>> {
+fn nodes_of_bees(hive: &Hive) -> Vec<Option<usize>> {
     hive.places().iter().map(|place| kernel::node_of(place.as_ref()?.cpus()[0])).collect()
 }
 
@@ -117,7 +117,7 @@ fn memory_is_interleaved_over_the_nodes_with_cpus() {
     let Some(data) = place_pages(&hive, Placement::Interleave) else { return };
     let counts = counts(&data);
     assert_in_maps(&data);
-    let mut with_cpus: Vec<_> = nodes_of_members(&hive).into_iter().flatten().collect();
+    let mut with_cpus: Vec<_> = nodes_of_bees(&hive).into_iter().flatten().collect();
     with_cpus.sort_unstable();
     with_cpus.dedup();
     assert!(with_cpus.is_empty() || with_cpus.iter().eq(counts.keys()), "{counts:?} over {with_cpus:?}");
@@ -131,16 +131,16 @@ fn memory_is_with_its_owners() {
     let hive = hive_of_all_cpus();
     let plan = hive.plan(PAGES);
     let Some(data) = place_pages(&hive, Placement::LikeLoop(&plan)) else { return };
-    assert_by_owner(&data, &plan, &nodes_of_members(&hive));
+    assert_by_owner(&data, &plan, &nodes_of_bees(&hive));
     assert_in_maps(&data);
 }
 
 #[test]
-fn what_is_touched_first_is_where_its_member_is() {
+fn what_is_touched_first_is_where_its_bee_is() {
     let _alone = run_exclusively();
     let hive = hive_of_all_cpus();
     let Some(data) = place_pages(&hive, Placement::FirstTouch) else { return };
-    assert_by_owner(&data, &hive.plan(PAGES), &nodes_of_members(&hive));
+    assert_by_owner(&data, &hive.plan(PAGES), &nodes_of_bees(&hive));
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn pages_follow_a_new_plan() {
         let new = old.rebuild(&hive);
         let moves = old.moves_to(&new);
         hive.migrate(&mut data, &new);
-        assert_by_owner(&data, &new, &nodes_of_members(&hive));
+        assert_by_owner(&data, &new, &nodes_of_bees(&hive));
         assert_in_maps(&data);
         let moved = data.iter().zip(&before).filter(|(page, before)| node_of(*page) != **before).count();
         assert_eq!(moved * PAGE, moves.bytes_to_other_nodes::<[u8; PAGE]>(), "with {bees} bees");

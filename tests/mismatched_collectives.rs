@@ -42,7 +42,7 @@ const CALLS: [Call; 11] = [
 ];
 
 #[test]
-fn members_who_call_different_operations_are_told_which() {
+fn bees_who_call_different_operations_are_told_which() {
     let _alone = run_exclusively();
     silence_panics("all bees of a team must");
     for team in [2, 3, 5] {

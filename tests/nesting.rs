@@ -123,7 +123,7 @@ fn a_then_b_then_a_is_a_team_of_one_in_a() {
 }
 
 #[test]
-fn stress_every_member_of_one_hive_starts_regions_on_another() {
+fn stress_every_bee_of_one_hive_starts_regions_on_another() {
     let _alone = run_exclusively();
     let (outer, inner) = (Hive::new(4).unwrap(), Hive::new(3).unwrap());
     let (expected, runs) = (AtomicUsize::new(0), AtomicUsize::new(0));

@@ -36,7 +36,7 @@ fn a_turn_that_nobody_brings_is_told_of_when_all_others_have_left() {
 }
 
 #[test]
-fn members_who_all_wait_for_one_that_is_missing_are_told() {
+fn bees_who_all_wait_for_one_that_is_missing_are_told() {
     let _alone = run_exclusively();
     silence_panics("which nobody will bring");
     let hive = Hive::new(3).unwrap();
@@ -106,7 +106,7 @@ fn nobody_is_told_of_a_turn_that_comes() {
 
 /// All bees of a nested region wait for a turn that a bee of the outer region brings.
 #[test]
-fn a_member_of_the_region_around_may_still_pass_the_turn_on() {
+fn a_bee_of_the_region_around_may_still_pass_the_turn_on() {
     let _alone = run_exclusively();
     let (outer, inner) = (Hive::new(2).unwrap(), Hive::new(2).unwrap());
     let (turns, gate) = (Ordered::new(0..3), Gate::new());

@@ -32,7 +32,7 @@ fn assert_progress(hive: &Hive, n: usize, barriers: usize, regions: usize) {
 }
 
 #[test]
-fn eight_members_meet_at_barriers() {
+fn eight_bees_meet_at_barriers() {
     let _alone = run_exclusively();
     // Endless polling must give way where CPUs are short; otherwise each barrier would cost time slices.
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
@@ -42,7 +42,7 @@ fn eight_members_meet_at_barriers() {
 }
 
 #[test]
-fn sixty_four_members_meet_at_barriers() {
+fn sixty_four_bees_meet_at_barriers() {
     let _alone = run_exclusively();
     for spin in [Duration::ZERO, Duration::from_micros(200), Duration::MAX] {
         let hive = Hive::builder().bees(64).spin(spin).build().unwrap();
@@ -51,7 +51,7 @@ fn sixty_four_members_meet_at_barriers() {
 }
 
 #[test]
-fn a_thousand_members() {
+fn a_thousand_bees() {
     let _alone = run_exclusively();
     let hive = Hive::builder().bees(1).max_bees(1_000).stack_size(64 << 10).build().unwrap();
     assert_progress(&hive, 1_000, 2, 2);

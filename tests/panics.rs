@@ -36,7 +36,7 @@ fn hives() -> impl Iterator<Item = (usize, Hive)> {
 }
 
 #[test]
-fn the_lowest_member_s_payload_reaches_the_caller_whoever_panics() {
+fn the_lowest_bee_s_payload_reaches_the_caller_whoever_panics() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     for (n, hive) in hives() {
@@ -148,7 +148,7 @@ fn a_panic_after_the_last_barrier_leaves_the_others_alone() {
 }
 
 #[test]
-fn a_member_may_catch_what_ends_its_barrier() {
+fn a_bee_may_catch_what_ends_its_barrier() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     for (n, hive) in hives() {
@@ -172,7 +172,7 @@ fn a_member_may_catch_what_ends_its_barrier() {
 }
 
 #[test]
-fn a_member_that_catches_its_own_panic_has_not_panicked() {
+fn a_bee_that_catches_its_own_panic_has_not_panicked() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     for (n, hive) in hives() {
@@ -266,7 +266,7 @@ fn a_payload_whose_drop_panics_reaches_the_caller_or_is_got_rid_of() {
 }
 
 #[test]
-fn results_of_spmd_map_are_dropped_once_when_another_member_panics() {
+fn results_of_spmd_map_are_dropped_once_when_another_bee_panics() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     static MADE: AtomicUsize = AtomicUsize::new(0);

@@ -58,8 +58,8 @@ fn with_two(test: &str, part: impl FnOnce(usize, usize)) {
 }
 
 #[test]
-fn members_are_bound_by_each_policy() {
-    with_two("members_are_bound_by_each_policy", |a, b| {
+fn bees_are_bound_by_each_policy() {
+    with_two("bees_are_bound_by_each_policy", |a, b| {
         let places: &[&[usize]] = &[&[b], &[a], &[a, b]];
         let bound = |bind: ProcBind, bees: usize, asked_of: usize| {
             let hive = builder_for(places, bees).proc_bind(bind).build().unwrap();

@@ -129,7 +129,7 @@ fn the_panic_handler_gets_a_release_as_a_message() {
 /// The bee of the outer region is released there, whichever way its release comes: that bee has not panicked, and the
 /// hive knows which bee has.
 #[test]
-fn a_release_ends_its_own_region_s_member_also_through_a_region_of_another_hive() {
+fn a_release_ends_its_own_region_s_bee_also_through_a_region_of_another_hive() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     for hive in hives() {
@@ -157,7 +157,7 @@ fn a_release_ends_its_own_region_s_member_also_through_a_region_of_another_hive(
 }
 
 #[test]
-fn a_loop_whose_member_was_let_go_by_another_region_s_release_panics_and_its_board_is_thrown_away() {
+fn a_loop_whose_bee_was_let_go_by_another_region_s_release_panics_and_its_board_is_thrown_away() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     for schedule in
@@ -193,7 +193,7 @@ fn a_loop_whose_member_was_let_go_by_another_region_s_release_panics_and_its_boa
 /// Bee 1 catches its own panic at a barrier that the queen leaves out. Bee 2 is released from the barrier, or panics in
 /// the same way.
 #[test]
-fn a_region_does_not_return_if_a_member_was_cut_short_whoever_caught_the_panic() {
+fn a_region_does_not_return_if_a_bee_was_cut_short_whoever_caught_the_panic() {
     let _alone = run_exclusively();
     silence_panics("equally often");
     for hive in hives() {
@@ -230,7 +230,7 @@ fn a_region_does_not_return_if_a_member_was_cut_short_whoever_caught_the_panic()
 }
 
 #[test]
-fn a_region_returns_if_all_members_caught_what_happened_and_ended() {
+fn a_region_returns_if_all_bees_caught_what_happened_and_ended() {
     let _alone = run_exclusively();
     silence_panics("equally often");
     for hive in hives() {
@@ -433,8 +433,8 @@ fn no_collective_aborts_in_a_destructor_where_nobody_meets() {
 /// A collective operation in a destructor meets bees that have come for another operation, and cannot report that by a
 /// panic.
 #[test]
-fn no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else() {
-    in_own_process("no_collective_aborts_in_a_destructor_that_meets_members_who_do_something_else", || {
+fn no_collective_aborts_in_a_destructor_that_meets_bees_who_do_something_else() {
+    in_own_process("no_collective_aborts_in_a_destructor_that_meets_bees_who_do_something_else", || {
         silence_panics("same operations");
         let hive = Hive::new(3).unwrap();
         let others: [fn(&Bee<'_>); 2] = [|bee| bee.barrier(), |bee| _ = caught(|| _ = bee.all_reduce(1.5, f64::max))];

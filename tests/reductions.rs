@@ -136,7 +136,7 @@ fn every_level_is_right_where_order_does_not_matter() {
 }
 
 #[test]
-fn a_member_s_part_is_what_it_reduces() {
+fn a_bee_s_part_is_what_it_reduces() {
     let _alone = run_exclusively();
     for bees in [1, 2, 3, 7] {
         let hive = Hive::new(bees).unwrap();
@@ -276,7 +276,7 @@ fn collectives_of_every_size_of_value() {
 }
 
 #[test]
-fn only_one_member_does_what_is_for_a_single_one() {
+fn only_one_bee_does_what_is_for_a_single_one() {
     let _alone = run_exclusively();
     for bees in [1, 2, 6] {
         let (hive, runs) = (Hive::new(bees).unwrap(), AtomicUsize::new(0));
@@ -293,7 +293,7 @@ fn only_one_member_does_what_is_for_a_single_one() {
 }
 
 #[test]
-fn members_that_call_different_things_are_told() {
+fn bees_that_call_different_things_are_told() {
     let _alone = run_exclusively();
     silence_panics("");
     let hive = Hive::new(2).unwrap();

@@ -36,7 +36,7 @@ const _: fn() = || {
 };
 
 #[test]
-fn smoke_each_of_n_members_runs_once_all_at_the_same_time() {
+fn smoke_each_of_n_bees_runs_once_all_at_the_same_time() {
     let _alone = run_exclusively();
     for n in 1..=8 {
         let hive = Hive::new(n).unwrap();
@@ -82,7 +82,7 @@ fn a_body_borrows_mutably_what_it_splits() {
 }
 
 #[test]
-fn spmd_map_returns_results_in_order_of_the_members() {
+fn spmd_map_returns_results_in_order_of_the_bees() {
     let _alone = run_exclusively();
     let hive = Hive::new(2).unwrap();
     for n in 1..=8 {

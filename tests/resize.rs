@@ -284,7 +284,7 @@ fn a_region_that_needs_parked_bees_takes_them_back() {
 }
 
 #[test]
-fn the_members_of_a_hive_keep_their_threads_through_parking() {
+fn the_bees_of_a_hive_keep_their_threads_through_parking() {
     let _alone = run_exclusively();
     let hive = Hive::new(4).unwrap();
     let before = bee_tids(&hive, 4);

@@ -143,7 +143,7 @@ fn a_part_goes_from_hive_to_hive() {
 }
 
 #[test]
-fn a_part_comes_back_from_a_member_that_panics() {
+fn a_part_comes_back_from_a_bee_that_panics() {
     let _alone = run_exclusively();
     silence_panics("as expected");
     let hive = Hive::new(2).unwrap();
@@ -181,7 +181,7 @@ fn bad_parts_are_refused() {
 }
 
 #[test]
-fn each_member_has_a_value_of_its_own() {
+fn each_bee_has_a_value_of_its_own() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let per_bee = PerBee::new(3, |bee| vec![bee]);

@@ -10,7 +10,7 @@ use common::{run_exclusively, wait_until};
 use hive::Hive;
 
 #[test]
-fn parts_of_regions_are_counted_by_each_member() {
+fn parts_of_regions_are_counted_by_each_bee() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     (0..10).for_each(|_| hive.spmd(3, |_| {}));

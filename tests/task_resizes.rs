@@ -126,7 +126,7 @@ fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
 }
 
 #[test]
-fn a_region_ends_whose_member_was_laid_off_while_it_slept_in_a_join() {
+fn a_region_ends_whose_bee_was_laid_off_while_it_slept_in_a_join() {
     let _alone = run_exclusively();
     for builder in builders() {
         let hive = builder.bees(3).build().unwrap();

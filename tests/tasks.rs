@@ -182,7 +182,7 @@ fn regions_and_tasks_take_turns() {
 }
 
 #[test]
-fn join_and_scope_work_inside_a_region_on_every_member() {
+fn join_and_scope_work_inside_a_region_on_every_bee() {
     let _alone = run_exclusively();
     {
         let hive = Hive::new(3).unwrap();

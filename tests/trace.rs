@@ -117,7 +117,7 @@ fn sleeps_and_parks_are_there() {
 }
 
 #[test]
-fn who_waits_for_another_member_s_turn_is_seen_to_wait_meanwhile() {
+fn who_waits_for_another_bee_s_turn_is_seen_to_wait_meanwhile() {
     let _alone = run_exclusively();
     let room = TraceDirectory::new("turns");
     let turns = Ordered::new(0..2);

@@ -239,8 +239,8 @@ fn the_hook_may_call_the_hive_when_a_part_was_cut_short() {
 }
 
 #[test]
-fn the_hook_may_call_the_hive_when_a_member_has_gone_on_without_the_others() {
-    in_own_process("the_hook_may_call_the_hive_when_a_member_has_gone_on_without_the_others", || {
+fn the_hook_may_call_the_hive_when_a_bee_has_gone_on_without_the_others() {
+    in_own_process("the_hook_may_call_the_hive_when_a_bee_has_gone_on_without_the_others", || {
         for hive in hives() {
             assert_complains(&hive, "gone on without having met", || {
                 assert_late_arrival(&hive, |bee| {

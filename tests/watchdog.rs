@@ -18,8 +18,8 @@ fn watched(bees: usize) -> Hive {
 }
 
 #[test]
-fn a_member_that_does_not_come_to_a_barrier_is_named() {
-    let output = in_own_process("a_member_that_does_not_come_to_a_barrier_is_named", || {
+fn a_bee_that_does_not_come_to_a_barrier_is_named() {
+    let output = in_own_process("a_bee_that_does_not_come_to_a_barrier_is_named", || {
         watched(3).spmd(3, |bee| {
             bee.barrier();
             if bee.id() == 2 {

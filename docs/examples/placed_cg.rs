@@ -59,8 +59,7 @@ fn main() {
         steps += 1;
     }
     let error = x.iter().map(|x| (x - 1.0).abs()).fold(0.0, f64::max);
-    let nodes: Vec<_> =
-        (0..solver.plan.bees()).map(|member| hive::node_of(&x[solver.plan.range(member).start])).collect();
+    let nodes: Vec<_> = (0..solver.plan.bees()).map(|bee| hive::node_of(&x[solver.plan.range(bee).start])).collect();
     println!("{steps} steps of {LEN} unknowns, off by {error:.0e} at most; the bees' parts are on nodes {nodes:?}");
     assert!(error < 1e-8, "the solution is all ones");
 }

@@ -20,10 +20,10 @@ fn hive() -> Hive {
 
 fn region(c: &mut Criterion) {
     let hive = hive();
-    for members in 1..=hive.bees() {
-        c.bench_function(&format!("region of {members}"), |b| {
+    for bees in 1..=hive.bees() {
+        c.bench_function(&format!("region of {bees}"), |b| {
             b.iter(|| {
-                hive.spmd(members, |bee| {
+                hive.spmd(bees, |bee| {
                     black_box(bee.id());
                 });
             });
@@ -113,16 +113,16 @@ fn tasks(c: &mut Criterion) {
     c.bench_function("join", |b| hive.install(|| b.iter(|| hive.join(|| black_box(1), || black_box(2)))));
 }
 
-/// Down to one member until the surplus is parked, up again until a region has run.
+/// Down to one bee until the surplus is parked, up again until a region has run.
 fn resize(c: &mut Criterion) {
     let hive = hive();
-    let members = hive.bees();
+    let bees = hive.bees();
     c.bench_function("shrink and grow", |b| {
         b.iter(|| {
-            hive.resize(1).expect("one member can always be had");
+            hive.resize(1).expect("one bee can always be had");
             hive.wait_until_parked();
-            hive.resize(members).expect("the team has been there before");
-            hive.spmd(members, |bee| {
+            hive.resize(bees).expect("the team has been there before");
+            hive.spmd(bees, |bee| {
                 black_box(bee.id());
             });
         });

@@ -21,17 +21,17 @@ enum construct {
     LOOP_GUIDED_1,
 };
 
-/* A loop of so many iterations for each member, in one region, by a schedule. */
+/* A loop of so many iterations for each thread, in one region, by a schedule. */
 #define LOOPS(SCHEDULE)                                                                             \
-    _Pragma("omp parallel num_threads(members)") for (uint64_t j = 0; j < times; j++) {             \
+    _Pragma("omp parallel num_threads(threads)") for (uint64_t j = 0; j < times; j++) {             \
         _Pragma(SCHEDULE) for (uint64_t i = 0; i < iterations; i++) wait(length);                   \
     }
 
-static double reductions(int members, uint64_t times, delay *wait, uint64_t length) {
+static double reductions(int threads, uint64_t times, delay *wait, uint64_t length) {
     double total = 0.0;
     for (uint64_t j = 0; j < times; j++) {
         double sum = 0.0;
-#pragma omp parallel num_threads(members) reduction(+ : sum)
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
         {
             wait(length);
             sum += 1.0;
@@ -41,53 +41,53 @@ static double reductions(int members, uint64_t times, delay *wait, uint64_t leng
     return total;
 }
 
-/* The number of members that took part in all reductions, else 0. */
-double hb_constructs(int members, int construct, uint64_t times, delay *wait, uint64_t length, uint64_t iterations) {
+/* The number of threads that took part in all reductions, else 0. */
+double hb_constructs(int threads, int construct, uint64_t times, delay *wait, uint64_t length, uint64_t iterations) {
     switch ((enum construct)construct) {
     case PARALLEL:
         for (uint64_t j = 0; j < times; j++) {
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
             wait(length);
         }
         break;
     case FOR:
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         for (uint64_t j = 0; j < times; j++) {
 #pragma omp for
-            for (int i = 0; i < members; i++)
+            for (int i = 0; i < threads; i++)
                 wait(length);
         }
         break;
     case PARALLEL_FOR:
         for (uint64_t j = 0; j < times; j++) {
-#pragma omp parallel for num_threads(members)
-            for (int i = 0; i < members; i++)
+#pragma omp parallel for num_threads(threads)
+            for (int i = 0; i < threads; i++)
                 wait(length);
         }
         break;
     case BARRIER:
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         for (uint64_t j = 0; j < times; j++) {
             wait(length);
 #pragma omp barrier
         }
         break;
     case SINGLE:
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         for (uint64_t j = 0; j < times; j++) {
 #pragma omp single
             wait(length);
         }
         break;
     case ORDERED:
-#pragma omp parallel for ordered schedule(static, 1) num_threads(members)
+#pragma omp parallel for ordered schedule(static, 1) num_threads(threads)
         for (uint64_t j = 0; j < times; j++) {
 #pragma omp ordered
             wait(length);
         }
         break;
     case REDUCTION:
-        return reductions(members, times, wait, length);
+        return reductions(threads, times, wait, length);
     case LOOP_STATIC:
         LOOPS("omp for schedule(static)")
         break;

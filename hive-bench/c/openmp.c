@@ -8,39 +8,39 @@
 /* The compiler may not drop a region that does nothing. */
 static inline void keep(int id) { __asm__ volatile("" : : "r"(id) : "memory"); }
 
-void hb_region(int members, void (*body)(const void *context, size_t id), const void *context) {
-#pragma omp parallel num_threads(members)
+void hb_region(int threads, void (*body)(const void *context, size_t id), const void *context) {
+#pragma omp parallel num_threads(threads)
     body(context, (size_t)omp_get_thread_num());
 }
 
-void hb_empty_regions(int members, uint64_t times) {
+void hb_empty_regions(int threads, uint64_t times) {
     for (uint64_t i = 0; i < times; i++) {
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         keep(omp_get_thread_num());
     }
 }
 
-void hb_alternate(int members, uint64_t pairs) {
+void hb_alternate(int threads, uint64_t pairs) {
     for (uint64_t i = 0; i < pairs; i++) {
 #pragma omp parallel num_threads(1)
         keep(omp_get_thread_num());
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         keep(omp_get_thread_num());
     }
 }
 
-void hb_barriers(int members, uint64_t times) {
-#pragma omp parallel num_threads(members)
+void hb_barriers(int threads, uint64_t times) {
+#pragma omp parallel num_threads(threads)
     for (uint64_t i = 0; i < times; i++) {
 #pragma omp barrier
     }
 }
 
-double hb_sums(int members, uint64_t times) {
+double hb_sums(int threads, uint64_t times) {
     double total = 0.0;
     for (uint64_t i = 0; i < times; i++) {
         double sum = 0.0;
-#pragma omp parallel num_threads(members) reduction(+ : sum)
+#pragma omp parallel num_threads(threads) reduction(+ : sum)
         {
             int id = omp_get_thread_num();
             keep(id);
@@ -56,34 +56,34 @@ double hb_sums(int members, uint64_t times) {
  * thread. */
 typedef void kernel(const void *context, uint64_t step, size_t begin, size_t end);
 
-static inline size_t first_of(size_t id, size_t members, size_t len) {
-    size_t rest = len % members;
-    return len / members * id + (id < rest ? id : rest);
+static inline size_t first_of(size_t id, size_t threads, size_t len) {
+    size_t rest = len % threads;
+    return len / threads * id + (id < rest ? id : rest);
 }
 
 static inline void piece(kernel *work, const void *context, uint64_t step, size_t len) {
-    size_t id = (size_t)omp_get_thread_num(), members = (size_t)omp_get_num_threads();
-    work(context, step, first_of(id, members, len), first_of(id + 1, members, len));
+    size_t id = (size_t)omp_get_thread_num(), threads = (size_t)omp_get_num_threads();
+    work(context, step, first_of(id, threads, len), first_of(id + 1, threads, len));
 }
 
 /* A region a step. */
-void hb_regions_of_work(int members, uint64_t steps, kernel *work, const void *context, size_t len) {
+void hb_regions_of_work(int threads, uint64_t steps, kernel *work, const void *context, size_t len) {
     for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
         piece(work, context, step, len);
     }
 }
 
 /* One region, a barrier a step. */
-void hb_one_region_of_work(int members, uint64_t steps, kernel *work, const void *context, size_t len) {
-#pragma omp parallel num_threads(members)
+void hb_one_region_of_work(int threads, uint64_t steps, kernel *work, const void *context, size_t len) {
+#pragma omp parallel num_threads(threads)
     for (uint64_t step = 0; step < steps; step++) {
         piece(work, context, step, len);
 #pragma omp barrier
     }
 }
 
-/* Tasks: a member makes them and the team runs them. */
+/* Tasks: a thread makes them and the team runs them. */
 
 static uint64_t fib(uint64_t n) {
     if (n < 2)
@@ -96,16 +96,16 @@ static uint64_t fib(uint64_t n) {
     return a + b;
 }
 
-uint64_t hb_fib(int members, uint64_t n) {
+uint64_t hb_fib(int threads, uint64_t n) {
     uint64_t result = 0;
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
 #pragma omp single
     result = fib(n);
     return result;
 }
 
-void hb_flood(int members, uint64_t tasks, void (*body)(const void *context, size_t id), const void *context) {
-#pragma omp parallel num_threads(members)
+void hb_spawn(int threads, uint64_t tasks, void (*body)(const void *context, size_t id), const void *context) {
+#pragma omp parallel num_threads(threads)
 #pragma omp single
     for (uint64_t i = 0; i < tasks; i++) {
 #pragma omp task
@@ -146,9 +146,9 @@ static uint64_t count_children(node parent, uint32_t first, uint32_t end) {
 }
 
 /* The nodes below a root with so many children. */
-uint64_t hb_search(int members, uint64_t hash, uint32_t depth, uint32_t children) {
+uint64_t hb_search(int threads, uint64_t hash, uint32_t depth, uint32_t children) {
     uint64_t nodes = 0;
-#pragma omp parallel num_threads(members)
+#pragma omp parallel num_threads(threads)
 #pragma omp single
     nodes = count_children((node){hash, depth}, 0, children);
     return nodes;

@@ -18,12 +18,13 @@ fn list_names_cases_and_runtimes() {
         "dynamic-1m",
         "join-fib",
         "spawn-outside",
-        "steal",
+        "tree-search",
         "wake-10us",
         "idle-use-2s",
-        "cold",
+        "idle-asleep",
     ];
-    let runtimes = ["hive-hot", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
+    let runtimes =
+        ["hive-spinning", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
@@ -38,11 +39,11 @@ fn bad_usage_names_the_flag_and_what_is_possible() {
     refused(&["--poll", "soon"], &["--poll", "soon"]);
     refused(&["--poll", "0s"], &["--poll 0s"]);
     refused(&["--runtime", "tokio"], &["--runtime", "rayon-worker"]);
-    refused(&["--bees", "100000"], &["--bees 100000", "1 to"]);
-    refused(&["--bees", "many"], &["--bees", "many"]);
+    refused(&["--threads", "100000"], &["--threads 100000", "1 to"]);
+    refused(&["--threads", "many"], &["--threads", "many"]);
     refused(&["--rounds", "0"], &["--rounds", "1.."]);
     refused(&["--json", "/nowhere/at/all.json"], &["--json /nowhere/at/all.json"]);
-    refused(&["--case", "shrink", "--runtime", "libgomp"], &["--case shrink", "--runtime"]);
+    refused(&["--case", "resize-shrink", "--runtime", "libgomp"], &["--case resize-shrink", "--runtime"]);
     refused(&["--fast"], &["--fast"]);
 }
 
@@ -78,7 +79,7 @@ fn tasks_come_out_right() {
         "--rounds",
         "1",
         "--case",
-        "join,steal,spawn",
+        "join,tree-search,spawn",
         "--full",
         "--json",
         "none",
@@ -113,7 +114,7 @@ fn sleep_protocols_end_in_a_table() {
     let text = stdout(&output);
     // A machine with one CPU has nobody to wake.
     if output.status.code() == Some(2) {
-        assert!(stderr(&output).contains("--bees"), "{}", stderr(&output));
+        assert!(stderr(&output).contains("--threads"), "{}", stderr(&output));
         return;
     }
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
@@ -164,10 +165,10 @@ fn kernels_of_loops_come_out_right() {
 }
 
 #[test]
-fn a_trace_is_a_file_of_what_members_did() {
+fn a_trace_is_a_file_of_what_bees_did() {
     let file = std::env::temp_dir().join(format!("hive-bench-{}.trace.json", std::process::id()));
     let path = file.to_str().expect("a temporary directory with a plain name");
-    let output = hive_bench(&["trace", "region,jacobi-barrier,join-fib,steal", "--out", path]);
+    let output = hive_bench(&["trace", "region,jacobi-barrier,join-fib,tree-search", "--out", path]);
     assert_eq!(output.status.code(), Some(0), "{}{}", stdout(&output), stderr(&output));
     assert!(stdout(&output).contains(path) && stdout(&output).contains("regions"), "{}", stdout(&output));
 
@@ -178,7 +179,7 @@ fn a_trace_is_a_file_of_what_members_did() {
     assert_eq!(count("B"), count("E"));
     assert!(events.iter().any(|event| event["name"] == "queen's place"));
     // A machine with one CPU has teams of one, which meet nobody.
-    if trace["otherData"]["members"] != "1" {
+    if trace["otherData"]["bees"] != "1" {
         let has = |name: &str| events.iter().any(|event| event["name"] == name);
         assert!(["region", "barrier", "end of region", "search"].iter().all(|name| has(name)));
     }

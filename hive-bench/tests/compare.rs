@@ -22,7 +22,7 @@ fn steady_run(files: &Files) -> Value {
         "region",
         "--runtime",
         "hive,std-scope",
-        "--bees",
+        "--threads",
         "1",
         "--rounds",
         "3",
@@ -99,7 +99,7 @@ fn files_that_cannot_be_compared_are_bad_usage() {
     let run = steady_run(&files);
     let old = write(&files, "old.json", &run);
     let mut other = run.clone();
-    records(&mut other).iter_mut().for_each(|record| record["members"] = 7.into());
+    records(&mut other).iter_mut().for_each(|record| record["threads"] = 7.into());
     let other = write(&files, "other.json", &other);
     refused(&["compare", &old, &other], &["no case in common"]);
     refused(&["compare", &old, "/nowhere/at/all.json"], &["/nowhere/at/all.json", "cannot be read"]);

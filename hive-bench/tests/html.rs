@@ -55,7 +55,7 @@ fn a_page_needs_nothing_but_itself_and_has_all_charts() {
     ];
     // A machine with one CPU has nobody to wake.
     if std::thread::available_parallelism().is_ok_and(|cpus| cpus.get() > 1) {
-        parts.extend(["idle-20ms, a team of", "nothing to do for", "members of the team", "best rival"]);
+        parts.extend(["idle-20ms, a team of", "nothing to do for", "threads of the team", "best rival"]);
     }
     for part in parts {
         assert!(page.contains(part), "{part} is missing");

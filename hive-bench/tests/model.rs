@@ -39,7 +39,7 @@ fn a_machine_is_predicted_the_same_each_time() {
     let figures: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&json).expect("the file")).expect("JSON");
     assert_eq!(figures["predictions"].as_array().map(Vec::len), Some(10));
-    assert!(std::fs::read_to_string(&svg).expect("the picture").contains("members of the team"));
+    assert!(std::fs::read_to_string(&svg).expect("the picture").contains("bees of the team"));
     std::fs::remove_dir_all(&directory).expect("the directory can be removed");
 }
 

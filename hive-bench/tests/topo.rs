@@ -44,7 +44,7 @@ fn this_machine_is_shown() {
     let output = hive_bench(&["topo"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
-    assert!(text.contains("member 0") && text.contains("package 0") && text.contains("NUMA node 0: "), "{text}");
+    assert!(text.contains("bee 0") && text.contains("package 0") && text.contains("NUMA node 0: "), "{text}");
     assert!(!text.contains("another machine"), "{text}");
 }
 
@@ -61,9 +61,7 @@ fn a_made_up_machine_has_who_is_where_and_who_is_parked() {
         ),
         "{text}"
     );
-    for line in
-        ["core 1: CPU 4 member 1", "core 4: CPU 2 parked 4", "core 7: CPU 7 free", "members: 0-3", "parked: 4-5"]
-    {
+    for line in ["core 1: CPU 4 bee 1", "core 4: CPU 2 parked 4", "core 7: CPU 7 free", "bees: 0-3", "parked: 4-5"] {
         assert!(text.lines().any(|found| found.trim() == line), "{line:?} is missing: {text}");
     }
     let picture = files.read("t.svg");
@@ -77,10 +75,10 @@ fn a_made_up_machine_has_who_is_where_and_who_is_parked() {
 }
 
 #[test]
-fn units_have_several_members() {
+fn units_have_several_bees() {
     let output = elsewhere("pack:2 core:4 pu:1", &["topo", "--bees", "8", "--pin", "package"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    assert!(stdout(&output).contains("core 3: CPU 3 members 0-3"), "{}", stdout(&output));
+    assert!(stdout(&output).contains("core 3: CPU 3 bees 0-3"), "{}", stdout(&output));
 }
 
 #[test]
@@ -88,22 +86,19 @@ fn places_and_policy_say_who_is_where() {
     let machine = "pack:2 [numa(memory=2GB)] l3:2 core:2 pu:1";
     let arguments = ["topo", "--bees", "4", "--places", "cores", "--proc-bind", "spread", "--size", "3"];
     let lines =
-        ["bound to: places cores, bound by spread", "core 4: CPU 4 member 2", "core 6: CPU 6 parked 3", "parked: 3"];
+        ["bound to: places cores, bound by spread", "core 4: CPU 4 bee 2", "core 6: CPU 6 parked 3", "parked: 3"];
     has_lines(&elsewhere(machine, &arguments), &lines);
     let grown = ["topo", "--bees", "2", "--places", "cores", "--proc-bind", "spread", "--size", "3"];
-    has_lines(&elsewhere(machine, &grown), &["core 4: CPU 4 member 1", "core 1: CPU 1 member 2", "members: 0-2"]);
+    has_lines(&elsewhere(machine, &grown), &["core 4: CPU 4 bee 1", "core 1: CPU 1 bee 2", "bees: 0-2"]);
     let spread = ["topo", "--bees", "8", "--pin", "core", "--shrink", "spread", "--size", "2"];
-    has_lines(
-        &elsewhere(machine, &spread),
-        &["core 0: CPU 0 member 0", "core 4: CPU 4 member 1", "core 2: CPU 2 parked 2"],
-    );
+    has_lines(&elsewhere(machine, &spread), &["core 0: CPU 0 bee 0", "core 4: CPU 4 bee 1", "core 2: CPU 2 parked 2"]);
 }
 
 #[test]
 fn fast_and_slow_cores_are_told_apart() {
     let lines = [
-        "core 3, performance: CPU 6 member 3; CPU 7 member 15",
-        "core 4, efficiency: CPU 8 member 4",
+        "core 3, performance: CPU 6 bee 3; CPU 7 bee 15",
+        "core 4, efficiency: CPU 8 bee 4",
         "performance cores: 0-7",
         "efficiency cores: 8-15",
     ];
@@ -147,7 +142,7 @@ fn a_machine_of_one_node_has_its_own_figures() {
     assert_eq!(hives, [auto, shapes].concat());
     for cost in costs {
         assert!(cost["region_ns"].as_f64() > Some(0.0) && cost["nodes"].as_u64() <= Some(1), "{cost}");
-        assert_eq!(cost["members"], 1, "{cost}");
+        assert_eq!(cost["bees"], 1, "{cost}");
         // With one CPU there is nothing to give away.
         assert!(cost["resize"].is_null() || cost["resize"]["first_region_ns"].as_f64() > Some(0.0), "{cost}");
     }

@@ -179,7 +179,7 @@ mod tests {
     }
 
     #[test]
-    fn few_members_on_many_places() {
+    fn few_bees_on_many_places() {
         assert_eq!(first_places(ProcBind::Primary, 3, 8), [0, 0, 0]);
         assert_eq!(first_places(ProcBind::Close, 3, 8), [0, 1, 2]);
         assert_eq!(first_places(ProcBind::Spread, 2, 8), [0, 4]);
@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn more_members_than_places() {
+    fn more_bees_than_places() {
         for bind in [ProcBind::Close, ProcBind::Spread] {
             assert_eq!(first_places(bind, 6, 3), [0, 0, 1, 1, 2, 2]);
             assert_eq!(first_places(bind, 8, 3), [0, 0, 0, 1, 1, 1, 2, 2]);
@@ -197,7 +197,7 @@ mod tests {
     }
 
     #[test]
-    fn members_that_come_later_go_to_empty_places_first() {
+    fn bees_that_come_later_go_to_empty_places_first() {
         let later = |bind, bees, places| {
             let turns = PlaceOrder::new(bind, bees, places, Vec::new);
             (bees..bees + 6).map(|bee| turns.place_of(bee).unwrap()).collect::<Vec<_>>()

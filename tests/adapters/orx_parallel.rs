@@ -37,7 +37,7 @@ fn results_are_right_for_any_length_and_size() {
 }
 
 #[test]
-fn it_takes_as_many_members_as_the_hive_has_or_fewer() {
+fn it_takes_as_many_bees_as_the_hive_has_or_fewer() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     for wanted in [3, 2] {

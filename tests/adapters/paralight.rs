@@ -51,7 +51,7 @@ fn each_element_is_written_once() {
 }
 
 #[test]
-fn items_run_on_members_of_the_hive_and_in_all_shares() {
+fn items_run_on_bees_of_the_hive_and_in_all_shares() {
     let _alone = run_exclusively();
     let hive = Hive::new(3).unwrap();
     let tids = Mutex::new(BTreeSet::new());
@@ -191,8 +191,8 @@ fn inside_a_region_and_a_task_of_the_same_hive() {
 
 /// Were it taken for the end of a bee that is let go, the pipeline would return with elements that nobody has made.
 #[test]
-fn what_let_a_member_of_another_region_go_is_a_panic_in_an_item() {
-    in_own_process("what_let_a_member_of_another_region_go_is_a_panic_in_an_item", || {
+fn what_let_a_bee_of_another_region_go_is_a_panic_in_an_item() {
+    in_own_process("what_let_a_bee_of_another_region_go_is_a_panic_in_an_item", || {
         silence_panics("as expected");
         for hive in hives() {
             for bad in [0, 500, 999] {

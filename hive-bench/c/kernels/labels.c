@@ -13,15 +13,15 @@ static inline uint32_t least_around(const uint32_t *restrict labels, const uint3
 }
 
 /* Rounds until nothing changes. The last of them leaves the same labels in both arrays. */
-uint64_t KERNEL(labels)(int members, size_t vertices, const uint32_t *starts, const uint32_t *neighbours,
+uint64_t KERNEL(labels)(int threads, size_t vertices, const uint32_t *starts, const uint32_t *neighbours,
                         uint32_t *from, uint32_t *to) {
-#pragma omp parallel for num_threads(members) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
     for (size_t vertex = 0; vertex < vertices; vertex++)
         from[vertex] = (uint32_t)vertex;
     uint64_t rounds = 0, changed;
     do {
         changed = 0;
-#pragma omp parallel for num_threads(members) schedule(static) reduction(+ : changed)
+#pragma omp parallel for num_threads(threads) schedule(static) reduction(+ : changed)
         for (size_t vertex = 0; vertex < vertices; vertex++) {
             to[vertex] = least_around(from, starts, neighbours, vertex);
             changed += to[vertex] != from[vertex];

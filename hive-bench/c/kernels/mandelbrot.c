@@ -16,9 +16,9 @@ static inline uint32_t iterations(double left, double up) {
     return count;
 }
 
-void KERNEL(mandelbrot)(int members, uint64_t times, uint32_t *counts) {
+void KERNEL(mandelbrot)(int threads, uint64_t times, uint32_t *counts) {
     for (uint64_t time = 0; time < times; time++) {
-#pragma omp parallel for num_threads(members) schedule(dynamic, 1)
+#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
         for (size_t row = 0; row < SIDE; row++)
             for (size_t column = 0; column < SIDE; column++)
                 counts[row * SIDE + column] =

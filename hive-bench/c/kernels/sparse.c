@@ -39,9 +39,9 @@ static inline void multiply_block(const matrix *all, const double *restrict x, d
 }
 
 /* A region a product. */
-void KERNEL(multiply)(int members, uint64_t times, const matrix *all, const double *x, double *y) {
+void KERNEL(multiply)(int threads, uint64_t times, const matrix *all, const double *x, double *y) {
     for (uint64_t i = 0; i < times; i++) {
-#pragma omp parallel for num_threads(members) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
         for (size_t block = 0; block < all->blocks; block++)
             multiply_block(all, x, y, block);
         END_OF_STEP();
@@ -103,13 +103,13 @@ static inline void turn(const vectors *all, size_t begin, size_t end, double kep
 }
 
 /* All iterations in one region. Not zero when it breaks down, and then *broken is p . A p. */
-int KERNEL(conjugate_gradients)(int members, uint64_t iterations, const matrix *a, const vectors *all, scalars *state,
+int KERNEL(conjugate_gradients)(int threads, uint64_t iterations, const matrix *a, const vectors *all, scalars *state,
                                 double *broken) {
     const size_t *bounds = a->bounds;
     scalars own = *state;
     double pq = 0.0, rr = 0.0;
     int stopped = 0;
-#pragma omp parallel num_threads(members) firstprivate(own)
+#pragma omp parallel num_threads(threads) firstprivate(own)
     for (uint64_t i = 0; i < iterations; i++) {
 #pragma omp for schedule(static) reduction(+ : pq)
         for (size_t block = 0; block < a->blocks; block++)

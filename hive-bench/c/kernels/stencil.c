@@ -12,9 +12,9 @@ static void sweep_line(double *restrict to, const double *restrict here) {
     }
 }
 
-void KERNEL(stencil)(int members, uint64_t steps, double *from, double *to) {
+void KERNEL(stencil)(int threads, uint64_t steps, double *from, double *to) {
     for (uint64_t step = 0; step < steps; step++) {
-#pragma omp parallel for num_threads(members) schedule(static)
+#pragma omp parallel for num_threads(threads) schedule(static)
         for (size_t z = 1; z <= SIDE; z++)
             for (size_t y = 1; y <= SIDE; y++) {
                 size_t line = z * PLANE + y * WIDTH + 1;

@@ -46,7 +46,7 @@ fn verify(runtime: &mut (impl Runtime + Constructs), construct: Construct) -> Re
     let before = DELAYS.load(Ordering::Relaxed);
     runtime.constructs(construct, TIMES, Delay { wait: count, length: 0 })?;
     let delays = DELAYS.load(Ordering::Relaxed) - before;
-    let expected = TIMES * construct.delays_of_all(runtime.members() as u64);
+    let expected = TIMES * construct.delays_of_all(runtime.threads() as u64);
     if delays == expected {
         Ok(())
     } else {

@@ -9,7 +9,7 @@ use crate::runtimes::Runtime;
 
 /// From a while after the last region.
 pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    runtime.empty_regions(runtime.members(), 1);
+    runtime.empty_regions(runtime.threads(), 1);
     thread::sleep(budget.cpu_wait());
     measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
     Ok(())
@@ -17,7 +17,7 @@ pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut M
 
 /// From the moment at which hive reports the surplus bees as parked.
 pub(crate) fn parked(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    runtime.empty_regions(runtime.members(), 1);
+    runtime.empty_regions(runtime.threads(), 1);
     runtime.resize_and_settle(1)?;
     measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
     Ok(())

@@ -10,9 +10,9 @@ use crate::runtimes::Runtime;
 
 /// Empty regions; a team of one in turn with a mutex.
 pub(crate) fn region(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    let members = runtime.members();
-    if members > 1 {
-        measured.samples = timing::batches(budget, |times| runtime.empty_regions(members, times));
+    let threads = runtime.threads();
+    if threads > 1 {
+        measured.samples = timing::batches(budget, |times| runtime.empty_regions(threads, times));
         return Ok(());
     }
     let counter = Mutex::new(0);
@@ -27,8 +27,8 @@ pub(crate) fn region(runtime: &mut impl Runtime, budget: &Budget, measured: &mut
 
 /// Regions with a sum, which must be right.
 pub(crate) fn reduce(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    let members = runtime.members();
-    let expected = (members * (members + 1) / 2) as f64;
+    let threads = runtime.threads();
+    let expected = (threads * (threads + 1) / 2) as f64;
     let mut wrong = None;
     measured.samples = timing::batches(budget, |times| {
         let sum = runtime.sums(times);
@@ -40,7 +40,11 @@ pub(crate) fn reduce(runtime: &mut impl Runtime, budget: &Budget, measured: &mut
 }
 
 /// Regions in turn with parallel iterators' sums, which must be right.
-pub(crate) fn guest(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn rayon_interop(
+    runtime: &mut impl Runtime,
+    budget: &Budget,
+    measured: &mut Measured,
+) -> Result<(), String> {
     let data = [1.0; 1 << 12];
     let mut outcome = Ok(());
     measured.samples = timing::batches(budget, |times| match runtime.regions_and_iterators(times, &data) {
@@ -64,11 +68,11 @@ pub(crate) fn barrier(runtime: &mut impl Runtime, budget: &Budget, measured: &mu
 
 /// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
 pub(crate) fn alternate(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    let members = runtime.members();
+    let threads = runtime.threads();
     let [pairs, ones, alls] = timing::batches_in_turn(budget, |which, times| match which {
         0 => runtime.alternate(times),
         1 => runtime.empty_regions(1, times),
-        _ => runtime.empty_regions(members, times),
+        _ => runtime.empty_regions(threads, times),
     });
     measured.samples = pairs.into_iter().map(|pair| pair / 2.0).collect();
     let means = ones.into_iter().zip(alls).map(|(one, all)| f64::midpoint(one, all)).collect();

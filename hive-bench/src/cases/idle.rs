@@ -14,14 +14,14 @@ use crate::runtimes::Runtime;
 /// turns with the region, if the runtime leaves it a core.
 pub(crate) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
     let gap = job.case.gap().ok_or("this case has no gap")?;
-    let members = runtime.members();
+    let threads = runtime.threads();
     let mut hand_over = match job.cpus[..] {
         [_, there, ..] if job.runtime.sleeps_after(gap) => HandOver::start(there),
         _ => None,
     };
     for _ in 0..job.budget.samples_after_gap(gap) {
         thread::sleep(gap);
-        measured.samples.push(timing::nanoseconds(|| runtime.empty_regions(members, 1)));
+        measured.samples.push(timing::nanoseconds(|| runtime.empty_regions(threads, 1)));
         if let Some(hand_over) = &mut hand_over {
             thread::sleep(gap);
             measured.references.entry(Reference::HandOver).or_default().push(hand_over.ask());

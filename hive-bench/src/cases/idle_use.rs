@@ -8,7 +8,7 @@ use crate::cases::landing::Landing;
 use crate::record::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
-/// How long each of the last tasks runs: long enough for all members to be awake.
+/// How long each of the last tasks runs: long enough for all threads to be awake.
 const LAST_TASK: Duration = Duration::from_micros(100);
 
 /// One sample: the mean over all windows. CPU time in a short window comes in lumps, so a median would say little.
@@ -16,11 +16,11 @@ pub(crate) fn after_tasks(runtime: &mut impl Tasks, job: &Job, measured: &mut Me
     let (window, times) = job.budget.use_window(job.case).ok_or("this case has no window")?;
     let landing = Landing::of_this_thread();
     // The threads exist from the first tasks on.
-    run_last_tasks(runtime, landing, job.members as u64)?;
+    run_last_tasks(runtime, landing, job.threads as u64)?;
     let others = clock::others()?;
     let (mut used, mut all) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..times {
-        run_last_tasks(runtime, landing, job.members as u64)?;
+        run_last_tasks(runtime, landing, job.threads as u64)?;
         let end_of_tasks = Instant::now();
         sleep_until(end_of_tasks + window.start);
         let (begin, before) = (Instant::now(), others.time()?);
@@ -35,7 +35,7 @@ pub(crate) fn after_tasks(runtime: &mut impl Tasks, job: &Job, measured: &mut Me
 fn run_last_tasks(runtime: &mut impl Tasks, landing: &'static Landing, tasks: u64) -> Result<(), String> {
     landing.expect(tasks);
     for _ in 0..tasks {
-        runtime.post(move || {
+        runtime.spawn_outside(move || {
             let begin = Instant::now();
             while begin.elapsed() < LAST_TASK {
                 hint::spin_loop();

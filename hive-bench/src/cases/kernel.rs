@@ -50,14 +50,14 @@ fn heat_run(
     }
 }
 
-/// Arrays whose memory each member has touched first where it will work.
+/// Arrays whose memory each thread has touched first where it will work.
 fn triad_of(runtime: &mut impl Runtime, len: usize) -> Triad {
     let mut arrays = Triad { a: vec![0.0; len], b: vec![0.0; len], c: vec![0.0; len] };
-    let members = runtime.members();
+    let threads = runtime.threads();
     let (a, b, c) = (Disjoint::new(&mut arrays.a), Disjoint::new(&mut arrays.b), Disjoint::new(&mut arrays.c));
-    runtime.region(members, |id| {
-        let range = split(id, members, len);
-        // SAFETY: `split` gives each member a part of its own.
+    runtime.region(threads, |id| {
+        let range = split(id, threads, len);
+        // SAFETY: `split` gives each thread a part of its own.
         #[allow(unsafe_code)]
         let (a, b, c) =
             (unsafe { a.part(range.clone()) }, unsafe { b.part(range.clone()) }, unsafe { c.part(range.clone()) });

@@ -57,7 +57,7 @@ fn run(runtime: &mut (impl Runtime + Kernels), case: Case, budget: &Budget) -> R
         }
         Case::NbodyStatic => in_samples(runtime, Nbody::new(Schedule::Static), 50, budget),
         Case::NbodyDynamic => in_samples(runtime, Nbody::new(Schedule::Dynamic), 50, budget),
-        Case::Labels => {
+        Case::LabelPropagation => {
             let labels = Labels::new(runtime);
             in_samples(runtime, labels, 1, budget)
         }
@@ -107,7 +107,7 @@ mod tests {
         Job {
             runtime,
             case,
-            members: 1,
+            threads: 1,
             cpus: vec![0],
             budget: Budget::QUICK,
             checksum,
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn only_what_needs_it_is_computed_beforehand() {
-        for case in [Case::StreamAdd, Case::Labels, Case::Dynamic1m, Case::Jacobi, Case::Region] {
+        for case in [Case::StreamAdd, Case::LabelPropagation, Case::Dynamic1m, Case::Jacobi, Case::Region] {
             assert_eq!(expected_checksum(case, &Budget::QUICK), None, "{case:?}");
         }
     }

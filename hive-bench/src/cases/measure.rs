@@ -23,9 +23,9 @@ pub(crate) fn run(
         Case::Region => hot::region(runtime, budget, measured),
         Case::Reduce => hot::reduce(runtime, budget, measured),
         Case::Barrier => hot::barrier(runtime, budget, measured),
-        Case::Alternate => hot::alternate(runtime, budget, measured),
-        Case::Shrink => resize::shrink(runtime, budget, measured),
-        Case::Grow => resize::grow(runtime, budget, measured),
+        Case::AlternatingSizes => hot::alternate(runtime, budget, measured),
+        Case::ResizeShrink => resize::shrink(runtime, budget, measured),
+        Case::ResizeGrow => resize::grow(runtime, budget, measured),
         Case::CpuIdle => cpu::idle(runtime, budget, measured),
         Case::CpuParked => cpu::parked(runtime, budget, measured),
         Case::Triad4k | Case::Triad64k | Case::TriadMemory => kernel::triad(runtime, job, measured),
@@ -41,10 +41,10 @@ pub(crate) fn run(
 }
 
 /// The same for hive and rayon in one program, for which there is a single case.
-#[cfg(feature = "guest")]
-pub(crate) fn guest(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
+#[cfg(feature = "rayon-interop")]
+pub(crate) fn rayon_interop(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
     warm_up(runtime, measured)?;
-    hot::guest(runtime, &job.budget, measured)
+    hot::rayon_interop(runtime, &job.budget, measured)
 }
 
 /// The right answer of the case, if it has to be computed. The driver does that once for all runners.
@@ -76,7 +76,7 @@ mod tests {
             let job = Job {
                 runtime,
                 case,
-                members: 2,
+                threads: 2,
                 cpus: vec![0, 0],
                 budget,
                 checksum: None,

@@ -18,6 +18,6 @@ mod wake;
 mod warm_up;
 
 pub(crate) use constructs::delay_alone;
-#[cfg(feature = "guest")]
-pub(crate) use measure::guest;
+#[cfg(feature = "rayon-interop")]
+pub(crate) use measure::rayon_interop;
 pub(crate) use measure::{expected_checksum, run};

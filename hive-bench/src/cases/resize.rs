@@ -25,18 +25,18 @@ pub(crate) fn grow(runtime: &mut impl Runtime, budget: &Budget, measured: &mut M
 }
 
 fn cycles(runtime: &mut impl Runtime, budget: &Budget) -> Result<(Vec<f64>, Vec<f64>), String> {
-    let members = runtime.members();
+    let threads = runtime.threads();
     let (mut shrinks, mut grows) = (Vec::new(), Vec::new());
     let begin = Instant::now();
     while shrinks.is_empty() || begin.elapsed() < budget.hot() {
-        runtime.empty_regions(members, REGIONS_BETWEEN);
+        runtime.empty_regions(threads, REGIONS_BETWEEN);
         let mut outcome = Ok(());
         shrinks.push(timing::nanoseconds(|| outcome = runtime.resize_and_settle(1)));
         outcome?;
         let mut outcome = Ok(());
         grows.push(timing::nanoseconds(|| {
-            outcome = runtime.resize_and_settle(members);
-            runtime.empty_regions(members, 1);
+            outcome = runtime.resize_and_settle(threads);
+            runtime.empty_regions(threads, 1);
         }));
         outcome?;
     }

@@ -10,39 +10,39 @@ use crate::runtimes::tasks::Tasks;
 const WARM_UP: u64 = 16;
 
 /// One producer. The runtime says when all tasks have run; unit tests check that it is right.
-pub(crate) fn flood(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    let tasks = budget.flood_tasks;
-    runtime.flood(tasks / WARM_UP, || ())?;
-    measured.samples = timing::runs(budget, tasks, || runtime.flood(tasks, || ()))?;
+pub(crate) fn single(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+    let tasks = budget.inside_tasks;
+    runtime.spawn_from_one(tasks / WARM_UP, || ())?;
+    measured.samples = timing::runs(budget, tasks, || runtime.spawn_from_one(tasks, || ()))?;
     Ok(())
 }
 
-/// As many producers as members.
+/// As many producers as threads.
 pub(crate) fn producers(
     runtime: &mut impl Tasks,
-    members: usize,
+    threads: usize,
     budget: &Budget,
     measured: &mut Measured,
 ) -> Result<(), String> {
-    let each = budget.flood_tasks / members as u64;
-    runtime.floods(each / WARM_UP, || ())?;
-    measured.samples = timing::runs(budget, each * members as u64, || runtime.floods(each, || ()))?;
+    let each = budget.inside_tasks / threads as u64;
+    runtime.spawn_from_all(each / WARM_UP, || ())?;
+    measured.samples = timing::runs(budget, each * threads as u64, || runtime.spawn_from_all(each, || ()))?;
     Ok(())
 }
 
 /// The runtime does not wait for these tasks. Each counts itself when it ends, and the case waits for the count.
 pub(crate) fn outside(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
-    let tasks = budget.posted_tasks;
+    let tasks = budget.outside_tasks;
     let landing = Landing::of_this_thread();
-    post(runtime, landing, tasks / WARM_UP)?;
-    measured.samples = timing::runs(budget, tasks, || post(runtime, landing, tasks))?;
+    spawn_outside(runtime, landing, tasks / WARM_UP)?;
+    measured.samples = timing::runs(budget, tasks, || spawn_outside(runtime, landing, tasks))?;
     Ok(())
 }
 
-fn post(runtime: &mut impl Tasks, landing: &'static Landing, tasks: u64) -> Result<(), String> {
+fn spawn_outside(runtime: &mut impl Tasks, landing: &'static Landing, tasks: u64) -> Result<(), String> {
     landing.expect(tasks);
     for _ in 0..tasks {
-        runtime.post(move || landing.count())?;
+        runtime.spawn_outside(move || landing.count())?;
     }
     landing.wait();
     Ok(())

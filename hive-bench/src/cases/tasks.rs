@@ -12,9 +12,9 @@ pub(crate) fn run(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) 
     match job.case {
         Case::JoinFib => join::fib(runtime, budget, measured),
         Case::JoinTree => join::tree(runtime, budget, measured),
-        Case::Steal => join::steal(runtime, budget, measured),
-        Case::SpawnFlood => spawn::flood(runtime, budget, measured),
-        Case::SpawnProducers => spawn::producers(runtime, job.members, budget, measured),
+        Case::TreeSearch => join::steal(runtime, budget, measured),
+        Case::SpawnSingle => spawn::single(runtime, budget, measured),
+        Case::SpawnProducers => spawn::producers(runtime, job.threads, budget, measured),
         Case::SpawnOutside => spawn::outside(runtime, budget, measured),
         case if case.wake_gap().is_some() => wake::task(runtime, job, measured),
         _ => idle_use::after_tasks(runtime, job, measured),

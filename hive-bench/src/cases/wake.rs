@@ -32,7 +32,7 @@ fn begin_of_a_task(runtime: &mut impl Tasks, landing: &'static Landing) -> Resul
     // Leaked like the landing: a few bytes for each sample.
     let begun: &'static OnceLock<Instant> = Box::leak(Box::new(OnceLock::new()));
     landing.expect(1);
-    runtime.post(move || {
+    runtime.spawn_outside(move || {
         let now = Instant::now();
         begun.get_or_init(|| now);
         landing.count();

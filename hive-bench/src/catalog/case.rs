@@ -8,16 +8,18 @@ named! {
     /// The cases: everything that is timed.
     Case {
         Region "region" "an empty region";
-        Reduce "reduce" "a region in which each member gives a number, and their sum";
+        Reduce "reduce" "a region in which each thread gives a number, and their sum";
         Barrier "barrier" "a barrier inside a region";
-        Alternate "alternate" "regions of 1, n, 1, n, ... members, beside the mean of 1 and n";
-        Shrink "shrink" "resize from n to 1, until the surplus bees are parked";
-        Grow "grow" "resize from 1 to n, until a region of n has run";
+        AlternatingSizes "alternating-sizes" was "alternate"
+            "regions of 1, n, 1, n, ... threads, beside the mean of 1 and n";
+        ResizeShrink "resize-shrink" was "shrink" "resize from n to 1, until the surplus bees are parked";
+        ResizeGrow "resize-grow" was "grow" "resize from 1 to n, until a region of n has run";
         Idle100us "idle-100us" "a region after 100 us of idleness, beside a bare hand-over";
         Idle2ms "idle-2ms" "a region after 2 ms of idleness, beside a bare hand-over";
         Idle20ms "idle-20ms" "a region after 20 ms of idleness, beside a bare hand-over";
         Idle200ms "idle-200ms" "a region after 200 ms of idleness, beside a bare hand-over";
-        Cold "cold" "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
+        IdleAsleep "idle-asleep" was "cold"
+            "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
         CpuIdle "cpu-idle" "CPU time used from 1 s after the last region";
         CpuParked "cpu-parked" "CPU time used from resize(1) and settle() on";
         Triad4k "triad-4k" "STREAM triad of 4,096 doubles, in a core's cache";
@@ -28,33 +30,37 @@ named! {
         StreamAdd "stream-add" "STREAM add of as many";
         Jacobi "jacobi" "a heat step on 512 x 512 cells, a region a step";
         JacobiBarrier "jacobi-barrier" "the same in one region, a barrier a step";
-        Guest "guest" "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
+        RayonInterop "rayon-interop" was "guest"
+            "a region and a rayon par_iter sum of 4,096 doubles in turn: time a pair";
         Stencil7 "stencil7" "a seven-point step on 128 x 128 x 128 cells, a loop over planes a step";
         NbodyStatic "nbody-static" "a step of 512 bodies that attract each other: a loop for forces and one for moves";
         NbodyDynamic "nbody-dynamic" "the same, its bodies handed out one by one";
-        Labels "labels" "connected components by labels on a graph of 16,384 vertices and a chain: time a round";
+        LabelPropagation "label-propagation" was "labels"
+            "connected components on a graph of 16,384 vertices and a chain: time a round";
         Matmul "matmul" "a product of 512 x 512 doubles, its tiles handed out one by one";
         Mandelbrot "mandelbrot" "512 x 512 points of the Mandelbrot set, its rows handed out one by one";
         Dynamic1m "dynamic-1m" "a loop of 1,000,000 almost empty iterations, handed out one by one: time an iteration";
         Spmv "spmv" "a sparse matrix (of --matrix, or of 90,000 rows, quick: 3,600) times a vector";
         Cg "cg" "conjugate gradients on the same matrix, b being A times ones: time an iteration";
         EpccParallel "epcc-parallel" "EPCC: what a region costs beside a delay in it";
-        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a member, and its barrier";
+        EpccFor "epcc-for" "EPCC: a loop in a region, one iteration a thread, and its barrier";
         EpccParallelFor "epcc-parallel-for" "EPCC: the same with its region";
         EpccBarrier "epcc-barrier" "EPCC: a barrier";
-        EpccSingle "epcc-single" "EPCC: what only one member does, while the others wait";
+        EpccSingle "epcc-single" "EPCC: what only one thread does, while the others wait";
         EpccOrdered "epcc-ordered" "EPCC: what is done in the order of a loop's iterations, an iteration";
-        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the members";
-        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a member, by blocks";
+        EpccReduction "epcc-reduction" "EPCC: a region with a sum over the threads";
+        EpccStatic "epcc-static" "EPCC: a loop of 128 iterations a thread, by blocks";
         EpccStatic1 "epcc-static-1" "EPCC: the same, dealt round one by one";
         EpccDynamic1 "epcc-dynamic-1" "EPCC: the same, one by one to whoever comes";
         EpccGuided1 "epcc-guided-1" "EPCC: the same, in shrinking chunks";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
-        SpawnFlood "spawn-flood" "one member spawns 1,000,000 empty tasks (quick: 20,000), until all ran: time a task";
-        SpawnProducers "spawn-producers" "the same, a share of them from each of n members at once: time a task";
+        SpawnSingle "spawn-single" was "spawn-flood"
+            "one thread spawns 1,000,000 empty tasks (quick: 20,000), until all ran: time a task";
+        SpawnProducers "spawn-producers" "the same, a share of them from each of n threads at once: time a task";
         SpawnOutside "spawn-outside" "an outside thread spawns 100,000 tasks (quick: 5,000): time a task";
-        Steal "steal" "a search of an unbalanced tree, by joins over halves of the children: time a node";
+        TreeSearch "tree-search" was "steal"
+            "a search of an unbalanced tree, by joins over halves of the children: time a node";
         Wake10us "wake-10us" "from a spawn from outside to the task's start, after 10 us of idleness";
         Wake100us "wake-100us" "the same after 100 us of idleness";
         Wake1ms "wake-1ms" "the same after 1 ms of idleness";
@@ -107,7 +113,7 @@ impl Case {
             Self::Idle2ms => Some(Duration::from_millis(2)),
             Self::Idle20ms => Some(Duration::from_millis(20)),
             Self::Idle200ms => Some(Duration::from_millis(200)),
-            Self::Cold => Some(Duration::from_millis(5)),
+            Self::IdleAsleep => Some(Duration::from_millis(5)),
             _ => None,
         }
     }
@@ -164,7 +170,7 @@ impl Case {
     /// Whether it is a kernel made of steps of parallel loops. For OpenMP these kernels are entirely in C.
     pub(crate) const fn is_of_loops(self) -> bool {
         let stream = matches!(self, Self::StreamCopy | Self::StreamScale | Self::StreamAdd);
-        let even = matches!(self, Self::Stencil7 | Self::NbodyStatic | Self::Labels);
+        let even = matches!(self, Self::Stencil7 | Self::NbodyStatic | Self::LabelPropagation);
         let handed_out = matches!(self, Self::NbodyDynamic | Self::Matmul | Self::Mandelbrot | Self::Dynamic1m);
         stream || even || handed_out
     }
@@ -180,7 +186,7 @@ impl Case {
 
     /// Whether it is done by joins, or by plain calls.
     pub(crate) const fn is_recursion(self) -> bool {
-        matches!(self, Self::JoinFib | Self::JoinTree | Self::Steal)
+        matches!(self, Self::JoinFib | Self::JoinTree | Self::TreeSearch)
     }
 
     /// Whether it is done by tasks, not by regions.
@@ -190,19 +196,20 @@ impl Case {
 
     /// Whether it shows how a sleep protocol does: what `--sleep` runs.
     pub(crate) const fn shows_sleep(self) -> bool {
-        let of_one_name = matches!(self, Self::SpawnFlood | Self::SpawnProducers | Self::SpawnOutside | Self::Steal);
+        let of_one_name =
+            matches!(self, Self::SpawnSingle | Self::SpawnProducers | Self::SpawnOutside | Self::TreeSearch);
         of_one_name || self.wake_gap().is_some() || self.is_idle_use()
     }
 
-    /// Whether the case says anything about a team of `members` on a machine that offers `most`.
-    pub(crate) const fn has_size(self, members: usize, most: usize) -> bool {
+    /// Whether the case says anything about a team of `threads` on a machine that offers `most`.
+    pub(crate) const fn has_size(self, threads: usize, most: usize) -> bool {
         match self {
-            Self::Region | Self::Reduce | Self::Barrier | Self::SpawnFlood => true,
-            Self::Shrink | Self::Grow | Self::CpuIdle | Self::CpuParked => members == most && members > 1,
-            _ if self.is_idle_use() => members == most && members > 1,
-            _ if self.construct().is_some() => members == most && members > 1,
-            _ if self.is_of_loops() || self.is_sparse() => members == most || members == 1,
-            _ => members > 1 || self.is_kernel() || self.is_recursion(),
+            Self::Region | Self::Reduce | Self::Barrier | Self::SpawnSingle => true,
+            Self::ResizeShrink | Self::ResizeGrow | Self::CpuIdle | Self::CpuParked => threads == most && threads > 1,
+            _ if self.is_idle_use() => threads == most && threads > 1,
+            _ if self.construct().is_some() => threads == most && threads > 1,
+            _ if self.is_of_loops() || self.is_sparse() => threads == most || threads == 1,
+            _ => threads > 1 || self.is_kernel() || self.is_recursion(),
         }
     }
 }

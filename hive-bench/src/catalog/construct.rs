@@ -6,29 +6,29 @@
 pub(crate) enum Construct {
     /// A region.
     Parallel,
-    /// A loop of one iteration a member, inside a region, and the barrier at its end.
+    /// A loop of one iteration a thread, inside a region, and the barrier at its end.
     For,
     /// The same, with its region.
     ParallelFor,
     Barrier,
-    /// A block that one member runs while the others wait.
+    /// A block that one thread runs while the others wait.
     Single,
     /// A block that runs in the order of the iterations of a loop; the figure is the time of one iteration.
     Ordered,
-    /// A region with a sum over the members.
+    /// A region with a sum over the threads.
     Reduction,
-    /// Loops of `ITERATIONS` a member, and the barrier at their end, by schedule.
+    /// Loops of `ITERATIONS` a thread, and the barrier at their end, by schedule.
     Static,
     Static1,
     Dynamic1,
     Guided1,
 }
 
-/// Iterations of a loop for each member, as in schedbench.
+/// Iterations of a loop for each thread, as in schedbench.
 pub(crate) const ITERATIONS: u64 = 128;
 
 impl Construct {
-    /// How many delays one member alone would have in one of them.
+    /// How many delays one thread alone would have in one of them.
     pub(crate) const fn delays(self) -> u64 {
         match self {
             Self::Static | Self::Static1 | Self::Dynamic1 | Self::Guided1 => ITERATIONS,
@@ -36,11 +36,11 @@ impl Construct {
         }
     }
 
-    /// How many delays there are in one of them, of `members`.
-    pub(crate) const fn delays_of_all(self, members: u64) -> u64 {
+    /// How many delays there are in one of them, of `threads`.
+    pub(crate) const fn delays_of_all(self, threads: u64) -> u64 {
         match self {
             Self::Single | Self::Ordered => 1,
-            _ => members * self.delays(),
+            _ => threads * self.delays(),
         }
     }
 }

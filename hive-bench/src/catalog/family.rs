@@ -56,7 +56,7 @@ mod tests {
     fn an_unknown_name_is_told_which_there_are() {
         for wrong in ["regoin", "", "wak", "wake-", "wake-1"] {
             let error = wrong.parse::<Family>().unwrap_err();
-            assert!(error.contains("region") && error.contains("steal"), "{error}");
+            assert!(error.contains("region") && error.contains("tree-search"), "{error}");
         }
     }
 }

@@ -1,12 +1,13 @@
 //! What can be measured: every case and every runtime, with its name and its limits.
 
-/// Gives a field-less enum its list, and one name for the command line, the tables and the results.
+/// Gives a field-less enum its list, and one name for the command line, the tables and the results. `was` is the name
+/// in the files of earlier builds.
 macro_rules! named {
-    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $help:literal;)* }) => {
+    ($(#[$of:meta])* $type:ident { $($variant:ident $name:literal $(was $old:literal)? $help:literal;)* }) => {
         $(#[$of])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, serde::Serialize, serde::Deserialize)]
         pub(crate) enum $type {
-            $(#[doc = $help] #[serde(rename = $name)] $variant,)*
+            $(#[doc = $help] #[serde(rename = $name $(, alias = $old)?)] $variant,)*
         }
 
         impl $type {
@@ -63,9 +64,19 @@ mod tests {
     }
 
     #[test]
+    fn earlier_names_are_read() {
+        let old = ["\"steal\"", "\"spawn-flood\"", "\"guest\""];
+        assert_eq!(
+            old.map(|name| serde_json::from_str::<Case>(name).unwrap()),
+            [Case::TreeSearch, Case::SpawnSingle, Case::RayonInterop]
+        );
+        assert_eq!(serde_json::from_str::<RuntimeId>("\"hive-hot\"").unwrap(), RuntimeId::HiveSpinning);
+    }
+
+    #[test]
     fn only_hive_resizes_and_sequential_has_only_plain_loops_and_calls() {
         for runtime in RuntimeId::ALL {
-            assert_eq!(runtime.can(Case::Shrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveHot));
+            assert_eq!(runtime.can(Case::ResizeShrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveSpinning));
         }
         for case in Case::ALL {
             assert_eq!(RuntimeId::Sequential.can(*case), case.is_kernel() || case.is_recursion(), "{case:?}");

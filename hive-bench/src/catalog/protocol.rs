@@ -24,7 +24,7 @@ impl Protocol {
             Self::Jec => RuntimeId::Hive,
             Self::Tickle => RuntimeId::HiveTickle,
             Self::Notify => RuntimeId::HiveNotify,
-            Self::None => RuntimeId::HiveHot,
+            Self::None => RuntimeId::HiveSpinning,
         }
     }
 }

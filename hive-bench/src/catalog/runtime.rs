@@ -8,7 +8,7 @@ named! {
     /// The runtimes that are measured.
     RuntimeId {
         Hive "hive" "hive with its default waiting";
-        HiveHot "hive-hot" "hive with unbounded spinning";
+        HiveSpinning "hive-spinning" was "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
         HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
@@ -28,7 +28,7 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveHot) || self.is_other_protocol()
+        matches!(self, Self::Hive | Self::HiveSpinning) || self.is_other_protocol()
     }
 
     /// hive with another sleep protocol than its default one. Its regions are the same.
@@ -63,17 +63,17 @@ impl RuntimeId {
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
 
-    /// Whether every member stays on its CPU. The threads of std::thread::scope are new in each region and would have
+    /// Whether every thread stays on its CPU. The threads of std::thread::scope are new in each region and would have
     /// to pin themselves each time.
     pub(crate) const fn is_pinned(self) -> bool {
         !matches!(self, Self::StdScope)
     }
 
-    /// Whether measuring the runtime in `case` with so many members shows anything. A single member never waits, so in
+    /// Whether measuring the runtime in `case` with so many threads shows anything. A single thread never waits, so in
     /// a kernel the runtimes that differ only in how they wait do the same.
-    pub(crate) fn shows(self, case: Case, members: usize) -> bool {
-        let waits_otherwise = self == Self::HiveHot || self.waits_actively();
-        self.can(case) && !(case.is_kernel() && members == 1 && waits_otherwise)
+    pub(crate) fn shows(self, case: Case, threads: usize) -> bool {
+        let waits_otherwise = self == Self::HiveSpinning || self.waits_actively();
+        self.can(case) && !(case.is_kernel() && threads == 1 && waits_otherwise)
     }
 
     /// Whether the runtime can do `case` at all, used as its documentation says.
@@ -82,15 +82,15 @@ impl RuntimeId {
     }
 
     const fn can_region(self, case: Case) -> bool {
-        let regions_as_hive = matches!(self, Self::Hive | Self::HiveHot);
+        let regions_as_hive = matches!(self, Self::Hive | Self::HiveSpinning);
         let any_size = regions_as_hive || self.is_openmp() || matches!(self, Self::StdScope);
         match case {
-            Case::Barrier | Case::Alternate => any_size,
+            Case::Barrier | Case::AlternatingSizes => any_size,
             Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
-            Case::Shrink | Case::Grow | Case::CpuParked => regions_as_hive,
-            Case::Cold => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
+            Case::ResizeShrink | Case::ResizeGrow | Case::CpuParked => regions_as_hive,
+            Case::IdleAsleep => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
             _ if case.construct().is_some() => matches!(self, Self::Hive | Self::Libgomp | Self::Libomp),
-            Case::Guest => cfg!(feature = "guest") && matches!(self, Self::Hive | Self::HiveBesideRayon),
+            Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
             _ if self.is_other_protocol() || matches!(self, Self::HiveBesideRayon) => false,
             _ => match self {
                 Self::Chili => false,
@@ -109,8 +109,8 @@ impl RuntimeId {
         match case {
             Case::JoinTree => joins || matches!(self, Self::Hive),
             Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
-            Case::Steal => joins || openmp || self.is_hive(),
-            Case::SpawnFlood => openmp || self.is_hive() || matches!(self, Self::RayonWorker),
+            Case::TreeSearch => joins || openmp || self.is_hive(),
+            Case::SpawnSingle => openmp || self.is_hive() || matches!(self, Self::RayonWorker),
             Case::SpawnProducers => self.is_hive() || matches!(self, Self::RayonWorker),
             _ => self.is_hive() || matches!(self, Self::RayonOutside),
         }

@@ -20,16 +20,16 @@ pub(crate) struct Flags {
     /// Run only these runtimes
     #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) runtime: Vec<RuntimeId>,
-    /// Compare these sleep protocols of hive with each other and with rayon, in the wake, idle-use, spawn and steal
-    /// cases, or in those of --case
+    /// Compare these sleep protocols of hive with each other and with rayon, in the wake, idle-use, spawn and
+    /// tree-search cases, or in those of --case
     #[arg(long, value_name = "PROTOCOL,...", value_delimiter = ',', conflicts_with = "runtime")]
     pub(crate) sleep: Vec<Protocol>,
     /// Let hive's sleeping bees wake at this interval and look for tasks, such as 2ms [default: never]
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub(crate) poll: Option<Duration>,
-    /// Run only teams of these sizes, including the queen [default: 1, 2, 4, ... and all CPUs]
-    #[arg(long, value_name = "N,...", value_delimiter = ',')]
-    pub(crate) bees: Vec<usize>,
+    /// Run only teams of so many threads [default: 1, 2, 4, ... and all CPUs]
+    #[arg(long, alias = "bees", value_name = "N,...", value_delimiter = ',')]
+    pub(crate) threads: Vec<usize>,
     /// Run every case this many times [default: as often as fits into the time]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u16).range(1..))]
     pub(crate) rounds: Option<u16>,

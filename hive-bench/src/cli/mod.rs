@@ -39,10 +39,10 @@ mod tests {
 
     #[test]
     fn lists_are_comma_separated() {
-        let cli = Cli::parse_from(["hive-bench", "--case", "region,idle-2ms", "--bees", "1,2", "--rounds", "3"]);
+        let cli = Cli::parse_from(["hive-bench", "--case", "region,idle-2ms", "--threads", "1,2", "--rounds", "3"]);
         let cases: Vec<_> = cli.flags.case.into_iter().flat_map(|family| family.0).collect();
         assert_eq!(cases, [Case::Region, Case::Idle2ms]);
-        assert_eq!(cli.flags.bees, [1, 2]);
+        assert_eq!(cli.flags.threads, [1, 2]);
         assert_eq!(cli.flags.rounds, Some(3));
         assert!(cli.command.is_none());
     }

@@ -31,7 +31,8 @@ impl Options {
     /// Checks the flags. `most` is the number of CPUs that this process may use. An error names the flag and says what
     /// is possible.
     pub(crate) fn check(flags: &Flags, most: usize) -> Result<Self, String> {
-        let wanted = Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.bees, most)?, most };
+        let wanted =
+            Wanted { cases: cases(flags), runtimes: runtimes(flags), sizes: sizes(&flags.threads, most)?, most };
         something_left(&wanted)?;
         if flags.poll == Some(Duration::ZERO) {
             return Err(
@@ -81,7 +82,7 @@ fn sizes(chosen: &[usize], most: usize) -> Result<Vec<usize>, String> {
     if chosen.is_empty() {
         return Ok(default_sizes(most));
     }
-    let mut sizes = chosen.iter().map(|&size| checked_size(size, most)).collect::<Result<Vec<_>, _>>()?;
+    let mut sizes = chosen.iter().map(|&size| checked_size("--threads", size, most)).collect::<Result<Vec<_>, _>>()?;
     sizes.sort_unstable();
     sizes.dedup();
     Ok(sizes)
@@ -97,10 +98,10 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
     }
     let names = wanted.cases.iter().map(|case| case.name()).collect::<Vec<_>>().join(",");
     Err(format!(
-        "--case {names} leaves nothing to measure with the chosen --runtime and --bees: only hive resizes; a barrier \
-         needs hive, OpenMP or std-scope; sequential has only kernels and recursions, and sequential-c only kernels in \
-         C; with one member, runtimes that differ only in how they wait are left out of kernels; tasks from inside \
-         need rayon-worker, and tasks from outside rayon-outside; most cases need 2 members or more; see --list"
+        "--case {names} leaves nothing to measure with the chosen --runtime and --threads: only hive resizes; a \
+         barrier needs hive, OpenMP or std-scope; sequential has only kernels and recursions, and sequential-c only \
+         kernels in C; with one thread, runtimes that differ only in how they wait are left out of kernels; tasks from \
+         inside need rayon-worker, and tasks from outside rayon-outside; most cases need 2 threads or more; see --list"
     ))
 }
 
@@ -135,8 +136,8 @@ mod tests {
     fn protocols_bring_their_cases_and_rayon() {
         let wanted = check(&["--sleep", "none,tickle"], 2).unwrap().wanted;
         let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
-        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveHot, RuntimeId::HiveTickle], &rayon[..]].concat());
-        assert!(wanted.cases.contains(&Case::Steal) && wanted.cases.contains(&Case::IdleUse1ms));
+        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveSpinning, RuntimeId::HiveTickle], &rayon[..]].concat());
+        assert!(wanted.cases.contains(&Case::TreeSearch) && wanted.cases.contains(&Case::IdleUse1ms));
         assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
         assert_eq!(
             check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases,
@@ -153,17 +154,17 @@ mod tests {
     #[test]
     fn a_team_is_no_larger_than_the_machine() {
         for wrong in ["0", "3"] {
-            let error = check(&["--bees", wrong], 2).unwrap_err();
-            assert!(error.contains(&format!("--bees {wrong}")) && error.contains("1 to 2"), "{error}");
+            let error = check(&["--threads", wrong], 2).unwrap_err();
+            assert!(error.contains(&format!("--threads {wrong}")) && error.contains("1 to 2"), "{error}");
         }
     }
 
     #[test]
     fn a_choice_that_leaves_nothing_is_an_error() {
-        let error = check(&["--case", "shrink", "--runtime", "libgomp"], 2).unwrap_err();
-        assert!(error.contains("--case shrink") && error.contains("--runtime"), "{error}");
-        assert!(check(&["--case", "idle-2ms", "--bees", "1"], 2).is_err());
-        assert!(check(&["--case", "matmul", "--runtime", "hive-hot", "--bees", "1"], 2).is_err());
+        let error = check(&["--case", "resize-shrink", "--runtime", "libgomp"], 2).unwrap_err();
+        assert!(error.contains("--case resize-shrink") && error.contains("--runtime"), "{error}");
+        assert!(check(&["--case", "idle-2ms", "--threads", "1"], 2).is_err());
+        assert!(check(&["--case", "matmul", "--runtime", "hive-spinning", "--threads", "1"], 2).is_err());
     }
 
     #[test]

@@ -18,7 +18,8 @@ use crate::system::files;
 /// What is to be traced.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// What to run, one after the other, as for --case: region, jacobi-barrier, join-fib, steal, cold, grow
+    /// What to run, one after the other, as for --case: region, jacobi-barrier, join-fib, tree-search, idle-asleep,
+    /// resize-grow
     #[arg(value_name = "CASE,...", value_delimiter = ',', required = true)]
     case: Vec<Family>,
     /// Where the timeline goes, for ui.perfetto.dev
@@ -39,19 +40,19 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 /// What to do, checked. An error names the flag and says what is possible.
 fn jobs(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<Job>, String> {
     let most = cpus.len();
-    let members = sizes::checked_size(arguments.bees.unwrap_or(most), most)?;
+    let bees = sizes::checked_size("--bees", arguments.bees.unwrap_or(most), most)?;
     files::writable("--out", &arguments.out)?;
     let cases = arguments.case.iter().flat_map(|family| &family.0);
     let job = |&case: &Case| {
         let (runtime, mut budget) = (RuntimeId::Hive, Budget::TRACE);
-        if !case.has_size(members, most) {
-            return Err(format!("--bees {members}: {} is not run by a team of this size on {most} CPUs", case.name()));
+        if !case.has_size(bees, most) {
+            return Err(format!("--bees {bees}: {} is not run by a team of this size on {most} CPUs", case.name()));
         }
         let given = Given::prepare(None, &[case], &mut budget)?;
         Ok(Job {
             runtime,
             case,
-            members,
+            threads: bees,
             cpus: cpus.to_vec(),
             budget,
             checksum: cases::expected_checksum(case, &budget),
@@ -63,7 +64,7 @@ fn jobs(arguments: &Arguments, cpus: &[usize]) -> Result<Vec<Job>, String> {
 }
 
 fn trace(arguments: &Arguments, jobs: &[Job]) -> Result<String, String> {
-    let cpus = &jobs.first().map_or(&[][..], |job| &job.cpus[..job.members]);
+    let cpus = &jobs.first().map_or(&[][..], |job| &job.cpus[..job.threads]);
     let (file, stats) = HiveTeam::host_traced(cpus, &arguments.out, |team| {
         jobs.iter().try_for_each(|job| {
             let run = cases::run(team, job, &mut Measured::default());
@@ -91,14 +92,14 @@ mod tests {
     fn check(line: &[&str], cpus: &[usize]) -> Result<Vec<(Case, usize)>, String> {
         let line = std::iter::once("trace").chain(line.iter().copied());
         let arguments = Line::try_parse_from(line).map_err(|error| error.to_string())?.arguments;
-        Ok(jobs(&arguments, cpus)?.into_iter().map(|job| (job.case, job.members)).collect())
+        Ok(jobs(&arguments, cpus)?.into_iter().map(|job| (job.case, job.threads)).collect())
     }
 
     #[test]
     fn cases_are_named_as_elsewhere() {
-        let cases = check(&["join,steal", "--bees=2", "--out=/dev/null"], &[0, 1, 2]);
-        assert_eq!(cases, Ok(vec![(Case::JoinFib, 2), (Case::JoinTree, 2), (Case::Steal, 2)]));
-        assert_eq!(check(&["grow", "--out=/dev/null"], &[0, 1]), Ok(vec![(Case::Grow, 2)]));
+        let cases = check(&["join,tree-search", "--bees=2", "--out=/dev/null"], &[0, 1, 2]);
+        assert_eq!(cases, Ok(vec![(Case::JoinFib, 2), (Case::JoinTree, 2), (Case::TreeSearch, 2)]));
+        assert_eq!(check(&["resize-grow", "--out=/dev/null"], &[0, 1]), Ok(vec![(Case::ResizeGrow, 2)]));
     }
 
     #[test]
@@ -109,7 +110,7 @@ mod tests {
         };
         refused(&["regoin"], &["regoin", "jacobi-barrier"]);
         refused(&["region", "--bees", "3"], &["--bees 3", "1 to 2"]);
-        refused(&["grow", "--bees", "1", "--out", "/dev/null"], &["--bees 1", "grow"]);
+        refused(&["resize-grow", "--bees", "1", "--out", "/dev/null"], &["--bees 1", "resize-grow"]);
         refused(&["region", "--out", "/nowhere/at/all"], &["--out /nowhere/at/all"]);
         refused(&[], &["CASE"]);
     }

@@ -1,4 +1,4 @@
-//! One array that the members of a team write at once, each its own part.
+//! One array that the threads of a team write at once, each its own part.
 #![allow(unsafe_code)]
 
 use std::marker::PhantomData;

@@ -1,4 +1,4 @@
-//! A loop of very many iterations with next to nothing in them, which members take one by one: the cost of handing out.
+//! A loop of very many iterations with next to nothing in them, which threads take one by one: the cost of handing out.
 
 use std::hint::black_box;
 

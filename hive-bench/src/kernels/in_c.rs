@@ -6,7 +6,7 @@ use std::ffi::c_int;
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum InC {
     /// With OpenMP, by a team of so many threads.
-    OpenMp { members: c_int },
+    OpenMp { threads: c_int },
     /// As plain loops, on the calling thread.
     Plain,
 }
@@ -20,12 +20,12 @@ macro_rules! compiled_twice {
         #[expect(unsafe_code, reason = "a function in C")]
         unsafe fn $name(by: $crate::kernels::in_c::InC, $($argument: $type),*) $(-> $result)? {
             unsafe extern "C" {
-                fn $openmp(members: std::ffi::c_int, $($argument: $type),*) $(-> $result)?;
-                fn $plain(members: std::ffi::c_int, $($argument: $type),*) $(-> $result)?;
+                fn $openmp(threads: std::ffi::c_int, $($argument: $type),*) $(-> $result)?;
+                fn $plain(threads: std::ffi::c_int, $($argument: $type),*) $(-> $result)?;
             }
             match by {
                 // SAFETY: the caller's promise.
-                $crate::kernels::in_c::InC::OpenMp { members } => unsafe { $openmp(members, $($argument),*) },
+                $crate::kernels::in_c::InC::OpenMp { threads } => unsafe { $openmp(threads, $($argument),*) },
                 // SAFETY: the caller's promise.
                 $crate::kernels::in_c::InC::Plain => unsafe { $plain(1, $($argument),*) },
             }

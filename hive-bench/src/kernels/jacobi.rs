@@ -1,6 +1,6 @@
 //! A heat step on a square plate by Jacobi's method: every cell becomes the mean of its four
 //! neighbours. The upper edge is hot, the other three are cold, and the plate begins patterned, so
-//! that a row in the wrong place shows. The answer does not depend on which member computes which row, down to
+//! that a row in the wrong place shows. The answer does not depend on which thread computes which row, down to
 //! the last bit.
 
 use std::ops::Range;
@@ -55,7 +55,7 @@ pub(crate) fn sweep(to: &mut [f64], from: &[f64], rows: Range<usize>) {
     }
 }
 
-/// The same, for members that have nothing but the two plates.
+/// The same, for threads that have nothing but the two plates.
 ///
 /// # Safety
 /// Nobody else writes these rows of `to`, and nobody writes `from`.

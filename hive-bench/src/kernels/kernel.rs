@@ -6,7 +6,7 @@ use std::hash::{DefaultHasher, Hasher};
 use crate::kernels::in_c::InC;
 use crate::runtimes::loops::Loops;
 
-/// Data, and steps over it. The answer does not depend on which member does which part of a step.
+/// Data, and steps over it. The answer does not depend on which thread does which part of a step.
 pub(crate) trait Kernel {
     /// So many steps, each one parallel loop or more.
     fn run(&mut self, by: &mut impl Loops, steps: u64);
@@ -64,7 +64,7 @@ pub(crate) mod tests {
         assert_eq!(threads.units(), plain.units());
 
         #[cfg(openmp_compiled)]
-        for by in [InC::Plain, InC::OpenMp { members: 3 }] {
+        for by in [InC::Plain, InC::OpenMp { threads: 3 }] {
             let mut in_c = new();
             in_c.run_in_c(by, steps);
             assert_eq!(in_c.answer(), Ok(answer), "{by:?}");

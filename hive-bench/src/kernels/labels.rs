@@ -49,7 +49,7 @@ impl Labels {
         let (graph, from, to) = (&self.graph, &self.from[..], Disjoint::new(&mut self.to));
         let changed = by.sum(from.len(), |vertices| {
             // SAFETY: a loop hands out each vertex once.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several threads write one array")]
             let to = unsafe { to.part(vertices.clone()) };
             relabel(to, from, graph, vertices) as f64
         });

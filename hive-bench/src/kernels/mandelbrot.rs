@@ -1,4 +1,4 @@
-//! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so members
+//! The Mandelbrot set, a row a chunk: rows through its middle take many times as long as those at the edge, so threads
 //! take rows one by one.
 
 #[cfg(openmp_compiled)]

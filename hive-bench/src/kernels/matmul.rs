@@ -1,4 +1,4 @@
-//! A product of two matrices in tiles, which members take one by one. The answer does not depend on which member
+//! A product of two matrices in tiles, which threads take one by one. The answer does not depend on which thread
 //! computes which tile, down to the last bit: every number of the product is added up in order.
 
 use crate::kernels::disjoint::Disjoint;
@@ -44,7 +44,7 @@ fn multiply_tile(product: &Disjoint<'_>, left: &[f64], right: &[f64], top: usize
         for i in top..top + TILE {
             let start = i * SIDE + side;
             // SAFETY: a tile is handed out once, and each row of it is used by itself.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several threads write one array")]
             let out = unsafe { product.part(start..start + TILE) };
             if first == 0 {
                 out.fill(0.0);

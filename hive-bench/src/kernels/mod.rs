@@ -1,4 +1,4 @@
-//! Kernels with answers that can be checked: in pieces that any runtime can hand to its members, or by recursion.
+//! Kernels with answers that can be checked: in pieces that any runtime can hand to its threads, or by recursion.
 
 use std::ops::Range;
 
@@ -21,10 +21,10 @@ pub(crate) mod stencil;
 pub(crate) mod stream;
 pub(crate) mod triad;
 
-/// The part of `0..len` that belongs to member `id` of `members`: contiguous, in the order of ids,
+/// The part of `0..len` that belongs to thread `id` of `threads`: contiguous, in the order of ids,
 /// lengths that differ by at most one.
-pub(crate) fn split(id: usize, members: usize, len: usize) -> Range<usize> {
-    let (share, rest) = (len / members, len % members);
+pub(crate) fn split(id: usize, threads: usize, len: usize) -> Range<usize> {
+    let (share, rest) = (len / threads, len % threads);
     let begin = id * share + id.min(rest);
     begin..begin + share + usize::from(id < rest)
 }
@@ -35,11 +35,11 @@ mod tests {
 
     #[test]
     fn splits_cover_everything_once() {
-        for members in 1..9 {
+        for threads in 1..9 {
             for len in 0..40 {
-                let parts: Vec<_> = (0..members).map(|id| split(id, members, len)).collect();
+                let parts: Vec<_> = (0..threads).map(|id| split(id, threads, len)).collect();
                 assert_eq!(parts[0].start, 0);
-                assert_eq!(parts[members - 1].end, len);
+                assert_eq!(parts[threads - 1].end, len);
                 assert!(
                     parts.windows(2).all(|pair| pair[0].end == pair[1].start && pair[0].len() - pair[1].len() <= 1)
                 );

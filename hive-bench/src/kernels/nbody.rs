@@ -1,6 +1,6 @@
 //! Bodies that all attract each other: each step has a loop for the forces and a loop for the moves. It tests how fast
 //! a runtime distributes a loop, because a step is short and every body costs the same (after the idea of ForkUnion's
-//! benchmark of that name: as many bodies, f32, a guessed square root). The answer does not depend on which member does
+//! benchmark of that name: as many bodies, f32, a guessed square root). The answer does not depend on which thread does
 //! which body, down to the last bit: what pulls at a body is added up in lanes, in one order.
 
 use std::ops::Range;
@@ -24,9 +24,9 @@ const TIME: f32 = 1e-5;
 /// How the bodies of a loop are handed out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Schedule {
-    /// A block a member.
+    /// A block a thread.
     Static,
-    /// One by one, taken by the members.
+    /// One by one, taken by the threads.
     Dynamic,
 }
 
@@ -47,7 +47,7 @@ pub(crate) struct Nbody {
 }
 
 impl Nbody {
-    /// At rest, anywhere in a cube. They fit into any cache, so it makes no difference which member touches their
+    /// At rest, anywhere in a cube. They fit into any cache, so it makes no difference which thread touches their
     /// memory first.
     pub(crate) fn new(schedule: Schedule) -> Self {
         let mut random = fastrand::Rng::with_seed(BODIES as u64);
@@ -155,7 +155,7 @@ impl Nbody {
         let pulls = self.pulls.disjoint();
         for_bodies(by, self.schedule, |bodies| {
             // SAFETY: a loop hands out each body once.
-            #[expect(unsafe_code, reason = "several members write one array")]
+            #[expect(unsafe_code, reason = "several threads write one array")]
             let [x, y, z] = pulls.each_ref().map(|pulls| unsafe { pulls.part(bodies.clone()) });
             for (((body, x), y), z) in bodies.zip(x).zip(y).zip(z) {
                 let at = places.coordinates().map(|places| places[body]);
@@ -170,10 +170,10 @@ impl Nbody {
         for_bodies(by, self.schedule, |bodies| {
             for coordinate in 0..3 {
                 // SAFETY: a loop hands out each body once.
-                #[expect(unsafe_code, reason = "several members write one array")]
+                #[expect(unsafe_code, reason = "several threads write one array")]
                 let places = unsafe { places[coordinate].part(bodies.clone()) };
                 // SAFETY: as above.
-                #[expect(unsafe_code, reason = "several members write one array")]
+                #[expect(unsafe_code, reason = "several threads write one array")]
                 let speeds = unsafe { speeds[coordinate].part(bodies.clone()) };
                 advance(places, speeds, &pulls[coordinate][bodies.clone()]);
             }

@@ -1,5 +1,5 @@
 //! A step of a seven-point stencil over a cube: every cell becomes a mean of itself and its six neighbours. From one
-//! cube to the other and back; the border stays as it is. The answer does not depend on which member does which planes,
+//! cube to the other and back; the border stays as it is. The answer does not depend on which thread does which planes,
 //! down to the last bit.
 
 use std::ops::Range;

@@ -9,7 +9,7 @@ pub(crate) struct Triad {
     pub(crate) c: Vec<f64>,
 }
 
-/// One member's part.
+/// One thread's part.
 pub(crate) fn triad(a: &mut [f64], b: &[f64], c: &[f64]) {
     for ((a, b), c) in a.iter_mut().zip(b).zip(c) {
         *a = b + SCALAR * c;

@@ -73,7 +73,7 @@ fn measure(case: Case, cpus: &[usize]) -> Result<Measured, String> {
     let job = Job {
         runtime: RuntimeId::Hive,
         case,
-        members: 2,
+        threads: 2,
         cpus: cpus.to_vec(),
         budget: Budget::STANDARD,
         checksum: None,

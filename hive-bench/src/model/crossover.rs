@@ -34,7 +34,7 @@ pub(super) struct Crossover {
 pub(super) fn between(predictions: &[Prediction], ahead: Shape, behind: Shape, figure: Figure) -> Option<Crossover> {
     let of = |shape: Shape| predictions.iter().filter(move |one| one.shape == shape);
     let ratios: Vec<(usize, f64)> =
-        of(ahead).zip(of(behind)).map(|(one, other)| (one.members, figure.1(one) / figure.1(other))).collect();
+        of(ahead).zip(of(behind)).map(|(one, other)| (one.bees, figure.1(one) / figure.1(other))).collect();
     let since = ratios.iter().rposition(|(_, ratio)| *ratio >= LEVEL).map_or(0, |place| place + 1);
     let (from, _) = *ratios.get(since)?;
     let (_, last) = *ratios.last()?;
@@ -60,18 +60,8 @@ pub(super) fn all(predictions: &[Prediction], shapes: &[Shape], figure: Figure) 
 mod tests {
     use super::*;
 
-    fn prediction(members: usize, shape: Shape, region: f64) -> Prediction {
-        Prediction {
-            members,
-            shape,
-            region,
-            fork: 1.0,
-            join: 1.0,
-            barrier: 1.0,
-            cold_wake: 1.0,
-            crossings: 0,
-            hold: 0.0,
-        }
+    fn prediction(bees: usize, shape: Shape, region: f64) -> Prediction {
+        Prediction { bees, shape, region, fork: 1.0, join: 1.0, barrier: 1.0, cold_wake: 1.0, crossings: 0, hold: 0.0 }
     }
 
     #[test]

@@ -20,25 +20,25 @@ pub(super) const BY_NODE: &[Key] = &[|cpu| (cpu.node, 0)];
 /// All groups, from the lowest level to the top. A group of one is left out, because its bee meets no other.
 pub(super) fn tree(cpus: &[Cpu], keys: &[Key]) -> Vec<Group> {
     let mut groups = Vec::new();
-    let mut members: Group = (0..cpus.len()).collect();
+    let mut bees: Group = (0..cpus.len()).collect();
     for key in keys {
-        let level = split(&members, cpus, *key);
-        members = level.iter().map(|group| group[0]).collect();
+        let level = split(&bees, cpus, *key);
+        bees = level.iter().map(|group| group[0]).collect();
         groups.extend(level);
     }
-    groups.push(members);
+    groups.push(bees);
     groups.retain(|group| group.len() > 1);
     groups
 }
 
 /// In the order of their first bees.
-fn split(members: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
+fn split(bees: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
     let mut groups: Vec<((u64, u64), Group)> = Vec::new();
-    for member in members {
-        let of = key(&cpus[*member]);
+    for bee in bees {
+        let of = key(&cpus[*bee]);
         match groups.iter_mut().find(|(key, _)| *key == of) {
-            Some((_, group)) => group.push(*member),
-            None => groups.push((of, vec![*member])),
+            Some((_, group)) => group.push(*bee),
+            None => groups.push((of, vec![*bee])),
         }
     }
     groups.into_iter().map(|(_, group)| group).collect()
@@ -51,9 +51,9 @@ pub(super) struct Place {
     pub(super) led_in: Option<usize>,
 }
 
-pub(super) fn place(member: usize, groups: &[Group]) -> Place {
+pub(super) fn place(bee: usize, groups: &[Group]) -> Place {
     let of = |heads: bool| {
-        let mine = move |group: &Group| group.contains(&member) && (group[0] == member) == heads;
+        let mine = move |group: &Group| group.contains(&bee) && (group[0] == bee) == heads;
         (0..groups.len()).filter(move |place| mine(&groups[*place]))
     };
     Place { heads: of(true).collect(), led_in: of(false).next() }
@@ -104,7 +104,7 @@ mod tests {
         for count in 2..40 {
             for keys in [BY_CLUSTER, BY_NODE] {
                 let groups = tree(&cpus(count), keys);
-                assert!((1..count).all(|member| place(member, &groups).led_in.is_some()), "{count}");
+                assert!((1..count).all(|bee| place(bee, &groups).led_in.is_some()), "{count}");
                 assert_eq!(groups.iter().map(|group| group.len() - 1).sum::<usize>(), count - 1);
             }
         }

@@ -31,7 +31,7 @@ pub(super) struct Team<'a> {
 /// Nanoseconds each.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub(super) struct Prediction {
-    pub(super) members: usize,
+    pub(super) bees: usize,
     pub(super) shape: Shape,
     /// The time of an empty region: the transfers of its lines, and the steps beside them.
     pub(super) region: f64,
@@ -54,16 +54,16 @@ impl Team<'_> {
     pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
         let (hold, region) = self.best_hold(shape)?;
         let protocol = Protocol::new(shape, self.cpus, hold);
-        let marks = self.simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps))?;
+        let marks = self.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps))?;
         let rounds: Vec<&[u64]> = marks[0].chunks(3).skip(WARM_UP).collect();
         let mean = |time: fn(&[u64]) -> u64| rounds.iter().map(|round| time(round)).sum::<u64>() / ROUNDS as u64;
-        let barriers = self.simulate(&protocol, |member, round, steps| {
-            protocol.barrier(member, round, steps);
+        let barriers = self.simulate(&protocol, |bee, round, steps| {
+            protocol.barrier(bee, round, steps);
             steps.push(Step::Mark);
         })?;
         let wake = wake::cold(shape, self.cpus, self.costs);
         Ok(Prediction {
-            members: self.cpus.len(),
+            bees: self.cpus.len(),
             shape,
             region: nanoseconds(region + self.costs.call + self.costs.part),
             fork: nanoseconds(mean(|round| round[1] - round[0]) + self.costs.call),
@@ -86,8 +86,7 @@ impl Team<'_> {
         let mut best: Option<(u64, u64)> = None;
         for hold in holds {
             let protocol = Protocol::new(shape, self.cpus, hold);
-            let marks =
-                self.simulate(&protocol, |member, round, steps| empty_region(&protocol, member, round, steps))?;
+            let marks = self.simulate(&protocol, |bee, round, steps| empty_region(&protocol, bee, round, steps))?;
             let region = per_round(&marks);
             if best.is_none_or(|(_, least)| region < least) {
                 best = Some((hold, region));
@@ -96,12 +95,12 @@ impl Team<'_> {
         best.ok_or_else(|| "no hold was tried".to_owned())
     }
 
-    /// All rounds of what `round(member, number, steps)` adds to a program.
+    /// All rounds of what `round(bee, number, steps)` adds to a program.
     fn simulate(&self, protocol: &Protocol, round: impl Fn(usize, u64, &mut Vec<Step>)) -> Result<Marks, String> {
         let mut chance = fastrand::Rng::with_seed(SEED);
-        let mut program = |member| {
+        let mut program = |bee| {
             let mut steps = vec![Step::Work(chance.u64(..COME_WITHIN))];
-            (1..=(WARM_UP + ROUNDS) as u64).for_each(|number| round(member, number, &mut steps));
+            (1..=(WARM_UP + ROUNDS) as u64).for_each(|number| round(bee, number, &mut steps));
             steps
         };
         let programs = (0..self.cpus.len()).map(&mut program).collect();
@@ -109,17 +108,17 @@ impl Team<'_> {
     }
 }
 
-fn empty_region(protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
-    protocol.start(member, round, steps);
-    protocol.end(member, round, steps);
+fn empty_region(protocol: &Protocol, bee: usize, round: u64, steps: &mut Vec<Step>) {
+    protocol.start(bee, round, steps);
+    protocol.end(bee, round, steps);
     steps.push(Step::Mark);
 }
 
-fn fork_and_join(protocol: &Protocol, member: usize, round: u64, steps: &mut Vec<Step>) {
+fn fork_and_join(protocol: &Protocol, bee: usize, round: u64, steps: &mut Vec<Step>) {
     steps.push(Step::Mark);
-    protocol.start(member, round, steps);
+    protocol.start(bee, round, steps);
     steps.extend([Step::Meet, Step::Mark, Step::Work(LONG_PART)]);
-    protocol.end(member, round, steps);
+    protocol.end(bee, round, steps);
     steps.push(Step::Mark);
 }
 
@@ -161,7 +160,7 @@ mod tests {
 
     /// As measured: a region is a round trip and its steps, a barrier half of one.
     #[test]
-    fn two_members_take_what_lines_and_steps_take() {
+    fn two_bees_take_what_lines_and_steps_take() {
         let two = predict(Shape::Flat, 2);
         let steps = nanoseconds(Costs::default().call + Costs::default().part);
         assert!((1.0..1.1).contains(&((two.region - steps) / 40.0)), "{two:?}");
@@ -193,25 +192,21 @@ mod tests {
     }
 
     #[test]
-    fn every_member_begins_and_ends_each_region_once() {
+    fn every_bee_begins_and_ends_each_region_once() {
         let (cpus, one_way) = machine(24);
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
-            let marks = team
-                .simulate(&protocol, |member, round, steps| fork_and_join(&protocol, member, round, steps))
-                .unwrap();
-            for member in &marks {
-                assert_eq!(member.len(), 3 * (WARM_UP + ROUNDS));
-                assert!(member.is_sorted(), "{shape:?}: {member:?}");
+            let marks =
+                team.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps)).unwrap();
+            for bee in &marks {
+                assert_eq!(bee.len(), 3 * (WARM_UP + ROUNDS));
+                assert!(bee.is_sorted(), "{shape:?}: {bee:?}");
             }
             // No bee begins before the queen calls, and the queen goes on after all have ended.
             for (round, queen) in marks[0].chunks(3).enumerate() {
-                let of = |member: &Vec<u64>| member[3 * round + 1];
-                assert!(
-                    marks.iter().all(|member| of(member) >= queen[0] && of(member) + LONG_PART <= queen[2]),
-                    "{shape:?}"
-                );
+                let of = |bee: &Vec<u64>| bee[3 * round + 1];
+                assert!(marks.iter().all(|bee| of(bee) >= queen[0] && of(bee) + LONG_PART <= queen[2]), "{shape:?}");
             }
         }
     }
@@ -222,24 +217,24 @@ mod tests {
         let team = Team { cpus: &cpus, one_way: &one_way, costs: &Costs::default() };
         for shape in Shape::value_variants() {
             let protocol = Protocol::new(*shape, &cpus, 0);
-            let marks = team.simulate(&protocol, |member, round, steps| {
+            let marks = team.simulate(&protocol, |bee, round, steps| {
                 // One bee comes late, a different one each time.
-                steps.push(Step::Work(if round as usize % 24 == member { 9_000_000 } else { 1000 }));
+                steps.push(Step::Work(if round as usize % 24 == bee { 9_000_000 } else { 1000 }));
                 steps.push(Step::Mark);
-                protocol.barrier(member, round, steps);
+                protocol.barrier(bee, round, steps);
                 steps.push(Step::Mark);
             });
             let marks = marks.unwrap();
             for round in 0..WARM_UP + ROUNDS {
-                let last = marks.iter().map(|member| member[2 * round]).max();
-                let first_out = marks.iter().map(|member| member[2 * round + 1]).min();
+                let last = marks.iter().map(|bee| bee[2 * round]).max();
+                let first_out = marks.iter().map(|bee| bee[2 * round + 1]).min();
                 assert!(last <= first_out, "{shape:?} in round {round}");
             }
         }
     }
 
     #[test]
-    fn many_members_are_better_led_by_heads() {
+    fn many_bees_are_better_led_by_heads() {
         let (flat, cluster) = (predict(Shape::Flat, 64), predict(Shape::Cluster, 64));
         assert!(cluster.region < flat.region && cluster.barrier < flat.barrier, "{flat:?} {cluster:?}");
     }

@@ -35,18 +35,18 @@ fn steps(forecast: &Forecast) -> String {
 
 /// Those that were asked for, in the order of the predictions.
 fn shapes(predictions: &[Prediction]) -> Vec<Shape> {
-    let first = predictions.first().map(|one| one.members);
-    predictions.iter().filter(|one| Some(one.members) == first).map(|one| one.shape).collect()
+    let first = predictions.first().map(|one| one.bees);
+    predictions.iter().filter(|one| Some(one.bees) == first).map(|one| one.shape).collect()
 }
 
 fn table(predictions: &[Prediction], shapes: &[Shape], figure: Figure) -> Table {
     let mut table = Table::new();
     table
         .load_style(presets::NOTHING)
-        .set_header(std::iter::once("members").chain(shapes.iter().map(|shape| shape.name())));
+        .set_header(std::iter::once("bees").chain(shapes.iter().map(|shape| shape.name())));
     for row in predictions.chunks(shapes.len().max(1)) {
         let cells = row.iter().map(|one| tick_of(figure.1(one)));
-        table.add_row(row.first().map(|one| one.members.to_string()).into_iter().chain(cells));
+        table.add_row(row.first().map(|one| one.bees.to_string()).into_iter().chain(cells));
     }
     table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
     table
@@ -61,10 +61,10 @@ fn tick_of(nanoseconds: f64) -> String {
 fn sentence(crossover: &Crossover) -> String {
     let Crossover { ahead, behind, after, from, factor } = crossover;
     let since = match after {
-        Some(after) => format!("from {from} members on (not at {after})"),
+        Some(after) => format!("from {from} bees on (not at {after})"),
         None => format!("at all sizes, from {from} on"),
     };
-    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most members", ahead.name(), behind.name())
+    format!("  {} is ahead of {} {since}, by {factor:.1} times at the most bees", ahead.name(), behind.name())
 }
 
 /// A chart for each figure, all in one picture.
@@ -72,11 +72,11 @@ pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
     let shapes = shapes(&forecast.predictions);
     let line = |shape: &Shape, figure: Figure| {
         let spots = forecast.predictions.iter().filter(|one| one.shape == *shape);
-        (shape.name(), spots.map(|one| (one.members as f64, figure.1(one))).collect())
+        (shape.name(), spots.map(|one| (one.bees as f64, figure.1(one))).collect())
     };
     let charts = FIGURES.map(|figure| Curves {
         name: figure.0,
-        x_title: "members of the team",
+        x_title: "bees of the team",
         lines: shapes.iter().map(|shape| line(shape, figure)).collect(),
     });
     curves::picture(&format!("{}; round trips: {}", forecast.machine, forecast.latency), &charts)
@@ -88,8 +88,8 @@ mod tests {
     use crate::model::costs::Costs;
 
     fn forecast() -> Forecast {
-        let prediction = |(members, shape, region)| Prediction {
-            members,
+        let prediction = |(bees, shape, region)| Prediction {
+            bees,
             shape,
             region,
             fork: 1.0,
@@ -118,14 +118,14 @@ mod tests {
             text.contains("pack:2") && text.contains("12.3 us") && text.contains("9.0 ns of a bee (nowhere)"),
             "{text}"
         );
-        assert!(text.contains("node is ahead of flat from 64 members on (not at 2), by 12.3 times"), "{text}");
+        assert!(text.contains("node is ahead of flat from 64 bees on (not at 2), by 12.3 times"), "{text}");
     }
 
     #[test]
     fn a_picture_has_a_chart_for_each_figure() {
         let picture = picture(&forecast()).unwrap();
         assert!(picture.starts_with("<svg "), "{picture}");
-        for part in ["cold wake", "barrier", "members of the team", "node", "pack:2"] {
+        for part in ["cold wake", "barrier", "bees of the team", "node", "pack:2"] {
             assert!(picture.contains(part), "{part} is missing");
         }
     }

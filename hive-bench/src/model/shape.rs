@@ -69,7 +69,7 @@ impl Protocol {
             Shape::Counter => Lines::Counter,
         };
         let groups: &[Group] = if let Lines::Groups(groups) = &lines { groups } else { &[] };
-        let places = (0..cpus.len()).map(|member| place(member, groups)).collect();
+        let places = (0..cpus.len()).map(|bee| place(bee, groups)).collect();
         Self { lines, places, hold }
     }
 
@@ -83,38 +83,38 @@ impl Protocol {
     }
 
     /// The beginning of region number `epoch`, which counts from 1.
-    pub(super) fn start(&self, member: usize, epoch: u64, steps: &mut Vec<Step>) {
-        let queen = member == 0;
+    pub(super) fn start(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
+        let queen = bee == 0;
         match &self.lines {
             Lines::Groups(_) => {
-                let Place { heads, led_in } = &self.places[member];
+                let Place { heads, led_in } = &self.places[bee];
                 steps.extend(led_in.map(|group| Step::Await(signal(group).start(), epoch)));
                 steps.extend(heads.iter().rev().map(|group| Step::Store(signal(*group).start(), epoch)));
             }
             Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
             Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
             Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Store(flag.start(), epoch))),
-            Lines::Linear => steps.push(Step::Await(Words(member - 1).start(), epoch)),
+            Lines::Linear => steps.push(Step::Await(Words(bee - 1).start(), epoch)),
         }
     }
 
     /// The end of region number `epoch`.
-    pub(super) fn end(&self, member: usize, epoch: u64, steps: &mut Vec<Step>) {
-        let (queen, bees) = (member == 0, self.places.len() as u64 - 1);
+    pub(super) fn end(&self, bee: usize, epoch: u64, steps: &mut Vec<Step>) {
+        let (queen, workers) = (bee == 0, self.places.len() as u64 - 1);
         match &self.lines {
             Lines::Groups(groups) => {
-                let Place { heads, led_in } = &self.places[member];
+                let Place { heads, led_in } = &self.places[bee];
                 let others = |group: usize| groups[group].len() as u64 - 1;
                 let left = |group: usize| barrier(groups, group).left();
                 steps.extend(heads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
                 steps.extend(led_in.map(|group| Step::Add(left(group))));
             }
             Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Await(flag.left(), epoch))),
-            Lines::Linear => steps.push(Step::Store(Words(member - 1).left(), epoch)),
+            Lines::Linear => steps.push(Step::Store(Words(bee - 1).left(), epoch)),
             Lines::Counter if queen => steps.push(Step::Await(Words(2).start(), epoch)),
             Lines::Counter => {
                 steps.push(Step::Add(Words(1).left()));
-                steps.push(Step::StoreIfLast { goal: epoch * bees, cell: Words(2).start(), value: epoch });
+                steps.push(Step::StoreIfLast { goal: epoch * workers, cell: Words(2).start(), value: epoch });
             }
         }
         if !queen && self.hold > 0 {
@@ -123,16 +123,16 @@ impl Protocol {
     }
 
     /// Barrier number `count`, which counts from 1.
-    pub(super) fn barrier(&self, member: usize, count: u64, steps: &mut Vec<Step>) {
-        let (queen, team) = (member == 0, self.places.len() as u64);
+    pub(super) fn barrier(&self, bee: usize, count: u64, steps: &mut Vec<Step>) {
+        let (queen, team) = (bee == 0, self.places.len() as u64);
         match &self.lines {
-            Lines::Groups(groups) => self.barrier_of_groups(groups, member, count, steps),
+            Lines::Groups(groups) => self.barrier_of_groups(groups, bee, count, steps),
             Lines::Linear if queen => {
                 steps.extend(self.flags().map(|flag| Step::Await(flag.arrivals(), count)));
                 steps.extend(self.flags().map(|flag| Step::Store(flag.start(), count)));
             }
             Lines::Linear => {
-                let flag = Words(member - 1);
+                let flag = Words(bee - 1);
                 steps.extend([Step::Store(flag.arrivals(), count), Step::Await(flag.start(), count)]);
             }
             Lines::Counter => {
@@ -144,8 +144,8 @@ impl Protocol {
     }
 
     /// A leader arrives last in its group, after it has met the other leaders, and its addition releases the group.
-    fn barrier_of_groups(&self, groups: &[Group], member: usize, count: u64, steps: &mut Vec<Step>) {
-        let Place { heads, led_in } = &self.places[member];
+    fn barrier_of_groups(&self, groups: &[Group], bee: usize, count: u64, steps: &mut Vec<Step>) {
+        let Place { heads, led_in } = &self.places[bee];
         let goal = |group: usize| count * groups[group].len() as u64;
         let arrivals = |group: usize| barrier(groups, group).arrivals();
         // In the topmost group there is no group above, so there the queen arrives like the others.

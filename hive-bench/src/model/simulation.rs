@@ -29,7 +29,7 @@ enum Event {
     /// A line can serve the next request in its queue.
     Serve(usize),
     /// A request has reached the caches that it concerns: here it takes effect.
-    Snoop { line: usize, member: usize },
+    Snoop { line: usize, bee: usize },
     /// The answer is back at the bee.
     Reply(usize),
 }
@@ -44,7 +44,7 @@ struct Site {
 }
 
 #[derive(Clone, Default)]
-struct Member {
+struct Bee {
     at: usize,
     marks: Vec<u64>,
     /// What the last addition made of its word.
@@ -57,7 +57,7 @@ struct Member {
 struct Simulation<'a> {
     setting: &'a Setting<'a>,
     sites: Vec<Site>,
-    members: Vec<Member>,
+    bees: Vec<Bee>,
     events: BinaryHeap<Reverse<(u64, u64, Event)>>,
     caused: u64,
     now: u64,
@@ -76,13 +76,13 @@ pub(super) fn run(setting: &Setting<'_>) -> Result<Marks, String> {
     let mut simulation = Simulation {
         setting,
         sites: setting.lines.iter().map(site).collect(),
-        members: vec![Member::default(); cores],
+        bees: vec![Bee::default(); cores],
         events: BinaryHeap::new(),
         caused: 0,
         now: 0,
         at_meeting: Vec::new(),
     };
-    (0..cores).for_each(|member| simulation.cause(0, Event::Resume(member)));
+    (0..cores).for_each(|bee| simulation.cause(0, Event::Resume(bee)));
     while let Some(Reverse((time, _, event))) = simulation.events.pop() {
         assert!(time >= simulation.now, "time runs backwards, from {} to {time}", simulation.now);
         simulation.now = time;
@@ -99,70 +99,70 @@ impl Simulation<'_> {
 
     fn handle(&mut self, event: Event) {
         match event {
-            Event::Resume(member) => self.resume(member),
+            Event::Resume(bee) => self.resume(bee),
             Event::Serve(site) => {
                 self.sites[site].is_busy = false;
                 self.serve(site);
             }
-            Event::Snoop { line, member } => self.snoop(line, member),
-            Event::Reply(member) => self.reply(member),
+            Event::Snoop { line, bee } => self.snoop(line, bee),
+            Event::Reply(bee) => self.reply(bee),
         }
     }
 
-    fn step(&self, member: usize) -> Option<Step> {
-        self.setting.programs[member].get(self.members[member].at).copied()
+    fn step(&self, bee: usize) -> Option<Step> {
+        self.setting.programs[bee].get(self.bees[bee].at).copied()
     }
 
     /// The bee is done with its step after a while.
-    fn advance(&mut self, member: usize, delay: u64) {
-        self.members[member].at += 1;
-        self.cause(delay, Event::Resume(member));
+    fn advance(&mut self, bee: usize, delay: u64) {
+        self.bees[bee].at += 1;
+        self.cause(delay, Event::Resume(bee));
     }
 
-    fn resume(&mut self, member: usize) {
+    fn resume(&mut self, bee: usize) {
         let costs = self.setting.costs;
-        match self.step(member) {
+        match self.step(bee) {
             None => {}
-            Some(Step::Work(time)) => self.advance(member, time),
+            Some(Step::Work(time)) => self.advance(bee, time),
             Some(Step::Mark) => {
-                self.members[member].marks.push(self.now);
-                self.advance(member, 0);
+                self.bees[bee].marks.push(self.now);
+                self.advance(bee, 0);
             }
-            Some(Step::Meet) => self.meet(member),
-            Some(Step::StoreIfLast { goal, .. }) if self.members[member].added != goal => self.advance(member, 0),
+            Some(Step::Meet) => self.meet(bee),
+            Some(Step::StoreIfLast { goal, .. }) if self.bees[bee].added != goal => self.advance(bee, 0),
             Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) => {
-                if self.sites[cell.line].line.is_exclusive(member) {
-                    self.write(member);
-                    self.advance(member, costs.write);
+                if self.sites[cell.line].line.is_exclusive(bee) {
+                    self.write(bee);
+                    self.advance(bee, costs.write);
                 } else {
-                    self.request(member, cell.line, Want::Ownership);
+                    self.request(bee, cell.line, Want::Ownership);
                 }
             }
-            Some(Step::Await(cell, goal)) => self.look(member, cell, goal),
+            Some(Step::Await(cell, goal)) => self.look(bee, cell, goal),
         }
     }
 
-    fn meet(&mut self, member: usize) {
-        self.at_meeting.push(member);
-        if self.at_meeting.len() == self.members.len() {
-            std::mem::take(&mut self.at_meeting).into_iter().for_each(|member| self.advance(member, 0));
+    fn meet(&mut self, bee: usize) {
+        self.at_meeting.push(bee);
+        if self.at_meeting.len() == self.bees.len() {
+            std::mem::take(&mut self.at_meeting).into_iter().for_each(|bee| self.advance(bee, 0));
         }
     }
 
-    fn look(&mut self, member: usize, cell: Cell, goal: u64) {
+    fn look(&mut self, bee: usize, cell: Cell, goal: u64) {
         let site = &mut self.sites[cell.line];
-        if !site.line.has_copy(member) {
-            self.request(member, cell.line, Want::Copy);
+        if !site.line.has_copy(bee) {
+            self.request(bee, cell.line, Want::Copy);
         } else if site.line.words[cell.word] >= goal {
-            self.advance(member, 0);
+            self.advance(bee, 0);
         } else {
-            site.pollers.push(member);
+            site.pollers.push(bee);
         }
     }
 
-    fn request(&mut self, member: usize, line: usize, want: Want) {
-        self.members[member].want = Some(want);
-        self.sites[line].queue.push_back((member, want));
+    fn request(&mut self, bee: usize, line: usize, want: Want) {
+        self.bees[bee].want = Some(want);
+        self.sites[line].queue.push_back((bee, want));
         self.serve(line);
     }
 
@@ -172,26 +172,26 @@ impl Simulation<'_> {
         if *is_busy {
             return;
         }
-        let Some((member, want)) = queue.pop_front() else {
+        let Some((bee, want)) = queue.pop_front() else {
             return;
         };
         *is_busy = true;
-        let time = line.transfer(member, want, &self.setting.one_way[member]);
+        let time = line.transfer(bee, want, &self.setting.one_way[bee]);
         let busy = if want == Want::Copy { self.setting.costs.share_of_read(time) } else { time };
-        self.cause(time / 2, Event::Snoop { line: site, member });
-        self.cause(time, Event::Reply(member));
+        self.cause(time / 2, Event::Snoop { line: site, bee });
+        self.cause(time, Event::Reply(bee));
         self.cause(busy, Event::Serve(site));
     }
 
-    fn snoop(&mut self, site: usize, member: usize) {
-        let Some(want) = self.members[member].want else {
-            unreachable!("member {member} has no request on its way");
+    fn snoop(&mut self, site: usize, bee: usize) {
+        let Some(want) = self.bees[bee].want else {
+            unreachable!("bee {bee} has no request on its way");
         };
-        let losers = self.sites[site].line.grant(member, want);
+        let losers = self.sites[site].line.grant(bee, want);
         if want == Want::Ownership {
-            self.write(member);
-        } else if let Some(Step::Await(cell, _)) = self.step(member) {
-            self.members[member].sample = self.sites[site].line.words[cell.word];
+            self.write(bee);
+        } else if let Some(Step::Await(cell, _)) = self.step(bee) {
+            self.bees[bee].sample = self.sites[site].line.words[cell.word];
         }
         let pollers = std::mem::take(&mut self.sites[site].pollers);
         let (woken, left): (Vec<usize>, _) =
@@ -201,10 +201,10 @@ impl Simulation<'_> {
     }
 
     /// The store or the addition that the bee is at takes effect.
-    fn write(&mut self, member: usize) {
-        let step = self.step(member);
+    fn write(&mut self, bee: usize) {
+        let step = self.step(bee);
         let Some(Step::Store(cell, _) | Step::StoreIfLast { cell, .. } | Step::Add(cell)) = step else {
-            unreachable!("member {member} writes nothing in {step:?}");
+            unreachable!("bee {bee} writes nothing in {step:?}");
         };
         let line = &mut self.sites[cell.line].line;
         let value = match step {
@@ -213,28 +213,26 @@ impl Simulation<'_> {
         };
         line.write(cell.word, value);
         if let Some(Step::Add(_)) = step {
-            self.members[member].added = value;
+            self.bees[bee].added = value;
         }
     }
 
-    fn reply(&mut self, member: usize) {
+    fn reply(&mut self, bee: usize) {
         let costs = self.setting.costs;
-        self.members[member].want = None;
-        match self.step(member) {
-            Some(Step::Await(_, goal)) if self.members[member].sample >= goal => self.advance(member, 0),
+        self.bees[bee].want = None;
+        match self.step(bee) {
+            Some(Step::Await(_, goal)) if self.bees[bee].sample >= goal => self.advance(bee, 0),
             // The copy may still be there and have changed, or it may be gone.
-            Some(Step::Await(..)) => self.cause(0, Event::Resume(member)),
-            _ => self.advance(member, costs.write),
+            Some(Step::Await(..)) => self.cause(0, Event::Resume(bee)),
+            _ => self.advance(bee, costs.write),
         }
     }
 
     fn finish(self) -> Result<Marks, String> {
-        let stuck = (0..self.members.len()).find_map(|member| Some((member, self.step(member)?)));
+        let stuck = (0..self.bees.len()).find_map(|bee| Some((bee, self.step(bee)?)));
         match stuck {
-            Some((member, step)) => {
-                Err(format!("the simulated protocol is stuck: member {member} is at {step:?} for ever"))
-            }
-            None => Ok(self.members.into_iter().map(|member| member.marks).collect()),
+            Some((bee, step)) => Err(format!("the simulated protocol is stuck: bee {bee} is at {step:?} for ever")),
+            None => Ok(self.bees.into_iter().map(|bee| bee.marks).collect()),
         }
     }
 }

@@ -40,21 +40,21 @@ pub(super) fn cold(shape: Shape, cpus: &[Cpu], costs: &Costs) -> Wake {
     let mut calls = Calls { cpus, costs, groups, woken: vec![None; cpus.len()], crossings: 0 };
     calls.woken[0] = Some(0);
     if in_turn {
-        everybody[1..].iter().fold(0, |now, member| calls.post(0, *member, now).0);
+        everybody[1..].iter().fold(0, |now, bee| calls.post(0, *bee, now).0);
     } else {
         calls.lead(0, 0);
     }
-    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a member sleeps on"))).max();
+    let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a bee sleeps on"))).max();
     Wake { time: time.unwrap_or(0), crossings: calls.crossings }
 }
 
 impl Calls<'_> {
     /// When the waking bee is done with it, and when the woken bee runs.
-    fn post(&mut self, caller: usize, member: usize, now: u64) -> (u64, u64) {
-        self.crossings += usize::from(self.cpus[caller].node != self.cpus[member].node);
+    fn post(&mut self, caller: usize, bee: usize, now: u64) -> (u64, u64) {
+        self.crossings += usize::from(self.cpus[caller].node != self.cpus[bee].node);
         let posted = now + self.costs.post;
         let runs = posted + self.costs.wake;
-        assert!(self.woken[member].replace(runs).is_none_or(|_| member == 0), "member {member} is called twice");
+        assert!(self.woken[bee].replace(runs).is_none_or(|_| bee == 0), "bee {bee} is called twice");
         (posted, runs)
     }
 
@@ -77,9 +77,9 @@ impl Calls<'_> {
             self.lead(sleepers[middle], charged);
             (now, end) = (posted, middle);
         }
-        for member in &sleepers[..end] {
-            let (posted, runs) = self.post(caller, *member, now);
-            self.lead(*member, runs);
+        for bee in &sleepers[..end] {
+            let (posted, runs) = self.post(caller, *bee, now);
+            self.lead(*bee, runs);
             now = posted;
         }
         now

@@ -147,15 +147,15 @@ impl Strip<'_> {
         let (width, last) = (*width, ends.len() - 1);
         let cells: Vec<usize> = ends.iter().map(|row| row * width).collect();
         let (to, changes) = (Parts::cut_at(&mut to[own.clone()], &cells), Parts::cut_at(changes, ends));
-        let members = last - 1;
+        let bees = last - 1;
         let received = halo.exchange(&from[own], || {
-            hive.spmd(members, |bee| sweep_part(bee, 1 + bee.id(), from, [&to, &changes]));
+            hive.spmd(bees, |bee| sweep_part(bee, 1 + bee.id(), from, [&to, &changes]));
         });
         let (above, below) = received.split_at(if *has_above { width } else { 0 });
         from[..above.len()].copy_from_slice(above);
         let end = from.len();
         from[end - below.len()..].copy_from_slice(below);
-        hive.spmd(members.min(2), |bee| {
+        hive.spmd(bees.min(2), |bee| {
             for part in [0, last].into_iter().skip(bee.id()).step_by(bee.bees()) {
                 sweep_part(bee, part, from, [&to, &changes]);
             }
@@ -177,13 +177,13 @@ fn sweep_part(bee: &Bee<'_>, part: usize, from: &[f64], [to, changes]: [&Parts<'
     }
 }
 
-/// Where the parts of `rows` end: the first row, a share of the middle for each member, the last row. Some may be
+/// Where the parts of `rows` end: the first row, a share of the middle for each bee, the last row. Some may be
 /// empty.
-fn ends(rows: usize, members: usize) -> Vec<usize> {
+fn ends(rows: usize, bees: usize) -> Vec<usize> {
     let first = rows.min(1);
     let middle = rows.saturating_sub(2);
-    let of_members = (0..members).map(|member| first + split(member, members, middle).end);
-    [first].into_iter().chain(of_members).chain([rows]).collect()
+    let of_bees = (0..bees).map(|bee| first + split(bee, bees, middle).end);
+    [first].into_iter().chain(of_bees).chain([rows]).collect()
 }
 
 /// Without the border.

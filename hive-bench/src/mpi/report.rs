@@ -22,13 +22,13 @@ pub(super) fn print(setting: Setting<'_>, name: &str, mask: &Mask, solver: &impl
     let ranks = setting.ranks;
     let lines = ranks.gather(lines(setting, mask, solver, took).as_bytes());
     let longest = ranks.gather(&[took.all.as_secs_f64() / f64::from(took.steps)]);
-    let members = ranks.gather(&[setting.hive.bees() as u64]);
+    let bees = ranks.gather(&[setting.hive.bees() as u64]);
     let blocks = ranks.gather(&checksums(solver));
-    let (Some(lines), Some(longest), Some(members), Some(blocks)) = (lines, longest, members, blocks) else { return };
+    let (Some(lines), Some(longest), Some(bees), Some(blocks)) = (lines, longest, bees, blocks) else { return };
     print!("{}", String::from_utf8_lossy(&lines));
     let longest = Duration::from_secs_f64(longest.into_iter().fold(0.0, f64::max));
-    let (count, members) = (ranks.count(), members.iter().sum::<u64>());
-    println!("{name}, ranks: {count}, members: {members}, steps: {}, {longest:.1?} each", took.steps);
+    let (count, bees) = (ranks.count(), bees.iter().sum::<u64>());
+    println!("{name}, ranks: {count}, bees: {bees}, steps: {}, {longest:.1?} each", took.steps);
     let last = sums.last().copied().unwrap_or_default();
     println!("last sum: {last:e} (bits {:016x})", last.to_bits());
     println!("answer: checksum {:016x}", checksum(blocks.into_iter()));
@@ -41,7 +41,7 @@ fn lines(setting: Setting<'_>, mask: &Mask, solver: &impl Solver, took: &Took) -
     let shared = if mask.is_shared { ", which other ranks have as well" } else { "" };
     let (rank, count, machine) = (ranks.rank(), ranks.count(), ranks.machine());
     let mut text = format!(
-        "rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; members: {}; rows {own:?}; ",
+        "rank {rank} of {count} on {machine}: CPUs {cpus}{shared}; bees: {}; rows {own:?}; ",
         setting.hive.bees()
     );
     let (each, waiting) = (took.all / steps, took.waiting / steps);

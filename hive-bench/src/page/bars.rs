@@ -19,11 +19,11 @@ const BAR: u32 = 25;
 const MOST_ON_LINEAR: f64 = 8.0;
 
 /// `None` where nothing was measured.
-pub(crate) fn chart(figures: &Figures, case: Case, members: usize) -> Option<Result<Markup, String>> {
-    let value = |runtime| Some((runtime, figures.value(Key { case, members, runtime })?));
-    let bars: Vec<(RuntimeId, Spread)> = figures.runtimes(case, members).into_iter().filter_map(value).collect();
+pub(crate) fn chart(figures: &Figures, case: Case, threads: usize) -> Option<Result<Markup, String>> {
+    let value = |runtime| Some((runtime, figures.value(Key { case, threads, runtime })?));
+    let bars: Vec<(RuntimeId, Spread)> = figures.runtimes(case, threads).into_iter().filter_map(value).collect();
     let unit = case.unit();
-    let name = format!("{} of {members}: median of each runtime, less is better", case.name());
+    let name = format!("{} of {threads}: median of each runtime, less is better", case.name());
     let rows = u32::try_from(bars.len()).ok().filter(|rows| *rows > 0)?;
     let frame = Frame {
         x: axis(&bars, unit),

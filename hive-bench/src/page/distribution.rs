@@ -20,28 +20,28 @@ const POINTS: usize = 60;
 const MARKS: usize = 4;
 
 /// `None` if there are too few samples.
-pub(crate) fn chart(run: &Run, figures: &Figures, case: Case, members: usize) -> Option<Result<Markup, String>> {
-    let lines: Vec<(RuntimeId, Vec<f64>)> = shown(figures, case, members)
+pub(crate) fn chart(run: &Run, figures: &Figures, case: Case, threads: usize) -> Option<Result<Markup, String>> {
+    let lines: Vec<(RuntimeId, Vec<f64>)> = shown(figures, case, threads)
         .into_iter()
-        .map(|runtime| (runtime, samples(run, case, members, runtime)))
+        .map(|runtime| (runtime, samples(run, case, threads, runtime)))
         .collect();
     let lines: Vec<_> = lines.into_iter().filter(|(_, samples)| samples.len() > 1).collect();
     if lines.is_empty() {
         return None;
     }
-    Some(draw(case, members, &lines))
+    Some(draw(case, threads, &lines))
 }
 
 /// hive's own, then the best of the others.
-fn shown(figures: &Figures, case: Case, members: usize) -> Vec<RuntimeId> {
-    let own = figures.runtimes(case, members).into_iter().filter(|runtime| runtime.is_hive());
-    own.chain(best_rivals(figures, case, members).into_iter().map(|(rival, _)| rival).take(RIVALS)).collect()
+fn shown(figures: &Figures, case: Case, threads: usize) -> Vec<RuntimeId> {
+    let own = figures.runtimes(case, threads).into_iter().filter(|runtime| runtime.is_hive());
+    own.chain(best_rivals(figures, case, threads).into_iter().map(|(rival, _)| rival).take(RIVALS)).collect()
 }
 
 /// Of all rounds.
-fn samples(run: &Run, case: Case, members: usize, runtime: RuntimeId) -> Vec<f64> {
+fn samples(run: &Run, case: Case, threads: usize, runtime: RuntimeId) -> Vec<f64> {
     let wanted =
-        run.records.iter().filter(|record| (record.case, record.members, record.runtime) == (case, members, runtime));
+        run.records.iter().filter(|record| (record.case, record.threads, record.runtime) == (case, threads, runtime));
     let samples = wanted.filter_map(|record| match &record.outcome {
         Outcome::Measured(measured) => Some(measured.samples.iter().copied()),
         Outcome::Failed(_) => None,
@@ -49,9 +49,9 @@ fn samples(run: &Run, case: Case, members: usize, runtime: RuntimeId) -> Vec<f64
     samples.flatten().collect()
 }
 
-fn draw(case: Case, members: usize, lines: &[(RuntimeId, Vec<f64>)]) -> Result<Markup, String> {
+fn draw(case: Case, threads: usize, lines: &[(RuntimeId, Vec<f64>)]) -> Result<Markup, String> {
     let unit = case.unit();
-    let name = format!("{} of {members}: distribution of the raw samples, further left is better", case.name());
+    let name = format!("{} of {threads}: distribution of the raw samples, further left is better", case.name());
     let all: Vec<f64> = lines.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
     let title = format!("{} of a sample; further left is better", title_of(unit));
     let x = match unit {

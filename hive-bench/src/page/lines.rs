@@ -1,4 +1,4 @@
-//! Lines over something that grows: the time without work before a case, or the members of the team.
+//! Lines over something that grows: the time without work before a case, or the threads of the team.
 
 use std::time::Duration;
 
@@ -31,44 +31,44 @@ type Gap = fn(Case) -> Option<Duration>;
 /// Time against idleness, at the largest size: of regions, and of the start of tasks.
 pub(crate) fn against_gap(figures: &Figures) -> Result<Vec<Markup>, String> {
     let kinds: [(&str, Gap); 2] = [
-        ("a region after the program has done nothing", |case| case.gap().filter(|_| case != Case::Cold)),
+        ("a region after the program has done nothing", |case| case.gap().filter(|_| case != Case::IdleAsleep)),
         ("the start of a task after there was nothing to do", Case::wake_gap),
     ];
     let mut charts = Vec::new();
     for (what, gap) in kinds {
-        let Some(members) =
-            figures.groups().into_iter().filter(|(case, _)| gap(*case).is_some()).map(|(_, members)| members).max()
+        let Some(threads) =
+            figures.groups().into_iter().filter(|(case, _)| gap(*case).is_some()).map(|(_, threads)| threads).max()
         else {
             continue;
         };
         let cases: Vec<(Case, f64)> =
             Case::ALL.iter().filter_map(|case| Some((*case, gap(*case)?.as_nanos() as f64))).collect();
         let points =
-            |runtime| points(figures, cases.iter().map(|(case, gap)| (Key { case: *case, members, runtime }, *gap)));
+            |runtime| points(figures, cases.iter().map(|(case, gap)| (Key { case: *case, threads, runtime }, *gap)));
         let lines = lines(points);
         let gaps: Vec<f64> = lines.iter().flat_map(|(_, spots)| spots.iter().map(|(gap, _)| *gap)).collect();
         let x = Axis::log("nothing to do for", label_of(Unit::Nanoseconds), &gaps)
             .with_ticks(cases.iter().map(|(_, gap)| *gap).collect());
-        let name = format!("{what}, {members} members: lower is better");
+        let name = format!("{what}, {threads} threads: lower is better");
         charts.push(Lines { name, x, y_title: "time", lines }.chart()?);
     }
     Ok(charts)
 }
 
 /// Time against the size of the team, for cases that were measured at two sizes or more.
-pub(crate) fn against_members(figures: &Figures) -> Result<Vec<Markup>, String> {
+pub(crate) fn against_threads(figures: &Figures) -> Result<Vec<Markup>, String> {
     let mut charts = Vec::new();
     for case in [Case::Region, Case::Reduce, Case::Barrier] {
         let groups = figures.groups().into_iter();
-        let sizes: Vec<usize> = groups.filter(|(of, _)| *of == case).map(|(_, members)| members).collect();
+        let sizes: Vec<usize> = groups.filter(|(of, _)| *of == case).map(|(_, threads)| threads).collect();
         if sizes.len() < 2 {
             continue;
         }
         let points = |runtime| {
-            points(figures, sizes.iter().map(|members| (Key { case, members: *members, runtime }, *members as f64)))
+            points(figures, sizes.iter().map(|threads| (Key { case, threads: *threads, runtime }, *threads as f64)))
         };
-        let written: Vec<f64> = sizes.iter().map(|members| *members as f64).collect();
-        let x = Axis::log("members of the team", |members| format!("{members:.0}"), &written).with_ticks(written);
+        let written: Vec<f64> = sizes.iter().map(|threads| *threads as f64).collect();
+        let x = Axis::log("threads of the team", |threads| format!("{threads:.0}"), &written).with_ticks(written);
         let name = format!("{} ({}) against the size of the team: lower is better", case.name(), case.help());
         charts.push(Lines { name, x, y_title: "time", lines: lines(points) }.chart()?);
     }
@@ -160,7 +160,7 @@ mod tests {
 
     #[test]
     fn gaps_and_sizes_make_charts() {
-        let of = |case, members| record(Key { case, members, runtime: RuntimeId::Hive }, 0, &[40.0], &[]);
+        let of = |case, threads| record(Key { case, threads, runtime: RuntimeId::Hive }, 0, &[40.0], &[]);
         let records = [
             of(Case::Idle2ms, 2),
             of(Case::Idle20ms, 2),
@@ -170,8 +170,8 @@ mod tests {
         ];
         let figures = Figures::of(&records);
         assert_eq!(against_gap(&figures).unwrap().len(), 1);
-        let sizes = against_members(&figures).unwrap();
+        let sizes = against_threads(&figures).unwrap();
         assert_eq!(sizes.len(), 1);
-        assert!(sizes[0].0.contains("members of the team"), "{}", sizes[0].0);
+        assert!(sizes[0].0.contains("threads of the team"), "{}", sizes[0].0);
     }
 }

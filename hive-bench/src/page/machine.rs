@@ -41,19 +41,19 @@ fn cache_name(cache: &Cache) -> String {
     format!("L{} {size}", cache.level)
 }
 
-fn cpu(cpu: usize, member: usize) -> Part {
-    Part::Cell { title: format!("CPU {cpu}"), note: format!("member {member}"), class: "cpu" }
+fn cpu(cpu: usize, thread_id: usize) -> Part {
+    Part::Cell { title: format!("CPU {cpu}"), note: format!("thread {thread_id}"), class: "cpu" }
 }
 
 fn parts(slots: &[Slot<'_>], levels: &[Level]) -> Vec<Part> {
     let Some((level, inner)) = levels.split_first() else {
-        return slots.iter().map(|(member, place)| cpu(place.cpu, *member)).collect();
+        return slots.iter().map(|(thread_id, place)| cpu(place.cpu, *thread_id)).collect();
     };
     let mut groups: Vec<(Option<String>, Vec<Slot<'_>>)> = Vec::new();
     for slot in slots {
         let name = level(slot.1);
         match groups.iter_mut().find(|(of, _)| *of == name) {
-            Some((_, members)) => members.push(*slot),
+            Some((_, threads)) => threads.push(*slot),
             None => groups.push((name, vec![*slot])),
         }
     }
@@ -110,7 +110,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("L3 32M of CPUs 0-3") && text.contains("core of 0-1, L1 32K, L2 1M"), "{text}");
-        assert!(text.contains("CPU 1") && text.contains("member 3"), "{text}");
+        assert!(text.contains("CPU 1") && text.contains("thread 3"), "{text}");
     }
 
     #[test]

@@ -25,7 +25,7 @@ const STYLE: &str = include_str!("style.css");
 /// The whole page. An error names the chart that could not be drawn.
 pub(crate) fn page(run: &Run, figures: &Figures) -> Result<String, String> {
     let ranking = Ranking::of(figures);
-    let (gaps, sizes, cases) = (lines::against_gap(figures)?, lines::against_members(figures)?, cases(run, figures)?);
+    let (gaps, sizes, cases) = (lines::against_gap(figures)?, lines::against_threads(figures)?, cases(run, figures)?);
     let page = html! {
         (DOCTYPE)
         html lang="en" {
@@ -139,7 +139,7 @@ fn how_to_read() -> Markup {
 fn cases(run: &Run, figures: &Figures) -> Result<Vec<Markup>, String> {
     let groups = figures.groups();
     let case = |case: Case, sizes: &mut dyn Iterator<Item = usize>| -> Result<Markup, String> {
-        let groups = sizes.map(|members| group(run, figures, case, members)).collect::<Result<Vec<_>, _>>()?;
+        let groups = sizes.map(|threads| group(run, figures, case, threads)).collect::<Result<Vec<_>, _>>()?;
         Ok(html! {
             article id=(case.name()) {
                 h3 { (case.name()) small { (case.help()) } }
@@ -148,14 +148,14 @@ fn cases(run: &Run, figures: &Figures) -> Result<Vec<Markup>, String> {
         })
     };
     let of_one_case = groups.chunk_by(|(one, _), (other, _)| one == other);
-    of_one_case.map(|groups| case(groups[0].0, &mut groups.iter().map(|(_, members)| *members))).collect()
+    of_one_case.map(|groups| case(groups[0].0, &mut groups.iter().map(|(_, threads)| *threads))).collect()
 }
 
 /// One case at one size: the figures, and the samples beside them.
-fn group(run: &Run, figures: &Figures, case: Case, members: usize) -> Result<Markup, String> {
-    let bars = bars::chart(figures, case, members).transpose()?;
-    let distribution = distribution::chart(run, figures, case, members).transpose()?;
-    let of = if members == 1 { "a team of one".to_owned() } else { format!("a team of {members}") };
+fn group(run: &Run, figures: &Figures, case: Case, threads: usize) -> Result<Markup, String> {
+    let bars = bars::chart(figures, case, threads).transpose()?;
+    let distribution = distribution::chart(run, figures, case, threads).transpose()?;
+    let of = if threads == 1 { "a team of one".to_owned() } else { format!("a team of {threads}") };
     Ok(html! {
         div.charts {
             @match bars {

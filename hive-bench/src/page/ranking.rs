@@ -62,7 +62,7 @@ fn strip(ranked: &Ranked, ratio: Spread) -> Markup {
         let share = value.clamp(1.0 / END, END).log(END);
         format!("{:.1}", WIDTH / 2.0 + share * (WIDTH / 2.0 - 6.0))
     };
-    let name = format!("{} of {}: hive took {} times as long", ranked.case.name(), ranked.members, ranked.cells()[5]);
+    let name = format!("{} of {}: hive took {} times as long", ranked.case.name(), ranked.threads, ranked.cells()[5]);
     html! {
         svg.strip role="img" width=(WIDTH) height="16" viewBox=(format!("0 0 {WIDTH} 16")) {
             title { (name) }

@@ -38,9 +38,11 @@ pub(crate) struct Budget {
     pub(crate) round_trips: u32,
     /// The index of the Fibonacci number that is computed.
     pub(crate) fib: u64,
-    /// How many tasks members spawn, and how many a thread from outside spawns.
-    pub(crate) flood_tasks: u64,
-    pub(crate) posted_tasks: u64,
+    /// How many tasks the threads of a team spawn, and how many a thread from outside spawns.
+    #[serde(alias = "flood_tasks")]
+    pub(crate) inside_tasks: u64,
+    #[serde(alias = "posted_tasks")]
+    pub(crate) outside_tasks: u64,
     /// Generations of the tree that is searched.
     pub(crate) search_depth: u32,
     /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
@@ -62,8 +64,8 @@ impl Budget {
         cg_iterations: 50,
         round_trips: 25,
         fib: 30,
-        flood_tasks: 1_000_000,
-        posted_tasks: 100_000,
+        inside_tasks: 1_000_000,
+        outside_tasks: 100_000,
         search_depth: 9,
         use_windows: [100, 10, 2],
         late_windows_ms: [(100, 1000), (1000, 1200)],
@@ -81,8 +83,8 @@ impl Budget {
         cg_iterations: 30,
         round_trips: 9,
         fib: 20,
-        flood_tasks: 20_000,
-        posted_tasks: 5_000,
+        inside_tasks: 20_000,
+        outside_tasks: 5_000,
         search_depth: 6,
         use_windows: [10, 3, 1],
         late_windows_ms: [(100, 150), (150, 250)],
@@ -94,8 +96,8 @@ impl Budget {
         jacobi_steps: 20,
         after_idle: [5, 5, 2, 1],
         fib: 16,
-        flood_tasks: 2_000,
-        posted_tasks: 500,
+        inside_tasks: 2_000,
+        outside_tasks: 500,
         search_depth: 5,
         use_windows: [3, 2, 1],
         ..Self::QUICK
@@ -168,7 +170,7 @@ impl Budget {
             Case::StreamCopy | Case::StreamScale | Case::StreamAdd => (45, 9),
             Case::Stencil7 => (25, 9),
             Case::NbodyStatic | Case::NbodyDynamic => (1, 8),
-            Case::Labels => (30, 20),
+            Case::LabelPropagation => (30, 20),
             Case::Matmul => (5, 17),
             Case::Mandelbrot => (1, 25),
             // LLVM's OpenMP takes a hundred times as long for this case as the fastest runtime.
@@ -191,9 +193,9 @@ impl Budget {
                 Case::Spmv => self.matrix_set_up(),
                 Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),
                 Case::JoinFib => Duration::from_nanos(60 * joins_of_fib(self.fib)),
-                Case::Steal => Duration::from_nanos(60 * nodes),
-                Case::SpawnFlood | Case::SpawnProducers => Duration::from_nanos(120 * self.flood_tasks),
-                Case::SpawnOutside => Duration::from_nanos(400 * self.posted_tasks),
+                Case::TreeSearch => Duration::from_nanos(60 * nodes),
+                Case::SpawnSingle | Case::SpawnProducers => Duration::from_nanos(120 * self.inside_tasks),
+                Case::SpawnOutside => Duration::from_nanos(400 * self.outside_tasks),
                 _ => Duration::from_millis(10),
             }
     }

@@ -13,9 +13,9 @@ use crate::record::given::Given;
 pub(crate) struct Job {
     pub(crate) runtime: RuntimeId,
     pub(crate) case: Case,
-    /// Size of the team, the queen counted.
-    pub(crate) members: usize,
-    /// The CPUs of the machine in the order of use: member i is bound to the i-th.
+    /// The size of the team, the calling thread counted if it takes part.
+    pub(crate) threads: usize,
+    /// The CPUs of the machine in the order of use: thread i is bound to the i-th.
     pub(crate) cpus: Vec<usize>,
     pub(crate) budget: Budget,
     /// The right answer of the kernel, where the answer alone does not show whether it is right.
@@ -35,7 +35,7 @@ mod tests {
         let job = Job {
             runtime: RuntimeId::Libgomp,
             case: Case::JacobiBarrier,
-            members: 2,
+            threads: 2,
             cpus: vec![0, 2, 1, 3],
             budget: Budget::QUICK,
             checksum: Some(u64::MAX),

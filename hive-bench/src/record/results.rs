@@ -27,7 +27,7 @@ pub(crate) enum Reference {
 pub(crate) struct Measured {
     pub(crate) samples: Vec<f64>,
     pub(crate) references: BTreeMap<Reference, Vec<f64>>,
-    /// Where the members were seen running, in order of their ids.
+    /// Where the threads were seen running, in order of their ids.
     pub(crate) seen_on: Vec<usize>,
     /// How long one delay of a construct takes on a single thread, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,9 @@ pub(crate) struct Record {
     pub(crate) round: usize,
     pub(crate) runtime: RuntimeId,
     pub(crate) case: Case,
-    pub(crate) members: usize,
+    /// The size of the team. `members` is the name in the files of earlier builds.
+    #[serde(alias = "members")]
+    pub(crate) threads: usize,
     /// How long the runner ran.
     pub(crate) seconds: f64,
     pub(crate) outcome: Outcome,
@@ -68,8 +70,8 @@ pub(crate) struct Run {
     pub(crate) command_line: Vec<String>,
     pub(crate) machine: Machine,
     pub(crate) build: Build,
-    /// The name in the file is that of earlier builds.
-    #[serde(rename = "effort")]
+    /// `effort` is the name in the files of earlier builds.
+    #[serde(alias = "effort")]
     pub(crate) budget: Budget,
     pub(crate) seed: u64,
     /// How many runners of the last rounds were dropped for lack of time.
@@ -141,9 +143,9 @@ pub(crate) mod tests {
         for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
             let record = Record {
                 round: 3,
-                runtime: RuntimeId::HiveHot,
+                runtime: RuntimeId::HiveSpinning,
                 case: Case::Idle2ms,
-                members: 2,
+                threads: 2,
                 seconds: 0.25,
                 outcome,
             };

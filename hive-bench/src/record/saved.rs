@@ -102,7 +102,7 @@ mod tests {
     fn an_older_file_has_fewer_fields() {
         let mut file = serde_json::to_value(run()).unwrap();
         file["machine"].as_object_mut().unwrap().remove("topology").unwrap();
-        file["effort"].as_object_mut().unwrap().remove("fib").unwrap();
+        file["budget"].as_object_mut().unwrap().remove("fib").unwrap();
         assert_eq!(parse(file.to_string().as_bytes()).unwrap().records, run().records);
     }
 

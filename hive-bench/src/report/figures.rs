@@ -11,7 +11,7 @@ use crate::stats::{Spread, median};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Key {
     pub(crate) case: Case,
-    pub(crate) members: usize,
+    pub(crate) threads: usize,
     pub(crate) runtime: RuntimeId,
 }
 
@@ -30,7 +30,7 @@ impl Figures {
     pub(crate) fn of(records: &[Record]) -> Self {
         let mut figures = Self::default();
         for record in records {
-            let key = Key { case: record.case, members: record.members, runtime: record.runtime };
+            let key = Key { case: record.case, threads: record.threads, runtime: record.runtime };
             figures.0.entry(key).or_default().add(record);
         }
         figures
@@ -38,14 +38,14 @@ impl Figures {
 
     /// The cases and sizes that were run, in order.
     pub(crate) fn groups(&self) -> Vec<(Case, usize)> {
-        let mut groups: Vec<_> = self.0.keys().map(|key| (key.case, key.members)).collect();
+        let mut groups: Vec<_> = self.0.keys().map(|key| (key.case, key.threads)).collect();
         groups.dedup();
         groups
     }
 
     /// The runtimes that were run for one case and size, in order.
-    pub(crate) fn runtimes(&self, case: Case, members: usize) -> Vec<RuntimeId> {
-        self.0.keys().filter(|key| key.case == case && key.members == members).map(|key| key.runtime).collect()
+    pub(crate) fn runtimes(&self, case: Case, threads: usize) -> Vec<RuntimeId> {
+        self.0.keys().filter(|key| key.case == case && key.threads == threads).map(|key| key.runtime).collect()
     }
 
     /// What was run, also where it failed, in order.
@@ -85,8 +85,8 @@ impl Figures {
     }
 
     /// A reference itself, over all runners of a case and size.
-    pub(crate) fn reference(&self, case: Case, members: usize, reference: Reference) -> Option<Spread> {
-        let of_group = self.0.iter().filter(|(key, _)| key.case == case && key.members == members);
+    pub(crate) fn reference(&self, case: Case, threads: usize, reference: Reference) -> Option<Spread> {
+        let of_group = self.0.iter().filter(|(key, _)| key.case == case && key.threads == threads);
         let values: Vec<f64> = of_group
             .filter_map(|(_, rounds)| rounds.references.get(&reference))
             .flat_map(|rounds| rounds.values().copied())
@@ -135,11 +135,11 @@ pub(crate) mod tests {
         let references = references.iter().map(|(reference, value)| (*reference, vec![*value])).collect();
         let outcome =
             Outcome::Measured(Measured { samples: samples.to_vec(), references, seen_on: Vec::new(), delay: None });
-        Record { round, runtime: key.runtime, case: key.case, members: key.members, seconds: 0.1, outcome }
+        Record { round, runtime: key.runtime, case: key.case, threads: key.threads, seconds: 0.1, outcome }
     }
 
     pub(crate) const fn key(runtime: RuntimeId) -> Key {
-        Key { case: Case::Region, members: 2, runtime }
+        Key { case: Case::Region, threads: 2, runtime }
     }
 
     #[test]

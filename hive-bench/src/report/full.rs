@@ -24,9 +24,9 @@ pub(super) fn text(run: &Run, figures: &Figures) -> String {
 /// Everything that was measured.
 fn measured(run: &Run, figures: &Figures) -> String {
     let mut text = head(run);
-    for (case, members) in figures.groups() {
+    for (case, threads) in figures.groups() {
         text.push('\n');
-        text.push_str(&tables::group(figures, case, members));
+        text.push_str(&tables::group(figures, case, threads));
     }
     let protocols = protocols::all(figures);
     if !protocols.is_empty() {

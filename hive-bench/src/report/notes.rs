@@ -27,13 +27,13 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
 }
 
 fn trouble(record: &Record, cpus: &[usize]) -> Option<String> {
-    let who = format!("{} {} of {}", record.runtime.name(), record.case.name(), record.members);
+    let who = format!("{} {} of {}", record.runtime.name(), record.case.name(), record.threads);
     match &record.outcome {
         Outcome::Failed(reason) => Some(format!("failed: {who}: {reason}")),
         Outcome::Measured(measured) => {
             let seen_on = &measured.seen_on;
             let misplaced = record.runtime.is_pinned() && !cpus.starts_with(seen_on);
-            misplaced.then(|| format!("warning: {who}: members ran on CPUs {seen_on:?}"))
+            misplaced.then(|| format!("warning: {who}: threads ran on CPUs {seen_on:?}"))
         }
     }
 }

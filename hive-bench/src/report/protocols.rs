@@ -17,11 +17,11 @@ the end of the line above on.
 /// kinds of cases.
 pub(crate) fn all(figures: &Figures) -> String {
     let size =
-        |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, members)| members).max();
-    let Some(members) = Case::IDLE_USE.iter().filter_map(size).max() else {
+        |case: &Case| figures.groups().into_iter().filter(|(of, _)| of == case).map(|(_, threads)| threads).max();
+    let Some(threads) = Case::IDLE_USE.iter().filter_map(size).max() else {
         return String::new();
     };
-    let value = |case: Case, runtime| figures.value(Key { case, members, runtime }).map(|spread| spread.median);
+    let value = |case: Case, runtime| figures.value(Key { case, threads, runtime }).map(|spread| spread.median);
     let has = |cases: &[Case], runtime| cases.iter().any(|case| value(*case, runtime).is_some());
     let has_both = |runtime: &RuntimeId| has(&Case::WAKE, *runtime) && has(&Case::IDLE_USE, *runtime);
     let runtimes: Vec<RuntimeId> = RuntimeId::ALL.iter().copied().filter(has_both).collect();
@@ -41,7 +41,7 @@ pub(crate) fn all(figures: &Figures) -> String {
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    format!("latency against CPU use, of {members}, by hive's sleep protocols\n{}\n{EXPLANATION}", table.trim_fmt())
+    format!("latency against CPU use, of {threads}, by hive's sleep protocols\n{}\n{EXPLANATION}", table.trim_fmt())
 }
 
 fn title(case: Case) -> String {
@@ -52,7 +52,7 @@ fn title(case: Case) -> String {
 const fn name(runtime: RuntimeId) -> &'static str {
     match runtime {
         RuntimeId::Hive => "jec",
-        RuntimeId::HiveHot => "none",
+        RuntimeId::HiveSpinning => "none",
         RuntimeId::HiveTickle => "tickle",
         RuntimeId::HiveNotify => "notify",
         _ => runtime.name(),
@@ -65,7 +65,7 @@ mod tests {
     use crate::report::figures::tests::record;
 
     fn of(runtimes: &[RuntimeId], cases: &[Case]) -> String {
-        let key = |case, runtime| Key { case, members: 2, runtime };
+        let key = |case, runtime| Key { case, threads: 2, runtime };
         let pairs = cases.iter().flat_map(|case| runtimes.iter().map(|runtime| key(*case, *runtime)));
         let records: Vec<_> = pairs.map(|key| record(key, 0, &[7.5], &[])).collect();
         all(&Figures::of(&records))

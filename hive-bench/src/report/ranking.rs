@@ -65,7 +65,7 @@ impl Verdict {
 #[derive(Clone, Debug)]
 pub(crate) struct Ranked {
     pub(crate) case: Case,
-    pub(crate) members: usize,
+    pub(crate) threads: usize,
     /// `None` where hive failed.
     pub(crate) hive: Option<Spread>,
     pub(crate) rival: RuntimeId,
@@ -77,16 +77,16 @@ pub(crate) struct Ranked {
 
 impl Ranked {
     /// `None` where hive was not run, or no rival has a figure.
-    pub(crate) fn of(figures: &Figures, case: Case, members: usize) -> Option<Self> {
-        let hive = Key { case, members, runtime: RuntimeId::Hive };
-        let has_hive = figures.runtimes(case, members).contains(&RuntimeId::Hive);
-        let (rival, rival_value) = best_rivals(figures, case, members).into_iter().next().filter(|_| has_hive)?;
+    pub(crate) fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
+        let hive = Key { case, threads, runtime: RuntimeId::Hive };
+        let has_hive = figures.runtimes(case, threads).contains(&RuntimeId::Hive);
+        let (rival, rival_value) = best_rivals(figures, case, threads).into_iter().next().filter(|_| has_hive)?;
         let ratio = figures.to_runtime(hive, rival);
         let value = figures.value(hive);
         // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is no
         // ratio.
         let verdict = if ratio.is_none() && value.is_some() { Verdict::Inconclusive } else { Verdict::of(ratio) };
-        Some(Self { case, members, hive: value, rival, rival_value, ratio, verdict })
+        Some(Self { case, threads, hive: value, rival, rival_value, ratio, verdict })
     }
 
     /// The cells of its row in the table.
@@ -99,7 +99,7 @@ impl Ranked {
         let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
         [
             self.case.name().to_owned(),
-            self.members.to_string(),
+            self.threads.to_string(),
             or_dash(self.hive.map(|hive| amount(hive.median))),
             self.rival.name().to_owned(),
             amount(self.rival_value.median),
@@ -114,10 +114,10 @@ pub(crate) const HEADER: [&str; 8] =
     ["case", "of", "hive", "best rival", "its median", "x rival", "middle half", "hive is"];
 
 /// hive's rivals in one case at one size, the best first.
-pub(crate) fn best_rivals(figures: &Figures, case: Case, members: usize) -> Vec<(RuntimeId, Spread)> {
+pub(crate) fn best_rivals(figures: &Figures, case: Case, threads: usize) -> Vec<(RuntimeId, Spread)> {
     let is_rival = |runtime: &RuntimeId| !runtime.is_hive() && !runtime.is_sequential();
-    let rivals = figures.runtimes(case, members).into_iter().filter(is_rival);
-    let value = |runtime| Some((runtime, figures.value(Key { case, members, runtime })?));
+    let rivals = figures.runtimes(case, threads).into_iter().filter(is_rival);
+    let value = |runtime| Some((runtime, figures.value(Key { case, threads, runtime })?));
     let mut rivals: Vec<_> = rivals.filter_map(value).collect();
     rivals.sort_by(|(_, a), (_, b)| a.median.total_cmp(&b.median));
     rivals
@@ -130,7 +130,7 @@ pub(crate) struct Ranking(pub(crate) Vec<Ranked>);
 impl Ranking {
     pub(crate) fn of(figures: &Figures) -> Self {
         let groups = figures.groups().into_iter();
-        let mut ranking: Vec<_> = groups.filter_map(|(case, members)| Ranked::of(figures, case, members)).collect();
+        let mut ranking: Vec<_> = groups.filter_map(|(case, threads)| Ranked::of(figures, case, threads)).collect();
         ranking.sort_by_key(|ranked| ranked.verdict);
         Self(ranking)
     }
@@ -227,7 +227,7 @@ mod tests {
         let figures = Figures::of(&records(|_| {
             [
                 (key(RuntimeId::Hive), 100.0),
-                (key(RuntimeId::HiveHot), 10.0),
+                (key(RuntimeId::HiveSpinning), 10.0),
                 (key(RuntimeId::Sequential), 1.0),
                 (key(RuntimeId::SequentialC), 1.0),
                 (key(RuntimeId::StdScope), 300.0),
@@ -243,7 +243,7 @@ mod tests {
         let figures = Figures::of(&records(|_| {
             [
                 (of(RuntimeId::Hive), 0.05),
-                (of(RuntimeId::HiveHot), 99.0),
+                (of(RuntimeId::HiveSpinning), 99.0),
                 (of(RuntimeId::RayonWorker), 0.0),
                 (of(RuntimeId::ForkUnion), 99.0),
             ]

@@ -80,7 +80,7 @@ fn build(hive: &str) -> [String; 2] {
 /// hive in one case at one size.
 struct Row {
     case: Case,
-    bees: usize,
+    threads: usize,
     /// `None` if hive failed.
     hive: Option<Spread>,
     /// `None` if no rival was measured.
@@ -89,13 +89,18 @@ struct Row {
 
 impl Row {
     /// `None` if hive was not run.
-    fn of(figures: &Figures, case: Case, bees: usize) -> Option<Self> {
-        let key = Key { case, members: bees, runtime: RuntimeId::Hive };
-        figures.has(key).then(|| Self { case, bees, hive: figures.value(key), ranked: Ranked::of(figures, case, bees) })
+    fn of(figures: &Figures, case: Case, threads: usize) -> Option<Self> {
+        let key = Key { case, threads, runtime: RuntimeId::Hive };
+        figures.has(key).then(|| Self {
+            case,
+            threads,
+            hive: figures.value(key),
+            ranked: Ranked::of(figures, case, threads),
+        })
     }
 
     fn name(&self) -> String {
-        name_of(self.case, self.bees)
+        name_of(self.case, self.threads)
     }
 
     fn is(&self, verdict: Verdict) -> bool {
@@ -149,8 +154,8 @@ impl Row {
 }
 
 /// A case and the size of its team.
-fn name_of(case: Case, bees: usize) -> String {
-    format!("{}/{bees}", case.name())
+fn name_of(case: Case, threads: usize) -> String {
+    format!("{}/{threads}", case.name())
 }
 
 /// A name that leaves room for the rest of the line.
@@ -164,7 +169,8 @@ const fn short_name(runtime: RuntimeId) -> &'static str {
 /// The sentence that sums up, and hive beside its best rivals: a line for each case, or for each family where there are
 /// many.
 fn table(figures: &Figures) -> Vec<String> {
-    let rows: Vec<Row> = figures.groups().into_iter().filter_map(|(case, bees)| Row::of(figures, case, bees)).collect();
+    let rows: Vec<Row> =
+        figures.groups().into_iter().filter_map(|(case, threads)| Row::of(figures, case, threads)).collect();
     if rows.is_empty() {
         return wrap("hive was not among the runtimes of this run; --full shows the others.", "");
     }
@@ -181,7 +187,7 @@ fn table(figures: &Figures) -> Vec<String> {
 }
 
 fn by_case(rows: &[Row]) -> Vec<String> {
-    let header = ["case/bees", "hive", "best rival", "its", "ratio", "quartiles", "hive is"];
+    let header = ["case/threads", "hive", "best rival", "its", "ratio", "quartiles", "hive is"];
     let row = |row: &Row| {
         let [name, hive, rival, ratio, spread, verdict] = row.cells();
         [name, hive, rival, row.rival(), ratio, spread, verdict]
@@ -190,7 +196,7 @@ fn by_case(rows: &[Row]) -> Vec<String> {
 }
 
 fn by_family(rows: &[Row]) -> Vec<String> {
-    let header = ["case/bees", "hive", "best rival", "ratio", "quartiles", "hive is", "ahead"];
+    let header = ["case/threads", "hive", "best rival", "ratio", "quartiles", "hive is", "ahead"];
     let families = rows.chunk_by(|one, other| one.case.family() == other.case.family());
     let row = |family: &[Row]| {
         let worst = family.iter().min_by(|one, other| one.worst_first(other)).expect("a family has a case");
@@ -255,7 +261,7 @@ fn behind(figures: &Figures) -> Vec<String> {
     behind.sort_by(|one, other| ratio(other).total_cmp(&ratio(one)));
     let named: Vec<String> = behind
         .iter()
-        .map(|ranked| format!("{}{HARD_SPACE}{}", name_of(ranked.case, ranked.members), number(ratio(ranked))))
+        .map(|ranked| format!("{}{HARD_SPACE}{}", name_of(ranked.case, ranked.threads), number(ratio(ranked))))
         .collect();
     if named.is_empty() {
         let conclusive = ranking.0.iter().any(|ranked| ranked.verdict != Verdict::Inconclusive);
@@ -320,8 +326,8 @@ mod tests {
 
     /// Three rounds of each.
     fn records(of: &[(Case, usize, RuntimeId, f64)]) -> Vec<Record> {
-        let records = |&(case, members, runtime, value): &(Case, usize, RuntimeId, f64)| {
-            (0..3).map(move |round| record(Key { case, members, runtime }, round, &[value], &[]))
+        let records = |&(case, threads, runtime, value): &(Case, usize, RuntimeId, f64)| {
+            (0..3).map(move |round| record(Key { case, threads, runtime }, round, &[value], &[]))
         };
         of.iter().flat_map(records).collect()
     }
@@ -377,8 +383,12 @@ mod tests {
 
     #[test]
     fn without_hive_or_without_a_rival_that_is_said() {
-        let alone = Run { records: records(&[(Case::Shrink, 2, RuntimeId::Hive, 5.0)]), ..run() };
-        assert!(shown(&alone).contains("shrink/2  5.00 ns") && shown(&alone).contains("no rival"), "{}", shown(&alone));
+        let alone = Run { records: records(&[(Case::ResizeShrink, 2, RuntimeId::Hive, 5.0)]), ..run() };
+        assert!(
+            shown(&alone).contains("resize-shrink/2  5.00 ns") && shown(&alone).contains("no rival"),
+            "{}",
+            shown(&alone)
+        );
         let others = Run { records: records(&[(Case::Region, 2, RuntimeId::Libomp, 5.0)]), ..run() };
         assert!(shown(&others).contains("hive was not among the runtimes"), "{}", shown(&others));
     }

@@ -51,43 +51,45 @@ pub(crate) const fn reference_name(reference: Reference) -> &'static str {
 }
 
 /// The ratios that mean something for a case.
-fn ratios(case: Case, members: usize) -> Vec<Against> {
+fn ratios(case: Case, threads: usize) -> Vec<Against> {
     let beside = match case {
         _ if case.unit() == Unit::PercentOfCpu => return Vec::new(),
         _ if case.is_kernel() || case.is_recursion() => vec![Against::Runtime(RuntimeId::Sequential)],
         _ if case.is_task() => Vec::new(),
         _ if case.gap().is_some() => vec![Against::Reference(Reference::HandOver)],
-        Case::Region if members == 1 => {
+        Case::Region if threads == 1 => {
             vec![Reference::RoundTrip, Reference::Mutex].into_iter().map(Against::Reference).collect()
         }
-        Case::Alternate => vec![Reference::RoundTrip, Reference::Mean].into_iter().map(Against::Reference).collect(),
+        Case::AlternatingSizes => {
+            vec![Reference::RoundTrip, Reference::Mean].into_iter().map(Against::Reference).collect()
+        }
         _ => vec![Against::Reference(Reference::RoundTrip)],
     };
     beside.into_iter().chain([Against::Runtime(RuntimeId::Hive)]).collect()
 }
 
 /// One case at one size.
-pub(crate) fn group(figures: &Figures, case: Case, members: usize) -> String {
-    let ratios = ratios(case, members);
+pub(crate) fn group(figures: &Figures, case: Case, threads: usize) -> String {
+    let ratios = ratios(case, threads);
     let mut table = Table::new();
     let titles = ratios.iter().map(|against| format!("x {}", against.name()));
     let header = ["", "median", "middle half"].into_iter().map(str::to_owned).chain(titles);
     table.load_style(presets::NOTHING).set_header(header);
-    for runtime in figures.runtimes(case, members) {
-        table.add_row(row(figures, Key { case, members, runtime }, &ratios));
+    for runtime in figures.runtimes(case, threads) {
+        table.add_row(row(figures, Key { case, threads, runtime }, &ratios));
     }
     for column in table.column_iter_mut().skip(1) {
         column.set_cell_alignment(CellAlignment::Right);
     }
-    let beside = references(figures, case, members, &ratios);
-    format!("{} of {members}: {}{beside}\n{}\n", case.name(), case.help(), table.trim_fmt())
+    let beside = references(figures, case, threads, &ratios);
+    format!("{} of {threads}: {}{beside}\n{}\n", case.name(), case.help(), table.trim_fmt())
 }
 
 /// The references' own values.
-fn references(figures: &Figures, case: Case, members: usize, ratios: &[Against]) -> String {
+fn references(figures: &Figures, case: Case, threads: usize, ratios: &[Against]) -> String {
     let value = |against: &Against| match against {
         Against::Reference(reference) => {
-            let spread = figures.reference(case, members, *reference)?;
+            let spread = figures.reference(case, threads, *reference)?;
             Some(format!("{} {}", against.name(), time(spread.median)))
         }
         Against::Runtime(_) => None,

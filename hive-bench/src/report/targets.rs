@@ -53,8 +53,8 @@ pub(crate) fn text(figures: &Figures) -> String {
 }
 
 fn hot(figures: &Figures) -> Vec<Target> {
-    let of = |what: &str, bound, (case, members), reference| {
-        to_reference(figures, what, bound, hive(case, members), reference)
+    let of = |what: &str, bound, (case, threads), reference| {
+        to_reference(figures, what, bound, hive(case, threads), reference)
     };
     let (region, barrier) = ((Case::Region, 2), (Case::Barrier, 2));
     vec![
@@ -63,7 +63,7 @@ fn hot(figures: &Figures) -> Vec<Target> {
         of("barrier of two / round trip", 1.1, barrier, Reference::RoundTrip),
         to_best_rival(figures, "barrier of two", Case::Barrier, &OPENMP),
         of("team of one / uncontended mutex", 2.0, (Case::Region, 1), Reference::Mutex),
-        of("regions of 1, 2, 1, 2, ... / mean of the two", 1.1, (Case::Alternate, 2), Reference::Mean),
+        of("regions of 1, 2, 1, 2, ... / mean of the two", 1.1, (Case::AlternatingSizes, 2), Reference::Mean),
     ]
 }
 
@@ -71,7 +71,7 @@ fn cold(figures: &Figures) -> Vec<Target> {
     let mut targets = Vec::new();
     for (case, gap) in [(Case::Idle2ms, "2 ms"), (Case::Idle20ms, "20 ms"), (Case::Idle200ms, "200 ms")] {
         let key = hive(case, 2);
-        let spinning = Key { runtime: RuntimeId::HiveHot, ..key };
+        let spinning = Key { runtime: RuntimeId::HiveSpinning, ..key };
         let region = format!("region of two after {gap}");
         targets.push(to_reference(figures, &format!("{region} / bare hand-over"), 1.2, key, Reference::HandOver));
         targets.push(to_runtime(figures, &format!("{region} / rayon from a worker"), 1.0, key, RuntimeId::RayonWorker));
@@ -90,20 +90,20 @@ fn idle(figures: &Figures) -> Vec<Target> {
 
 fn tasks(figures: &Figures) -> Vec<Target> {
     let mut targets = Vec::new();
-    for members in [1, 2] {
+    for threads in [1, 2] {
         for (rival, bound) in [(RuntimeId::RayonWorker, 0.5), (RuntimeId::Chili, 1.2)] {
-            let what = format!("fib by joins, team of {members} / {}", rival.name());
-            targets.push(to_runtime(figures, &what, bound, hive(Case::JoinFib, members), rival));
+            let what = format!("fib by joins, team of {threads} / {}", rival.name());
+            targets.push(to_runtime(figures, &what, bound, hive(Case::JoinFib, threads), rival));
         }
     }
-    let flood = ("a flood of spawns by one of two", Case::SpawnFlood);
-    for (what, case) in [flood, ("search of an unbalanced tree by two", Case::Steal)] {
+    let spawns = ("spawns by one of two", Case::SpawnSingle);
+    for (what, case) in [spawns, ("search of an unbalanced tree by two", Case::TreeSearch)] {
         let what = format!("{what} / rayon from a worker");
         targets.push(to_runtime(figures, &what, 1.0, hive(case, 2), RuntimeId::RayonWorker));
     }
     for (rival, bound) in [(RuntimeId::RayonOutside, 0.6), (RuntimeId::RayonWorker, 1.0)] {
         let what = format!("region of two with all bees asleep / {}", rival.name());
-        targets.push(to_runtime(figures, &what, bound, hive(Case::Cold, 2), rival));
+        targets.push(to_runtime(figures, &what, bound, hive(Case::IdleAsleep, 2), rival));
     }
     targets
 }
@@ -117,12 +117,13 @@ fn sleep(figures: &Figures) -> Vec<Target> {
         let what = format!("CPU time from 1 s after the last task on, {}", runtime.name());
         cpu(figures, &what, Case::IdleUse2s, runtime)
     };
-    let sleepers = RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveHot);
+    let sleepers =
+        RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveSpinning);
     Case::WAKE.into_iter().map(start).chain(sleepers.map(use_of)).collect()
 }
 
-const fn hive(case: Case, members: usize) -> Key {
-    Key { case, members, runtime: RuntimeId::Hive }
+const fn hive(case: Case, threads: usize) -> Key {
+    Key { case, threads, runtime: RuntimeId::Hive }
 }
 
 fn rivals() -> Vec<RuntimeId> {
@@ -133,7 +134,7 @@ fn rivals() -> Vec<RuntimeId> {
 fn brief(key: Key, against: Option<&str>) -> String {
     let runtime = if key.runtime == RuntimeId::Hive { String::new() } else { format!(" of {}", key.runtime.name()) };
     let against = against.map_or_else(String::new, |against| format!(" vs {against}"));
-    format!("{}/{}{runtime}{against}", key.case.name(), key.members)
+    format!("{}/{}{runtime}{against}", key.case.name(), key.threads)
 }
 
 /// As a multiple of what the same process measured.
@@ -160,8 +161,8 @@ fn to_best_rival(figures: &Figures, what: &str, case: Case, rivals: &[RuntimeId]
 
 /// CPU use at the largest size, which should be too small to measure.
 fn cpu(figures: &Figures, what: &str, case: Case, runtime: RuntimeId) -> Target {
-    let sizes = figures.groups().into_iter().filter(|(of, _)| *of == case).map(|(_, members)| members);
-    let key = sizes.max().map(|members| Key { case, members, runtime });
+    let sizes = figures.groups().into_iter().filter(|(of, _)| *of == case).map(|(_, threads)| threads);
+    let key = sizes.max().map(|threads| Key { case, threads, runtime });
     let brief = key.map_or_else(|| case.name().to_owned(), |key| brief(key, None));
     let measured = key.and_then(|key| figures.value(key));
     Target { what: what.to_owned(), brief, bound: 0.1, unit: Some(Unit::PercentOfCpu), measured }
@@ -223,7 +224,7 @@ mod tests {
 
     #[test]
     fn tasks_are_held_against_their_rivals() {
-        let of = |case, members, runtime, value| record(Key { case, members, runtime }, 0, &[value], &[]);
+        let of = |case, threads, runtime, value| record(Key { case, threads, runtime }, 0, &[value], &[]);
         let records = [
             of(Case::JoinFib, 1, RuntimeId::Hive, 5.0),
             of(Case::JoinFib, 1, RuntimeId::Chili, 4.0),
@@ -248,7 +249,7 @@ mod tests {
         let mut records = Vec::new();
         for round in 0..3 {
             records.push(record(key(RuntimeId::Hive), round, &[110.0], &reference));
-            records.push(record(key(RuntimeId::HiveHot), round, &[50.0], &reference));
+            records.push(record(key(RuntimeId::HiveSpinning), round, &[50.0], &reference));
             records.push(record(key(RuntimeId::ForkUnion), round, &[100.0], &reference));
             records.push(record(key(RuntimeId::Libgomp), round, &[600.0], &reference));
         }

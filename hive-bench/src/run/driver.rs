@@ -52,13 +52,13 @@ pub(crate) fn run(steps: &[Step], cpus: &[usize], terms: &Terms, time: Time) -> 
     let begin = Instant::now();
     let has_time = |step: &&Step| step.round == 0 || time.deadline.is_none_or(|deadline| begin.elapsed() < deadline);
     let run_step = |step: &Step| {
-        bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.members));
-        let Step { round, case, members, runtime } = *step;
+        bar.set_message(format!("{}: {} of {}", step.runtime.name(), step.case.name(), step.threads));
+        let Step { round, case, threads, runtime } = *step;
         let given = terms.given.clone();
-        let job = Job { runtime, case, members, cpus: cpus.to_vec(), budget, checksum: checksums[&case], given, poll };
+        let job = Job { runtime, case, threads, cpus: cpus.to_vec(), budget, checksum: checksums[&case], given, poll };
         let (outcome, seconds) = launch::run(&job);
         bar.inc(1);
-        Record { round, runtime, case, members, seconds, outcome }
+        Record { round, runtime, case, threads, seconds, outcome }
     };
     let records = steps.iter().take_while(has_time).map(run_step).collect();
     bar.finish_and_clear();

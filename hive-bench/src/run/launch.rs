@@ -17,7 +17,7 @@ pub(crate) fn run(job: &Job) -> (Outcome, f64) {
 fn run_job(job: &Job) -> Result<Measured, String> {
     let text = serde_json::to_string(job).map_err(|error| format!("cannot write the job: {error}"))?;
     let environment = match job.runtime {
-        runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.members]),
+        runtime if runtime.is_openmp() => openmp::environment(runtime, &job.cpus[..job.threads]),
         _ => Vec::new(),
     };
     let output = start::answer_of(&["runner".to_owned(), text], &environment, time_limit(job))?;

@@ -13,7 +13,7 @@ pub(crate) const STANDARD_TIME: Duration = Duration::from_secs(85);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Group {
     pub(crate) case: Case,
-    pub(crate) members: usize,
+    pub(crate) threads: usize,
     pub(crate) runtimes: Vec<RuntimeId>,
     pub(crate) rounds: usize,
 }
@@ -23,7 +23,7 @@ pub(crate) struct Group {
 pub(crate) struct Step {
     pub(crate) round: usize,
     pub(crate) case: Case,
-    pub(crate) members: usize,
+    pub(crate) threads: usize,
     pub(crate) runtime: RuntimeId,
 }
 
@@ -63,11 +63,11 @@ const MOST_ROUNDS: usize = 9;
 pub(crate) fn groups(wanted: &Wanted, budget: &Budget, rounds: Rounds) -> Vec<Group> {
     let mut groups = Vec::new();
     for &case in &wanted.cases {
-        for &members in wanted.sizes.iter().filter(|&&members| case.has_size(members, wanted.most)) {
+        for &threads in wanted.sizes.iter().filter(|&&threads| case.has_size(threads, wanted.most)) {
             let runtimes: Vec<_> =
-                wanted.runtimes.iter().copied().filter(|runtime| runtime.shows(case, members)).collect();
+                wanted.runtimes.iter().copied().filter(|runtime| runtime.shows(case, threads)).collect();
             if !runtimes.is_empty() {
-                groups.push(Group { case, members, runtimes, rounds: 0 });
+                groups.push(Group { case, threads, runtimes, rounds: 0 });
             }
         }
     }
@@ -106,7 +106,7 @@ fn default_limit(group: &Group) -> usize {
         Case::CpuIdle | Case::CpuParked => 1,
         _ if group.case.is_idle_use() => 1,
         Case::Region => MOST_ROUNDS,
-        _ if group.members == 1 => 1,
+        _ if group.threads == 1 => 1,
         _ => MOST_ROUNDS,
     }
 }
@@ -136,7 +136,7 @@ pub(crate) fn steps(groups: &[Group], seed: u64) -> Vec<Step> {
         for group in due {
             let mut runtimes = group.runtimes.clone();
             random.shuffle(&mut runtimes);
-            let step = |runtime| Step { round, case: group.case, members: group.members, runtime };
+            let step = |runtime| Step { round, case: group.case, threads: group.threads, runtime };
             steps.extend(runtimes.into_iter().map(step));
         }
     }
@@ -159,7 +159,7 @@ mod tests {
         let time = STANDARD_TIME;
         let groups = groups(&everything(2), &Budget::STANDARD, Rounds::Within(time));
         assert!(expected(&groups, &Budget::STANDARD) <= time, "{:?}", expected(&groups, &Budget::STANDARD));
-        let region = groups.iter().find(|group| group.case == Case::Region && group.members == 2).unwrap();
+        let region = groups.iter().find(|group| group.case == Case::Region && group.threads == 2).unwrap();
         assert!(region.rounds >= 3, "{region:?}");
     }
 
@@ -182,11 +182,11 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_not_planned() {
         let groups = groups(&everything(4), &Budget::QUICK, Rounds::Each(1));
-        assert!(groups.iter().all(|group| group.case != Case::Shrink || group.members == 4));
-        assert!(groups.iter().all(|group| group.case.gap().is_none() || group.members > 1));
-        assert!(groups.iter().all(|group| group.case != Case::Labels || matches!(group.members, 1 | 4)));
-        let of = |case, members| groups.iter().find(|group| group.case == case && group.members == members).unwrap();
-        for active in [RuntimeId::HiveHot, RuntimeId::LibgompActive, RuntimeId::LibompActive] {
+        assert!(groups.iter().all(|group| group.case != Case::ResizeShrink || group.threads == 4));
+        assert!(groups.iter().all(|group| group.case.gap().is_none() || group.threads > 1));
+        assert!(groups.iter().all(|group| group.case != Case::LabelPropagation || matches!(group.threads, 1 | 4)));
+        let of = |case, threads| groups.iter().find(|group| group.case == case && group.threads == threads).unwrap();
+        for active in [RuntimeId::HiveSpinning, RuntimeId::LibgompActive, RuntimeId::LibompActive] {
             assert!(!of(Case::Matmul, 1).runtimes.contains(&active) && of(Case::Matmul, 4).runtimes.contains(&active));
             assert!(of(Case::Reduce, 1).runtimes.contains(&active));
         }

@@ -55,9 +55,9 @@ fn measure(job: &Job) -> Result<Measured, String> {
 }
 
 pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String> {
-    let cpus = job.cpus.get(..job.members).ok_or("more members than CPUs")?;
+    let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
-        _ if job.case == Case::Guest => with_guest(cpus, job, measured),
+        _ if job.case == Case::RayonInterop => with_rayon_interop(cpus, job, measured),
         runtime if runtime.is_hive() => {
             HiveTeam::host(cpus, Waiting::of(runtime, job.poll), |team| cases::run(team, job, measured))?
         }
@@ -67,7 +67,7 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
         }
         RuntimeId::RayonOutside => RayonPool::host_outside(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::Chili => ChiliPool::host(cpus, |team| cases::tasks::run(team, job, measured)),
-        RuntimeId::StdScope => StdScope::host(job.members, |team| cases::run(team, job, measured)),
+        RuntimeId::StdScope => StdScope::host(job.threads, |team| cases::run(team, job, measured)),
         RuntimeId::Sequential => Sequential::host(cpus, |team| cases::run(team, job, measured)),
         RuntimeId::ForkUnion => with_forkunion(cpus, job, measured),
         RuntimeId::SequentialC => with_sequential_c(cpus, job, measured),
@@ -75,17 +75,19 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
     }
 }
 
-#[cfg(feature = "guest")]
-fn with_guest(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
-    use crate::runtimes::guest::HiveAndRayon;
+#[cfg(feature = "rayon-interop")]
+fn with_rayon_interop(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
+    use crate::runtimes::rayon_interop::HiveAndRayon;
     match job.runtime {
-        RuntimeId::HiveBesideRayon => HiveAndRayon::host_beside(cpus, |team| cases::guest(team, job, measured))?,
-        _ => HiveAndRayon::host_guest(cpus, |team| cases::guest(team, job, measured))?,
+        RuntimeId::HiveBesideRayon => {
+            HiveAndRayon::host_beside(cpus, |team| cases::rayon_interop(team, job, measured))?
+        }
+        _ => HiveAndRayon::host_on_hive(cpus, |team| cases::rayon_interop(team, job, measured))?,
     }
 }
 
-#[cfg(not(feature = "guest"))]
-fn with_guest(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
+#[cfg(not(feature = "rayon-interop"))]
+fn with_rayon_interop(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
     Err(crate::runtimes::CANNOT.to_owned())
 }
 
@@ -111,7 +113,7 @@ fn with_sequential_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> R
 
 #[cfg(openmp_compiled)]
 fn with_openmp(job: &Job, measured: &mut Measured) -> Result<(), String> {
-    openmp::OpenMp::host(job.runtime, job.members, |team| cases::run(team, job, measured))?
+    openmp::OpenMp::host(job.runtime, job.threads, |team| cases::run(team, job, measured))?
 }
 
 #[cfg(not(openmp_compiled))]
@@ -135,7 +137,7 @@ mod tests {
                 let job = Job {
                     runtime,
                     case,
-                    members: 2,
+                    threads: 2,
                     cpus: cpus.clone(),
                     budget: Budget::QUICK,
                     checksum: None,

@@ -1,11 +1,11 @@
-//! How many bees the teams have.
+//! How many threads the teams have.
 
-/// The size of a team, which `--bees` names.
-pub(crate) fn checked_size(size: usize, most: usize) -> Result<usize, String> {
+/// The size of a team, which `flag` names.
+pub(crate) fn checked_size(flag: &str, size: usize, most: usize) -> Result<usize, String> {
     if (1..=most).contains(&size) {
         return Ok(size);
     }
-    Err(format!("--bees {size}: this process may use {most} CPUs, so a team has 1 to {most} members"))
+    Err(format!("{flag} {size}: this process may use {most} CPUs, so a team has 1 to {most} threads"))
 }
 
 /// One, every power of two up to the CPUs at hand, and all of them.

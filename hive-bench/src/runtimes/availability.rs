@@ -7,7 +7,9 @@ use crate::catalog::RuntimeId;
 pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
     match runtime {
         RuntimeId::ForkUnion => forkunion::availability(),
-        RuntimeId::HiveBesideRayon if !cfg!(feature = "guest") => Err("built without the feature guest".to_owned()),
+        RuntimeId::HiveBesideRayon if !cfg!(feature = "rayon-interop") => {
+            Err("built without the feature rayon-interop".to_owned())
+        }
         RuntimeId::SequentialC => openmp::compiled(),
         _ if runtime.is_openmp() => openmp::availability(runtime),
         _ => Ok(()),

@@ -86,8 +86,8 @@ mod tests {
 
     #[test]
     fn joins() {
-        for members in 1..=2 {
-            ChiliPool::host(&vec![cpus::in_order_of_use()[0]; members], joins_are_right);
+        for threads in 1..=2 {
+            ChiliPool::host(&vec![cpus::in_order_of_use()[0]; threads], joins_are_right);
         }
     }
 }

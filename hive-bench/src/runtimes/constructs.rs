@@ -29,10 +29,10 @@ pub(crate) extern "C" fn work(length: u64) {
     black_box(sum);
 }
 
-/// Whether `times` reductions over so many members have the right total.
-pub(crate) fn check(total: f64, times: u64, members: usize) -> Result<(), String> {
-    let expected = times as f64 * members as f64;
-    if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {members} ones are {total}")) }
+/// Whether `times` reductions over so many threads have the right total.
+pub(crate) fn check(total: f64, times: u64, threads: usize) -> Result<(), String> {
+    let expected = times as f64 * threads as f64;
+    if total == expected { Ok(()) } else { Err(format!("wrong answer: {times} sums of {threads} ones are {total}")) }
 }
 
 /// A team that has constructs.

@@ -29,27 +29,27 @@ mod pool {
             let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
             let mut pool = ThreadPool::try_spawn(&topology, cpus.len()).map_err(|error| format!("no pool: {error}"))?;
             // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
-            pool.broadcast(|member, _| {
-                cpus::pin(cpus[member]);
+            pool.broadcast(|thread_id, _| {
+                cpus::pin(cpus[thread_id]);
             });
             Ok(work(&mut Self { pool, slots: Slots::new(cpus.len()) }))
         }
     }
 
     impl Runtime for ForkUnionPool {
-        fn members(&self) -> usize {
-            self.slots.members()
+        fn threads(&self) -> usize {
+            self.slots.threads()
         }
 
-        fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-            debug_assert_eq!(members, self.members(), "a pool has one size");
-            self.pool.broadcast(|member, _| body(member));
+        fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+            debug_assert_eq!(threads, self.threads(), "a pool has one size");
+            self.pool.broadcast(|thread_id, _| body(thread_id));
         }
 
         fn sums(&mut self, times: u64) -> f64 {
             let mut total = 0.0;
             for _ in 0..times {
-                self.pool.broadcast(|member, _| self.slots.set(member, black_box(member + 1) as f64));
+                self.pool.broadcast(|thread_id, _| self.slots.set(thread_id, black_box(thread_id + 1) as f64));
                 total += self.slots.sum();
             }
             total
@@ -68,14 +68,14 @@ mod pool {
 
         fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
             let slots = &self.slots;
-            let split = IndexedSplit::new(len, slots.members());
-            self.pool.broadcast(|member, _| slots.set(member, body(split.get(member))));
+            let split = IndexedSplit::new(len, slots.threads());
+            self.pool.broadcast(|thread_id, _| slots.set(thread_id, body(split.get(thread_id))));
             slots.sum()
         }
 
         fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
             let slots = &self.slots;
-            (0..slots.members()).for_each(|member| slots.set(member, 0.0));
+            (0..slots.threads()).for_each(|thread_id| slots.set(thread_id, 0.0));
             let add = |prong: Prong| slots.add(prong.thread_index, body(chunk(prong.task_index, size, len)));
             drop(self.pool.for_n_dynamic(len.div_ceil(size), add));
             slots.sum()

@@ -13,11 +13,11 @@ use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
-use crate::runtimes::{Runtime, jacobi_member};
+use crate::runtimes::{Runtime, jacobi_thread};
 
 pub(crate) struct HiveTeam {
     hive: Hive,
-    members: usize,
+    threads: usize,
 }
 
 /// How bees wait, if not as by default.
@@ -31,7 +31,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
         Self {
-            spin: (runtime == RuntimeId::HiveHot).then_some(Duration::MAX),
+            spin: (runtime == RuntimeId::HiveSpinning).then_some(Duration::MAX),
             sleep: match runtime {
                 RuntimeId::HiveTickle => SleepProtocol::Tickle,
                 RuntimeId::HiveNotify => SleepProtocol::Notify,
@@ -80,28 +80,28 @@ impl HiveTeam {
         }
     }
 
-    fn new(builder: Builder, members: usize) -> Result<Self, String> {
+    fn new(builder: Builder, threads: usize) -> Result<Self, String> {
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, members })
+        Ok(Self { hive, threads })
     }
 }
 
 impl Runtime for HiveTeam {
-    fn members(&self) -> usize {
-        self.members
+    fn threads(&self) -> usize {
+        self.threads
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        self.hive.spmd(members, move |bee| body(bee.id()));
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+        self.hive.spmd(threads, move |bee| body(bee.id()));
     }
 
     fn sums(&mut self, times: u64) -> f64 {
-        let once = || self.hive.spmd_map(self.members, |bee| black_box(bee.id() + 1) as f64).into_iter().sum::<f64>();
+        let once = || self.hive.spmd_map(self.threads, |bee| black_box(bee.id() + 1) as f64).into_iter().sum::<f64>();
         (0..times).map(|_| once()).sum()
     }
 
     fn barriers(&mut self, times: u64) -> Result<(), String> {
-        self.hive.spmd(self.members, |bee| {
+        self.hive.spmd(self.threads, |bee| {
             for _ in 0..times {
                 // In a region of one a barrier only counts, and the compiler would merge barriers that it can see.
                 black_box(bee).barrier();
@@ -112,14 +112,14 @@ impl Runtime for HiveTeam {
 
     fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.hive.spmd(self.members, |bee| {
-            jacobi_member(bee.id(), bee.bees(), steps, [&even, &odd], || bee.barrier());
+        self.hive.spmd(self.threads, |bee| {
+            jacobi_thread(bee.id(), bee.bees(), steps, [&even, &odd], || bee.barrier());
         });
         Ok(())
     }
 
-    fn resize_and_settle(&mut self, members: usize) -> Result<(), String> {
-        self.hive.resize(members).map_err(|error| format!("resize({members}): {error}"))?;
+    fn resize_and_settle(&mut self, threads: usize) -> Result<(), String> {
+        self.hive.resize(threads).map_err(|error| format!("resize({threads}): {error}"))?;
         self.hive.wait_until_parked();
         Ok(())
     }

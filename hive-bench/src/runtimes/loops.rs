@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 /// A team that is up and running. However it divides a loop, its bodies get ranges that together are `0..len`, each
 /// index once.
 pub(crate) trait Loops {
-    /// A contiguous block a member (OpenMP: `schedule(static)`).
+    /// A contiguous block a thread (OpenMP: `schedule(static)`).
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F);
 
-    /// Chunks that members take one by one (OpenMP: `schedule(dynamic, chunk)`).
+    /// Chunks that threads take one by one (OpenMP: `schedule(dynamic, chunk)`).
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F);
 
-    /// The sum over a block of each member. The runtime decides the order of the additions and the bounds of the
+    /// The sum over a block of each thread. The runtime decides the order of the additions and the bounds of the
     /// blocks.
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
 
-    /// The sum over chunks that members take one by one.
+    /// The sum over chunks that threads take one by one.
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64;
 }
 
@@ -26,13 +26,13 @@ pub(crate) fn chunk(number: usize, chunk: usize, len: usize) -> Range<usize> {
     begin..(begin + chunk).min(len)
 }
 
-/// A counter from which members take chunks, for runtimes that have no such loop of their own.
+/// A counter from which threads take chunks, for runtimes that have no such loop of their own.
 #[derive(Default)]
 #[repr(align(128))]
 pub(crate) struct Counter(AtomicUsize);
 
 impl Counter {
-    /// Takes chunks until none is left. Every member calls this once.
+    /// Takes chunks until none is left. Every thread calls this once.
     pub(crate) fn take_all(&self, len: usize, size: usize, mut body: impl FnMut(Range<usize>)) {
         loop {
             // Relaxed: a number is handed out once by whatever ordering, and the region orders what the chunks leave
@@ -53,7 +53,7 @@ impl Counter {
     }
 }
 
-/// A number of each member, on cache lines of its own.
+/// A number of each thread, on cache lines of its own.
 pub(crate) struct Slots(Vec<Slot>);
 
 #[derive(Default)]
@@ -61,28 +61,28 @@ pub(crate) struct Slots(Vec<Slot>);
 struct Slot(AtomicU64);
 
 impl Slots {
-    pub(crate) fn new(members: usize) -> Self {
-        Self((0..members).map(|_| Slot::default()).collect())
+    pub(crate) fn new(threads: usize) -> Self {
+        Self((0..threads).map(|_| Slot::default()).collect())
     }
 
     #[cfg(feature = "forkunion")]
-    pub(crate) fn members(&self) -> usize {
+    pub(crate) fn threads(&self) -> usize {
         self.0.len()
     }
 
-    /// Within a region, by the member itself.
-    pub(crate) fn set(&self, member: usize, number: f64) {
+    /// Within a region, by the thread itself.
+    pub(crate) fn set(&self, thread_id: usize, number: f64) {
         // Relaxed, and so are the loads of `sum`: the end of the region stands between the two.
-        self.0[member].0.store(number.to_bits(), Ordering::Relaxed);
+        self.0[thread_id].0.store(number.to_bits(), Ordering::Relaxed);
     }
 
     /// The same with what it was before.
     #[cfg(feature = "forkunion")]
-    pub(crate) fn add(&self, member: usize, number: f64) {
-        self.set(member, f64::from_bits(self.0[member].0.load(Ordering::Relaxed)) + number);
+    pub(crate) fn add(&self, thread_id: usize, number: f64) {
+        self.set(thread_id, f64::from_bits(self.0[thread_id].0.load(Ordering::Relaxed)) + number);
     }
 
-    /// After a region in which each member has set its number.
+    /// After a region in which each thread has set its number.
     pub(crate) fn sum(&self) -> f64 {
         self.0.iter().map(|slot| f64::from_bits(slot.0.load(Ordering::Relaxed))).sum()
     }

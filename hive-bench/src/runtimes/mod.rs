@@ -4,13 +4,12 @@ mod availability;
 pub(crate) mod chili;
 pub(crate) mod constructs;
 pub(crate) mod forkunion;
-#[cfg(feature = "guest")]
-pub(crate) mod guest;
 pub(crate) mod hive;
 pub(crate) mod loops;
-pub(crate) mod member;
 pub(crate) mod openmp;
 pub(crate) mod rayon;
+#[cfg(feature = "rayon-interop")]
+pub(crate) mod rayon_interop;
 mod runtime;
 pub(crate) mod sequential;
 #[cfg(openmp_compiled)]
@@ -18,6 +17,7 @@ pub(crate) mod sequential_c;
 pub(crate) mod solve;
 pub(crate) mod std_scope;
 pub(crate) mod tasks;
+pub(crate) mod team_thread;
 
 pub(crate) use availability::availability;
-pub(crate) use runtime::{CANNOT, Runtime, jacobi_member};
+pub(crate) use runtime::{CANNOT, Runtime, jacobi_thread};

@@ -54,12 +54,12 @@ fn builder(cpus: &[usize]) -> ThreadPoolBuilder {
 }
 
 impl Runtime for RayonPool {
-    fn members(&self) -> usize {
+    fn threads(&self) -> usize {
         self.pool.current_num_threads()
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        debug_assert_eq!(members, self.members(), "a pool has one size");
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+        debug_assert_eq!(threads, self.threads(), "a pool has one size");
         self.pool.broadcast(|context| body(context.index()));
     }
 
@@ -69,7 +69,7 @@ impl Runtime for RayonPool {
     }
 
     fn triads(&mut self, times: u64, arrays: &mut triad::Triad) {
-        let chunk = arrays.a.len().div_ceil(self.members());
+        let chunk = arrays.a.len().div_ceil(self.threads());
         for _ in 0..times {
             let (a, b, c) = (&mut arrays.a, &arrays.b, &arrays.c);
             self.pool.install(|| {
@@ -80,7 +80,7 @@ impl Runtime for RayonPool {
     }
 
     fn jacobi(&mut self, steps: u64, plates: &mut jacobi::Plates) {
-        let rows = jacobi::SIDE.div_ceil(self.members());
+        let rows = jacobi::SIDE.div_ceil(self.threads());
         for step in 0..steps {
             let (from, to) = plates.for_step(step);
             let from = &*from;
@@ -124,13 +124,13 @@ impl Tasks for RayonPool {
         Ok(self.pool.install(|| search::count(RayonJoin, root)))
     }
 
-    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
         self.pool.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
         Ok(())
     }
 
-    fn floods<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
-        let producers = self.members();
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+        let producers = self.threads();
         let start = &Start::of(producers);
         self.pool.scope(|scope| {
             for _ in 0..producers {
@@ -143,7 +143,7 @@ impl Tasks for RayonPool {
         Ok(())
     }
 
-    fn post<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
         self.pool.spawn(task);
         Ok(())
     }

@@ -21,11 +21,11 @@ impl SequentialC {
 }
 
 impl Runtime for SequentialC {
-    fn members(&self) -> usize {
+    fn threads(&self) -> usize {
         1
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, _members: usize, body: F) {
+    fn region<F: Fn(usize) + Sync>(&mut self, _threads: usize, body: F) {
         body(0);
     }
 

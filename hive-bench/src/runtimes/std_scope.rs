@@ -9,39 +9,39 @@ use std::thread;
 use crate::kernels::sparse::System;
 use crate::kernels::{disjoint::Disjoint, jacobi, split};
 use crate::runtimes::loops::{Counter, Loops};
-use crate::runtimes::member::{InRegion, Sums};
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
-use crate::runtimes::{Runtime, jacobi_member};
+use crate::runtimes::team_thread::{InRegion, Sums};
+use crate::runtimes::{Runtime, jacobi_thread};
 
 pub(crate) struct StdScope {
-    members: usize,
+    threads: usize,
 }
 
 impl StdScope {
-    pub(crate) fn host<T>(members: usize, work: impl FnOnce(&mut Self) -> T) -> T {
-        work(&mut Self { members })
+    pub(crate) fn host<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> T {
+        work(&mut Self { threads })
     }
 
-    /// A number of each member, added up.
+    /// A number of each thread, added up.
     fn sum_of(&self, number: impl Fn(usize) -> f64 + Sync) -> f64 {
         let number = &number;
         thread::scope(|scope| {
-            let others: Vec<_> = (1..self.members).map(|id| scope.spawn(move || number(id))).collect();
-            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no member panics"))
+            let others: Vec<_> = (1..self.threads).map(|id| scope.spawn(move || number(id))).collect();
+            others.into_iter().fold(number(0), |sum, other| sum + other.join().expect("no thread panics"))
         })
     }
 }
 
 impl Runtime for StdScope {
-    fn members(&self) -> usize {
-        self.members
+    fn threads(&self) -> usize {
+        self.threads
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
         let body = &body;
         thread::scope(|scope| {
-            for id in 1..members {
+            for id in 1..threads {
                 scope.spawn(move || body(id));
             }
             body(0);
@@ -54,8 +54,8 @@ impl Runtime for StdScope {
     }
 
     fn barriers(&mut self, times: u64) -> Result<(), String> {
-        let barrier = Barrier::new(self.members);
-        self.region(self.members, |_| {
+        let barrier = Barrier::new(self.threads);
+        self.region(self.threads, |_| {
             for _ in 0..times {
                 barrier.wait();
             }
@@ -64,11 +64,11 @@ impl Runtime for StdScope {
     }
 
     fn jacobi_one_region(&mut self, steps: u64, plates: &mut jacobi::Plates) -> Result<(), String> {
-        let members = self.members;
-        let barrier = Barrier::new(members);
+        let threads = self.threads;
+        let barrier = Barrier::new(threads);
         let (even, odd) = (Disjoint::new(&mut plates.even), Disjoint::new(&mut plates.odd));
-        self.region(members, |id| {
-            jacobi_member(id, members, steps, [&even, &odd], || {
+        self.region(threads, |id| {
+            jacobi_thread(id, threads, steps, [&even, &odd], || {
                 barrier.wait();
             });
         });
@@ -78,17 +78,17 @@ impl Runtime for StdScope {
 
 impl Loops for StdScope {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        let members = self.members;
-        self.region(members, |id| body(split(id, members, len)));
+        let threads = self.threads;
+        self.region(threads, |id| body(split(id, threads, len)));
     }
 
     fn dynamic<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, chunk: usize, body: F) {
         let counter = Counter::default();
-        self.region(self.members, |_| counter.take_all(len, chunk, &body));
+        self.region(self.threads, |_| counter.take_all(len, chunk, &body));
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        self.sum_of(|id| body(split(id, self.members, len)))
+        self.sum_of(|id| body(split(id, self.threads, len)))
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {
@@ -99,16 +99,16 @@ impl Loops for StdScope {
 
 impl Solve for StdScope {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        let (barrier, sums) = (Barrier::new(self.members), Sums::new(self.members));
+        let (barrier, sums) = (Barrier::new(self.threads), Sums::new(self.threads));
         let (begin, shares) = (system.scalars, system.shares());
         let end = Mutex::new(Ok(begin));
-        self.region(self.members, |id| {
-            let member = InRegion::new(id, &sums, || {
+        self.region(self.threads, |id| {
+            let thread = InRegion::new(id, &sums, || {
                 barrier.wait();
             });
-            // SAFETY: the members of this region, and nobody else.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
-            let outcome = unsafe { shares.iterate(&member, begin, iterations) };
+            // SAFETY: the threads of this region, and nobody else.
+            #[expect(unsafe_code, reason = "several threads write the vectors")]
+            let outcome = unsafe { shares.iterate(&thread, begin, iterations) };
             if id == 0 {
                 *end.lock().expect("nobody panics with it") = outcome;
             }

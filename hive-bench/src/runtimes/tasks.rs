@@ -26,23 +26,23 @@ pub(crate) trait Tasks {
         Err(CANNOT.to_owned())
     }
 
-    /// One member spawns so many tasks, each of which calls `task`; returns when all have run.
-    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
+    /// One thread spawns so many tasks, each of which calls `task`; returns when all have run.
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, _tasks: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 
-    /// Each member at once spawns so many tasks; returns when all have run.
-    fn floods<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
+    /// Each thread at once spawns so many tasks; returns when all have run.
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, _tasks_each: u64, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 
     /// Spawns a task from outside of the team. No thread of the runtime waits for it.
-    fn post<F: FnOnce() + Send + 'static>(&mut self, _task: F) -> Result<(), String> {
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, _task: F) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 }
 
-/// Where the producers of `floods` wait until all have begun.
+/// Where the producers of `spawn_from_all` wait until all have begun.
 pub(crate) struct Start {
     missing: AtomicUsize,
 }
@@ -87,15 +87,15 @@ pub(crate) mod tests {
         let task = || {
             runs.fetch_add(1, Ordering::Relaxed);
         };
-        team.flood(100, task).unwrap();
+        team.spawn_from_one(100, task).unwrap();
         assert_eq!(runs.load(Ordering::Relaxed), 100);
-        team.floods(50, task).unwrap();
+        team.spawn_from_all(50, task).unwrap();
         assert_eq!(runs.load(Ordering::Relaxed), 200);
     }
 
     pub(crate) fn posts_arrive(team: &mut impl Tasks) {
         let (sender, receiver) = std::sync::mpsc::channel();
-        team.post(move || sender.send(17).unwrap()).unwrap();
+        team.spawn_outside(move || sender.send(17).unwrap()).unwrap();
         assert_eq!(receiver.recv(), Ok(17));
     }
 

@@ -8,7 +8,7 @@ use std::str::FromStr;
 
 use hive::Pin;
 
-/// The CPUs in the order of use: member i of a team is bound to the i-th.
+/// The CPUs in the order of use: thread i of a team is bound to the i-th.
 pub(crate) fn in_order_of_use() -> Vec<usize> {
     let allowed: Vec<usize> =
         core_affinity::get_core_ids().unwrap_or_default().into_iter().map(|core| core.id).collect();

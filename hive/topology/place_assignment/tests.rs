@@ -95,7 +95,7 @@ fn places_say_what_they_are() {
 }
 
 #[test]
-fn unpinned_members_have_no_place() {
+fn unpinned_bees_have_no_place() {
     let places = free_places(&hybrid(), Pin::None);
     assert_eq!((places.place_of(0), places.place_of(65_534)), (None, None));
     assert_eq!(places.exclusive_cpus(8), CpuMask::new());
@@ -135,7 +135,7 @@ fn taken_cpus_are_left_out_and_their_cores_come_last() {
 }
 
 #[test]
-fn members_claim_their_own_cpus_and_no_units() {
+fn bees_claim_their_own_cpus_and_no_units() {
     let machine = regular([1, 1, 1, 3, 2], 1);
     let claims = |pin, bees| free_places(&machine, pin).exclusive_cpus(bees).to_string();
     assert_eq!(claims(Pin::Core, 0), "");
@@ -146,7 +146,7 @@ fn members_claim_their_own_cpus_and_no_units() {
 }
 
 #[test]
-fn by_default_members_are_pinned_as_long_as_each_has_a_cpu() {
+fn by_default_bees_are_pinned_as_long_as_each_has_a_cpu() {
     let machine = regular([1, 1, 1, 2, 2], 1);
     assert_eq!(default_pin(&machine, &mask(""), 4), Pin::Core);
     assert_eq!(default_pin(&machine, &mask(""), 5), Pin::None);

@@ -92,8 +92,10 @@ impl Change {
 /// drift with round trips; and a region whose threads still poll does not drift with hand-overs.
 fn reference(key: Key) -> Option<Reference> {
     match key.case {
-        Case::Region if key.members == 1 => Some(Reference::Mutex),
-        Case::Region | Case::Reduce | Case::Barrier | Case::Alternate if key.members > 1 => Some(Reference::RoundTrip),
+        Case::Region if key.threads == 1 => Some(Reference::Mutex),
+        Case::Region | Case::Reduce | Case::Barrier | Case::AlternatingSizes if key.threads > 1 => {
+            Some(Reference::RoundTrip)
+        }
         case => match case.gap() {
             Some(gap) if key.runtime.sleeps_after(gap) => Some(Reference::HandOver),
             Some(_) => Some(Reference::RoundTrip),
@@ -118,7 +120,7 @@ impl Comparison {
         let changes: Vec<_> = before.keys().filter_map(|key| Change::of(key, &before, &after)).collect();
         if changes.is_empty() {
             return Err("the runs have no case in common that was measured at the same size with the same runtime; \
-                        run both with the same --case, --runtime and --bees"
+                        run both with the same --case, --runtime and --threads"
                 .to_owned());
         }
         let only = |here: &Figures, there: &Figures| here.keys().filter(|key| !there.has(*key)).count();
@@ -247,12 +249,12 @@ mod tests {
 
     #[test]
     fn the_reference_takes_what_the_case_takes() {
-        let of = |case, members, runtime| reference(Key { case, members, runtime });
+        let of = |case, threads, runtime| reference(Key { case, threads, runtime });
         assert_eq!(of(Case::Region, 1, RuntimeId::Hive), Some(Reference::Mutex));
         assert_eq!(of(Case::Barrier, 1, RuntimeId::Hive), None);
         assert_eq!(of(Case::Barrier, 2, RuntimeId::Libomp), Some(Reference::RoundTrip));
         assert_eq!(of(Case::Idle2ms, 2, RuntimeId::Hive), Some(Reference::HandOver));
-        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::HiveHot), Some(Reference::RoundTrip));
+        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::HiveSpinning), Some(Reference::RoundTrip));
         assert_eq!(of(Case::Jacobi, 2, RuntimeId::Hive), None);
     }
 }

@@ -47,7 +47,7 @@ fn row(change: &Change) -> [String; 10] {
     let (estimate, interval) = measured.unwrap_or_else(|| ("-".to_owned(), "-".to_owned()));
     [
         change.key.case.name().to_owned(),
-        change.key.members.to_string(),
+        change.key.threads.to_string(),
         change.key.runtime.name().to_owned(),
         amount(change.old, unit),
         change.new.map_or_else(|| "failed".to_owned(), |new| amount(new, unit)),
@@ -79,12 +79,12 @@ fn losses(comparison: &Comparison, threshold: f64) -> String {
     }
     let mut text = format!("hive got slower by more than {threshold} % with the whole interval, or fails now:\n");
     for change in losses {
-        let (runtime, case, members) = (change.key.runtime.name(), change.key.case.name(), change.key.members);
+        let (runtime, case, threads) = (change.key.runtime.name(), change.key.case.name(), change.key.threads);
         let by = change.interval.map_or_else(
             || "fails now".to_owned(),
             |interval| format!("{} ({})", percent(interval.estimate), between(interval.lower, interval.upper)),
         );
-        let _ = writeln!(text, "  {runtime} {case} of {members}: {by}");
+        let _ = writeln!(text, "  {runtime} {case} of {threads}: {by}");
     }
     text
 }

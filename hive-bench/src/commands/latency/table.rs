@@ -52,11 +52,11 @@ fn singles(matrix: &Matrix) -> Vec<Group> {
 fn clusters(places: &[Place]) -> Vec<Group> {
     let together = |one: &Place, other: &Place| Distance::between(one, other) <= Distance::Cluster;
     let mut first = 0;
-    let groups = places.chunk_by(together).map(|members| {
-        let rows = (first..first + members.len()).collect();
-        first += members.len();
-        let node = members[0].node.map_or_else(String::new, |node| format!(" (node {node})"));
-        let cpus = members[0].last_cache().map_or_else(|| members[0].core.clone(), str::to_owned);
+    let groups = places.chunk_by(together).map(|cpus| {
+        let rows = (first..first + cpus.len()).collect();
+        first += cpus.len();
+        let node = cpus[0].node.map_or_else(String::new, |node| format!(" (node {node})"));
+        let cpus = cpus[0].last_cache().map_or_else(|| cpus[0].core.clone(), str::to_owned);
         Group { name: format!("{cpus}{node}"), rows }
     });
     groups.collect()

@@ -32,7 +32,7 @@ pub(super) struct Cost {
     pub(super) order: String,
     /// In which groups it starts and meets.
     pub(super) shape: String,
-    pub(super) members: usize,
+    pub(super) bees: usize,
     /// The CPUs of the bees that are left, except those that could not be bound.
     pub(super) cpus: Vec<usize>,
     /// How many NUMA nodes and last-level caches these are in.
@@ -82,13 +82,13 @@ fn of_hive(order: Shrink, shape: BarrierShape, sizes: &[usize], most: usize) -> 
 
 /// The costs of the bees at these places, in a hive that has all its bees before and afterwards.
 fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> Result<Cost, Error> {
-    let (all, members) = (hive.bees(), places.len());
-    let resize = if members < all { Some(resizes(hive, members)?) } else { None };
-    hive.resize(members)?;
+    let (all, bees) = (hive.bees(), places.len());
+    let resize = if bees < all { Some(resizes(hive, bees)?) } else { None };
+    hive.resize(bees)?;
     hive.wait_until_parked();
-    let regions = batches(&Budget::QUICK, |times| (0..times).for_each(|_| region(hive, members)));
+    let regions = batches(&Budget::QUICK, |times| (0..times).for_each(|_| region(hive, bees)));
     let barriers = batches(&Budget::QUICK, |times| {
-        hive.spmd(members, |bee| {
+        hive.spmd(bees, |bee| {
             // In a region of one a barrier only counts, and the compiler would merge barriers that it can see.
             (0..times).for_each(|_| black_box(bee).barrier());
         });
@@ -98,7 +98,7 @@ fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> R
     Ok(Cost {
         order,
         shape,
-        members,
+        bees,
         cpus: bound().flat_map(Place::cpus).copied().collect(),
         nodes: bound().filter_map(Place::node).collect::<HashSet<_>>().len(),
         caches: bound().filter_map(Place::cluster).collect::<HashSet<_>>().len(),
@@ -109,14 +109,14 @@ fn cost(hive: &Hive, [order, shape]: [String; 2], places: &[Option<Place>]) -> R
 }
 
 /// Shrinks and grows in turn, for a while.
-fn resizes(hive: &Hive, members: usize) -> Result<Resize, Error> {
+fn resizes(hive: &Hive, bees: usize) -> Result<Resize, Error> {
     let all = hive.bees();
     let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
     while shrinks.is_empty() || begin.elapsed() < Budget::QUICK.hot() {
         (0..REGIONS_BETWEEN).for_each(|_| region(hive, all));
-        shrinks.push(timed(hive, members)?);
-        regions.push(nanoseconds(|| region(hive, members)));
+        shrinks.push(timed(hive, bees)?);
+        regions.push(nanoseconds(|| region(hive, bees)));
         let back = timed(hive, all)?;
         grows.push(back + nanoseconds(|| region(hive, all)));
     }
@@ -124,17 +124,17 @@ fn resizes(hive: &Hive, members: usize) -> Result<Resize, Error> {
 }
 
 /// Nanoseconds until a hive has this size, and the surplus bees have left their cores.
-fn timed(hive: &Hive, members: usize) -> Result<f64, Error> {
+fn timed(hive: &Hive, bees: usize) -> Result<f64, Error> {
     let mut outcome = Ok(());
     let time = nanoseconds(|| {
-        outcome = hive.resize(members);
+        outcome = hive.resize(bees);
         hive.wait_until_parked();
     });
     outcome.map(|()| time)
 }
 
-fn region(hive: &Hive, members: usize) {
-    hive.spmd(members, |bee| {
+fn region(hive: &Hive, bees: usize) {
+    hive.spmd(bees, |bee| {
         black_box(bee.id());
     });
 }
@@ -153,7 +153,7 @@ mod tests {
         let most = cpus::in_order_of_use().len();
         let costs = measure(&[1, most], most).unwrap();
         let found =
-            costs.iter().map(|cost| (cost.order.as_str(), cost.shape.as_str(), cost.members, cost.resize.is_some()));
+            costs.iter().map(|cost| (cost.order.as_str(), cost.shape.as_str(), cost.bees, cost.resize.is_some()));
         let hives = [
             ("compact", "auto"),
             ("spread", "auto"),
@@ -165,10 +165,7 @@ mod tests {
         let expected = hives.map(|(order, shape)| [(order, shape, 1, most > 1), (order, shape, most, false)]);
         assert_eq!(found.collect::<Vec<_>>(), expected.concat());
         for cost in &costs {
-            assert!(
-                cost.cpus.len() <= cost.members && cost.nodes <= cost.members && cost.caches <= cost.members,
-                "{cost:?}"
-            );
+            assert!(cost.cpus.len() <= cost.bees && cost.nodes <= cost.bees && cost.caches <= cost.bees, "{cost:?}");
             assert!(cost.region_ns > 0.0 && cost.barrier_ns > 0.0, "{cost:?}");
         }
     }

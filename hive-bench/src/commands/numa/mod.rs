@@ -50,7 +50,7 @@ fn checked(arguments: &Arguments) -> Result<(Nodes, Vec<usize>), String> {
     arguments.json.as_ref().map_or(Ok(()), |path| files::writable("--json", path))?;
     let most = cpus::in_order_of_use().len();
     let mut sizes =
-        arguments.bees.iter().map(|size| sizes::checked_size(*size, most)).collect::<Result<Vec<_>, _>>()?;
+        arguments.bees.iter().map(|size| sizes::checked_size("--bees", *size, most)).collect::<Result<Vec<_>, _>>()?;
     sizes.sort_unstable();
     sizes.dedup();
     let nodes = Nodes::read()?;

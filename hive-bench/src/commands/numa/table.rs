@@ -49,18 +49,8 @@ fn triads(bandwidths: &[Bandwidth]) -> Table {
 
 fn constructs(costs: &[Cost]) -> Table {
     let mut table = Table::new();
-    let header = [
-        "order",
-        "shape",
-        "members",
-        "nodes",
-        "caches",
-        "region",
-        "barrier",
-        "shrink to it",
-        "first region",
-        "grow back",
-    ];
+    let header =
+        ["order", "shape", "bees", "nodes", "caches", "region", "barrier", "shrink to it", "first region", "grow back"];
     table.load_style(presets::NOTHING).set_header(header);
     let time = |nanoseconds| amount(nanoseconds, Unit::Nanoseconds);
     for cost in costs {
@@ -68,7 +58,7 @@ fn constructs(costs: &[Cost]) -> Table {
             Some(Resize { shrink_ns, first_region_ns, grow_ns }) => [shrink_ns, first_region_ns, grow_ns].map(time),
             None => [const { String::new() }; 3],
         };
-        let counts = [cost.members, cost.nodes, cost.caches].map(|count| count.to_string());
+        let counts = [cost.bees, cost.nodes, cost.caches].map(|count| count.to_string());
         let times = [cost.region_ns, cost.barrier_ns].map(time);
         table.add_row([cost.order.clone(), cost.shape.clone()].into_iter().chain(counts).chain(times).chain(changes));
     }

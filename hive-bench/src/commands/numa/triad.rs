@@ -134,7 +134,7 @@ fn round(team: &mut HiveTeam, nodes: &Nodes, setup: &Setup, len: usize) -> Resul
     let bytes = (3 * size_of::<f64>() * len) as f64;
     let figures = (0..=TIMES).map(|_| bytes / nanoseconds(|| triads(team, [&a, &b, &c], len))).skip(1).collect();
     // SAFETY: no region runs.
-    #[expect(unsafe_code, reason = "several members wrote one array")]
+    #[expect(unsafe_code, reason = "several threads wrote one array")]
     let result = unsafe { a.shared(0..len) };
     if let Some(i) = result.iter().position(|a| *a != B + SCALAR * C) {
         return Err(format!("wrong answer: a[{i}] is {}, not {}", result[i], B + SCALAR * C));
@@ -149,33 +149,33 @@ fn round(team: &mut HiveTeam, nodes: &Nodes, setup: &Setup, len: usize) -> Resul
 /// Each bee fills the part that it will work on.
 fn filled<'a>(team: &mut HiveTeam, array: &'a mut Array<'_>, value: f64) -> &'a mut [f64] {
     let numbers = array.empty();
-    let (members, len) = (team.members(), numbers.len());
+    let (threads, len) = (team.threads(), numbers.len());
     let whole = Disjoint::new(numbers);
-    team.region(members, |id| {
+    team.region(threads, |id| {
         // SAFETY: `split` gives each bee a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
-        let part = unsafe { whole.part(split(id, members, len)) };
+        #[expect(unsafe_code, reason = "several threads write one array")]
+        let part = unsafe { whole.part(split(id, threads, len)) };
         part.fill(MaybeUninit::new(value));
     });
     // SAFETY: the parts of all bees are the whole, and all of it has been written.
-    #[expect(unsafe_code, reason = "only the members know that they have written it")]
+    #[expect(unsafe_code, reason = "only the threads know that they have written it")]
     unsafe {
         array.empty().assume_init_mut()
     }
 }
 
 fn triads(team: &mut HiveTeam, [a, b, c]: [&Disjoint<'_>; 3], len: usize) {
-    let members = team.members();
-    team.region(members, |id| {
-        let own = split(id, members, len);
+    let threads = team.threads();
+    team.region(threads, |id| {
+        let own = split(id, threads, len);
         // SAFETY: `split` gives each bee a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
+        #[expect(unsafe_code, reason = "several threads write one array")]
         let a = unsafe { a.part(own.clone()) };
         // SAFETY: nobody writes this one.
-        #[expect(unsafe_code, reason = "several members read one array")]
+        #[expect(unsafe_code, reason = "several threads read one array")]
         let b = unsafe { b.shared(own.clone()) };
         // SAFETY: nor this.
-        #[expect(unsafe_code, reason = "several members read one array")]
+        #[expect(unsafe_code, reason = "several threads read one array")]
         let c = unsafe { c.shared(own) };
         triad(a, b, c);
     });

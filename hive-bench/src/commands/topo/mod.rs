@@ -1,8 +1,8 @@
 //! `topo`: the machine as hwloc sees it, and where the bees of a hive are.
 
+mod bees;
 mod kinds;
 mod map;
-mod members;
 mod picture;
 mod text;
 
@@ -13,8 +13,8 @@ use clap::Args;
 use crate::system::exit::{Failure, Outcome};
 use crate::system::files;
 
+use bees::{Bees, Wanted};
 use map::Map;
-use members::{Members, Wanted};
 
 /// What hive to build, and where the picture goes.
 #[derive(Debug, Args)]
@@ -35,9 +35,9 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
 fn show(arguments: &Arguments) -> Result<String, String> {
     arguments.svg.as_ref().map_or(Ok(()), |path| files::writable("--svg", path))?;
     let map = Map::read()?;
-    let members = Members::find(&arguments.wanted, map.is_foreign())?;
+    let bees = Bees::find(&arguments.wanted, map.is_foreign())?;
     if let Some(path) = &arguments.svg {
-        files::write("--svg", path, &picture::draw(&map, &members))?;
+        files::write("--svg", path, &picture::draw(&map, &bees))?;
     }
-    Ok(text::all(&map, &members))
+    Ok(text::all(&map, &bees))
 }

@@ -2,8 +2,8 @@
 
 use maud::{Markup, html};
 
+use super::bees::{Bees, State};
 use super::map::{Map, Thing};
-use super::members::{Members, State};
 use super::text::use_of;
 use crate::page::boxes::Part;
 use crate::page::picture;
@@ -13,10 +13,10 @@ const LEGEND: usize = 34;
 /// Letters that fit into the box of a CPU.
 const ROOM: usize = 11;
 /// The beginnings of notes about several bees. They are left out, because the colour says the same.
-const LONG_WORDS: [&str; 2] = ["members ", "all parked "];
+const LONG_WORDS: [&str; 2] = ["bees ", "all parked "];
 /// What the colours of CPUs mean, and where in the legend that is written.
 const MEANINGS: [(&str, &str, usize); 5] = [
-    ("cpu bound", "members are bound here", 0),
+    ("cpu bound", "bees are bound here", 0),
     ("cpu parked", "parked", 195),
     ("cpu", "free", 280),
     ("cpu left-out", "left out by the mask", 345),
@@ -26,8 +26,8 @@ const MEANINGS: [(&str, &str, usize); 5] = [
 const LEAST_WIDTH: usize = 620;
 
 /// The file of `--svg`.
-pub(crate) fn draw(map: &Map, members: &Members) -> String {
-    let machine = part(&map.root, map, members);
+pub(crate) fn draw(map: &Map, bees: &Bees) -> String {
+    let machine = part(&map.root, map, bees);
     let off = (!map.offline.is_empty()).then(|| switched_off(&map.offline));
     let (width, height) = machine.size();
     let (off_width, off_height) = off.as_ref().map_or((0, 0), |off| (off.size().0, off.size().1 + MARGIN));
@@ -37,22 +37,22 @@ pub(crate) fn draw(map: &Map, members: &Members) -> String {
         @if let Some(off) = &off { (off.draw((MARGIN, LEGEND + height + MARGIN))) }
     };
     let size = ((width.max(off_width) + 2 * MARGIN).max(LEAST_WIDTH), LEGEND + height + off_height + MARGIN);
-    picture::file("The machine, and where the members of a hive are", size, &drawn)
+    picture::file("The machine, and where the bees of a hive are", size, &drawn)
 }
 
-fn part(thing: &Thing, map: &Map, members: &Members) -> Part {
+fn part(thing: &Thing, map: &Map, bees: &Bees) -> Part {
     match thing {
         Thing::Cpu(cpu) => {
-            let class = match members.on(*cpu) {
+            let class = match bees.on(*cpu) {
                 _ if !map.may_use(*cpu) => "cpu left-out",
                 State::Bound(_) => "cpu bound",
                 State::Parked(_) => "cpu parked",
                 State::Free => "cpu",
             };
-            Part::Cell { title: format!("CPU {cpu}"), note: shortened(&use_of(*cpu, map, members)), class }
+            Part::Cell { title: format!("CPU {cpu}"), note: shortened(&use_of(*cpu, map, bees)), class }
         }
         Thing::Group { name, memory, parts, .. } => {
-            let parts = parts.iter().map(|thing| part(thing, map, members)).collect();
+            let parts = parts.iter().map(|thing| part(thing, map, bees)).collect();
             Part::group(name.clone(), memory.clone(), parts)
         }
     }
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn what_does_not_fit_ends_in_dots() {
-        assert_eq!(shortened("member 1000"), "member 1000");
-        assert_eq!(shortened("members 0-3,8"), "0-3,8");
-        assert_eq!(shortened("members 0-3,8-11,16-19"), "0-3,8-11,1…");
+        assert_eq!(shortened("bee 1000"), "bee 1000");
+        assert_eq!(shortened("bees 0-3,8"), "0-3,8");
+        assert_eq!(shortened("bees 0-3,8-11,16-19"), "0-3,8-11,1…");
     }
 }

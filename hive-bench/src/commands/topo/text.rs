@@ -4,19 +4,19 @@ use std::fmt::Write;
 
 use hive::Pin;
 
+use super::bees::{Bees, State};
 use super::map::{Kind, Map, Thing};
-use super::members::{Members, State};
 
-pub(super) fn all(map: &Map, members: &Members) -> String {
+pub(super) fn all(map: &Map, bees: &Bees) -> String {
     let mut text = format!("{}\n", map.summary);
-    write(&mut text, &map.root, 0, map, members);
+    write(&mut text, &map.root, 0, map, bees);
     let left_out: Vec<usize> = map.root.cpus().into_iter().filter(|cpu| !map.may_use(*cpu)).collect();
     let kinds = map.kinds.all().map(|(name, list)| (format!("{name} cores"), cpus(list.to_vec())));
     let lines = [
-        ("bound to", members.binding.clone()),
-        ("members", numbers(members.awake())),
-        ("parked", numbers(members.parked())),
-        ("not bound", numbers(members.unbound())),
+        ("bound to", bees.binding.clone()),
+        ("bees", numbers(bees.awake())),
+        ("parked", numbers(bees.parked())),
+        ("not bound", numbers(bees.unbound())),
         ("left out by the mask", cpus(left_out)),
         ("switched off", cpus(map.offline.clone())),
     ];
@@ -24,20 +24,20 @@ pub(super) fn all(map: &Map, members: &Members) -> String {
     for (name, value) in kinds.chain(lines).filter(|(_, value)| !value.is_empty()) {
         let _ = writeln!(text, "{name}: {value}");
     }
-    for warning in &members.warnings {
+    for warning in &bees.warnings {
         let _ = writeln!(text, "warning: {warning}");
     }
     text
 }
 
-fn write(text: &mut String, thing: &Thing, depth: usize, map: &Map, members: &Members) {
+fn write(text: &mut String, thing: &Thing, depth: usize, map: &Map, bees: &Bees) {
     let indent = "  ".repeat(depth);
     match thing {
         Thing::Cpu(number) => {
-            let _ = writeln!(text, "{indent}{}", cpu(*number, map, members));
+            let _ = writeln!(text, "{indent}{}", cpu(*number, map, bees));
         }
         Thing::Group { kind: Kind::Core, name, memory, parts } if memory.is_empty() => {
-            let threads = parts.iter().flat_map(Thing::cpus).map(|number| cpu(number, map, members));
+            let threads = parts.iter().flat_map(Thing::cpus).map(|number| cpu(number, map, bees));
             let _ = writeln!(text, "{indent}{name}: {}", threads.collect::<Vec<_>>().join("; "));
         }
         Thing::Group { name, memory, parts, .. } => {
@@ -45,31 +45,31 @@ fn write(text: &mut String, thing: &Thing, depth: usize, map: &Map, members: &Me
             for node in memory {
                 let _ = writeln!(text, "{indent}  {node}");
             }
-            parts.iter().for_each(|part| write(text, part, depth + 1, map, members));
+            parts.iter().for_each(|part| write(text, part, depth + 1, map, bees));
         }
     }
 }
 
-fn cpu(number: usize, map: &Map, members: &Members) -> String {
-    format!("CPU {number} {}", use_of(number, map, members))
+fn cpu(number: usize, map: &Map, bees: &Bees) -> String {
+    format!("CPU {number} {}", use_of(number, map, bees))
 }
 
 /// What a CPU is used for, in few words.
-pub(crate) fn use_of(cpu: usize, map: &Map, members: &Members) -> String {
+pub(crate) fn use_of(cpu: usize, map: &Map, bees: &Bees) -> String {
     if !map.may_use(cpu) {
         return "left out".to_owned();
     }
-    match members.on(cpu) {
-        State::Bound(who) if who.len() > 1 => format!("members {}", numbers(who)),
-        State::Bound(who) => format!("member {}", numbers(who)),
+    match bees.on(cpu) {
+        State::Bound(who) if who.len() > 1 => format!("bees {}", numbers(who)),
+        State::Bound(who) => format!("bee {}", numbers(who)),
         State::Parked(who) if who.len() > 1 => format!("all parked {}", numbers(who)),
         State::Parked(who) => format!("parked {}", numbers(who)),
         State::Free => "free".to_owned(),
     }
 }
 
-fn numbers(members: impl IntoIterator<Item = usize>) -> String {
-    cpus(members.into_iter().collect())
+fn numbers(bees: impl IntoIterator<Item = usize>) -> String {
+    cpus(bees.into_iter().collect())
 }
 
 /// As hive writes lists of CPUs: `0-3,8`.

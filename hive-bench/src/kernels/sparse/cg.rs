@@ -7,7 +7,7 @@ use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 use crate::runtimes::loops::Loops;
-use crate::runtimes::member::Member;
+use crate::runtimes::team_thread::TeamThread;
 
 /// `A x = b` on the way to its solution.
 pub(crate) struct System {
@@ -103,22 +103,22 @@ impl System {
             let (blocks, mut scalars) = (self.placed.blocks(), self.scalars);
             let shares = self.shares();
             // SAFETY: a loop hands out each block once, and has ended when the next begins.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several threads write the vectors")]
             let pq = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.multiply(block) }).sum());
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several threads write the vectors")]
             let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
             let kept = scalars.turn(rr);
             // SAFETY: as above.
-            #[expect(unsafe_code, reason = "several members write the vectors")]
+            #[expect(unsafe_code, reason = "several threads write the vectors")]
             by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.turn(block, kept) }));
             self.scalars = scalars;
         }
         Ok(())
     }
 
-    /// For runtimes with a barrier: what the members of one region work on, and where they begin.
+    /// For runtimes with a barrier: what the threads of one region work on, and where they begin.
     pub(crate) fn shares(&mut self) -> Shares<'_> {
         Shares {
             placed: &self.placed,
@@ -143,30 +143,30 @@ pub(crate) struct Shares<'a> {
 /// them.
 const LANES: usize = 4;
 
-#[expect(unsafe_code, reason = "several members write the vectors")]
+#[expect(unsafe_code, reason = "several threads write the vectors")]
 impl Shares<'_> {
-    /// One member's share of all iterations, in one region. The result is the same for all members.
+    /// One thread's share of all iterations, in one region. The result is the same for all threads.
     ///
     /// # Safety
-    /// There are as many members as blocks. Each calls this once, all in the same region, and no other thread uses the
+    /// There are as many threads as blocks. Each calls this once, all in the same region, and no other thread uses the
     /// vectors.
     pub(crate) unsafe fn iterate(
         &self,
-        member: &impl Member,
+        thread: &impl TeamThread,
         mut scalars: Scalars,
         iterations: u64,
     ) -> Result<Scalars, String> {
-        let block = member.id();
+        let block = thread.id();
         for _ in 0..iterations {
-            // SAFETY: the block is this member's; `p` was last written before a barrier.
-            let pq = member.sum(unsafe { self.multiply(block) });
+            // SAFETY: the block is this thread's; `p` was last written before a barrier.
+            let pq = thread.sum(unsafe { self.multiply(block) });
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
-            // SAFETY: the block is this member's.
-            let rr = member.sum(unsafe { self.advance(block, step) });
+            // SAFETY: the block is this thread's.
+            let rr = thread.sum(unsafe { self.advance(block, step) });
             let kept = scalars.turn(rr);
-            // SAFETY: the block is this member's; the others have read `p` before the sums.
+            // SAFETY: the block is this thread's; the others have read `p` before the sums.
             unsafe { self.turn(block, kept) };
-            member.barrier();
+            thread.barrier();
         }
         Ok(scalars)
     }

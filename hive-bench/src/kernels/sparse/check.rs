@@ -97,8 +97,8 @@ mod tests {
         ]
     }
 
-    fn solved(matrix: &Csr, members: usize) -> System {
-        StdScope::host(members, |team| {
+    fn solved(matrix: &Csr, threads: usize) -> System {
+        StdScope::host(threads, |team| {
             let mut system = System::new(team, matrix);
             team.solve(&mut system, ITERATIONS).unwrap();
             system
@@ -110,8 +110,8 @@ mod tests {
         for matrix in matrices() {
             let largest = largest_error(&matrix, ITERATIONS).unwrap();
             assert!(largest < 0.9, "{largest}");
-            for members in 1..6 {
-                solved(&matrix, members).check(largest).unwrap();
+            for threads in 1..6 {
+                solved(&matrix, threads).check(largest).unwrap();
             }
         }
     }
@@ -134,7 +134,7 @@ mod tests {
         let largest = largest_error(&grid, ITERATIONS).unwrap();
         let mut system = System::new(&mut Sequential, &grid);
         for _ in 0..ITERATIONS {
-            // As if the part of r . r of one member had been lost.
+            // As if the part of r . r of one thread had been lost.
             system.scalars.rr *= 0.9;
             system.by_loops(&mut Sequential, 1).unwrap();
         }

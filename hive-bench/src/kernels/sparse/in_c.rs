@@ -66,7 +66,7 @@ mod tests {
     use crate::runtimes::sequential::Sequential;
     use crate::runtimes::std_scope::StdScope;
 
-    const BOTH: [InC; 2] = [InC::Plain, InC::OpenMp { members: 3 }];
+    const BOTH: [InC; 2] = [InC::Plain, InC::OpenMp { threads: 3 }];
 
     #[test]
     fn plain_loops_in_c_come_to_the_same_bits() {
@@ -87,7 +87,7 @@ mod tests {
     fn a_team_in_c_solves_too() {
         let matrix = Laplacian::new(13).matrix();
         let mut system = StdScope::host(3, |team| System::new(team, &matrix));
-        system.in_c(InC::OpenMp { members: 3 }, 1000).unwrap();
+        system.in_c(InC::OpenMp { threads: 3 }, 1000).unwrap();
         assert!(system.x.iter().all(|x| (x - 1.0).abs() < 1e-13), "{:?}", system.x);
     }
 

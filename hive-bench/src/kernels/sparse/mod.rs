@@ -1,4 +1,4 @@
-//! Kernels on a sparse matrix: its product with a vector, and conjugate gradients. Rows go to the members in blocks of
+//! Kernels on a sparse matrix: its product with a vector, and conjugate gradients. Rows go to the threads in blocks of
 //! about equally many nonzeros, the same for all runtimes.
 
 mod cg;

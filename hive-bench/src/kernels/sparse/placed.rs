@@ -6,7 +6,7 @@ use crate::kernels::disjoint::Disjoint;
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
 
-/// A matrix and its blocks of rows, one a member.
+/// A matrix and its blocks of rows, one a thread.
 pub(crate) struct Placed {
     matrix: Csr,
     /// Where each block begins, and where the last one ends.
@@ -14,9 +14,9 @@ pub(crate) struct Placed {
 }
 
 impl Placed {
-    /// A copy of `matrix`. Each member has touched the memory first on which it will work.
+    /// A copy of `matrix`. Each thread has touched the memory first on which it will work.
     pub(crate) fn new(runtime: &mut impl Runtime, matrix: &Csr) -> Self {
-        let bounds = blocks(matrix, runtime.members());
+        let bounds = blocks(matrix, runtime.threads());
         let numbers: Vec<usize> = bounds.iter().map(|row| matrix.starts()[*row]).collect();
         let indices = array(runtime, &numbers, |number| matrix.indices()[number]);
         let values = array(runtime, &numbers, |number| matrix.values()[number]);
@@ -43,22 +43,22 @@ impl Placed {
         &self.bounds
     }
 
-    /// A vector with a number for each row, touched first by the member that has the row.
+    /// A vector with a number for each row, touched first by the thread that has the row.
     pub(crate) fn vector(&self, runtime: &mut impl Runtime, value: impl Fn(usize) -> f64 + Sync) -> Vec<f64> {
         array(runtime, &self.bounds, value)
     }
 }
 
 /// The bounds of so many blocks of rows. Each block ends with the row in which its share of the nonzeros ends.
-fn blocks(matrix: &Csr, members: usize) -> Vec<usize> {
-    let share = |member: usize| member as u128 * matrix.nonzeros() as u128 / members as u128;
+fn blocks(matrix: &Csr, threads: usize) -> Vec<usize> {
+    let share = |thread_id: usize| thread_id as u128 * matrix.nonzeros() as u128 / threads as u128;
     let row_of = |number: u128| matrix.starts().partition_point(|start| (*start as u128) < number);
-    let mut bounds: Vec<usize> = (0..members).map(|member| row_of(share(member))).collect();
+    let mut bounds: Vec<usize> = (0..threads).map(|thread_id| row_of(share(thread_id))).collect();
     bounds.push(matrix.rows());
     bounds
 }
 
-/// An array of which member i computes the items from the i-th bound to the next.
+/// An array of which thread i computes the items from the i-th bound to the next.
 fn array<T: Copy + Default + Send + Sync>(
     runtime: &mut impl Runtime,
     bounds: &[usize],
@@ -67,12 +67,12 @@ fn array<T: Copy + Default + Send + Sync>(
     // There is room for one more item, so that a last bound can be pushed without moving the array. The array is all
     // zeros, because the system provides such memory only when it is touched.
     let mut array = vec![T::default(); bounds[bounds.len() - 1] + 1];
-    let members = runtime.members();
+    let threads = runtime.threads();
     let whole = Disjoint::new(&mut array);
-    runtime.region(members, |member| {
-        let range = bounds[member]..bounds[member + 1];
-        // SAFETY: bounds ascend, so each member has a part of its own.
-        #[expect(unsafe_code, reason = "several members write one array")]
+    runtime.region(threads, |thread_id| {
+        let range = bounds[thread_id]..bounds[thread_id + 1];
+        // SAFETY: bounds ascend, so each thread has a part of its own.
+        #[expect(unsafe_code, reason = "several threads write one array")]
         let part = unsafe { whole.part(range.clone()) };
         part.iter_mut().zip(range).for_each(|(item, index)| *item = value(index));
     });
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_a_matrix_with_fewer_rows_than_members() {
+    fn blocks_of_a_matrix_with_fewer_rows_than_threads() {
         let matrix = Laplacian::new(1).matrix();
         let bounds = blocks(&matrix, 4);
         assert_eq!((bounds[0], bounds[4]), (0, 1));
@@ -111,11 +111,11 @@ mod tests {
     #[test]
     fn the_copy_is_the_same_matrix() {
         let matrix = Laplacian::new(7).matrix();
-        for members in [1, 2, 5] {
-            StdScope::host(members, |team| {
+        for threads in [1, 2, 5] {
+            StdScope::host(threads, |team| {
                 let placed = Placed::new(team, &matrix);
                 assert_eq!(placed.matrix(), &matrix);
-                assert_eq!(placed.blocks(), members);
+                assert_eq!(placed.blocks(), threads);
                 assert_eq!(placed.vector(team, |row| row as f64 / 2.0)[48], 24.0);
             });
         }

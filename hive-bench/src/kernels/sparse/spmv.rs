@@ -1,4 +1,4 @@
-//! The product of a sparse matrix and a vector. Every member sums up its rows in the order of their columns, so the
+//! The product of a sparse matrix and a vector. Every thread sums up its rows in the order of their columns, so the
 //! answer is the same to the last bit.
 
 use super::Placed;
@@ -43,7 +43,7 @@ impl Kernel for Product {
             by.blocks(placed.blocks(), |blocks| {
                 for rows in blocks.map(|block| placed.rows(block)) {
                     // SAFETY: a loop hands out each block once.
-                    #[expect(unsafe_code, reason = "several members write one array")]
+                    #[expect(unsafe_code, reason = "several threads write one array")]
                     let part = unsafe { y.part(rows.clone()) };
                     placed.matrix().multiply(part, x, rows);
                 }

@@ -84,12 +84,12 @@ fn a_bounce_is_a_round_trip() {
 
 #[test]
 fn only_the_last_stores() {
-    let member = |wait| {
+    let bee = |wait| {
         vec![Step::Work(wait), Step::Add(LINE.left()), Step::StoreIfLast { goal: 2, cell: Words(1).start(), value: 1 }]
     };
-    let mut first = member(0);
+    let mut first = bee(0);
     first.extend([Step::Await(Words(1).start(), 1), Step::Mark]);
-    let marks = simulate(&pair(), &[0, 1], vec![first, member(1000)]);
+    let marks = simulate(&pair(), &[0, 1], vec![first, bee(1000)]);
     // The other's addition is done at 1100; its store is free, if it is not the first's poll that has the line: then an
     // invalidation more.
     assert_eq!(marks[0], [1300]);
@@ -97,15 +97,15 @@ fn only_the_last_stores() {
 
 #[test]
 fn all_go_on_from_a_meeting_at_once() {
-    let member = |wait| vec![Step::Work(wait), Step::Meet, Step::Mark];
-    assert_eq!(simulate(&three(), &[], vec![member(5), member(80), member(20)]), [[80], [80], [80]]);
+    let bee = |wait| vec![Step::Work(wait), Step::Meet, Step::Mark];
+    assert_eq!(simulate(&three(), &[], vec![bee(5), bee(80), bee(20)]), [[80], [80], [80]]);
 }
 
 #[test]
 fn who_waits_for_ever_is_named() {
     let programs = vec![vec![], vec![Step::Await(LINE.start(), 1)]];
     let error = run(&Setting { one_way: &pair(), costs: &bare(), lines: vec![0], programs }).unwrap_err();
-    assert!(error.contains("member 1") && error.contains("Await"), "{error}");
+    assert!(error.contains("bee 1") && error.contains("Await"), "{error}");
 }
 
 /// With other numbers the bees do the same at the same times.
@@ -113,10 +113,10 @@ fn who_waits_for_ever_is_named() {
 fn numbers_do_not_matter() {
     let order = [2, 0, 1];
     // No two bees do anything at the same time, because ties would be resolved by number.
-    let member = |k: u64| {
+    let bee = |k: u64| {
         vec![Step::Work(1 + 7 * k), Step::Add(LINE.left()), Step::Mark, Step::Await(LINE.left(), 3), Step::Mark]
     };
-    let programs: Vec<_> = (0..3).map(member).collect();
+    let programs: Vec<_> = (0..3).map(bee).collect();
     let plain = simulate(&three(), &[0], programs.clone());
     let one_way: Vec<Vec<u64>> = order.iter().map(|a| order.iter().map(|b| three()[*a][*b]).collect()).collect();
     let owner = order.iter().position(|core| *core == 0).unwrap();

@@ -12,11 +12,11 @@ use super::HiveTeam;
 impl Constructs for HiveTeam {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
         match construct {
-            Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.members, |_| delay.wait())),
-            Construct::For => self.loops(times, self.members, Schedule::Static, delay),
+            Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.threads, |_| delay.wait())),
+            Construct::For => self.loops(times, self.threads, Schedule::Static, delay),
             Construct::ParallelFor => {
                 let body = |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
-                (0..times).for_each(|_| self.hive.par_for(0..self.members, body));
+                (0..times).for_each(|_| self.hive.par_for(0..self.threads, body));
             }
             Construct::Barrier => self.each(times, |bee| {
                 delay.wait();
@@ -36,12 +36,12 @@ impl Constructs for HiveTeam {
 
 impl HiveTeam {
     fn iterations(&self) -> usize {
-        self.members * ITERATIONS as usize
+        self.threads * ITERATIONS as usize
     }
 
     /// Something so many times in one region.
     fn each(&self, times: u64, body: impl Fn(&Bee<'_>) + Sync) {
-        self.hive.spmd(self.members, |bee| (0..times).for_each(|_| body(bee)));
+        self.hive.spmd(self.threads, |bee| (0..times).for_each(|_| body(bee)));
     }
 
     fn loops(&self, times: u64, len: usize, schedule: Schedule, delay: Delay) {
@@ -65,7 +65,7 @@ impl HiveTeam {
             delay.wait();
             range.len() as f64
         };
-        let total: f64 = (0..times).map(|_| self.hive.par_reduce(0..self.members, &sum, one)).sum();
-        check(total, times, self.members)
+        let total: f64 = (0..times).map(|_| self.hive.par_reduce(0..self.threads, &sum, one)).sum();
+        check(total, times, self.threads)
     }
 }

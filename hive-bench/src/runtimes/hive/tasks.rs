@@ -37,15 +37,15 @@ impl Tasks for HiveTeam {
         Ok(self.hive.install(|| search::count(HiveJoin(&self.hive), root)))
     }
 
-    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
         self.hive.scope(|scope| (0..tasks).for_each(|_| scope.spawn(move |_| task())));
         Ok(())
     }
 
-    fn floods<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
-        let start = &Start::of(self.members);
+    fn spawn_from_all<F: Fn() + Copy + Send + Sync>(&mut self, tasks_each: u64, task: F) -> Result<(), String> {
+        let start = &Start::of(self.threads);
         self.hive.scope(|scope| {
-            for _ in 0..self.members {
+            for _ in 0..self.threads {
                 scope.spawn(move |scope| {
                     start.wait();
                     (0..tasks_each).for_each(|_| scope.spawn(move |_| task()));
@@ -55,7 +55,7 @@ impl Tasks for HiveTeam {
         Ok(())
     }
 
-    fn post<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
+    fn spawn_outside<F: FnOnce() + Send + 'static>(&mut self, task: F) -> Result<(), String> {
         self.hive.spawn(task);
         Ok(())
     }

@@ -22,24 +22,24 @@ type Work = extern "C" fn(*const c_void, u64, usize, usize);
 
 unsafe extern "C" {
     fn omp_get_thread_num() -> c_int;
-    fn hb_region(members: c_int, body: extern "C" fn(*const c_void, usize), context: *const c_void);
-    fn hb_empty_regions(members: c_int, times: u64);
-    fn hb_alternate(members: c_int, pairs: u64);
-    fn hb_barriers(members: c_int, times: u64);
-    fn hb_sums(members: c_int, times: u64) -> f64;
-    fn hb_regions_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
-    fn hb_one_region_of_work(members: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
-    fn hb_fib(members: c_int, n: u64) -> u64;
-    fn hb_flood(members: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_region(threads: c_int, body: extern "C" fn(*const c_void, usize), context: *const c_void);
+    fn hb_empty_regions(threads: c_int, times: u64);
+    fn hb_alternate(threads: c_int, pairs: u64);
+    fn hb_barriers(threads: c_int, times: u64);
+    fn hb_sums(threads: c_int, times: u64) -> f64;
+    fn hb_regions_of_work(threads: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
+    fn hb_one_region_of_work(threads: c_int, steps: u64, work: Work, context: *const c_void, len: usize);
+    fn hb_fib(threads: c_int, n: u64) -> u64;
+    fn hb_spawn(threads: c_int, tasks: u64, body: extern "C" fn(*const c_void, usize), context: *const c_void);
     fn hb_constructs(
-        members: c_int,
+        threads: c_int,
         construct: c_int,
         times: u64,
         wait: extern "C" fn(u64),
         length: u64,
         iterations: u64,
     ) -> f64;
-    fn hb_search(members: c_int, hash: u64, depth: u32, children: u32) -> u64;
+    fn hb_search(threads: c_int, hash: u64, depth: u32, children: u32) -> u64;
 }
 
 /// The file from which OpenMP was loaded into this process.
@@ -61,17 +61,17 @@ pub(crate) fn library() -> Result<String, String> {
 }
 
 pub(crate) struct OpenMp {
-    members: usize,
+    threads: usize,
 }
 
 impl OpenMp {
-    pub(crate) fn host<T>(runtime: RuntimeId, members: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+    pub(crate) fn host<T>(runtime: RuntimeId, threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         expect_library(runtime, &library()?)?;
-        Ok(work(&mut Self { members }))
+        Ok(work(&mut Self { threads }))
     }
 
     fn size(&self) -> c_int {
-        int(self.members)
+        int(self.threads)
     }
 
     fn regions_of_work<F: Fn(u64, Range<usize>) + Sync>(&self, steps: u64, work: F, len: usize) {
@@ -85,8 +85,8 @@ impl OpenMp {
     }
 }
 
-fn int(members: usize) -> c_int {
-    c_int::try_from(members).expect("a team is no larger than the machine")
+fn int(threads: usize) -> c_int {
+    c_int::try_from(threads).expect("a team is no larger than the machine")
 }
 
 extern "C" fn call<F: Fn(usize) + Sync>(body: *const c_void, id: usize) {
@@ -102,18 +102,18 @@ extern "C" fn piece<F: Fn(u64, Range<usize>) + Sync>(work: *const c_void, step: 
 }
 
 impl Runtime for OpenMp {
-    fn members(&self) -> usize {
-        self.members
+    fn threads(&self) -> usize {
+        self.threads
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all members are done with it.
-        unsafe { hb_region(int(members), call::<F>, (&raw const body).cast()) };
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+        // SAFETY: `call::<F>` gets the closure it expects, and the call returns when all threads are done with it.
+        unsafe { hb_region(int(threads), call::<F>, (&raw const body).cast()) };
     }
 
-    fn empty_regions(&mut self, members: usize, times: u64) {
+    fn empty_regions(&mut self, threads: usize, times: u64) {
         // SAFETY: only numbers.
-        unsafe { hb_empty_regions(int(members), times) };
+        unsafe { hb_empty_regions(int(threads), times) };
     }
 
     fn sums(&mut self, times: u64) -> f64 {
@@ -157,23 +157,23 @@ impl Runtime for OpenMp {
 
 impl Constructs for OpenMp {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
-        let iterations = self.members as u64 * ITERATIONS;
+        let iterations = self.threads as u64 * ITERATIONS;
         // SAFETY: numbers, and a function that may be called by any thread.
         let total =
             unsafe { hb_constructs(self.size(), construct as c_int, times, delay.wait, delay.length, iterations) };
-        if construct == Construct::Reduction { check(total, times, self.members) } else { Ok(()) }
+        if construct == Construct::Reduction { check(total, times, self.threads) } else { Ok(()) }
     }
 }
 
 impl Kernels for OpenMp {
     fn run(&mut self, kernel: &mut impl Kernel, steps: u64) {
-        kernel.run_in_c(InC::OpenMp { members: self.size() }, steps);
+        kernel.run_in_c(InC::OpenMp { threads: self.size() }, steps);
     }
 }
 
 impl Solve for OpenMp {
     fn solve(&mut self, system: &mut System, iterations: u64) -> Result<(), String> {
-        system.in_c(InC::OpenMp { members: self.size() }, iterations)
+        system.in_c(InC::OpenMp { threads: self.size() }, iterations)
     }
 }
 
@@ -192,10 +192,10 @@ impl Tasks for OpenMp {
         Ok(1 + unsafe { hb_search(self.size(), hash, depth, root.children()) })
     }
 
-    fn flood<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
+    fn spawn_from_one<F: Fn() + Copy + Send + Sync>(&mut self, tasks: u64, task: F) -> Result<(), String> {
         let body = move |_| task();
         // SAFETY: each task gets the closure that it expects, and all have run when the call returns.
-        unsafe { hb_flood(self.size(), tasks, of_type(&body), (&raw const body).cast()) };
+        unsafe { hb_spawn(self.size(), tasks, of_type(&body), (&raw const body).cast()) };
         Ok(())
     }
 }

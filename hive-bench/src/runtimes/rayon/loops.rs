@@ -21,12 +21,12 @@ impl RayonPool {
 
 impl Loops for RayonPool {
     fn blocks<F: Fn(Range<usize>) + Sync>(&mut self, len: usize, body: F) {
-        let members = self.members();
-        let block = |id: usize| body(split(id, members, len));
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
         if self.is_worker() {
-            (0..members).into_par_iter().for_each(block);
+            (0..threads).into_par_iter().for_each(block);
         } else {
-            self.region(members, block);
+            self.region(threads, block);
         }
     }
 
@@ -35,10 +35,10 @@ impl Loops for RayonPool {
     }
 
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64 {
-        let members = self.members();
-        let block = |id: usize| body(split(id, members, len));
+        let threads = self.threads();
+        let block = |id: usize| body(split(id, threads, len));
         if self.is_worker() {
-            (0..members).into_par_iter().map(block).sum()
+            (0..threads).into_par_iter().map(block).sum()
         } else {
             self.pool.broadcast(|context| block(context.index())).into_iter().sum()
         }

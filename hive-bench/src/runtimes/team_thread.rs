@@ -1,31 +1,31 @@
-//! A member of a team in the middle of a region: it can wait for the others, and add up what each has.
+//! A thread of a team in the middle of a region: it can wait for the others, and add up what each has.
 
 use std::cell::Cell;
 
 use crate::runtimes::loops::Slots;
 
-/// A member of a team in the middle of a region.
-pub(crate) trait Member {
+/// A thread of a team in the middle of a region.
+pub(crate) trait TeamThread {
     fn id(&self) -> usize;
 
-    /// Waits for all members. After it, each can read what the others wrote before it.
+    /// Waits for all threads. After it, each can read what the others wrote before it.
     fn barrier(&self);
 
-    /// The sum of the numbers of all members, with the same bits for each of them. It is a barrier, too.
+    /// The sum of the numbers of all threads, with the same bits for each of them. It is a barrier, too.
     fn sum(&self, number: f64) -> f64;
 }
 
-/// For sums of a team that has only a barrier: two numbers of each member, used in turn. A member that writes one of
-/// them has passed the barrier of the previous sum, so all members have read the number of the sum before that.
+/// For sums of a team that has only a barrier: two numbers of each thread, used in turn. A thread that writes one of
+/// them has passed the barrier of the previous sum, so all threads have read the number of the sum before that.
 pub(crate) struct Sums([Slots; 2]);
 
 impl Sums {
-    pub(crate) fn new(members: usize) -> Self {
-        Self([Slots::new(members), Slots::new(members)])
+    pub(crate) fn new(threads: usize) -> Self {
+        Self([Slots::new(threads), Slots::new(threads)])
     }
 }
 
-/// A member that has a barrier.
+/// A thread that has a barrier.
 pub(crate) struct InRegion<'a, B> {
     id: usize,
     sums: &'a Sums,
@@ -41,7 +41,7 @@ impl<'a, B: Fn()> InRegion<'a, B> {
     }
 }
 
-impl<B: Fn()> Member for InRegion<'_, B> {
+impl<B: Fn()> TeamThread for InRegion<'_, B> {
     fn id(&self) -> usize {
         self.id
     }
@@ -67,15 +67,15 @@ mod tests {
     use crate::runtimes::std_scope::StdScope;
 
     #[test]
-    fn every_member_has_every_sum() {
+    fn every_thread_has_every_sum() {
         let (barrier, sums) = (Barrier::new(3), Sums::new(3));
         StdScope::host(3, |team| {
             team.region(3, |id| {
-                let member = InRegion::new(id, &sums, || {
+                let thread = InRegion::new(id, &sums, || {
                     barrier.wait();
                 });
                 for round in 0..200 {
-                    assert_eq!(member.sum((round * id) as f64), f64::from(3 * round as u32));
+                    assert_eq!(thread.sum((round * id) as f64), f64::from(3 * round as u32));
                 }
             });
         });

@@ -9,16 +9,16 @@ use crate::system::cpus;
 
 pub(crate) struct HiveAndRayon {
     hive: Hive,
-    members: usize,
+    threads: usize,
     /// `None` if rayon's workers are the hive's bees.
     beside: Option<ThreadPool>,
 }
 
 impl HiveAndRayon {
-    /// rayon as the hive's guest.
-    pub(crate) fn host_guest<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+    /// rayon's workers on the hive's own threads.
+    pub(crate) fn host_on_hive<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
         let hive = hive(cpus, true)?;
-        Ok(work(&mut Self { hive, members: cpus.len(), beside: None }))
+        Ok(work(&mut Self { hive, threads: cpus.len(), beside: None }))
     }
 
     /// A pool with its own threads beside the hive, on the same CPUs. The calling thread is both its first worker and
@@ -30,7 +30,7 @@ impl HiveAndRayon {
         });
         let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
         let hive = hive(cpus, false)?;
-        Ok(work(&mut Self { hive, members: cpus.len(), beside: Some(pool) }))
+        Ok(work(&mut Self { hive, threads: cpus.len(), beside: Some(pool) }))
     }
 }
 
@@ -40,16 +40,16 @@ fn hive(cpus: &[usize], hosts: bool) -> Result<Hive, String> {
 }
 
 impl Runtime for HiveAndRayon {
-    fn members(&self) -> usize {
-        self.members
+    fn threads(&self) -> usize {
+        self.threads
     }
 
-    fn region<F: Fn(usize) + Sync>(&mut self, members: usize, body: F) {
-        self.hive.spmd(members, move |bee| body(bee.id()));
+    fn region<F: Fn(usize) + Sync>(&mut self, threads: usize, body: F) {
+        self.hive.spmd(threads, move |bee| body(bee.id()));
     }
 
     fn sums(&mut self, times: u64) -> f64 {
-        let once = || self.hive.spmd_map(self.members, |bee| (bee.id() + 1) as f64).into_iter().sum::<f64>();
+        let once = || self.hive.spmd_map(self.threads, |bee| (bee.id() + 1) as f64).into_iter().sum::<f64>();
         (0..times).map(|_| once()).sum()
     }
 
@@ -57,9 +57,9 @@ impl Runtime for HiveAndRayon {
         let sum = || data.par_iter().sum::<f64>();
         let mut total = 0.0;
         for _ in 0..times {
-            self.empty_regions(self.members, 1);
+            self.empty_regions(self.threads, 1);
             total += match &self.beside {
-                None => self.hive.rayon(self.members, sum),
+                None => self.hive.rayon(self.threads, sum),
                 Some(pool) => pool.install(sum),
             };
         }
@@ -76,8 +76,8 @@ mod tests {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         let sums = |team: &mut HiveAndRayon| team.regions_and_iterators(20, &[1.0; 1000]);
         // A thread is the first worker of one pool for good.
-        let guest = std::thread::spawn(move || HiveAndRayon::host_guest(&cpus, sums));
+        let on_hive = std::thread::spawn(move || HiveAndRayon::host_on_hive(&cpus, sums));
         let beside = std::thread::spawn(move || HiveAndRayon::host_beside(&cpus, sums));
-        assert_eq!([guest, beside].map(|team| team.join().unwrap()), [Ok(Ok(20_000.0)), Ok(Ok(20_000.0))]);
+        assert_eq!([on_hive, beside].map(|team| team.join().unwrap()), [Ok(Ok(20_000.0)), Ok(Ok(20_000.0))]);
     }
 }

@@ -43,7 +43,7 @@ impl Wanted {
 
 /// The bees of one hive.
 #[derive(Debug)]
-pub(crate) struct Members {
+pub(crate) struct Bees {
     places: Vec<Option<Place>>,
     /// Bees with this id or a higher one are parked.
     awake: usize,
@@ -62,7 +62,7 @@ pub(crate) enum State {
     Free,
 }
 
-impl Members {
+impl Bees {
     /// Builds a hive and looks where its bees are. An error is that of hive, with the flag that caused it, if that is
     /// known.
     pub(crate) fn find(wanted: &Wanted, foreign: bool) -> Result<Self, String> {
@@ -83,7 +83,7 @@ impl Members {
 
     /// What a CPU is used for.
     pub(crate) fn on(&self, cpu: usize) -> State {
-        let (awake, parked): (Vec<usize>, Vec<usize>) = self.of(cpu).partition(|member| *member < self.awake);
+        let (awake, parked): (Vec<usize>, Vec<usize>) = self.of(cpu).partition(|bee| *bee < self.awake);
         match (awake.is_empty(), parked.is_empty()) {
             (false, _) => State::Bound(awake),
             (true, false) => State::Parked(parked),
@@ -93,7 +93,7 @@ impl Members {
 
     fn of(&self, cpu: usize) -> impl Iterator<Item = usize> {
         let is_there = move |place: &Option<Place>| place.as_ref().is_some_and(|place| place.cpus().contains(&cpu));
-        self.places.iter().enumerate().filter(move |(_, place)| is_there(place)).map(|(member, _)| member)
+        self.places.iter().enumerate().filter(move |(_, place)| is_there(place)).map(|(bee, _)| bee)
     }
 
     pub(crate) fn awake(&self) -> std::ops::Range<usize> {
@@ -106,7 +106,7 @@ impl Members {
 
     /// The bees that may run anywhere.
     pub(crate) fn unbound(&self) -> Vec<usize> {
-        self.places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(member, _)| member).collect()
+        self.places.iter().enumerate().filter(|(_, place)| place.is_none()).map(|(bee, _)| bee).collect()
     }
 }
 
@@ -119,12 +119,12 @@ fn binding(report: &Report) -> String {
 /// A warning for each bee that the kernel lets run elsewhere than hive says.
 fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
     let allowed = hive.spmd_map(places.len(), |_| allowed());
-    let stray = |(member, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
+    let stray = |(bee, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
         let (mut wanted, allowed) = (place.as_ref()?.cpus().to_vec(), allowed?);
         wanted.sort_unstable();
         (wanted != allowed).then(|| {
             format!(
-                "member {member} belongs on CPUs {}, and the kernel lets it run on {}",
+                "bee {bee} belongs on CPUs {}, and the kernel lets it run on {}",
                 Pin::Cpus(wanted),
                 Pin::Cpus(allowed)
             )
@@ -148,36 +148,36 @@ mod tests {
     use super::*;
     use crate::system::cpus;
 
-    fn find(wanted: &Wanted) -> Result<Members, String> {
-        Members::find(wanted, false)
+    fn find(wanted: &Wanted) -> Result<Bees, String> {
+        Bees::find(wanted, false)
     }
 
     #[test]
     fn who_is_parked_is_told_from_who_is_not() {
         let first = cpus::in_order_of_use()[0];
         let wanted = Wanted { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Wanted::default() };
-        let members = find(&wanted).unwrap();
-        assert_eq!((members.awake(), members.parked()), (0..2, 2..3));
-        assert_eq!(members.on(first), State::Bound(vec![0, 1]));
-        assert_eq!(members.on(70_000), State::Free);
-        assert!(members.unbound().is_empty() && members.warnings.is_empty(), "{:?}", members.warnings);
+        let bees = find(&wanted).unwrap();
+        assert_eq!((bees.awake(), bees.parked()), (0..2, 2..3));
+        assert_eq!(bees.on(first), State::Bound(vec![0, 1]));
+        assert_eq!(bees.on(70_000), State::Free);
+        assert!(bees.unbound().is_empty() && bees.warnings.is_empty(), "{:?}", bees.warnings);
     }
 
     #[test]
-    fn members_by_which_a_hive_grows_have_places() {
+    fn bees_by_which_a_hive_grows_have_places() {
         let first = cpus::in_order_of_use()[0];
         let places = format!("{{{first}}}").parse().ok();
         let wanted =
             Wanted { bees: Some(1), places, proc_bind: Some(ProcBind::Primary), size: Some(3), ..Wanted::default() };
-        let members = find(&wanted).unwrap();
-        assert_eq!((members.awake(), members.parked(), members.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
-        assert!(members.binding.contains("bound by primary"), "{}", members.binding);
+        let bees = find(&wanted).unwrap();
+        assert_eq!((bees.awake(), bees.parked(), bees.on(first)), (0..3, 3..3, State::Bound(vec![0, 1, 2])));
+        assert!(bees.binding.contains("bound by primary"), "{}", bees.binding);
     }
 
     #[test]
-    fn members_without_a_place_are_told() {
-        let members = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
-        assert_eq!((members.unbound(), members.parked()), (vec![0, 1], 2..2));
+    fn bees_without_a_place_are_told() {
+        let bees = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
+        assert_eq!((bees.unbound(), bees.parked()), (vec![0, 1], 2..2));
     }
 
     #[test]
