@@ -180,6 +180,12 @@ impl Loop {
         (matches!(self.schedule.division(), Division::Blocks) && self.owners == 0).then(|| self.all_blocks())
     }
 
+    /// The range of a `Static` loop, if each bee runs the block of it that `split::block` gives; None for other loops.
+    #[inline]
+    pub(crate) fn range_in_plain_blocks(&self) -> Option<Range<usize>> {
+        (self.blocks().is_some() && self.multiple == 1).then(|| self.range())
+    }
+
     /// The loop's range in one block for each bee, whatever the schedule.
     #[inline]
     fn all_blocks(&self) -> Blocks {

@@ -77,11 +77,13 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
-        // One contiguous block for each bee, combined in order of the bees.
-        if let (Cut::OnePerBee, Some(blocks)) = (&cut, shared.blocks()) {
+        // One contiguous block for each bee, combined in order of the bees. The closure holds no more than the range, so
+        // that it fits into the start line.
+        if let (Cut::OnePerBee, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let results = self.spmd_map(bees, move |bee| map_nonempty(blocks.of(bee.id(), bee.bees()), &map));
+            let results =
+                self.spmd_map(bees, move |bee| map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map));
             return combine_in_order(results, op);
         }
         match cut {
