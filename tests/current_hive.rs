@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
+use std::time::Duration;
 
 use hive::{CurrentBee, Hive, HiveSet, Pin, PlaceUnit, Reduction, Schedule};
 
@@ -163,4 +164,64 @@ fn a_dropped_hive_leaves_no_trace_on_its_queen() {
     drop(hive);
     assert_eq!(hive::bees(), hive::global().bees());
     hive::spmd(2, |_| ());
+}
+
+/// The task that drops its own hive is one that another bee of the hive waits for, in a scope or a join that a free
+/// function has begun. Such a wait borrows no handle.
+#[test]
+fn a_hive_is_dropped_by_a_task_that_its_own_bee_waits_for() {
+    for by_join in [false, true] {
+        let hive = Arc::new(build_hive());
+        let (handles, handle) = mpsc::channel::<Arc<Hive>>();
+        let (sender, receiver) = mpsc::channel();
+        hive.spawn_on(1, move || {
+            let (own, begun) = (handle.recv().unwrap(), &AtomicUsize::new(0));
+            let drop_it = move || {
+                begun.store(1, Ordering::Release);
+                drop(own);
+            };
+            // Bee 2 may begin it meanwhile, and then drops the hive in the middle of what this bee waits for.
+            let wait = || {
+                let is_waiting = |_: &i32| begun.load(Ordering::Acquire) == 0;
+                (0..100_000).take_while(is_waiting).for_each(|_| thread::yield_now());
+            };
+            if by_join {
+                hive::join(wait, drop_it);
+            } else {
+                hive::scope(|scope| {
+                    scope.spawn(move |_| drop_it());
+                    wait();
+                });
+            }
+            sender.send(()).unwrap();
+        });
+        handles.send(hive).unwrap();
+        receiver.recv().expect("the task comes to its end");
+    }
+}
+
+/// A hive is dropped while a task of it runs, which goes on to use the free functions: they act on the global hive, and
+/// what had begun before the drop comes to its end.
+#[test]
+fn a_task_goes_on_after_its_hive_has_been_dropped() {
+    let hive = build_hive();
+    let own = number_of(&hive);
+    let (sender, receiver) = mpsc::channel();
+    let (begun, has_begun) = mpsc::channel();
+    hive.spawn(move || {
+        let ran = AtomicUsize::new(0);
+        let count = || _ = ran.fetch_add(1, Ordering::Relaxed);
+        // Begun on this hive, and ended when its other workers may have ended.
+        hive::scope(|scope| {
+            begun.send(()).unwrap();
+            thread::sleep(Duration::from_millis(20));
+            (0..3).for_each(|_| scope.spawn(|_| count()));
+        });
+        hive::spmd(2, |_| assert_ne!(hive::current().unwrap().hive, own));
+        hive::par_for((0..10, Schedule::Dynamic(1)), |range, _| range.for_each(|_| count()));
+        sender.send(ran.into_inner()).unwrap();
+    });
+    has_begun.recv().unwrap();
+    drop(hive);
+    assert_eq!(receiver.recv(), Ok(13));
 }

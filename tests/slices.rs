@@ -279,3 +279,20 @@ fn a_loop_divides_a_slice_or_a_part_of_it() {
     let refused = panic_message(|| hive.par_for_mut(&mut [0; 10], &plan, |_, _, _| ()));
     assert!(refused.contains("a plan for 11 indices does not fit a slice of 10"), "{refused}");
 }
+
+#[test]
+fn a_plan_with_a_minimum_of_work_runs_each_index_once_and_in_order() {
+    let _alone = run_exclusively();
+    let hive = Hive::new(4).unwrap();
+    let concat = hive::Reduction::per_team_size(String::new(), |a: String, b: String| a + &b);
+    for min_work in 1..=9 {
+        let plan = hive.plan(8);
+        let work = hive::Loop::from(&plan).min_work(min_work);
+        let runs = AtomicUsize::new(0);
+        hive.spmd(4, |bee| bee.for_each(&work, |range| _ = runs.fetch_add(range.len(), Ordering::Relaxed)));
+        assert_eq!(runs.into_inner(), 8, "at least {min_work} each");
+        let digits = |range: std::ops::Range<usize>| range.map(|index| index.to_string()).collect();
+        assert_eq!(hive.par_reduce(work, &concat, digits), "01234567", "at least {min_work} each");
+        assert_eq!(hive.par_reduce(&plan, &concat, digits), "01234567");
+    }
+}

@@ -23,8 +23,7 @@ fn list_names_cases_and_runtimes() {
         "idle-use-2s",
         "idle-asleep",
     ];
-    let runtimes =
-        ["hive-spinning", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
+    let runtimes = ["hive-spin", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }

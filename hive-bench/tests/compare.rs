@@ -13,7 +13,7 @@ fn write(files: &Files, name: &str, run: &Value) -> String {
     files.path(name)
 }
 
-/// A real run, in which every child of a kind is then made to have measured the same.
+/// A real run, in which every runner of a kind is then made to have measured the same.
 fn steady_run(files: &Files) -> Value {
     let path = files.path("measured.json");
     let arguments = [

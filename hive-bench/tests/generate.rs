@@ -89,7 +89,7 @@ fn a_name_that_ends_in_gz_gets_what_it_says() {
 }
 
 #[test]
-fn a_file_is_overwritten_only_when_told_so() {
+fn a_file_is_overwritten_only_on_request() {
     let scratch = Scratch::new("force");
     let file = scratch.file("mine.mtx");
     fs::write(&file, "mine").expect("a file");

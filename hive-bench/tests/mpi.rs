@@ -137,7 +137,7 @@ fn fails(ranks: usize, arguments: &[&str], code: i32, mentions: &[&str]) {
 }
 
 #[test]
-fn what_goes_wrong_is_told_once() {
+fn what_goes_wrong_is_reported_once() {
     fails(
         3,
         &["cg", "--matrix", "/nowhere/at/all.mtx"],

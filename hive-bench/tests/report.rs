@@ -32,7 +32,7 @@ fn a_filed_run_fits_one_screen() {
         (
             FILED[0],
             [
-                "region/2          136 ns forkunion       554 ns  0.24 0.23-0.27 ahead",
+                "region/2             136 ns forkunion       554 ns  0.24 0.23-0.27 ahead",
                 "hive is ahead in 9,",
                 "Behind in 5:",
             ],
@@ -40,7 +40,7 @@ fn a_filed_run_fits_one_screen() {
         (
             FILED[1],
             [
-                "wake-200ms/2      174 us rayon-outside  0.99 0.74-1.59 inconclusive   3/5",
+                "wake-200ms/2         174 us rayon-outside  0.99 0.74-1.59 inconclusive   3/5",
                 "Targets: 25 met",
                 "idle-use-1ms/2 19.5",
             ],
@@ -48,7 +48,7 @@ fn a_filed_run_fits_one_screen() {
         (
             FILED[2],
             [
-                "region/2       61.7 ns forkunion       0.30 0.28-0.31 ahead          2/2",
+                "region/2            61.7 ns forkunion       0.30 0.28-0.31 ahead          2/2",
                 "missed  region/2 vs round trip: 1.19",
                 "10/11",
             ],

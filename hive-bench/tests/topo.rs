@@ -95,7 +95,7 @@ fn places_and_policy_say_who_is_where() {
 }
 
 #[test]
-fn fast_and_slow_cores_are_told_apart() {
+fn fast_and_slow_cores_are_distinguished() {
     let lines = [
         "core 3, performance: CPU 6 bee 3; CPU 7 bee 15",
         "core 4, efficiency: CPU 8 bee 4",

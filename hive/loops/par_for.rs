@@ -44,6 +44,9 @@ impl Hive {
                 }
             });
         }
+        if shared.needs_no_state() {
+            return self.spmd(shared.team_size(self.bees()), |bee| bee.for_each(&shared, |range| body(range, bee)));
+        }
         shared.run_in_region(self.bees(), |shared, bees| {
             self.spmd(bees, move |bee| bee.for_each(shared, |range| body(range, bee)))
         });

@@ -133,7 +133,8 @@ impl Loop {
     /// short to be worth a team.
     ///
     /// [`par_for`](crate::pool::handle::Hive::par_for) makes the team itself that small; a team of one bee is the
-    /// caller, and costs a function call. Inside a region the other bees have nothing to do.
+    /// caller, and costs a function call. Inside a region the other bees have nothing to do. A loop that was made from
+    /// a [`Plan`](crate::memory::plan::Plan) is then divided among the bees that take part, and no longer by the plan.
     ///
     /// ```
     /// use hive::{Loop, Schedule};
@@ -216,7 +217,7 @@ impl Loop {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.schedule.division() {
             // Blocks of owners, whose bees may be missing.
-            Division::Blocks if self.owners > 0 => self.run_blocks_of_owners(id, bees, body),
+            Division::Blocks if self.owners > 0 && self.min_work == 0 => self.run_blocks_of_owners(id, bees, body),
             // One block for each bee, computed from the bee's number.
             Division::Blocks if id < bees => {
                 let block = self.all_blocks().of(id, bees);
@@ -243,6 +244,12 @@ impl Loop {
                 self.run_queue(rule, dispatch, round, bees, body);
             }),
         }
+    }
+
+    /// Whether the bees need no words in common to share out the loop, whatever the size of the team.
+    #[inline]
+    pub(crate) fn needs_no_state(&self) -> bool {
+        matches!(self.schedule.division(), Division::Blocks | Division::RoundRobin { .. })
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and

@@ -63,10 +63,10 @@ use crate::topology::place_assignment::Place;
 ///
 /// # Drop
 /// Dropping a hive lets its workers run what is queued for them, ends them, and waits for their threads. It cannot
-/// happen while a region runs, because the region borrows the hive.
+/// happen while a region of several bees runs, because the region borrows the hive.
 ///
-/// If one of the hive's own workers drops it, that worker waits for the others. (It does not if the hive hosts rayon,
-/// whose jobs the others may be waiting for.)
+/// If one of the hive's own workers drops it, in a task or a handler, that worker does not wait for the others, since
+/// these may be waiting for that very task. The workers run what is queued and end by themselves.
 ///
 /// If a bee of another hive drops it, and this hive's bees may be waiting for that bee, directly or over further hives,
 /// the drop does not wait, since nobody could go on. For instance, if two hives are each dropped by a task of the
@@ -85,7 +85,8 @@ pub struct Hive {
 
 impl Hive {
     /// The hive that the calling thread works for, as a bee of a region or of tasks. None if the thread is inside
-    /// neither, or in a forked child, whose process has none of that hive's threads.
+    /// neither; if the hive's handle has been dropped; and in a forked child, whose process has none of that hive's
+    /// threads.
     ///
     /// # Safety
     /// The result must be dropped inside of that region or task.
@@ -94,13 +95,14 @@ impl Hive {
         // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
         // belongs to the parent as well.
         let usable = |team: &Team, _| (!team.policy().is_forked()).then(|| team.owner());
-        let owner = nesting::with_innermost(usable).flatten()?;
+        let owner = nesting::with_innermost(usable).flatten().filter(|owner| !owner.is_none())?;
         // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
         // a region or a task of this hive, or acts for it, for as long as the result lives. A region, and who acts for
         // a hive, borrow it; a bee that runs tasks holds a reference to the `Shared` meanwhile. This `Arc` counts as no
         // reference of its own, and is never dropped.
         let shared = unsafe { Arc::from_raw(owner.0.cast::<Shared>()) };
-        Some(BorrowedHive(ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None })))
+        let hive = ManuallyDrop::new(Self { shared, _queen_affinity: None, guest: None });
+        (!hive.shared.has_ended()).then_some(BorrowedHive(hive))
     }
 
     /// Runs `body` on the calling thread as somebody who acts for this hive: the free functions act on it.

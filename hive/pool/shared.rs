@@ -5,7 +5,7 @@
 //! its first step to its last, `resizing.rs` changes the number of bees, and `regions.rs` runs regions. Everything that
 //! bees do among themselves is in `Team` (`hive/protocol/`).
 
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::JoinHandle;
 
@@ -55,6 +55,8 @@ pub(crate) struct Shared {
     /// The number of owners that are still alive: the hive's handle, and each worker's thread until its main function
     /// has ended. The last of them to go runs the tasks that are left and writes the timeline.
     pub(crate) live_owners: AtomicUsize,
+    /// Whether the handle has been dropped: see `has_ended` in `shut_down.rs`.
+    pub(crate) has_ended: AtomicBool,
     /// The hive's entry in the graph of waits between hives.
     pub(crate) wait_node: WaitNode,
     /// The worker threads that a guest library wants to own.
@@ -109,6 +111,7 @@ impl Shared {
             resize_at_region_end: AtomicU32::new(0),
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
+            has_ended: AtomicBool::new(false),
             wait_node: WaitNode::new(),
             thread_hosts: ThreadHosts::default(),
             watchdog: Watchdog::new(),

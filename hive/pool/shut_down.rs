@@ -5,7 +5,6 @@
 
 use std::sync::PoisonError;
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::thread::JoinHandle;
 
 use crate::observe::trace::traced_hives::TracedHive;
@@ -14,35 +13,32 @@ use crate::pool::shared::Shared;
 impl Shared {
     /// Ends all workers and waits for their threads.
     ///
-    /// It does not wait for the calling thread if that is one of the workers, and not for any of them if they may be
-    /// waiting for the calling thread: then the workers end by themselves, and the last one finishes the hive.
+    /// It waits for none of them if they may be waiting for the calling thread, directly or over other hives, and never
+    /// if the calling thread is one of them. Then the workers end by themselves, and the last one finishes the hive.
     pub(crate) fn shut_down(&self) {
         if self.is_forked() {
             return;
         }
+        // Relaxed: a hint, for calls of free functions in tasks that still run: see `has_ended`.
+        self.has_ended.store(true, Ordering::Relaxed);
         self.watchdog.stop();
         self.team.terminate_all();
         self.thread_hosts.clear();
         let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
         // A thread that is not one of the hive's workers joins them, unless that would close a cycle of waits between
-        // hives.
+        // hives. One of the workers does not wait for the others: they may be waiting for the task that it is in the
+        // middle of, in a scope or a join that a free function has begun, which borrows no handle.
         if !self.wait_node.is_current_hive() {
-            self.wait_node.unless_deadlock(|| join_all_but_current(threads));
-        } else if !self.has_guest() {
-            // One of the hive's own workers joins the others. They cannot be waiting for it, since everything that
-            // they wait for borrows the hive; a guest's jobs are the exception, hence the condition.
-            join_all_but_current(threads);
-            // Run now and not at the end of the calling worker's thread: the code that this worker is in the middle of
-            // may be waiting for one of these tasks.
-            self.team.run_leftover_tasks();
+            self.wait_node.unless_deadlock(|| join_all(threads));
         }
         self.release_owner();
     }
 
-    /// Whether a guest library, rayon, runs jobs of its own on the workers. Such jobs do not borrow the hive, so
-    /// workers may be waiting for one another in them while the hive is dropped.
-    fn has_guest(&self) -> bool {
-        self.config.guest.is_some()
+    /// Whether the hive's handle has been dropped, as far as the calling thread knows. Tasks of the hive may still run;
+    /// the free functions in them then act on the global hive, because this one has no use for anything new.
+    pub(crate) fn has_ended(&self) -> bool {
+        // Relaxed: a hint. What must not happen on a hive that has ended is refused under the lock of resizes.
+        self.has_ended.load(Ordering::Relaxed)
     }
 
     /// Gives up one owner of the hive. The last owner runs the tasks that are still queued and writes the timeline.
@@ -69,9 +65,7 @@ impl Drop for Shared {
     }
 }
 
-/// Joins these threads, except the calling one.
-fn join_all_but_current(threads: Vec<JoinHandle<()>>) {
-    let current = thread::current().id();
-    let others = threads.into_iter().filter(|thread| thread.thread().id() != current);
-    others.for_each(|thread| thread.join().expect("a bee catches the panics of what it runs"));
+/// Joins these threads, none of which is the calling one.
+fn join_all(threads: Vec<JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().expect("a bee catches the panics of what it runs"));
 }

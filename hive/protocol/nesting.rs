@@ -19,6 +19,11 @@ pub(crate) struct TeamOwner(pub(crate) *const ());
 impl TeamOwner {
     /// No owner, as in the models.
     pub(crate) const NONE: Self = Self(ptr::null());
+
+    /// Whether there is no owner.
+    pub(crate) fn is_none(self) -> bool {
+        self.0.is_null()
+    }
 }
 
 #[expect(unsafe_code, reason = "keeps an address for another layer")]

@@ -77,8 +77,8 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
-        // One contiguous block for each bee, combined in order of the bees. The closure holds no more than the range, so
-        // that it fits into the start line.
+        // One contiguous block for each bee, combined in order of the bees. The closure holds no more than the range,
+        // so that it fits into the start line.
         if let (Cut::OnePerBee, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);

@@ -210,7 +210,7 @@ impl Hive {
         self.shared.assert_not_forked();
         assert!(bee > 0 && team.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
         let task = self.detached(task.into_inner());
-        team.inject_to(bee as u32, task);
+        team.inject_to_bee_or_any(bee as u32, task);
     }
 
     /// Runs `work` once on each worker of the hive, between its other tasks, and returns the results in the order of

@@ -18,7 +18,7 @@ pub(crate) fn idle(runtime: &mut impl Runtime, budget: &Budget, measured: &mut M
 /// From the moment at which hive reports the surplus bees as parked.
 pub(crate) fn parked(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     runtime.empty_regions(runtime.threads(), 1);
-    runtime.resize_and_settle(1)?;
+    runtime.resize_and_wait(1)?;
     measured.samples.push(percent_of_a_cpu(budget.cpu_window())?);
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::hint;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cases::landing::Landing;
+use crate::cases::pending_tasks::PendingTasks;
 use crate::record::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
@@ -14,13 +14,13 @@ const LAST_TASK: Duration = Duration::from_micros(100);
 /// One sample: the mean over all windows. CPU time in a short window comes in lumps, so a median would say little.
 pub(crate) fn after_tasks(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
     let (window, times) = job.budget.use_window(job.case).ok_or("this case has no window")?;
-    let landing = Landing::of_this_thread();
+    let pending = PendingTasks::of_this_thread();
     // The threads exist from the first tasks on.
-    run_last_tasks(runtime, landing, job.threads as u64)?;
+    run_last_tasks(runtime, pending, job.threads as u64)?;
     let others = clock::others()?;
     let (mut used, mut all) = (Duration::ZERO, Duration::ZERO);
     for _ in 0..times {
-        run_last_tasks(runtime, landing, job.threads as u64)?;
+        run_last_tasks(runtime, pending, job.threads as u64)?;
         let end_of_tasks = Instant::now();
         sleep_until(end_of_tasks + window.start);
         let (begin, before) = (Instant::now(), others.time()?);
@@ -32,18 +32,18 @@ pub(crate) fn after_tasks(runtime: &mut impl Tasks, job: &Job, measured: &mut Me
     Ok(())
 }
 
-fn run_last_tasks(runtime: &mut impl Tasks, landing: &'static Landing, tasks: u64) -> Result<(), String> {
-    landing.expect(tasks);
+fn run_last_tasks(runtime: &mut impl Tasks, pending: &'static PendingTasks, tasks: u64) -> Result<(), String> {
+    pending.expect(tasks);
     for _ in 0..tasks {
         runtime.spawn_outside(move || {
             let begin = Instant::now();
             while begin.elapsed() < LAST_TASK {
                 hint::spin_loop();
             }
-            landing.count();
+            pending.count();
         })?;
     }
-    landing.wait();
+    pending.wait();
     Ok(())
 }
 

@@ -30,7 +30,7 @@ pub(crate) fn tree(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Mea
     outcome
 }
 
-pub(crate) fn steal(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn tree_search(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let root = Node::root(budget.search_depth);
     let nodes = search::count(InOrder, root);
     // A warm-up, no longer than necessary.

@@ -1,7 +1,7 @@
 //! Which function measures which case.
 
 use super::warm_up::warm_up;
-use super::{constructs, cpu, hot, idle, kernel, loops, resize, sparse, tasks};
+use super::{batches, constructs, cpu, idle, kernel, loops, resize, sparse, tasks};
 use crate::catalog::Case;
 use crate::kernels::jacobi;
 use crate::kernels::kernel::Kernels;
@@ -20,10 +20,10 @@ pub(crate) fn run(
     warm_up(runtime, measured)?;
     let budget = &job.budget;
     match job.case {
-        Case::Region => hot::region(runtime, budget, measured),
-        Case::Reduce => hot::reduce(runtime, budget, measured),
-        Case::Barrier => hot::barrier(runtime, budget, measured),
-        Case::AlternatingSizes => hot::alternate(runtime, budget, measured),
+        Case::Region => batches::region(runtime, budget, measured),
+        Case::Reduce => batches::reduce(runtime, budget, measured),
+        Case::Barrier => batches::barrier(runtime, budget, measured),
+        Case::AlternatingSizes => batches::alternating_sizes(runtime, budget, measured),
         Case::ResizeShrink => resize::shrink(runtime, budget, measured),
         Case::ResizeGrow => resize::grow(runtime, budget, measured),
         Case::CpuIdle => cpu::idle(runtime, budget, measured),
@@ -44,7 +44,7 @@ pub(crate) fn run(
 #[cfg(feature = "rayon-interop")]
 pub(crate) fn rayon_interop(runtime: &mut impl Runtime, job: &Job, measured: &mut Measured) -> Result<(), String> {
     warm_up(runtime, measured)?;
-    hot::rayon_interop(runtime, &job.budget, measured)
+    batches::rayon_interop(runtime, &job.budget, measured)
 }
 
 /// The right answer of the case, if it has to be computed. The driver does that once for all runners.

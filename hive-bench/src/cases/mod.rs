@@ -1,15 +1,15 @@
 //! What is done with a team to measure it: one function a case, the same for every runtime.
 
+mod batches;
 mod constructs;
 mod cpu;
-mod hot;
 mod idle;
 mod idle_use;
 mod join;
 mod kernel;
-mod landing;
 mod loops;
 mod measure;
+mod pending_tasks;
 mod resize;
 mod sparse;
 mod spawn;

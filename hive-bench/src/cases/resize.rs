@@ -28,14 +28,14 @@ fn cycles(runtime: &mut impl Runtime, budget: &Budget) -> Result<(Vec<f64>, Vec<
     let threads = runtime.threads();
     let (mut shrinks, mut grows) = (Vec::new(), Vec::new());
     let begin = Instant::now();
-    while shrinks.is_empty() || begin.elapsed() < budget.hot() {
+    while shrinks.is_empty() || begin.elapsed() < budget.batch_time() {
         runtime.empty_regions(threads, REGIONS_BETWEEN);
         let mut outcome = Ok(());
-        shrinks.push(timing::nanoseconds(|| outcome = runtime.resize_and_settle(1)));
+        shrinks.push(timing::nanoseconds(|| outcome = runtime.resize_and_wait(1)));
         outcome?;
         let mut outcome = Ok(());
         grows.push(timing::nanoseconds(|| {
-            outcome = runtime.resize_and_settle(threads);
+            outcome = runtime.resize_and_wait(threads);
             runtime.empty_regions(threads, 1);
         }));
         outcome?;

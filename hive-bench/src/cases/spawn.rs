@@ -1,6 +1,6 @@
 //! Spawns: many empty tasks, until all have run.
 
-use crate::cases::landing::Landing;
+use crate::cases::pending_tasks::PendingTasks;
 use crate::measure::timing;
 use crate::record::Budget;
 use crate::record::Measured;
@@ -33,17 +33,17 @@ pub(crate) fn producers(
 /// The runtime does not wait for these tasks. Each counts itself when it ends, and the case waits for the count.
 pub(crate) fn outside(runtime: &mut impl Tasks, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
     let tasks = budget.outside_tasks;
-    let landing = Landing::of_this_thread();
-    spawn_outside(runtime, landing, tasks / WARM_UP)?;
-    measured.samples = timing::runs(budget, tasks, || spawn_outside(runtime, landing, tasks))?;
+    let pending = PendingTasks::of_this_thread();
+    spawn_outside(runtime, pending, tasks / WARM_UP)?;
+    measured.samples = timing::runs(budget, tasks, || spawn_outside(runtime, pending, tasks))?;
     Ok(())
 }
 
-fn spawn_outside(runtime: &mut impl Tasks, landing: &'static Landing, tasks: u64) -> Result<(), String> {
-    landing.expect(tasks);
+fn spawn_outside(runtime: &mut impl Tasks, pending: &'static PendingTasks, tasks: u64) -> Result<(), String> {
+    pending.expect(tasks);
     for _ in 0..tasks {
-        runtime.spawn_outside(move || landing.count())?;
+        runtime.spawn_outside(move || pending.count())?;
     }
-    landing.wait();
+    pending.wait();
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::cases::landing::Landing;
+use crate::cases::pending_tasks::PendingTasks;
 use crate::record::{Job, Measured};
 use crate::runtimes::tasks::Tasks;
 
@@ -15,29 +15,29 @@ const SHORTEST_SLEEP: Duration = Duration::from_micros(100);
 /// waits.
 pub(crate) fn task(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) -> Result<(), String> {
     let gap = job.case.wake_gap().ok_or("this case has no gap")?;
-    let landing = Landing::of_this_thread();
+    let pending = PendingTasks::of_this_thread();
     // The first task finds threads that have never slept, so it does not count.
-    begin_of_a_task(runtime, landing)?;
+    begin_of_a_task(runtime, pending)?;
     for _ in 0..job.budget.samples_after_gap(gap) {
         rest(gap);
         let posted = Instant::now();
-        let begun = begin_of_a_task(runtime, landing)?;
+        let begun = begin_of_a_task(runtime, pending)?;
         measured.samples.push(begun.saturating_duration_since(posted).as_nanos() as f64);
     }
     Ok(())
 }
 
 /// Posts a task and waits for its end.
-fn begin_of_a_task(runtime: &mut impl Tasks, landing: &'static Landing) -> Result<Instant, String> {
-    // Leaked like the landing: a few bytes for each sample.
+fn begin_of_a_task(runtime: &mut impl Tasks, pending: &'static PendingTasks) -> Result<Instant, String> {
+    // Leaked like the counter: a few bytes for each sample.
     let begun: &'static OnceLock<Instant> = Box::leak(Box::new(OnceLock::new()));
-    landing.expect(1);
+    pending.expect(1);
     runtime.spawn_outside(move || {
         let now = Instant::now();
         begun.get_or_init(|| now);
-        landing.count();
+        pending.count();
     })?;
-    landing.wait();
+    pending.wait();
     begun.get().copied().ok_or_else(|| "the task ended before it began".to_owned())
 }
 

@@ -27,7 +27,7 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
     let threads = runtime.threads();
     let runs: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
     let seen_on: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
-    let strangers = AtomicUsize::new(0);
+    let unknown_ids = AtomicUsize::new(0);
     // Relaxed throughout: the end of the region orders all of it before the loads below.
     runtime.region(threads, |id| match runs.get(id) {
         Some(run) => {
@@ -35,11 +35,11 @@ fn verify_team(runtime: &mut impl Runtime) -> Result<Vec<usize>, String> {
             seen_on[id].store(cpus::current().unwrap_or(usize::MAX), Ordering::Relaxed);
         }
         None => {
-            strangers.fetch_add(1, Ordering::Relaxed);
+            unknown_ids.fetch_add(1, Ordering::Relaxed);
         }
     });
     let runs: Vec<usize> = runs.iter().map(|run| run.load(Ordering::Relaxed)).collect();
-    if strangers.into_inner() > 0 || runs.iter().any(|run| *run != 1) {
+    if unknown_ids.into_inner() > 0 || runs.iter().any(|run| *run != 1) {
         return Err(format!("a region of {threads} threads ran them {runs:?} times"));
     }
     Ok(seen_on.into_iter().map(AtomicUsize::into_inner).collect())

@@ -21,7 +21,7 @@ named! {
         IdleAsleep "idle-asleep" was "cold"
             "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
         CpuIdle "cpu-idle" "CPU time used from 1 s after the last region";
-        CpuParked "cpu-parked" "CPU time used from resize(1) and settle() on";
+        CpuParked "cpu-parked" "CPU time used from resize(1) and wait_until_parked() on";
         Triad4k "triad-4k" "STREAM triad of 4,096 doubles, in a core's cache";
         Triad64k "triad-64k" "STREAM triad of 65,536 doubles, in cache";
         TriadMemory "triad-memory" "STREAM triad of 4,194,304 doubles, in memory";

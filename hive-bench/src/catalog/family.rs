@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn an_unknown_name_is_told_which_there_are() {
+    fn the_error_for_an_unknown_name_lists_all_names() {
         for wrong in ["regoin", "", "wak", "wake-", "wake-1"] {
             let error = wrong.parse::<Family>().unwrap_err();
             assert!(error.contains("region") && error.contains("tree-search"), "{error}");

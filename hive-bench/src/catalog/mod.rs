@@ -70,13 +70,13 @@ mod tests {
             old.map(|name| serde_json::from_str::<Case>(name).unwrap()),
             [Case::TreeSearch, Case::SpawnSingle, Case::RayonInterop]
         );
-        assert_eq!(serde_json::from_str::<RuntimeId>("\"hive-hot\"").unwrap(), RuntimeId::HiveSpinning);
+        assert_eq!(serde_json::from_str::<RuntimeId>("\"hive-hot\"").unwrap(), RuntimeId::HiveSpin);
     }
 
     #[test]
     fn only_hive_resizes_and_sequential_has_only_plain_loops_and_calls() {
         for runtime in RuntimeId::ALL {
-            assert_eq!(runtime.can(Case::ResizeShrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveSpinning));
+            assert_eq!(runtime.can(Case::ResizeShrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveSpin));
         }
         for case in Case::ALL {
             assert_eq!(RuntimeId::Sequential.can(*case), case.is_kernel() || case.is_recursion(), "{case:?}");

@@ -11,7 +11,7 @@ pub(crate) enum Protocol {
     Jec,
     /// One sleepy bee at a time, and all are woken at once
     Tickle,
-    /// One bee is told of each task, and where it is
+    /// For each task one bee is notified, and learns where the task is
     Notify,
     /// Never: bees spin without bound
     None,
@@ -24,7 +24,7 @@ impl Protocol {
             Self::Jec => RuntimeId::Hive,
             Self::Tickle => RuntimeId::HiveTickle,
             Self::Notify => RuntimeId::HiveNotify,
-            Self::None => RuntimeId::HiveSpinning,
+            Self::None => RuntimeId::HiveSpin,
         }
     }
 }

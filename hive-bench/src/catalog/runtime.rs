@@ -8,7 +8,7 @@ named! {
     /// The runtimes that are measured.
     RuntimeId {
         Hive "hive" "hive with its default waiting";
-        HiveSpinning "hive-spinning" was "hive-hot" "hive with unbounded spinning";
+        HiveSpin "hive-spin" was "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
         HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
@@ -28,7 +28,7 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveSpinning) || self.is_other_protocol()
+        matches!(self, Self::Hive | Self::HiveSpin) || self.is_other_protocol()
     }
 
     /// hive with another sleep protocol than its default one. Its regions are the same.
@@ -72,7 +72,7 @@ impl RuntimeId {
     /// Whether measuring the runtime in `case` with so many threads shows anything. A single thread never waits, so in
     /// a kernel the runtimes that differ only in how they wait do the same.
     pub(crate) fn shows(self, case: Case, threads: usize) -> bool {
-        let waits_otherwise = self == Self::HiveSpinning || self.waits_actively();
+        let waits_otherwise = self == Self::HiveSpin || self.waits_actively();
         self.can(case) && !(case.is_kernel() && threads == 1 && waits_otherwise)
     }
 
@@ -82,7 +82,7 @@ impl RuntimeId {
     }
 
     const fn can_region(self, case: Case) -> bool {
-        let regions_as_hive = matches!(self, Self::Hive | Self::HiveSpinning);
+        let regions_as_hive = matches!(self, Self::Hive | Self::HiveSpin);
         let any_size = regions_as_hive || self.is_openmp() || matches!(self, Self::StdScope);
         match case {
             Case::Barrier | Case::AlternatingSizes => any_size,

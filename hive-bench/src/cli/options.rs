@@ -136,7 +136,7 @@ mod tests {
     fn protocols_bring_their_cases_and_rayon() {
         let wanted = check(&["--sleep", "none,tickle"], 2).unwrap().wanted;
         let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];
-        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveSpinning, RuntimeId::HiveTickle], &rayon[..]].concat());
+        assert_eq!(wanted.runtimes, [&[RuntimeId::HiveSpin, RuntimeId::HiveTickle], &rayon[..]].concat());
         assert!(wanted.cases.contains(&Case::TreeSearch) && wanted.cases.contains(&Case::IdleUse1ms));
         assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
         assert_eq!(
@@ -164,7 +164,7 @@ mod tests {
         let error = check(&["--case", "resize-shrink", "--runtime", "libgomp"], 2).unwrap_err();
         assert!(error.contains("--case resize-shrink") && error.contains("--runtime"), "{error}");
         assert!(check(&["--case", "idle-2ms", "--threads", "1"], 2).is_err());
-        assert!(check(&["--case", "matmul", "--runtime", "hive-spinning", "--threads", "1"], 2).is_err());
+        assert!(check(&["--case", "matmul", "--runtime", "hive-spin", "--threads", "1"], 2).is_err());
     }
 
     #[test]

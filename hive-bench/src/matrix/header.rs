@@ -104,23 +104,23 @@ mod tests {
     }
 
     #[test]
-    fn a_wrong_header_is_told_what_is_wrong_with_it() {
+    fn the_error_for_a_wrong_header_says_what_is_wrong() {
         for line in
             ["", "3 3 1", "%MatrixMarket matrix coordinate real general", "%%MatrixMarket matrix coordinate real"]
         {
             assert!(wrong(line).contains("not `%%MatrixMarket matrix coordinate`"), "{}", wrong(line));
         }
-        let told = |words: &str, parts: &[&str]| {
+        let refused = |words: &str, parts: &[&str]| {
             let text = wrong(&format!("%%MatrixMarket {words}"));
             assert!(parts.iter().all(|part| text.contains(part)), "{text}");
         };
-        told("vector coordinate real general", &["`vector`, not `matrix`"]);
-        told("matrix array real general", &["`array`, not `coordinate`", "dense"]);
-        told("matrix list real general", &["`list`, not `coordinate`"]);
-        told("matrix coordinate complex general", &["`complex`, not `real`", "real numbers"]);
-        told("matrix coordinate double general", &["`double`, not `real`"]);
-        told("matrix coordinate real hermitian", &["`hermitian`, not `symmetric`"]);
-        told("matrix coordinate real upper", &["`upper`, not `general`"]);
-        told("matrix coordinate pattern skew-symmetric", &["signs"]);
+        refused("vector coordinate real general", &["`vector`, not `matrix`"]);
+        refused("matrix array real general", &["`array`, not `coordinate`", "dense"]);
+        refused("matrix list real general", &["`list`, not `coordinate`"]);
+        refused("matrix coordinate complex general", &["`complex`, not `real`", "real numbers"]);
+        refused("matrix coordinate double general", &["`double`, not `real`"]);
+        refused("matrix coordinate real hermitian", &["`hermitian`, not `symmetric`"]);
+        refused("matrix coordinate real upper", &["`upper`, not `general`"]);
+        refused("matrix coordinate pattern skew-symmetric", &["signs"]);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) fn batches_in_turn<const KINDS: usize>(
     let sizes: [u64; KINDS] = std::array::from_fn(|which| batch_size(|times| run(which, times)));
     let mut samples: [Vec<f64>; KINDS] = std::array::from_fn(|_| Vec::new());
     let begin = Instant::now();
-    while samples[0].is_empty() || begin.elapsed() < budget.hot() {
+    while samples[0].is_empty() || begin.elapsed() < budget.batch_time() {
         for (which, samples) in samples.iter_mut().enumerate() {
             if KINDS > 1 {
                 // A thread may have gone to sleep during the kind before. The next batch must not pay for waking it.
@@ -44,7 +44,7 @@ pub(crate) fn runs(
 ) -> Result<Vec<f64>, String> {
     let mut samples = Vec::new();
     let begin = Instant::now();
-    while samples.is_empty() || begin.elapsed() < budget.hot() {
+    while samples.is_empty() || begin.elapsed() < budget.batch_time() {
         let mut outcome = Ok(());
         samples.push(nanoseconds(|| outcome = run()) / parts as f64);
         outcome?;

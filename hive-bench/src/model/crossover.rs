@@ -61,7 +61,17 @@ mod tests {
     use super::*;
 
     fn prediction(bees: usize, shape: Shape, region: f64) -> Prediction {
-        Prediction { bees, shape, region, fork: 1.0, join: 1.0, barrier: 1.0, cold_wake: 1.0, crossings: 0, hold: 0.0 }
+        Prediction {
+            bees,
+            shape,
+            region,
+            fork: 1.0,
+            join: 1.0,
+            barrier: 1.0,
+            cold_wake: 1.0,
+            crossings: 0,
+            back_off: 0.0,
+        }
     }
 
     #[test]

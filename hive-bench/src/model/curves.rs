@@ -5,7 +5,7 @@ use plotters::prelude::*;
 
 use crate::catalog::Unit;
 use crate::page::axis::{Axis, label_of};
-use crate::page::chart::{self, Frame, Painted, Plane, Spot};
+use crate::page::chart::{self, Frame, Painted, Plane, Position};
 use crate::page::lines::{self, End};
 use crate::page::palette;
 
@@ -18,7 +18,7 @@ pub(crate) struct Curves {
     pub(crate) name: &'static str,
     pub(crate) x_title: &'static str,
     /// Nanoseconds over a number, from left to right.
-    pub(crate) lines: Vec<(&'static str, Vec<Spot>)>,
+    pub(crate) lines: Vec<(&'static str, Vec<Position>)>,
 }
 
 /// All charts, two beside each other, as an SVG file. An error names the chart that could not be drawn.
@@ -43,10 +43,10 @@ pub(crate) fn picture(title: &str, charts: &[Curves]) -> Result<String, String> 
 
 impl Curves {
     fn chart(&self) -> Result<String, String> {
-        let of = |part: fn(&Spot) -> f64| {
-            self.lines.iter().flat_map(|(_, spots)| spots.iter().map(part)).collect::<Vec<f64>>()
+        let of = |part: fn(&Position) -> f64| {
+            self.lines.iter().flat_map(|(_, positions)| positions.iter().map(part)).collect::<Vec<f64>>()
         };
-        let (xs, ys) = (of(|spot| spot.0), of(|spot| spot.1));
+        let (xs, ys) = (of(|position| position.0), of(|position| position.1));
         let x = Axis::log(self.x_title, |value| format!("{value:.0}"), &xs).with_ticks(powers_of_two(&xs));
         let y = Axis::log("time", label_of(Unit::Nanoseconds), &ys);
         let frame = Frame { x, y, size: SIZE, left: 66, right: 90 };
@@ -55,13 +55,13 @@ impl Curves {
 
     /// The first line is drawn on top of the others.
     fn paint(&self, plane: &mut Plane<'_, '_>) -> Painted {
-        for (place, (_, spots)) in self.lines.iter().enumerate().rev() {
+        for (place, (_, positions)) in self.lines.iter().enumerate().rev() {
             let look = palette::by_number(place);
-            plane.draw_series([PathElement::new(spots.clone(), look.colour.rgb().stroke_width(2))])?;
-            spots.iter().try_for_each(|spot| chart::mark(plane, *spot, look))?;
+            plane.draw_series([PathElement::new(positions.clone(), look.colour.rgb().stroke_width(2))])?;
+            positions.iter().try_for_each(|position| chart::mark(plane, *position, look))?;
         }
-        let end = |(place, (name, spots)): (usize, &(&'static str, Vec<Spot>))| {
-            Some(End { name, colour: palette::by_number(place).colour, spot: *spots.last()? })
+        let end = |(place, (name, positions)): (usize, &(&'static str, Vec<Position>))| {
+            Some(End { name, colour: palette::by_number(place).colour, position: *positions.last()? })
         };
         lines::name_ends(plane, self.lines.iter().enumerate().filter_map(end).collect(), SIZE.1)
     }

@@ -47,16 +47,16 @@ fn split(bees: &[usize], cpus: &[Cpu], key: Key) -> Vec<Group> {
 /// The place of a bee: the groups that it leads, from the lowest up, and the one in which it is led.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Place {
-    pub(super) heads: Vec<usize>,
+    pub(super) leads: Vec<usize>,
     pub(super) led_in: Option<usize>,
 }
 
 pub(super) fn place(bee: usize, groups: &[Group]) -> Place {
-    let of = |heads: bool| {
-        let mine = move |group: &Group| group.contains(&bee) && (group[0] == bee) == heads;
+    let of = |leads: bool| {
+        let mine = move |group: &Group| group.contains(&bee) && (group[0] == bee) == leads;
         (0..groups.len()).filter(move |place| mine(&groups[*place]))
     };
-    Place { heads: of(true).collect(), led_in: of(false).next() }
+    Place { leads: of(true).collect(), led_in: of(false).next() }
 }
 
 #[cfg(test)]
@@ -79,9 +79,9 @@ mod tests {
     fn heads_meet_heads() {
         let groups = tree(&cpus(8), BY_CLUSTER);
         assert_eq!(groups, [vec![0, 1], vec![2, 3], vec![4, 5], vec![6, 7], vec![0, 2], vec![4, 6], vec![0, 4]]);
-        assert_eq!(place(0, &groups), Place { heads: vec![0, 4, 6], led_in: None });
-        assert_eq!(place(4, &groups), Place { heads: vec![2, 5], led_in: Some(6) });
-        assert_eq!(place(3, &groups), Place { heads: vec![], led_in: Some(1) });
+        assert_eq!(place(0, &groups), Place { leads: vec![0, 4, 6], led_in: None });
+        assert_eq!(place(4, &groups), Place { leads: vec![2, 5], led_in: Some(6) });
+        assert_eq!(place(3, &groups), Place { leads: vec![], led_in: Some(1) });
         assert_eq!(tree(&cpus(8), BY_NODE), [vec![0, 1, 2, 3], vec![4, 5, 6, 7], vec![0, 4]]);
     }
 

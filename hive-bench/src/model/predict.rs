@@ -45,15 +45,15 @@ pub(super) struct Prediction {
     /// How many bees are woken from another node.
     pub(super) crossings: usize,
     /// The best time for a bee to wait after its arrival before it polls again.
-    pub(super) hold: f64,
+    pub(super) back_off: f64,
 }
 
 impl Team<'_> {
     /// Steps are added to the transfers, as if no step ever overlapped a transfer; see docs/scaling.md. An error says
     /// where a protocol is stuck.
     pub(super) fn predict(&self, shape: Shape) -> Result<Prediction, String> {
-        let (hold, region) = self.best_hold(shape)?;
-        let protocol = Protocol::new(shape, self.cpus, hold);
+        let (back_off, region) = self.best_back_off(shape)?;
+        let protocol = Protocol::new(shape, self.cpus, back_off);
         let marks = self.simulate(&protocol, |bee, round, steps| fork_and_join(&protocol, bee, round, steps))?;
         let rounds: Vec<&[u64]> = marks[0].chunks(3).skip(WARM_UP).collect();
         let mean = |time: fn(&[u64]) -> u64| rounds.iter().map(|round| time(round)).sum::<u64>() / ROUNDS as u64;
@@ -71,28 +71,28 @@ impl Team<'_> {
             barrier: nanoseconds(per_round(&barriers)),
             cold_wake: nanoseconds(wake.time),
             crossings: wake.crossings,
-            hold: nanoseconds(hold),
+            back_off: nanoseconds(back_off),
         })
     }
 
     /// hive finds its back-off by a search, too.
-    fn best_hold(&self, shape: Shape) -> Result<(u64, u64), String> {
+    fn best_back_off(&self, shape: Shape) -> Result<(u64, u64), String> {
         let from_queen = &self.one_way[0][1..];
         let (near, far) =
             (from_queen.iter().copied().min().unwrap_or(0), from_queen.iter().copied().max().unwrap_or(0));
-        let mut holds = vec![0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far];
-        holds.sort_unstable();
-        holds.dedup();
+        let mut back_offs = vec![0, near / 2, near, 3 * near / 2, 2 * near, far / 2, far, 2 * far];
+        back_offs.sort_unstable();
+        back_offs.dedup();
         let mut best: Option<(u64, u64)> = None;
-        for hold in holds {
-            let protocol = Protocol::new(shape, self.cpus, hold);
+        for back_off in back_offs {
+            let protocol = Protocol::new(shape, self.cpus, back_off);
             let marks = self.simulate(&protocol, |bee, round, steps| empty_region(&protocol, bee, round, steps))?;
             let region = per_round(&marks);
             if best.is_none_or(|(_, least)| region < least) {
-                best = Some((hold, region));
+                best = Some((back_off, region));
             }
         }
-        best.ok_or_else(|| "no hold was tried".to_owned())
+        best.ok_or_else(|| "no back-off was tried".to_owned())
     }
 
     /// All rounds of what `round(bee, number, steps)` adds to a program.
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn many_bees_are_better_led_by_heads() {
+    fn many_bees_are_faster_in_groups_with_leaders() {
         let (flat, cluster) = (predict(Shape::Flat, 64), predict(Shape::Cluster, 64));
         assert!(cluster.region < flat.region && cluster.barrier < flat.barrier, "{flat:?} {cluster:?}");
     }

@@ -71,8 +71,8 @@ fn sentence(crossover: &Crossover) -> String {
 pub(super) fn picture(forecast: &Forecast) -> Result<String, String> {
     let shapes = shapes(&forecast.predictions);
     let line = |shape: &Shape, figure: Figure| {
-        let spots = forecast.predictions.iter().filter(|one| one.shape == *shape);
-        (shape.name(), spots.map(|one| (one.bees as f64, figure.1(one))).collect())
+        let positions = forecast.predictions.iter().filter(|one| one.shape == *shape);
+        (shape.name(), positions.map(|one| (one.bees as f64, figure.1(one))).collect())
     };
     let charts = FIGURES.map(|figure| Curves {
         name: figure.0,
@@ -97,7 +97,7 @@ mod tests {
             barrier: 3.0,
             cold_wake: 4000.0,
             crossings: 0,
-            hold: 0.0,
+            back_off: 0.0,
         };
         let predictions =
             [(2, Shape::Flat, 60.0), (2, Shape::Node, 60.0), (64, Shape::Flat, 12_345.0), (64, Shape::Node, 1000.0)];

@@ -55,12 +55,12 @@ pub(super) struct Protocol {
     lines: Lines,
     places: Vec<Place>,
     /// The time from a bee's arrival at the end of a region until it polls again.
-    hold: u64,
+    back_off: u64,
 }
 
 impl Protocol {
     /// Bee i is on `cpus[i]`.
-    pub(super) fn new(shape: Shape, cpus: &[Cpu], hold: u64) -> Self {
+    pub(super) fn new(shape: Shape, cpus: &[Cpu], back_off: u64) -> Self {
         let lines = match shape {
             Shape::Flat => Lines::Groups(tree(cpus, TOGETHER)),
             Shape::Cluster => Lines::Groups(tree(cpus, BY_CLUSTER)),
@@ -70,7 +70,7 @@ impl Protocol {
         };
         let groups: &[Group] = if let Lines::Groups(groups) = &lines { groups } else { &[] };
         let places = (0..cpus.len()).map(|bee| place(bee, groups)).collect();
-        Self { lines, places, hold }
+        Self { lines, places, back_off }
     }
 
     /// The bee in whose cache each line is at first.
@@ -87,9 +87,9 @@ impl Protocol {
         let queen = bee == 0;
         match &self.lines {
             Lines::Groups(_) => {
-                let Place { heads, led_in } = &self.places[bee];
+                let Place { leads, led_in } = &self.places[bee];
                 steps.extend(led_in.map(|group| Step::Await(signal(group).start(), epoch)));
-                steps.extend(heads.iter().rev().map(|group| Step::Store(signal(*group).start(), epoch)));
+                steps.extend(leads.iter().rev().map(|group| Step::Store(signal(*group).start(), epoch)));
             }
             Lines::Counter if queen => steps.push(Step::Store(Words(0).start(), epoch)),
             Lines::Counter => steps.push(Step::Await(Words(0).start(), epoch)),
@@ -103,10 +103,10 @@ impl Protocol {
         let (queen, workers) = (bee == 0, self.places.len() as u64 - 1);
         match &self.lines {
             Lines::Groups(groups) => {
-                let Place { heads, led_in } = &self.places[bee];
+                let Place { leads, led_in } = &self.places[bee];
                 let others = |group: usize| groups[group].len() as u64 - 1;
                 let left = |group: usize| barrier(groups, group).left();
-                steps.extend(heads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
+                steps.extend(leads.iter().map(|group| Step::Await(left(*group), epoch * others(*group))));
                 steps.extend(led_in.map(|group| Step::Add(left(group))));
             }
             Lines::Linear if queen => steps.extend(self.flags().map(|flag| Step::Await(flag.left(), epoch))),
@@ -117,8 +117,8 @@ impl Protocol {
                 steps.push(Step::StoreIfLast { goal: epoch * workers, cell: Words(2).start(), value: epoch });
             }
         }
-        if !queen && self.hold > 0 {
-            steps.push(Step::Work(self.hold));
+        if !queen && self.back_off > 0 {
+            steps.push(Step::Work(self.back_off));
         }
     }
 
@@ -145,13 +145,13 @@ impl Protocol {
 
     /// A leader arrives last in its group, after it has met the other leaders, and its addition releases the group.
     fn barrier_of_groups(&self, groups: &[Group], bee: usize, count: u64, steps: &mut Vec<Step>) {
-        let Place { heads, led_in } = &self.places[bee];
+        let Place { leads, led_in } = &self.places[bee];
         let goal = |group: usize| count * groups[group].len() as u64;
         let arrivals = |group: usize| barrier(groups, group).arrivals();
         // In the topmost group there is no group above, so there the queen arrives like the others.
-        let (meeting, below) = match (led_in, heads.split_last()) {
+        let (meeting, below) = match (led_in, leads.split_last()) {
             (None, Some((top, below))) => (*top, below),
-            (Some(group), _) => (*group, heads.as_slice()),
+            (Some(group), _) => (*group, leads.as_slice()),
             (None, None) => return,
         };
         steps.extend(below.iter().map(|group| Step::Await(arrivals(*group), goal(*group) - 1)));

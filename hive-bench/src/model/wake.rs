@@ -42,7 +42,7 @@ pub(super) fn cold(shape: Shape, cpus: &[Cpu], costs: &Costs) -> Wake {
     if in_turn {
         everybody[1..].iter().fold(0, |now, bee| calls.post(0, *bee, now).0);
     } else {
-        calls.lead(0, 0);
+        calls.wake_assigned(0, 0);
     }
     let time = calls.woken.iter().map(|time| time.unwrap_or_else(|| unreachable!("a bee sleeps on"))).max();
     Wake { time: time.unwrap_or(0), crossings: calls.crossings }
@@ -59,10 +59,10 @@ impl Calls<'_> {
     }
 
     /// A leader wakes the groups that it leads, the highest first. Returns when it is done.
-    fn lead(&mut self, head: usize, mut now: u64) -> u64 {
-        for place in (0..self.groups.len()).rev().filter(|place| self.groups[*place][0] == head).collect::<Vec<_>>() {
+    fn wake_assigned(&mut self, leader: usize, mut now: u64) -> u64 {
+        for place in (0..self.groups.len()).rev().filter(|place| self.groups[*place][0] == leader).collect::<Vec<_>>() {
             let group = self.groups[place][1..].to_vec();
-            now = self.call_all(head, &group, now);
+            now = self.call_all(leader, &group, now);
         }
         now
     }
@@ -73,13 +73,13 @@ impl Calls<'_> {
         while end > CALLS_BY_ONE {
             let middle = end / 2;
             let (posted, runs) = self.post(caller, sleepers[middle], now);
-            let charged = self.call_all(sleepers[middle], &sleepers[middle + 1..end], runs);
-            self.lead(sleepers[middle], charged);
+            let done = self.call_all(sleepers[middle], &sleepers[middle + 1..end], runs);
+            self.wake_assigned(sleepers[middle], done);
             (now, end) = (posted, middle);
         }
         for bee in &sleepers[..end] {
             let (posted, runs) = self.post(caller, *bee, now);
-            self.lead(*bee, runs);
+            self.wake_assigned(*bee, runs);
             now = posted;
         }
         now

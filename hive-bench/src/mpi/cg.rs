@@ -109,7 +109,7 @@ impl Solver for Equations<'_> {
         hive.par_for_mut(x, Schedule::Static, |rows, x, _| add(x, step, &p[rows]));
         hive.par_for_mut(r, Schedule::Static, |rows, r, _| add(r, -step, &q[rows]));
         let rr = sum.over(|rows| dot(&r[rows.clone()], &r[rows]));
-        let kept = scalars.turn(rr);
+        let kept = scalars.next_iteration(rr);
         hive.par_for_mut(product.vector_mut(), Schedule::Static, |rows, p, _| redirect(p, &r[rows], kept));
         Ok(rr)
     }
@@ -143,7 +143,7 @@ fn alone(setting: Setting<'_>, matrix: &Csr, steps: usize) -> Result<Answer, Str
         hive.par_for_mut(&mut x, Schedule::Static, |rows, x, _| add(x, step, &p[rows]));
         hive.par_for_mut(&mut r, Schedule::Static, |rows, r, _| add(r, -step, &q[rows]));
         let rr = dot(&r, &r);
-        let kept = scalars.turn(rr);
+        let kept = scalars.next_iteration(rr);
         hive.par_for_mut(&mut p, Schedule::Static, |rows, p, _| redirect(p, &r[rows], kept));
         sums.push(rr);
     }

@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_first_bit_that_differs_is_told() {
+    fn the_first_bit_that_differs_is_reported() {
         assert_eq!(same("sum", &[1.0, f64::NAN], &[1.0, f64::NAN]), Ok(()));
         let next = 2.0_f64.next_up();
         let error = same("sum", &[1.0, 2.0, 3.0], &[1.0, next, 4.0]).unwrap_err();

@@ -83,7 +83,7 @@ mod tests {
     }
 
     #[test]
-    fn a_hive_that_cannot_be_is_told() {
+    fn a_hive_that_cannot_be_is_reported() {
         let error = Mask { cpus: vec![0], share: 1, is_shared: false }.hive(Some(0)).unwrap_err();
         assert!(error.contains("0 bees"), "{error}");
     }

@@ -74,7 +74,7 @@ pub(crate) fn main(arguments: &Arguments) -> Outcome {
     };
     // Said while the ranks are still together: as soon as one has ended with a code other than 0, mpirun ends all
     // others.
-    outcome.map_err(|failure| failure.told(ranks.is_first()))
+    outcome.map_err(|failure| failure.printed(ranks.is_first()))
 }
 
 fn run<P: Problem>(ranks: &Ranks, problem: &P, terms: &Terms) -> Outcome {
@@ -85,6 +85,7 @@ fn run<P: Problem>(ranks: &Ranks, problem: &P, terms: &Terms) -> Outcome {
     let mut solver = problem.solver(setting, part);
     ranks.barrier();
     let begin = Instant::now();
+    // The ranks need not agree on an error here: a step fails in all of them alike (`Solver::step`).
     let sums = (0..terms.steps).map(|_| solver.step()).collect::<Result<Vec<_>, _>>().map_err(Failure::Work)?;
     let took = report::Took { steps: terms.steps, all: begin.elapsed(), waiting: solver.waited() };
     report::print(setting, &problem.name(), &mask, &solver, &took, &sums);

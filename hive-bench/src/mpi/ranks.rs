@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "MPI counts them in 31 bits")]
-    fn more_values_than_mpi_counts_are_told() {
+    fn more_values_than_mpi_counts_are_reported() {
         begins(&[Count::MAX, 1, 0]);
     }
 }

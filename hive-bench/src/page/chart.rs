@@ -15,7 +15,7 @@ use crate::catalog::RuntimeId;
 pub(crate) type Plane<'a, 'b> = ChartContext<'a, SVGBackend<'b>, Cartesian2d<Axis, Axis>>;
 pub(crate) type Painted = Result<(), DrawingAreaErrorKind<io::Error>>;
 /// A place on a chart.
-pub(crate) type Spot = (f64, f64);
+pub(crate) type Position = (f64, f64);
 
 /// Text in pixels of the chart.
 const TEXT: f64 = 15.5;
@@ -68,20 +68,20 @@ fn font() -> TextStyle<'static> {
     ("sans-serif", TEXT).into_font().color(&INK.rgb())
 }
 
-/// Words at a distance in pixels from a spot.
-pub(crate) fn words(plane: &mut Plane<'_, '_>, at: Spot, text: &str, offset: (i32, i32), side: HPos) -> Painted {
+/// Words at a distance in pixels from a position.
+pub(crate) fn words(plane: &mut Plane<'_, '_>, at: Position, text: &str, offset: (i32, i32), side: HPos) -> Painted {
     let style = font().pos(Pos::new(side, VPos::Center));
     plane.draw_series([EmptyElement::at(at) + Text::new(text.to_owned(), offset, style)]).map(drop)
 }
 
-/// A line through spots, hive's thicker than others'.
-pub(crate) fn line(spots: Vec<Spot>, runtime: RuntimeId) -> PathElement<Spot> {
+/// A line through positions, hive's thicker than others'.
+pub(crate) fn line(positions: Vec<Position>, runtime: RuntimeId) -> PathElement<Position> {
     let width = if runtime == RuntimeId::Hive { 3 } else { 2 };
-    PathElement::new(spots, palette::look(runtime).colour.rgb().stroke_width(width))
+    PathElement::new(positions, palette::look(runtime).colour.rgb().stroke_width(width))
 }
 
 /// A runtime's sign.
-pub(crate) fn mark(plane: &mut Plane<'_, '_>, at: Spot, look: Look) -> Painted {
+pub(crate) fn mark(plane: &mut Plane<'_, '_>, at: Position, look: Look) -> Painted {
     let (here, style) = (EmptyElement::at(at), look.colour.rgb().filled());
     let drawn = match look.mark {
         Mark::Circle => plane.draw_series([here + Circle::new((0, 0), 5, style)]),

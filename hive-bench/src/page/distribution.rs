@@ -67,7 +67,7 @@ fn draw(case: Case, threads: usize, lines: &[(RuntimeId, Vec<f64>)]) -> Result<M
             let look = palette::look(*runtime);
             let every = curve.len().div_ceil(MARKS);
             plane.draw_series([chart::line(curve.clone(), *runtime)])?;
-            curve.iter().skip(every / 2).step_by(every).try_for_each(|spot| chart::mark(plane, *spot, look))?;
+            curve.iter().skip(every / 2).step_by(every).try_for_each(|position| chart::mark(plane, *position, look))?;
         }
         Ok(())
     })?;
@@ -76,7 +76,7 @@ fn draw(case: Case, threads: usize, lines: &[(RuntimeId, Vec<f64>)]) -> Result<M
 }
 
 /// From 0 to 100 percent of the samples.
-fn curve(samples: &[f64]) -> Vec<chart::Spot> {
+fn curve(samples: &[f64]) -> Vec<chart::Position> {
     let points = samples.len().clamp(2, POINTS);
     let share = |point: usize| point as f64 / (points - 1) as f64;
     let shares: Vec<f64> = (0..points).map(share).collect();

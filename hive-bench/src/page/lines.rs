@@ -7,7 +7,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::HPos;
 
 use super::axis::{Axis, label_of};
-use super::chart::{self, Frame, Painted, Plane, Spot};
+use super::chart::{self, Frame, Painted, Plane, Position};
 use super::palette::{self, Colour};
 use crate::catalog::{Case, RuntimeId, Unit};
 use crate::report::figures::{Figures, Key};
@@ -22,7 +22,7 @@ struct Lines {
     x: Axis,
     y_title: &'static str,
     /// In values of the axes, from left to right.
-    lines: Vec<(RuntimeId, Vec<Spot>)>,
+    lines: Vec<(RuntimeId, Vec<Position>)>,
 }
 
 /// How long there is nothing to do before a case.
@@ -46,7 +46,7 @@ pub(crate) fn against_gap(figures: &Figures) -> Result<Vec<Markup>, String> {
         let points =
             |runtime| points(figures, cases.iter().map(|(case, gap)| (Key { case: *case, threads, runtime }, *gap)));
         let lines = lines(points);
-        let gaps: Vec<f64> = lines.iter().flat_map(|(_, spots)| spots.iter().map(|(gap, _)| *gap)).collect();
+        let gaps: Vec<f64> = lines.iter().flat_map(|(_, positions)| positions.iter().map(|(gap, _)| *gap)).collect();
         let x = Axis::log("nothing to do for", label_of(Unit::Nanoseconds), &gaps)
             .with_ticks(cases.iter().map(|(_, gap)| *gap).collect());
         let name = format!("{what}, {threads} threads: lower is better");
@@ -75,19 +75,20 @@ pub(crate) fn against_threads(figures: &Figures) -> Result<Vec<Markup>, String> 
     Ok(charts)
 }
 
-fn points(figures: &Figures, keys: impl Iterator<Item = (Key, f64)>) -> Vec<Spot> {
+fn points(figures: &Figures, keys: impl Iterator<Item = (Key, f64)>) -> Vec<Position> {
     keys.filter_map(|(key, x)| Some((x, figures.value(key)?.median))).collect()
 }
 
 /// Those runtimes that have points.
-fn lines(points: impl Fn(RuntimeId) -> Vec<Spot>) -> Vec<(RuntimeId, Vec<Spot>)> {
+fn lines(points: impl Fn(RuntimeId) -> Vec<Position>) -> Vec<(RuntimeId, Vec<Position>)> {
     let lines = RuntimeId::ALL.iter().map(|runtime| (*runtime, points(*runtime)));
-    lines.filter(|(_, spots)| !spots.is_empty()).collect()
+    lines.filter(|(_, positions)| !positions.is_empty()).collect()
 }
 
 impl Lines {
     fn chart(self) -> Result<Markup, String> {
-        let values: Vec<f64> = self.lines.iter().flat_map(|(_, spots)| spots.iter().map(|(_, value)| *value)).collect();
+        let values: Vec<f64> =
+            self.lines.iter().flat_map(|(_, positions)| positions.iter().map(|(_, value)| *value)).collect();
         let y = Axis::log(self.y_title, label_of(Unit::Nanoseconds), &values);
         let frame = Frame { x: self.x, y, size: SIZE, left: 66, right: 124 };
         let drawn = chart::draw(&self.name, &frame, |plane| paint(plane, &self.lines))?;
@@ -96,13 +97,13 @@ impl Lines {
 }
 
 /// hive's on top of the others, which come later in the list.
-fn paint(plane: &mut Plane<'_, '_>, lines: &[(RuntimeId, Vec<Spot>)]) -> Painted {
-    for (runtime, spots) in lines.iter().rev() {
-        plane.draw_series([chart::line(spots.clone(), *runtime)])?;
-        spots.iter().try_for_each(|spot| chart::mark(plane, *spot, palette::look(*runtime)))?;
+fn paint(plane: &mut Plane<'_, '_>, lines: &[(RuntimeId, Vec<Position>)]) -> Painted {
+    for (runtime, positions) in lines.iter().rev() {
+        plane.draw_series([chart::line(positions.clone(), *runtime)])?;
+        positions.iter().try_for_each(|position| chart::mark(plane, *position, palette::look(*runtime)))?;
     }
-    let end = |(runtime, spots): &(RuntimeId, Vec<Spot>)| {
-        Some(End { name: runtime.name(), colour: palette::look(*runtime).colour, spot: *spots.last()? })
+    let end = |(runtime, positions): &(RuntimeId, Vec<Position>)| {
+        Some(End { name: runtime.name(), colour: palette::look(*runtime).colour, position: *positions.last()? })
     };
     name_ends(plane, lines.iter().filter_map(end).collect(), SIZE.1)
 }
@@ -111,23 +112,24 @@ fn paint(plane: &mut Plane<'_, '_>, lines: &[(RuntimeId, Vec<Spot>)]) -> Painted
 pub(crate) struct End {
     pub(crate) name: &'static str,
     pub(crate) colour: Colour,
-    pub(crate) spot: Spot,
+    pub(crate) position: Position,
 }
 
-/// A name beside the last point of each line, moved if it would overlap another one. `height`: of the chart, in pixels.
+/// Writes each line's name at the right edge, level with the line's last point if there is room, and joins the two by a
+/// thin stroke. `height`: of the chart, in pixels.
 pub(crate) fn name_ends(plane: &mut Plane<'_, '_>, mut ends: Vec<End>, height: u32) -> Painted {
-    let place = |end: &End| plane.backend_coord(&end.spot).1;
+    let place = |end: &End| plane.backend_coord(&end.position).1;
     ends.sort_by_key(place);
     let heights: Vec<i32> = ends.iter().map(place).collect();
     let (top, bottom) = (0, i32::try_from(height).unwrap_or(i32::MAX) - 50);
     let moved = apart(&heights, top + NAME_HEIGHT, bottom);
     let right = plane.x_range().end;
-    for ((End { name, colour, spot }, was), is) in ends.into_iter().zip(heights).zip(moved) {
-        let (x, _) = plane.backend_coord(&(right, spot.1));
-        let along = x - plane.backend_coord(&spot).0;
-        let thread = PathElement::new(vec![(6, 0), (along + 6, is - was), (along + 14, is - was)], colour.rgb());
-        plane.draw_series([EmptyElement::at(spot) + thread])?;
-        chart::words(plane, spot, name, (along + 18, is - was), HPos::Left)?;
+    for ((End { name, colour, position }, was), is) in ends.into_iter().zip(heights).zip(moved) {
+        let (x, _) = plane.backend_coord(&(right, position.1));
+        let along = x - plane.backend_coord(&position).0;
+        let connector = PathElement::new(vec![(6, 0), (along + 6, is - was), (along + 14, is - was)], colour.rgb());
+        plane.draw_series([EmptyElement::at(position) + connector])?;
+        chart::words(plane, position, name, (along + 18, is - was), HPos::Left)?;
     }
     Ok(())
 }

@@ -66,9 +66,9 @@ fn parts(slots: &[Slot<'_>], levels: &[Level]) -> Vec<Part> {
 
 pub(crate) fn picture(machine: &Machine) -> Markup {
     let bare: Vec<Place> = machine.cpus.iter().map(|cpu| Place { cpu: *cpu, ..Place::default() }).collect();
-    let told = machine.topology.len() == machine.cpus.len();
+    let is_known = machine.topology.len() == machine.cpus.len();
     // Files of earlier builds say which CPUs there are and nothing else.
-    let (places, levels) = if told { (&machine.topology, &LEVELS[..]) } else { (&bare, &[][..]) };
+    let (places, levels) = if is_known { (&machine.topology, &LEVELS[..]) } else { (&bare, &[][..]) };
     let slots: Vec<Slot<'_>> = places.iter().enumerate().collect();
     let whole = Part::group(machine.processor.clone(), Vec::new(), parts(&slots, levels));
     let (width, height) = whole.size();

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::report::ranking::{HEADER, LEGEND, Ranked, Ranking, TITLE, Verdict};
+use crate::report::ranking::{HEADER, LEGEND, Ranked, Ranking, Relation, TITLE};
 use crate::stats::Spread;
 
 /// The width of the drawn ratio in pixels, and the ratio at its right end.
@@ -30,7 +30,7 @@ fn table(ranking: &Ranking) -> Markup {
             thead { tr { @for title in HEADER { th { (title) } } th { "ratio; left is better" } } }
             tbody {
                 @for ranked in &ranking.0 {
-                    tr class=(class(ranked.verdict)) {
+                    tr class=(class(ranked.relation)) {
                         @for (place, cell) in ranked.cells().iter().enumerate() {
                             @if place == 0 {
                                 td { a href={ "#" (ranked.case.name()) } { (cell) } }
@@ -46,13 +46,13 @@ fn table(ranking: &Ranking) -> Markup {
     }
 }
 
-const fn class(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Failed => "failed",
-        Verdict::Behind => "behind",
-        Verdict::Inconclusive => "inconclusive",
-        Verdict::Level => "level",
-        Verdict::Ahead => "ahead",
+const fn class(relation: Relation) -> &'static str {
+    match relation {
+        Relation::Failed => "failed",
+        Relation::Behind => "behind",
+        Relation::Inconclusive => "inconclusive",
+        Relation::Level => "level",
+        Relation::Ahead => "ahead",
     }
 }
 

@@ -14,7 +14,8 @@ use crate::kernels::joins::joins_of_fib;
 #[serde(default)]
 pub(crate) struct Budget {
     /// Time for the batches of a case that can be repeated without a pause.
-    hot_ms: u64,
+    #[serde(alias = "hot_ms")]
+    batch_ms: u64,
     /// Samples after 0.1, 2, 20 and 200 ms of idleness, and at about those gaps.
     after_idle: [u32; 4],
     /// Between the last region and the window in which CPU time is counted.
@@ -53,7 +54,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) const STANDARD: Self = Self {
-        hot_ms: 25,
+        batch_ms: 25,
         after_idle: [100, 15, 5, 2],
         cpu_wait_ms: 1000,
         cpu_window_ms: 200,
@@ -72,7 +73,7 @@ impl Budget {
     };
 
     pub(crate) const QUICK: Self = Self {
-        hot_ms: 10,
+        batch_ms: 10,
         after_idle: [20, 5, 2, 1],
         cpu_wait_ms: 150,
         cpu_window_ms: 100,
@@ -92,7 +93,7 @@ impl Budget {
 
     /// So little that a person can look at all of it in a timeline.
     pub(crate) const TRACE: Self = Self {
-        hot_ms: 1,
+        batch_ms: 1,
         jacobi_steps: 20,
         after_idle: [5, 5, 2, 1],
         fib: 16,
@@ -103,8 +104,8 @@ impl Budget {
         ..Self::QUICK
     };
 
-    pub(crate) const fn hot(&self) -> Duration {
-        Duration::from_millis(self.hot_ms)
+    pub(crate) const fn batch_time(&self) -> Duration {
+        Duration::from_millis(self.batch_ms)
     }
 
     pub(crate) const fn cpu_wait(&self) -> Duration {
@@ -184,11 +185,11 @@ impl Budget {
     /// rest.
     fn expected_work(&self, case: Case) -> Duration {
         let nodes = 6 << (2 * self.search_depth);
-        self.hot()
+        self.batch_time()
             + match case {
                 Case::TriadMemory => Duration::from_millis(90),
                 Case::Jacobi | Case::JacobiBarrier => {
-                    Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.hot())
+                    Duration::from_micros(130 * self.jacobi_steps).saturating_sub(self.batch_time())
                 }
                 Case::Spmv => self.matrix_set_up(),
                 Case::Cg => self.matrix_set_up() + Duration::from_nanos(2 * self.matrix_nonzeros * self.cg_iterations),

@@ -10,7 +10,7 @@ use crate::kernels::sparse::largest_error;
 use crate::matrix::{self, Csr, Laplacian, Loaded, Symmetry};
 use crate::record::budget::Budget;
 
-/// What runners are told about the matrix.
+/// What runners have to know about the matrix.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Given {
     /// `None` stands for the Laplacian of a grid.
@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_s_matrix_is_used_and_its_size_told() {
+    fn a_file_s_matrix_is_used_and_its_size_known() {
         let file = Scratch::new("good", "symmetric", "3 3 4\n1 1 4\n2 2 4\n3 3 4\n3 1 1\n");
         let (given, budget) = prepare(&file.0, &[Case::Spmv, Case::Cg]).unwrap();
         assert_eq!(budget.matrix_nonzeros, 5);
@@ -163,7 +163,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cg_breaks_down_on_is_told_with_the_file() {
+    fn what_cg_breaks_down_on_is_reported_with_the_file() {
         let indefinite = Scratch::new("indefinite", "symmetric", "2 2 2\n1 1 1\n2 2 -2\n");
         refused(&indefinite.0, &[Case::Cg], &["iteration 1", "p.Ap is -7e0", "not positive definite"]);
         let huge = Scratch::new("huge", "symmetric", "2 2 2\n1 1 1e200\n2 2 1e-200\n");
@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn what_cannot_be_read_is_told() {
+    fn what_cannot_be_read_is_reported() {
         refused(Path::new("/nowhere/at/all.mtx"), &[Case::Spmv], &["cannot be opened"]);
         refused(Path::new("/dev/null"), &[Case::Spmv], &["not a regular file"]);
         let broken = Scratch::new("broken", "symmetric", "2 2 1\n1 2 1\n");
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     #[cfg(target_os = "linux")]
-    fn a_name_that_children_cannot_be_told_is_refused() {
+    fn a_name_that_cannot_be_passed_to_runners_is_refused() {
         use std::os::unix::ffi::OsStrExt;
         let name = std::ffi::OsStr::from_bytes(b"/tmp/\xff.mtx");
         let error = prepare(Path::new(name), &[Case::Spmv]).unwrap_err();

@@ -1,4 +1,4 @@
-//! What the runner of one measurement is told to do.
+//! What the runner of one measurement is to do.
 
 use std::time::Duration;
 

@@ -100,7 +100,7 @@ pub(crate) struct Unknown {
 
 impl Unknown {
     /// One sentence about them, or `None` if everything is known.
-    pub(crate) fn told(&self) -> Option<String> {
+    pub(crate) fn sentence(&self) -> Option<String> {
         let names: Vec<_> = self.names.iter().map(String::as_str).take(6).collect();
         let more = if self.names.len() > names.len() { ", ..." } else { "" };
         let (count, names) = (self.records, names.join(", "));
@@ -143,7 +143,7 @@ pub(crate) mod tests {
         for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
             let record = Record {
                 round: 3,
-                runtime: RuntimeId::HiveSpinning,
+                runtime: RuntimeId::HiveSpin,
                 case: Case::Idle2ms,
                 threads: 2,
                 seconds: 0.25,

@@ -37,7 +37,7 @@ fn parse(bytes: &[u8]) -> Result<Run, String> {
     (run.records, run.unknown) = records;
     (run.absent, _) = absent;
     if run.records.is_empty() && run.unknown.records > 0 {
-        return Err(run.unknown.told().unwrap_or_default() + "; nothing is left");
+        return Err(run.unknown.sentence().unwrap_or_default() + "; nothing is left");
     }
     Ok(run)
 }
@@ -88,12 +88,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_known_is_left_out_and_told() {
+    fn what_is_not_known_is_left_out_and_reported() {
         let text = serde_json::to_string(&run()).unwrap().replacen(REGION, TELEPORT, 1);
         let read = parse(text.as_bytes()).unwrap();
         assert_eq!(read.records.len(), run().records.len() - 1);
-        let told = read.unknown.told().unwrap();
-        assert!(told.contains("1 in all") && told.contains("of teleport"), "{told}");
+        let sentence = read.unknown.sentence().unwrap();
+        assert!(sentence.contains("1 in all") && sentence.contains("of teleport"), "{sentence}");
         let all = text.replace(REGION, TELEPORT);
         assert!(parse(all.as_bytes()).unwrap_err().contains("nothing is left"));
     }

@@ -20,7 +20,7 @@ pub(super) fn troubles(run: &Run) -> Vec<String> {
             run.left_out
         ));
     }
-    notes.extend(run.unknown.told().map(|unknown| format!("warning: {unknown}")));
+    notes.extend(run.unknown.sentence().map(|unknown| format!("warning: {unknown}")));
     let warnings = run.disturbance.warnings();
     notes.extend(warnings.into_iter().map(|warning| format!("warning: {warning}")));
     notes
@@ -45,7 +45,7 @@ mod tests {
     use crate::report::figures::tests::{key, record};
 
     #[test]
-    fn a_failure_and_a_wrong_place_are_told() {
+    fn a_failure_and_a_wrong_place_are_reported() {
         let mut broken = record(key(RuntimeId::ForkUnion), 0, &[], &[]);
         broken.outcome = Outcome::Failed("gone".to_owned());
         assert_eq!(trouble(&broken, &[0, 1]).unwrap(), "failed: forkunion region of 2: gone");

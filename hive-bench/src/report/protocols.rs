@@ -52,7 +52,7 @@ fn title(case: Case) -> String {
 const fn name(runtime: RuntimeId) -> &'static str {
     match runtime {
         RuntimeId::Hive => "jec",
-        RuntimeId::HiveSpinning => "none",
+        RuntimeId::HiveSpin => "none",
         RuntimeId::HiveTickle => "tickle",
         RuntimeId::HiveNotify => "notify",
         _ => runtime.name(),

@@ -21,9 +21,9 @@ The best rival is the one with the lowest median; rivals are all runtimes but hi
 it the middle half of the rounds. Level: within 3 %. Inconclusive: fewer than three rounds, or rounds that do not
 agree on which is faster. CPU use below 0.1 % counts as 0.1 %.";
 
-/// How hive does in one case, the worst first.
+/// How hive compares with its best rival in one case, the worst first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Verdict {
+pub(crate) enum Relation {
     Failed,
     Behind,
     Inconclusive,
@@ -31,7 +31,7 @@ pub(crate) enum Verdict {
     Ahead,
 }
 
-impl Verdict {
+impl Relation {
     const ALL: [Self; 5] = [Self::Ahead, Self::Level, Self::Behind, Self::Inconclusive, Self::Failed];
 
     pub(crate) const fn name(self) -> &'static str {
@@ -44,7 +44,7 @@ impl Verdict {
         }
     }
 
-    /// The verdict on a ratio of hive to its rival; `None` stands for a hive that failed.
+    /// What a ratio of hive to its rival says; `None` stands for a hive that failed.
     fn of(ratio: Option<Spread>) -> Self {
         let Some(ratio) = ratio else {
             return Self::Failed;
@@ -72,7 +72,7 @@ pub(crate) struct Ranked {
     pub(crate) rival_value: Spread,
     /// hive's time as a multiple of the rival's.
     pub(crate) ratio: Option<Spread>,
-    pub(crate) verdict: Verdict,
+    pub(crate) relation: Relation,
 }
 
 impl Ranked {
@@ -85,8 +85,8 @@ impl Ranked {
         let value = figures.value(hive);
         // The cost of a construct can come out negative, when the machine changes its pace meanwhile. Then there is no
         // ratio.
-        let verdict = if ratio.is_none() && value.is_some() { Verdict::Inconclusive } else { Verdict::of(ratio) };
-        Some(Self { case, threads, hive: value, rival, rival_value, ratio, verdict })
+        let relation = if ratio.is_none() && value.is_some() { Relation::Inconclusive } else { Relation::of(ratio) };
+        Some(Self { case, threads, hive: value, rival, rival_value, ratio, relation })
     }
 
     /// The cells of its row in the table.
@@ -105,7 +105,7 @@ impl Ranked {
             amount(self.rival_value.median),
             or_dash(self.ratio.map(|ratio| number(ratio.median))),
             or_dash(self.ratio.map(spread)),
-            self.verdict.name().to_owned(),
+            self.relation.name().to_owned(),
         ]
     }
 }
@@ -131,16 +131,18 @@ impl Ranking {
     pub(crate) fn of(figures: &Figures) -> Self {
         let groups = figures.groups().into_iter();
         let mut ranking: Vec<_> = groups.filter_map(|(case, threads)| Ranked::of(figures, case, threads)).collect();
-        ranking.sort_by_key(|ranked| ranked.verdict);
+        ranking.sort_by_key(|ranked| ranked.relation);
         Self(ranking)
     }
 
-    /// The counts of all verdicts, in one sentence.
+    /// How often there is each relation, in one sentence.
     pub(crate) fn sentence(&self) -> String {
-        let count = |verdict| self.0.iter().filter(|ranked| ranked.verdict == verdict).count();
-        let always = |verdict: &Verdict| *verdict != Verdict::Failed || count(Verdict::Failed) > 0;
-        let counts =
-            Verdict::ALL.into_iter().filter(always).map(|verdict| format!("{} in {}", verdict.name(), count(verdict)));
+        let count = |relation| self.0.iter().filter(|ranked| ranked.relation == relation).count();
+        let always = |relation: &Relation| *relation != Relation::Failed || count(Relation::Failed) > 0;
+        let counts = Relation::ALL
+            .into_iter()
+            .filter(always)
+            .map(|relation| format!("{} in {}", relation.name(), count(relation)));
         format!("hive is {}.", counts.collect::<Vec<_>>().join(", "))
     }
 
@@ -183,19 +185,19 @@ mod tests {
     use crate::record::Outcome;
     use crate::report::figures::tests::{key, record};
 
-    fn verdict(ratios: &[f64]) -> Verdict {
-        Verdict::of(Spread::of(ratios))
+    fn relation(ratios: &[f64]) -> Relation {
+        Relation::of(Spread::of(ratios))
     }
 
     #[test]
-    fn verdicts_follow_the_middle_half() {
-        assert_eq!(verdict(&[0.5, 0.6, 0.9]), Verdict::Ahead);
-        assert_eq!(verdict(&[1.2, 1.3, 2.9]), Verdict::Behind);
-        assert_eq!(verdict(&[0.98, 1.0, 1.02]), Verdict::Level);
-        assert_eq!(verdict(&[1.01, 1.02, 1.5]), Verdict::Level);
-        assert_eq!(verdict(&[0.8, 1.0, 1.3]), Verdict::Inconclusive);
-        assert_eq!(verdict(&[0.5, 0.5]), Verdict::Inconclusive);
-        assert_eq!(verdict(&[]), Verdict::Failed);
+    fn relations_follow_the_middle_half() {
+        assert_eq!(relation(&[0.5, 0.6, 0.9]), Relation::Ahead);
+        assert_eq!(relation(&[1.2, 1.3, 2.9]), Relation::Behind);
+        assert_eq!(relation(&[0.98, 1.0, 1.02]), Relation::Level);
+        assert_eq!(relation(&[1.01, 1.02, 1.5]), Relation::Level);
+        assert_eq!(relation(&[0.8, 1.0, 1.3]), Relation::Inconclusive);
+        assert_eq!(relation(&[0.5, 0.5]), Relation::Inconclusive);
+        assert_eq!(relation(&[]), Relation::Failed);
     }
 
     fn records<const N: usize>(of: impl Fn(usize) -> [(Key, f64); N]) -> Vec<crate::record::Record> {
@@ -227,7 +229,7 @@ mod tests {
         let figures = Figures::of(&records(|_| {
             [
                 (key(RuntimeId::Hive), 100.0),
-                (key(RuntimeId::HiveSpinning), 10.0),
+                (key(RuntimeId::HiveSpin), 10.0),
                 (key(RuntimeId::Sequential), 1.0),
                 (key(RuntimeId::SequentialC), 1.0),
                 (key(RuntimeId::StdScope), 300.0),
@@ -238,21 +240,21 @@ mod tests {
     }
 
     #[test]
-    fn no_cpu_use_that_can_be_told_is_level() {
+    fn cpu_use_too_small_to_measure_is_level() {
         let of = |runtime| Key { case: Case::CpuIdle, ..key(runtime) };
         let figures = Figures::of(&records(|_| {
             [
                 (of(RuntimeId::Hive), 0.05),
-                (of(RuntimeId::HiveSpinning), 99.0),
+                (of(RuntimeId::HiveSpin), 99.0),
                 (of(RuntimeId::RayonWorker), 0.0),
                 (of(RuntimeId::ForkUnion), 99.0),
             ]
         }));
-        assert_eq!(Ranking::of(&figures).0[0].verdict, Verdict::Level);
+        assert_eq!(Ranking::of(&figures).0[0].relation, Relation::Level);
     }
 
     #[test]
-    fn a_failure_of_hive_is_told() {
+    fn a_failure_of_hive_is_reported() {
         let mut broken = record(key(RuntimeId::Hive), 0, &[], &[]);
         broken.outcome = Outcome::Failed("gone".to_owned());
         let figures = Figures::of(&[broken, record(key(RuntimeId::Libomp), 0, &[5.0], &[])]);

@@ -11,7 +11,7 @@ use crate::catalog::{Case, RuntimeId};
 use crate::record::{Absent, Run};
 use crate::report::figures::{Figures, Key};
 use crate::report::protocols;
-use crate::report::ranking::{Ranked, Ranking, Verdict};
+use crate::report::ranking::{Ranked, Ranking, Relation};
 use crate::report::tables::{amount, number};
 use crate::report::targets::{self, State, Target};
 use crate::stats::Spread;
@@ -103,28 +103,28 @@ impl Row {
         name_of(self.case, self.threads)
     }
 
-    fn is(&self, verdict: Verdict) -> bool {
-        self.ranked.as_ref().is_some_and(|ranked| ranked.verdict == verdict)
+    fn is(&self, relation: Relation) -> bool {
+        self.ranked.as_ref().is_some_and(|ranked| ranked.relation == relation)
     }
 
     /// In plain words.
-    fn verdict(&self) -> &'static str {
+    fn relation(&self) -> &'static str {
         match &self.ranked {
-            Some(ranked) => ranked.verdict.name(),
-            None if self.hive.is_none() => Verdict::Failed.name(),
+            Some(ranked) => ranked.relation.name(),
+            None if self.hive.is_none() => Relation::Failed.name(),
             None => "no rival",
         }
     }
 
     /// Orders by how badly hive does, the worst first.
     fn worst_first(&self, other: &Self) -> Ordering {
-        let verdict = |row: &Self| match &row.ranked {
-            Some(ranked) => Some(ranked.verdict),
-            None => row.hive.is_none().then_some(Verdict::Failed),
+        let relation = |row: &Self| match &row.ranked {
+            Some(ranked) => Some(ranked.relation),
+            None => row.hive.is_none().then_some(Relation::Failed),
         };
         let ratio = |row: &Self| row.ranked.as_ref().and_then(|ranked| ranked.ratio).map_or(0.0, |ratio| ratio.median);
         // A case without a rival comes last.
-        let order = verdict(self).is_none().cmp(&verdict(other).is_none()).then(verdict(self).cmp(&verdict(other)));
+        let order = relation(self).is_none().cmp(&relation(other).is_none()).then(relation(self).cmp(&relation(other)));
         order.then(ratio(other).total_cmp(&ratio(self)))
     }
 
@@ -142,7 +142,7 @@ impl Row {
             self.ranked.as_ref().map_or_else(dash, |ranked| short_name(ranked.rival).to_owned()),
             ratio.map_or_else(dash, |ratio| number(ratio.median)),
             spread.unwrap_or_else(dash),
-            self.verdict().to_owned(),
+            self.relation().to_owned(),
         ]
     }
 
@@ -189,8 +189,8 @@ fn table(figures: &Figures) -> Vec<String> {
 fn by_case(rows: &[Row]) -> Vec<String> {
     let header = ["case/threads", "hive", "best rival", "its", "ratio", "quartiles", "hive is"];
     let row = |row: &Row| {
-        let [name, hive, rival, ratio, spread, verdict] = row.cells();
-        [name, hive, rival, row.rival(), ratio, spread, verdict]
+        let [name, hive, rival, ratio, spread, relation] = row.cells();
+        [name, hive, rival, row.rival(), ratio, spread, relation]
     };
     lines(header, rows.iter().map(row), &[1, 3, 4, 5])
 }
@@ -200,11 +200,11 @@ fn by_family(rows: &[Row]) -> Vec<String> {
     let families = rows.chunk_by(|one, other| one.case.family() == other.case.family());
     let row = |family: &[Row]| {
         let worst = family.iter().min_by(|one, other| one.worst_first(other)).expect("a family has a case");
-        let [name, hive, rival, ratio, spread, verdict] = worst.cells();
+        let [name, hive, rival, ratio, spread, relation] = worst.cells();
         let ranked = family.iter().filter(|row| row.ranked.is_some()).count();
-        let ahead = family.iter().filter(|row| row.is(Verdict::Ahead)).count();
+        let ahead = family.iter().filter(|row| row.is(Relation::Ahead)).count();
         let ahead = if ranked == 0 { "-".to_owned() } else { format!("{ahead}/{ranked}") };
-        [name, hive, rival, ratio, spread, verdict, ahead]
+        [name, hive, rival, ratio, spread, relation, ahead]
     };
     lines(header, families.map(row), &[1, 3, 4, 6])
 }
@@ -256,7 +256,7 @@ fn behind(figures: &Figures) -> Vec<String> {
     if ranking.0.is_empty() {
         return Vec::new();
     }
-    let mut behind: Vec<&Ranked> = ranking.0.iter().filter(|ranked| ranked.verdict == Verdict::Behind).collect();
+    let mut behind: Vec<&Ranked> = ranking.0.iter().filter(|ranked| ranked.relation == Relation::Behind).collect();
     let ratio = |ranked: &Ranked| ranked.ratio.map_or(0.0, |ratio| ratio.median);
     behind.sort_by(|one, other| ratio(other).total_cmp(&ratio(one)));
     let named: Vec<String> = behind
@@ -264,7 +264,7 @@ fn behind(figures: &Figures) -> Vec<String> {
         .map(|ranked| format!("{}{HARD_SPACE}{}", name_of(ranked.case, ranked.threads), number(ratio(ranked))))
         .collect();
     if named.is_empty() {
-        let conclusive = ranking.0.iter().any(|ranked| ranked.verdict != Verdict::Inconclusive);
+        let conclusive = ranking.0.iter().any(|ranked| ranked.relation != Relation::Inconclusive);
         let none =
             if conclusive { "Behind in no case." } else { "No case is conclusive: that takes three rounds or more." };
         return vec![none.to_owned()];
@@ -337,7 +337,7 @@ mod tests {
         let text = shown(&run());
         assert!(text.starts_with("a processor, 2 CPUs"), "{text}");
         assert!(text.contains("hive is ahead in 1, level in 0, behind in 0, inconclusive in 0."), "{text}");
-        assert!(text.contains("region/2  110 ns libomp     500 ns  0.22 0.22-0.22 ahead"), "{text}");
+        assert!(text.contains("region/2     110 ns libomp     500 ns  0.22 0.22-0.22 ahead"), "{text}");
         assert!(text.contains("Behind in no case.") && text.contains("All tables:  --full"), "{text}");
     }
 
@@ -385,7 +385,7 @@ mod tests {
     fn without_hive_or_without_a_rival_that_is_said() {
         let alone = Run { records: records(&[(Case::ResizeShrink, 2, RuntimeId::Hive, 5.0)]), ..run() };
         assert!(
-            shown(&alone).contains("resize-shrink/2  5.00 ns") && shown(&alone).contains("no rival"),
+            shown(&alone).contains("resize-shrink/2 5.00 ns") && shown(&alone).contains("no rival"),
             "{}",
             shown(&alone)
         );

@@ -35,7 +35,7 @@ const OPENMP: [RuntimeId; 4] =
 
 /// All targets, whether or not they were measured.
 pub(crate) fn all(figures: &Figures) -> Vec<Target> {
-    [hot(figures), cold(figures), idle(figures), tasks(figures), sleep(figures)].concat()
+    [polling(figures), after_idleness(figures), idle(figures), tasks(figures), sleep(figures)].concat()
 }
 
 /// The targets that were measured, a line each.
@@ -52,7 +52,7 @@ pub(crate) fn text(figures: &Figures) -> String {
     text
 }
 
-fn hot(figures: &Figures) -> Vec<Target> {
+fn polling(figures: &Figures) -> Vec<Target> {
     let of = |what: &str, bound, (case, threads), reference| {
         to_reference(figures, what, bound, hive(case, threads), reference)
     };
@@ -67,11 +67,11 @@ fn hot(figures: &Figures) -> Vec<Target> {
     ]
 }
 
-fn cold(figures: &Figures) -> Vec<Target> {
+fn after_idleness(figures: &Figures) -> Vec<Target> {
     let mut targets = Vec::new();
     for (case, gap) in [(Case::Idle2ms, "2 ms"), (Case::Idle20ms, "20 ms"), (Case::Idle200ms, "200 ms")] {
         let key = hive(case, 2);
-        let spinning = Key { runtime: RuntimeId::HiveSpinning, ..key };
+        let spinning = Key { runtime: RuntimeId::HiveSpin, ..key };
         let region = format!("region of two after {gap}");
         targets.push(to_reference(figures, &format!("{region} / bare hand-over"), 1.2, key, Reference::HandOver));
         targets.push(to_runtime(figures, &format!("{region} / rayon from a worker"), 1.0, key, RuntimeId::RayonWorker));
@@ -118,7 +118,7 @@ fn sleep(figures: &Figures) -> Vec<Target> {
         cpu(figures, &what, Case::IdleUse2s, runtime)
     };
     let sleepers =
-        RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveSpinning);
+        RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveSpin);
     Case::WAKE.into_iter().map(start).chain(sleepers.map(use_of)).collect()
 }
 
@@ -249,7 +249,7 @@ mod tests {
         let mut records = Vec::new();
         for round in 0..3 {
             records.push(record(key(RuntimeId::Hive), round, &[110.0], &reference));
-            records.push(record(key(RuntimeId::HiveSpinning), round, &[50.0], &reference));
+            records.push(record(key(RuntimeId::HiveSpin), round, &[50.0], &reference));
             records.push(record(key(RuntimeId::ForkUnion), round, &[100.0], &reference));
             records.push(record(key(RuntimeId::Libgomp), round, &[600.0], &reference));
         }

@@ -81,8 +81,9 @@ pub(crate) fn groups(wanted: &Wanted, budget: &Budget, rounds: Rounds) -> Vec<Gr
 /// Fewer rounds than this say nothing about how much rounds differ.
 const ENOUGH_ROUNDS: usize = 3;
 
-/// Deals out the time. Every group gets one round. Then as many groups as possible get `ENOUGH_ROUNDS`: first the empty
-/// region, then the others from the cheapest on. Then all get one more round, and so on.
+/// Deals out the time. Every group gets one round, even if there is no time for it. Then, first the empty region and
+/// then the others from the cheapest on, each group whose rounds still fit gets `ENOUGH_ROUNDS`, then one more, and so
+/// on up to its limit. A group that once did not fit gets no more, because the time only becomes less.
 fn deal_rounds(groups: &mut [Group], budget: &Budget, time: Duration) {
     let mut left = time;
     let mut by_cost: Vec<&mut Group> = groups.iter_mut().collect();
@@ -113,8 +114,8 @@ fn default_limit(group: &Group) -> usize {
 
 impl Group {
     fn cost_of_a_round(&self, budget: &Budget) -> Duration {
-        let children = u32::try_from(self.runtimes.len()).expect("a short list");
-        budget.expected(self.case) * children
+        let runners = u32::try_from(self.runtimes.len()).expect("a short list");
+        budget.expected(self.case) * runners
     }
 }
 
@@ -164,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn every_child_runs_once_a_round() {
+    fn every_runner_runs_once_a_round() {
         let groups = groups(&everything(4), &Budget::QUICK, Rounds::Each(3));
         let steps = steps(&groups, 1);
         assert_eq!(steps.iter().collect::<HashSet<_>>().len(), steps.len());
@@ -186,7 +187,7 @@ mod tests {
         assert!(groups.iter().all(|group| group.case.gap().is_none() || group.threads > 1));
         assert!(groups.iter().all(|group| group.case != Case::LabelPropagation || matches!(group.threads, 1 | 4)));
         let of = |case, threads| groups.iter().find(|group| group.case == case && group.threads == threads).unwrap();
-        for active in [RuntimeId::HiveSpinning, RuntimeId::LibgompActive, RuntimeId::LibompActive] {
+        for active in [RuntimeId::HiveSpin, RuntimeId::LibgompActive, RuntimeId::LibompActive] {
             assert!(!of(Case::Matmul, 1).runtimes.contains(&active) && of(Case::Matmul, 4).runtimes.contains(&active));
             assert!(of(Case::Reduce, 1).runtimes.contains(&active));
         }

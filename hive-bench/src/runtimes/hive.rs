@@ -31,7 +31,7 @@ pub(crate) struct Waiting {
 impl Waiting {
     pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
         Self {
-            spin: (runtime == RuntimeId::HiveSpinning).then_some(Duration::MAX),
+            spin: (runtime == RuntimeId::HiveSpin).then_some(Duration::MAX),
             sleep: match runtime {
                 RuntimeId::HiveTickle => SleepProtocol::Tickle,
                 RuntimeId::HiveNotify => SleepProtocol::Notify,
@@ -118,7 +118,7 @@ impl Runtime for HiveTeam {
         Ok(())
     }
 
-    fn resize_and_settle(&mut self, threads: usize) -> Result<(), String> {
+    fn resize_and_wait(&mut self, threads: usize) -> Result<(), String> {
         self.hive.resize(threads).map_err(|error| format!("resize({threads}): {error}"))?;
         self.hive.wait_until_parked();
         Ok(())

@@ -87,7 +87,7 @@ pub(crate) trait Runtime {
     }
 
     /// Changes how many of the team are awake, and waits until the others are parked.
-    fn resize_and_settle(&mut self, _threads: usize) -> Result<(), String> {
+    fn resize_and_wait(&mut self, _threads: usize) -> Result<(), String> {
         Err(CANNOT.to_owned())
     }
 }

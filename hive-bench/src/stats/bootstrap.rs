@@ -66,9 +66,9 @@ mod tests {
     fn the_same_noise_is_no_change_nearly_always() {
         let mut random = Rng::with_seed(1);
         let mut run = || -> Vec<f64> { (0..11).map(|_| 100.0 + 10.0 * random.f64()).collect() };
-        let told =
+        let changes =
             (0..100).filter_map(|_| ratio_of_medians(&run(), &run())).filter(|it| it.lower > 1.0 || it.upper < 1.0);
-        assert!(told.count() <= 5);
+        assert!(changes.count() <= 5);
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub(crate) const fn fine_if(fine: bool) -> Outcome {
 impl Failure {
     /// The same with nothing left to say. Prints the error, unless another process does.
     #[cfg(feature = "mpi")]
-    pub(crate) fn told(self, prints: bool) -> Self {
+    pub(crate) fn printed(self, prints: bool) -> Self {
         let (code, error) = self.parts();
         if let Some(error) = error.filter(|_| prints) {
             eprintln!("error: {error}");

@@ -41,7 +41,7 @@ fn wait_for(mut command: Command, limit: Duration) -> Result<String, String> {
     let output = read_to_end(child.stdout.take());
     let errors = read_to_end(child.stderr.take());
     let Ok(output) = output.recv_timeout(limit) else {
-        return Err(kill(&mut child, limit));
+        return Err(kill_overdue(&mut child, limit));
     };
     let status = child.wait().map_err(|error| format!("cannot wait for the process: {error}"))?;
     let errors = errors.recv().unwrap_or_default();
@@ -63,7 +63,8 @@ fn read_to_end(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<Strin
     receive
 }
 
-fn kill(child: &mut Child, limit: Duration) -> String {
+/// Kills a child that was not done within `limit`, and reaps it. Returns the error message.
+fn kill_overdue(child: &mut Child, limit: Duration) -> String {
     let ended = child.kill().and_then(|()| child.wait());
     let limit = limit.as_secs();
     match ended {

@@ -5,10 +5,11 @@
 //! A resize changes only the states of bees, never a start word. So it does not need the queen lock: it works while a
 //! region runs, and waits neither for the region nor for any bee. The lock of `ResizeState` keeps resizes apart.
 
-use std::ops::Deref;
+use std::ops::DerefMut;
 use std::sync::PoisonError;
 
 use crate::protocol::Team;
+use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
@@ -18,17 +19,23 @@ use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
 pub(crate) struct ResizeState {
     /// The sizes that the hive has had, each with its time. It is written only in a hive that is traced.
     log: Log,
+    /// Whether the workers have been terminated. From then on no size changes, nobody is hired, and no task goes to one
+    /// worker alone, since that worker may be gone.
+    has_ended: bool,
 }
 
 impl Team {
     /// Makes the hive `bees` bees large, the queen included. `hire(id, epoch)` starts the thread of a worker that does
     /// not exist yet; that thread is to run `Worker::new(&TaskContext::new(team, id), epoch)`. Returns without waiting
-    /// for any worker.
+    /// for any worker. Does nothing after `terminate_all`: a task that is still running may call it.
     ///
     /// # Errors
     /// Returns the error of `hire`. The size is then as before, and the workers hired until then are parked.
     pub(crate) fn resize<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         let resize_state = lock_resize_state(&self.resize_state);
+        if resize_state.has_ended {
+            return Ok(());
+        }
         // Hiring comes first, because it is the only step that can fail.
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
@@ -48,6 +55,9 @@ impl Team {
     /// Returns the error of `hire`, as `resize` does.
     pub(crate) fn grow_to<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
         let resize_state = lock_resize_state(&self.resize_state);
+        if resize_state.has_ended {
+            return Ok(());
+        }
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
         (before..bees).for_each(|id| self.reactivate(id));
@@ -64,7 +74,8 @@ impl Team {
     /// # Errors
     /// Returns the error of `hire`. The workers hired until then stay.
     pub(crate) fn hire<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        self.hire_up_to(&lock_resize_state(&self.resize_state), bees, hire)
+        let resize_state = lock_resize_state(&self.resize_state);
+        if resize_state.has_ended { Ok(()) } else { self.hire_up_to(&resize_state, bees, hire) }
     }
 
     /// Hires the workers from the first that does not exist yet up to `bees - 1`, one after the other. `_held` shows
@@ -218,7 +229,8 @@ impl Team {
 
     /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end.
     pub(crate) fn terminate_all(&self) {
-        let _resize_state = lock_resize_state(&self.resize_state);
+        let mut resize_state = lock_resize_state(&self.resize_state);
+        resize_state.has_ended = true;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
@@ -237,9 +249,21 @@ impl Team {
     }
 }
 
+impl Team {
+    /// Queues a task that only bee `id` may run. In a hive that has ended any bee may run it: the calling one, which is
+    /// in the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
+    ///
+    /// The bee must have been hired. The lock sees to it that the bee has not ended: it looks at its mailbox after it
+    /// has been terminated.
+    pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
+        let resize_state = lock_resize_state(&self.resize_state);
+        if resize_state.has_ended { self.inject(task) } else { self.inject_to(id, task) }
+    }
+}
+
 /// Locks `resize_state`, poisoned or not. The only code under the lock that can panic is the caller's `hire`; the
 /// workers hired before that are already counted, and nothing else had been changed.
-fn lock_resize_state(resize_state: &Mutex<ResizeState>) -> impl Deref<Target = ResizeState> + '_ {
+fn lock_resize_state(resize_state: &Mutex<ResizeState>) -> impl DerefMut<Target = ResizeState> + '_ {
     resize_state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -11,7 +11,7 @@ const ENOUGH_ROUNDS: usize = 3;
 
 /// How one figure changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Difference {
     Slower,
     Faster,
     Inconclusive,
@@ -20,7 +20,7 @@ pub(super) enum Verdict {
     Fails,
 }
 
-impl Verdict {
+impl Difference {
     pub(super) const ALL: [Self; 5] = [Self::Slower, Self::Faster, Self::Inconclusive, Self::FewRounds, Self::Fails];
 
     pub(super) const fn name(self) -> &'static str {
@@ -54,7 +54,7 @@ pub(super) struct Change {
     /// The reference that the figures are multiples of; `None` if they are times.
     pub(super) reference: Option<Reference>,
     pub(super) interval: Option<Interval>,
-    pub(super) verdict: Verdict,
+    pub(super) difference: Difference,
 }
 
 impl Change {
@@ -69,7 +69,14 @@ impl Change {
             return None;
         }
         let Some(is) = median(&new.rounds(key)) else {
-            return Some(Self { key, old: was, new: None, reference: None, interval: None, verdict: Verdict::Fails });
+            return Some(Self {
+                key,
+                old: was,
+                new: None,
+                reference: None,
+                interval: None,
+                difference: Difference::Fails,
+            });
         };
         let multiples =
             |reference: &Reference| Some((old.multiples(key, *reference)?, new.multiples(key, *reference)?));
@@ -77,14 +84,14 @@ impl Change {
         let (before, after) = reference.as_ref().and_then(multiples).unwrap_or((old_rounds, new_rounds));
         let interval = ratio_of_medians(&before, &after);
         let few = before.len().min(after.len()) < ENOUGH_ROUNDS;
-        let verdict = interval.filter(|_| !few).map_or(Verdict::FewRounds, Verdict::of);
-        Some(Self { key, old: was, new: Some(is), reference, interval: interval.filter(|_| !few), verdict })
+        let difference = interval.filter(|_| !few).map_or(Difference::FewRounds, Difference::of);
+        Some(Self { key, old: was, new: Some(is), reference, interval: interval.filter(|_| !few), difference })
     }
 
     /// Whether it fails now, or takes longer by more than so many percent with the whole interval.
     fn is_loss(&self, threshold: f64) -> bool {
         let limit = 1.0 + threshold / 100.0;
-        self.verdict == Verdict::Fails || self.interval.is_some_and(|interval| interval.lower > limit)
+        self.difference == Difference::Fails || self.interval.is_some_and(|interval| interval.lower > limit)
     }
 }
 
@@ -138,7 +145,7 @@ impl Comparison {
 fn warnings(old: &Run, new: &Run) -> Vec<String> {
     let mut warnings = Vec::new();
     for (which, run) in [("old", old), ("new", new)] {
-        warnings.extend(run.unknown.told().map(|unknown| format!("the {which} run: {unknown}")));
+        warnings.extend(run.unknown.sentence().map(|unknown| format!("the {which} run: {unknown}")));
         warnings.extend(run.disturbance.warnings().into_iter().map(|warning| format!("the {which} run: {warning}")));
     }
     let [before, after] = [old, new].map(|run| (&run.machine.processor, &run.machine.system, &run.machine.cpus));
@@ -187,10 +194,10 @@ mod tests {
     fn multiples_decide_not_times() {
         let old = [(100.0, 100.0), (101.0, 100.0), (102.0, 101.0)];
         let drifted = old.map(|(value, unit)| (3.0 * value, 3.0 * unit));
-        assert_eq!(change(&old, &drifted).verdict, Verdict::Inconclusive);
+        assert_eq!(change(&old, &drifted).difference, Difference::Inconclusive);
         let slower = old.map(|(value, unit)| (value, unit / 1.2));
         let change = change(&old, &slower);
-        assert_eq!((change.verdict, change.reference), (Verdict::Slower, Some(Reference::RoundTrip)));
+        assert_eq!((change.difference, change.reference), (Difference::Slower, Some(Reference::RoundTrip)));
         assert!(change.is_loss(5.0) && !change.is_loss(25.0));
     }
 
@@ -198,14 +205,14 @@ mod tests {
     fn the_whole_interval_must_be_beyond_the_threshold() {
         let old = [(100.0, 100.0); 4];
         let change = change(&old, &[(103.0, 100.0), (110.0, 100.0), (111.0, 100.0), (112.0, 100.0)]);
-        assert_eq!(change.verdict, Verdict::Slower);
+        assert_eq!(change.difference, Difference::Slower);
         assert!(change.interval.unwrap().estimate > 1.05 && !change.is_loss(5.0) && change.is_loss(1.0), "{change:?}");
     }
 
     #[test]
     fn two_rounds_tell_nothing() {
         let change = change(&[(100.0, 100.0); 2], &[(900.0, 100.0); 5]);
-        assert_eq!(change.verdict, Verdict::FewRounds);
+        assert_eq!(change.difference, Difference::FewRounds);
         assert!(!change.is_loss(5.0));
     }
 
@@ -233,7 +240,7 @@ mod tests {
             }
         }
         let comparison = Comparison::of(&run(), &slower).unwrap();
-        assert_eq!(comparison.changes[1].verdict, Verdict::Slower);
+        assert_eq!(comparison.changes[1].difference, Difference::Slower);
         assert!(comparison.losses(5.0).is_empty());
     }
 
@@ -254,7 +261,7 @@ mod tests {
         assert_eq!(of(Case::Barrier, 1, RuntimeId::Hive), None);
         assert_eq!(of(Case::Barrier, 2, RuntimeId::Libomp), Some(Reference::RoundTrip));
         assert_eq!(of(Case::Idle2ms, 2, RuntimeId::Hive), Some(Reference::HandOver));
-        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::HiveSpinning), Some(Reference::RoundTrip));
+        assert_eq!(of(Case::Idle2ms, 2, RuntimeId::HiveSpin), Some(Reference::RoundTrip));
         assert_eq!(of(Case::Jacobi, 2, RuntimeId::Hive), None);
     }
 }

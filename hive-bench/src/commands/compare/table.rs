@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use comfy_table::{CellAlignment, Table, presets};
 
-use super::comparison::{Change, Comparison, Verdict, quantity};
+use super::comparison::{Change, Comparison, Difference, quantity};
 use crate::report::tables::{amount, reference_name};
 
 const LEGEND: &str = "\
@@ -55,19 +55,19 @@ fn row(change: &Change) -> [String; 10] {
         change.reference.map_or(quantity(unit), reference_name).to_owned(),
         estimate,
         interval,
-        change.verdict.name().to_owned(),
+        change.difference.name().to_owned(),
     ]
 }
 
-/// How often each verdict was reached.
+/// How often there is each kind of difference.
 fn counts(changes: &[&Change]) -> String {
-    let count = |verdict: Verdict| changes.iter().filter(|change| change.verdict == verdict).count();
-    let counts = Verdict::ALL.into_iter().map(|verdict| (verdict, count(verdict)));
-    let told: Vec<_> = counts
+    let count = |difference: Difference| changes.iter().filter(|change| change.difference == difference).count();
+    let counts = Difference::ALL.into_iter().map(|difference| (difference, count(difference)));
+    let counts: Vec<_> = counts
         .filter(|(_, count)| *count > 0)
-        .map(|(verdict, count)| format!("{} in {count}", verdict.name()))
+        .map(|(difference, count)| format!("{} in {count}", difference.name()))
         .collect();
-    if told.is_empty() { "not measured".to_owned() } else { told.join(", ") }
+    if counts.is_empty() { "not measured".to_owned() } else { counts.join(", ") }
 }
 
 fn losses(comparison: &Comparison, threshold: f64) -> String {
@@ -113,10 +113,10 @@ mod tests {
             }
         }
         let comparison = Comparison::of(&run(), &new).unwrap();
-        let told = text(&comparison, 5.0);
-        assert!(told.contains("hive: slower in 1\nthe others: slower in 1\n"), "{told}");
-        assert!(told.contains("  hive region of 2: +10.0 % (+10.0 % to +10.0 %)"), "{told}");
-        assert!(told.contains("110 ns") && told.contains("121 ns") && told.contains("round trip"), "{told}");
-        assert!(text(&comparison, 12.0).contains("did not get slower by more than 12 %"), "{told}");
+        let table = text(&comparison, 5.0);
+        assert!(table.contains("hive: slower in 1\nthe others: slower in 1\n"), "{table}");
+        assert!(table.contains("  hive region of 2: +10.0 % (+10.0 % to +10.0 %)"), "{table}");
+        assert!(table.contains("110 ns") && table.contains("121 ns") && table.contains("round trip"), "{table}");
+        assert!(text(&comparison, 12.0).contains("did not get slower by more than 12 %"), "{table}");
     }
 }

@@ -113,7 +113,7 @@ fn resizes(hive: &Hive, bees: usize) -> Result<Resize, Error> {
     let all = hive.bees();
     let [mut shrinks, mut regions, mut grows] = [const { Vec::new() }; 3];
     let begin = Instant::now();
-    while shrinks.is_empty() || begin.elapsed() < Budget::QUICK.hot() {
+    while shrinks.is_empty() || begin.elapsed() < Budget::QUICK.batch_time() {
         (0..REGIONS_BETWEEN).for_each(|_| region(hive, all));
         shrinks.push(timed(hive, bees)?);
         regions.push(nanoseconds(|| region(hive, bees)));

@@ -74,7 +74,7 @@ impl Bees {
         let (places, report) = (hive.places(), hive.report());
         let mut warnings = report.warnings().to_vec();
         if !foreign {
-            warnings.extend(strays(&hive, &places));
+            warnings.extend(misplaced_bees(&hive, &places));
         }
         resize(awake)?;
         hive.wait_until_parked();
@@ -117,9 +117,9 @@ fn binding(report: &Report) -> String {
 }
 
 /// A warning for each bee that the kernel lets run elsewhere than hive says.
-fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
+fn misplaced_bees(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
     let allowed = hive.spmd_map(places.len(), |_| allowed());
-    let stray = |(bee, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
+    let warning = |(bee, (place, allowed)): (usize, (&Option<Place>, Option<Vec<usize>>))| {
         let (mut wanted, allowed) = (place.as_ref()?.cpus().to_vec(), allowed?);
         wanted.sort_unstable();
         (wanted != allowed).then(|| {
@@ -130,7 +130,7 @@ fn strays(hive: &Hive, places: &[Option<Place>]) -> Vec<String> {
             )
         })
     };
-    places.iter().zip(allowed).enumerate().filter_map(stray).collect()
+    places.iter().zip(allowed).enumerate().filter_map(warning).collect()
 }
 
 /// The CPUs that the kernel lets the calling thread run on, in ascending order, where it says.
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn who_is_parked_is_told_from_who_is_not() {
+    fn parked_bees_are_listed_apart_from_awake_ones() {
         let first = cpus::in_order_of_use()[0];
         let wanted = Wanted { bees: Some(3), pin: Some(Pin::Cpus(vec![first])), size: Some(2), ..Wanted::default() };
         let bees = find(&wanted).unwrap();
@@ -175,13 +175,13 @@ mod tests {
     }
 
     #[test]
-    fn bees_without_a_place_are_told() {
+    fn bees_without_a_place_are_reported() {
         let bees = find(&Wanted { bees: Some(2), pin: Some(Pin::None), ..Wanted::default() }).unwrap();
         assert_eq!((bees.unbound(), bees.parked()), (vec![0, 1], 2..2));
     }
 
     #[test]
-    fn what_hive_refuses_is_told_in_its_words() {
+    fn what_hive_refuses_is_reported_in_its_words() {
         for (size, mention) in [(0, "at least 1 bee"), (70_000, "limit is 1024")] {
             let error = find(&Wanted { bees: Some(2), size: Some(size), ..Wanted::default() }).unwrap_err();
             assert!(error.contains(&format!("--size {size}")) && error.contains(mention), "{error}");

@@ -58,8 +58,9 @@ impl Scalars {
         }
     }
 
-    /// How much of `p` to keep, when `r . r` has become this.
-    pub(crate) fn turn(&mut self, rr: f64) -> f64 {
+    /// Goes on to the next iteration, with `r . r` as it is now. Returns how much of `p` to keep: 0 once the system is
+    /// solved, where the ratio would be 0 / 0.
+    pub(crate) fn next_iteration(&mut self, rr: f64) -> f64 {
         let kept = if self.rr <= self.solved { 0.0 } else { rr / self.rr };
         self.done += 1;
         self.rr = rr;
@@ -109,10 +110,10 @@ impl System {
             // SAFETY: as above.
             #[expect(unsafe_code, reason = "several threads write the vectors")]
             let rr = by.sum(blocks, |blocks| blocks.map(|block| unsafe { shares.advance(block, step) }).sum());
-            let kept = scalars.turn(rr);
+            let kept = scalars.next_iteration(rr);
             // SAFETY: as above.
             #[expect(unsafe_code, reason = "several threads write the vectors")]
-            by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.turn(block, kept) }));
+            by.blocks(blocks, |blocks| blocks.for_each(|block| unsafe { shares.redirect(block, kept) }));
             self.scalars = scalars;
         }
         Ok(())
@@ -163,9 +164,9 @@ impl Shares<'_> {
             let step = scalars.step(pq).ok_or_else(|| scalars.breakdown(pq))?;
             // SAFETY: the block is this thread's.
             let rr = thread.sum(unsafe { self.advance(block, step) });
-            let kept = scalars.turn(rr);
+            let kept = scalars.next_iteration(rr);
             // SAFETY: the block is this thread's; the others have read `p` before the sums.
-            unsafe { self.turn(block, kept) };
+            unsafe { self.redirect(block, kept) };
             thread.barrier();
         }
         Ok(scalars)
@@ -206,7 +207,7 @@ impl Shares<'_> {
     ///
     /// # Safety
     /// Nobody else has this block, and nobody reads `p`.
-    unsafe fn turn(&self, block: usize, kept: f64) {
+    unsafe fn redirect(&self, block: usize, kept: f64) {
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
         let p = unsafe { self.p.part(rows.clone()) };
@@ -283,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_positive_definite_is_told() {
+    fn what_is_not_positive_definite_is_reported() {
         let of = |diagonal: [f64; 2]| {
             let entries = [0, 1].map(|row| Entry { row, column: row, value: diagonal[row as usize] });
             let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);

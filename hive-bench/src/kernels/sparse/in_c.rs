@@ -92,7 +92,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_positive_definite_is_told() {
+    fn what_is_not_positive_definite_is_reported() {
         let entries =
             [1.0, -2.0].map(|value| Entry { row: u32::from(value < 0.0), column: u32::from(value < 0.0), value });
         let matrix = Csr::from_entries(2, 2, Symmetry::Symmetric, &entries);

@@ -209,7 +209,7 @@ fn sums(entries: impl IntoIterator<Item = Entry>) -> BTreeMap<(u32, u32), u64> {
 }
 
 #[test]
-fn mistakes_in_rows_that_are_not_wanted_are_told() {
+fn mistakes_in_rows_that_are_not_wanted_are_reported() {
     let of = |text: &str| super::rows_of_text(text.as_bytes(), |_| 0..1, MEMORY).map_err(|fault| fault.to_string());
     let error = of(&format!("{GENERAL}3 3 2\n1 1 1\n3 4 1\n")).unwrap_err();
     assert!(error.contains("line 4") && error.contains("a column from 1 to 3"), "{error}");

@@ -67,7 +67,11 @@ pub(crate) fn barrier(runtime: &mut impl Runtime, budget: &Budget, measured: &mu
 }
 
 /// Regions of 1, n, 1, n, ... in turn with as many of 1 and as many of n.
-pub(crate) fn alternate(runtime: &mut impl Runtime, budget: &Budget, measured: &mut Measured) -> Result<(), String> {
+pub(crate) fn alternating_sizes(
+    runtime: &mut impl Runtime,
+    budget: &Budget,
+    measured: &mut Measured,
+) -> Result<(), String> {
     let threads = runtime.threads();
     let [pairs, ones, alls] = timing::batches_in_turn(budget, |which, times| match which {
         0 => runtime.alternate(times),

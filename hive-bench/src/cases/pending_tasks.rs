@@ -6,16 +6,16 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 /// How many tasks have yet to end, and which thread waits for them.
-pub(crate) struct Landing {
+pub(crate) struct PendingTasks {
     missing: AtomicU64,
     waiting: Thread,
 }
 
-impl Landing {
+impl PendingTasks {
     /// How long the thread polls before it sleeps, to leave its CPU to a worker that may be bound to the same one.
     const POLL: Duration = Duration::from_micros(30);
 
-    /// A landing at which the calling thread waits. It is leaked, because a task that nobody waits for may borrow only
+    /// A counter at which the calling thread waits. It is leaked, because a task that nobody waits for may borrow only
     /// what lives for ever.
     pub(crate) fn of_this_thread() -> &'static Self {
         Box::leak(Box::new(Self { missing: AtomicU64::new(0), waiting: thread::current() }))
@@ -59,12 +59,12 @@ mod tests {
 
     #[test]
     fn all_are_waited_for() {
-        let landing = Landing::of_this_thread();
+        let pending = PendingTasks::of_this_thread();
         for _ in 0..3 {
-            landing.expect(4);
-            (0..4).for_each(|_| drop(thread::spawn(move || landing.count())));
-            landing.wait();
-            assert!(landing.has_all());
+            pending.expect(4);
+            (0..4).for_each(|_| drop(thread::spawn(move || pending.count())));
+            pending.wait();
+            assert!(pending.has_all());
         }
     }
 }
