@@ -39,7 +39,7 @@ fn on_this_machine_each_node_has_a_hive() {
             &[&format!("{}, one for each node; {bees} bees in all", hives.len()), "0: node 0"],
         );
         drop(hives);
-        assert_set_works(&HiveSet::per_package().unwrap(), bees);
+        assert_set_works(&HiveSet::builder().each(PlaceUnit::Sockets).build().unwrap(), bees);
     });
 }
 

@@ -255,7 +255,7 @@ fn more_bees_than_the_hives_can_have_are_not_had() {
 fn packages_of_two_nodes_and_caches_have_hives_too() {
     let machine = "pack:2 [numa(memory=1GB)] group:2 [numa(memory=1GB)] core:1 pu:1";
     on_machine(machine, "packages_of_two_nodes_and_caches_have_hives_too", &[], || {
-        let hives = HiveSet::per_package().unwrap();
+        let hives = HiveSet::builder().each(PlaceUnit::Sockets).build().unwrap();
         assert_eq!(cpus_of_hives(&hives), [[0, 1], [2, 3]]);
         assert_eq!([0, 1].map(|number| hives.node(number)), [None, None]);
         assert_contains_all(

@@ -1,6 +1,6 @@
 //! `HiveSetBuilder`: how a program asks for several hives, and how they are built.
 //!
-//! `HiveSet::builder`, `per_node` and `per_package` come here. `build` divides the machine's CPUs among the hives
+//! `HiveSet::builder` and `per_node` come here. `build` divides the machine's CPUs among the hives
 //! (`layout.rs`), claims them, builds one more hive for the leaders, and has each leader build its own hive.
 //! `docs/hive-sets.md` describes the result.
 
@@ -36,20 +36,6 @@ impl HiveSet {
     /// As [`HiveSetBuilder::build`].
     pub fn per_node() -> Result<Self, Error> {
         Self::builder().build()
-    }
-
-    /// As [`per_node`](Self::per_node), with one hive for each package (socket).
-    ///
-    /// ```
-    /// let hives = hive::HiveSet::per_package()?;
-    /// println!("{} packages", hives.len());
-    /// # Ok::<(), hive::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`HiveSetBuilder::build`].
-    pub fn per_package() -> Result<Self, Error> {
-        Self::builder().each(PlaceUnit::Sockets).build()
     }
 
     /// Returns a builder, for several hives with properties other than the default ones.

@@ -16,7 +16,7 @@ impl HiveSet {
     /// own [`Hive::report`] says more about that hive.
     ///
     /// ```
-    /// println!("{}", hive::HiveSet::per_package()?.report());
+    /// println!("{}", hive::HiveSet::per_node()?.report());
     /// # Ok::<(), hive::Error>(())
     /// ```
     pub fn report(&self) -> Report {

@@ -152,26 +152,14 @@ impl Loop {
     }
 
     /// All indices of the loop.
-    ///
-    /// ```
-    /// let rows = hive::Loop::from(1..1023);
-    /// assert_eq!(rows.range().len(), 1022);
-    /// ```
     #[inline]
-    pub fn range(&self) -> Range<usize> {
+    pub(crate) fn range(&self) -> Range<usize> {
         self.range.clone()
     }
 
     /// How the indices are divided among the bees.
-    ///
-    /// ```
-    /// use hive::{Loop, Schedule};
-    ///
-    /// assert_eq!(Loop::new(0..100, Schedule::Guided(4)).schedule(), Schedule::Guided(4));
-    /// assert_eq!(Loop::from(0..100).schedule(), Schedule::Static);
-    /// ```
     #[inline]
-    pub fn schedule(&self) -> Schedule {
+    pub(crate) fn schedule(&self) -> Schedule {
         self.schedule
     }
 
