@@ -1,22 +1,24 @@
 /*
- * A bee's life, the same for every protocol. The protocol supplies, by the names that they have in `sleep/mod.rs`,
+ * The life of a bee, the same for every protocol. The protocol supplies the steps below, where "it" is the bee;
+ * `sleep/mod.rs` has methods for the same.
  *
  *   search        the bee has nothing left to run
- *   told          `is_told`: it has been told of work in another's queue
- *   steal         it has looked in vain where it is at home and where it was told to
- *   find          it has found something, or goes away; `needed`: somebody else may have relied on it
- *   announce      it may fall asleep soon, and searches once more; `swapped`: or it may not, now
- *   fall_asleep   `swapped`: it counts itself asleep; or something has been posted
+ *   take_notification  `is_told`: it has been told of work in the queue of another bee
+ *   steal         it has found nothing in its own queues, nor where it was told to look
+ *   find          it has found something, or goes away; `needed`: other bees may have relied on it
+ *   announce      it may fall asleep soon, and searches once more; not `swapped`: it may not sleep now
+ *   fall_asleep   `swapped`: it counts as asleep; otherwise something has been posted
  *   confirm       it is ASLEEP; `swapped`: nothing has been posted meanwhile
- *   rise          for whoever takes a bee out of ASLEEP: counts it off
- *   park          the same for the resizer, who parks it
- *   unpark        it was parked where it lay, and is up
- *   post          for whoever has published a job for anybody; `needed`: somebody is to be told, NOTIFY_EVERYBODY: everybody
- *   tell_of_work  tells a bee of it: `swapped`: it will look; `needed`: it is to be woken
- *   tell_of_mail  tells it of what only it may run
+ *   leave_sleep   for the thread that takes a bee out of ASLEEP to run again: takes it off the protocol's count
+ *   park          the same for the resizer, which parks a bee that is asleep
+ *   unpark        it was parked while it was asleep, and runs again
+ *   post          for a thread that has published a job for any bee; `needed`: that thread has to tell one bee, or,
+ *                 with NOTIFY_EVERYBODY, all bees
+ *   tell_of_work  tells a bee of such a job; `swapped`: it will look; `needed`: it is to be woken
+ *   tell_of_mail  tells a bee of a job that only this bee may run
  */
 
-/* For use in a step that looks, and takes what it finds. Taking is a read-modify-write. */
+/* For use in a step that looks into a place, and takes what it finds there. Taking is a read-modify-write. */
 inline look(place)
 {
     if
@@ -36,7 +38,7 @@ inline search_counted()
     counted = true
 }
 
-/* A look for a job, wherever it is. */
+/* Looks for a job in all places. */
 inline find_job()
 {
 #ifdef SOMETIMES_ELSEWHERE
@@ -84,7 +86,10 @@ inline find_job()
     skip
 }
 
-/* The bee has something to do, or goes away. Posters relied on it as long as it was searching: it looks whether anything is left for others. */
+/*
+ * The bee has something to do, or goes away. As long as it was searching, the threads that post jobs relied on it. So
+ * it looks whether there is anything left for other bees.
+ */
 inline work()
 {
     if
@@ -173,7 +178,7 @@ inline run_found()
     d_step { left--; found = NO_PLACE; printf("bee %d has run it\n", me) }
 }
 
-/* What the bee must be up for: its mail, and what it is called for. */
+/* What the bee must be awake for: the jobs in its mailbox, and a region or a latch that it is called for. */
 #if BOUND > 0
 #define HAS_MAIL (queue[MAILBOX(me)] > 0)
 #else
@@ -185,7 +190,10 @@ inline run_found()
 #define IS_CALLED (WAITS -> IS_SET : queue[START(me)] > 0)
 #endif
 
-/* The last check before it sleeps. That it goes over several places in one step changes nothing: each place has its own poster, who looks for sleepers afterwards. */
+/*
+ * The last check before the bee sleeps. The model reads several places in one step. This changes nothing, because each
+ * place has a poster of its own, which looks for sleepers afterwards.
+ */
 #if defined(LAST_CHECK_WITHOUT_QUEUES)
 #define LAST_CHECK (IS_CALLED || HAS_MAIL)
 #elif defined(LAST_CHECK_WITHOUT_DEQUES)
@@ -199,10 +207,10 @@ inline run_found()
 proctype Bee(byte me)
 {
     LOCALS;
-    byte found;      /* where the search has found something */
+    byte found;      /* the place where the search has found something */
     mtype permit;
-    bit counted;     /* whether the bee is counted among those without work, and nobody else will count it off */
-    bit is_told;     /* notify: whether it has been told of work in another's queue */
+    bit counted;     /* whether the bee counts as without work, and no other thread will take it off that count */
+    bit is_told;     /* notify: whether it has been told of work in the queue of the other bee */
     byte remembered; /* jec: the jobs event counter after the announcement */
 
 #ifdef ONE_BEE
@@ -212,7 +220,10 @@ proctype Bee(byte me)
     fi;
 #endif
 
-/* Between any two things that it does. In the middle of a job that waits, it looks at the latch and at nothing else from outside. */
+/*
+ * The bee comes here between any two things that it does. In the middle of a job that waits, it looks at the latch, and
+ * neither at its start word nor at its state.
+ */
 top:
     reset_locals();
     if
@@ -243,7 +254,10 @@ top:
     :: else
     fi;
 
-/* Its spinner is over. In the middle of a job that waits it does not go back to the top, where it searches, before the latch is set. */
+/*
+ * The spinner of the bee has come to its end. In the middle of a job that waits, the bee does not go back to the top,
+ * where it begins to search, before the latch is set.
+ */
 rest:
 #ifdef LATCH
     if
@@ -325,8 +339,9 @@ asleep:
     :: else
     fi;
     /*
-     * Somebody else has ended this sleep: a post is on its way. Or a resizer has parked the bee where it lies, and no post is; and
-     * who has looked before there was a sleeper has not called it.
+     * Another thread has ended this sleep. Either its post is about to come, or it is a resizer that has parked the bee
+     * in its sleep, and then there is no post; a thread that has looked before there was a sleeper has not called the
+     * bee either. So the bee calls itself, or passes on what is queued.
      */
     if
 #ifndef PARKED_SLEEPER_DOES_NOT_CALL_ITSELF
@@ -342,7 +357,7 @@ asleep:
     fi;
     goto in_bed;
 
-/* What a surplus bee does, in the middle of a job that waits, too. */
+/* What a surplus bee does, also in the middle of a job that waits. */
 surplus:
     reset_locals();
     if
@@ -398,7 +413,7 @@ in_bed:
 end_in_bed:
     atomic { semaphore[me] != 0 -> permit = semaphore[me]; semaphore[me] = 0; printf("bee %d gets up\n", me) }
 #ifndef WOKEN_BEE_SKIPS_COUNT
-    /* Woken from ASLEEP, it is still counted. Parked, it is not, even if it was parked in its sleep. */
+    /* A bee that was woken from ASLEEP is still counted. A parked bee is not, even if it was parked in its sleep. */
     if
     :: permit == PARKED && counted ->
         counted = false;

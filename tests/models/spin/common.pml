@@ -1,33 +1,35 @@
 /*
- * What the three sleep protocols share: memory, the bees' states and semaphores, what is to be run.
+ * What the models of the three sleep protocols share: memory, the states and semaphores of the bees, and the jobs.
  *
- * A protocol's file (jec, tickle, notify) includes this one, defines its word and its steps, and then includes bee.pml and scenario.pml, which
- * call them. A scene is a handful of -D:
+ * The file of a protocol (jec, tickle, notify) includes this one, defines the protocol's words and steps, and then
+ * includes bee.pml and scenario.pml, which call those steps. A job is anything that a bee has to run: a task, or a
+ * part of a region. Options of the form -D choose a scene:
  *
- *   INJECTED=n   jobs from outside into the injector; any bee may run them
- *   BOUND=n      jobs from outside into the mailbox of bee CALLED; only that bee may run them
- *   REGIONS=1    a region, whose start word calls bee CALLED
- *   SPAWNED=n    jobs that a bee pushes into its own deque while it runs one from the injector
- *   LATCH        the job that has spawned one waits for it: its bee works, and sleeps, until the latch is set
- *   LATCH_BY_MAIL  a job from the injector waits for the one in the mailbox, which may be that of its own bee
- *   OUTSIDERS=n  threads that publish all these, in any order; one if nothing is said
+ *   INJECTED=n   n jobs from outside go into the injector; any bee may run them
+ *   BOUND=n      n jobs from outside go into the mailbox of bee CALLED; only that bee may run them
+ *   REGIONS=1    a region starts; its start word calls bee CALLED
+ *   SPAWNED=n    bees push n jobs into their own deques, one for each job from the injector that they run
+ *   LATCH        a job that has spawned another waits for it: its bee works, and sleeps, until the latch is set
+ *   LATCH_BY_MAIL  a job from the injector waits for the job in the mailbox, which may belong to the same bee
+ *   OUTSIDERS=n  n threads publish all these, in any order; the default is one thread
  *   FROM_START   the jobs for the injector are there before anything else happens
- *   LONG_JOB     the first job from the injector lasts until everything else has been run, but for a job that waits
- *   LONG_BOUND   the same of the first job from the mailbox
- *   LONG_SPAWNED the same of the job that was spawned
- *   LONG_PART    the same of the region's part
- *   SHRINK_TO=n  a resizer lays off the bees from n up; with GROW it brings them back, and lays them off once more
+ *   LONG_JOB     the first job from the injector lasts until all other jobs have been run, except jobs that wait
+ *   LONG_BOUND   the same for the first job from the mailbox
+ *   LONG_SPAWNED the same for the first job that was spawned
+ *   LONG_PART    the same for the part of the region
+ *   SHRINK_TO=n  a resizer makes the bees from n up surplus; with GROW it reactivates them, and shrinks once more
  *   ONE_BEE      bee 0 is the only bee: the other has been hired, and is parked from the start
- *   DISMISS      in the end each bee's state becomes DISMISSED
+ *   DISMISS      in the end the state of each bee becomes DISMISSED, which the source calls TERMINATED
  *
- * "Step" and a name stands above what has that name in the source, too: README.md.
+ * A comment with "Step" and a name stands above each step that has this name in the source, too: see README.md.
  *
- * The long ones ask for more than that no job is lost: no bee may sleep while one lies in a queue, however long the others are busy.
+ * A scene with a long job checks more than that no job is lost: no bee may sleep while a job is in a queue, however
+ * long the other bees are busy.
  */
 
 #define BEES 2
 #define OTHER(bee) (1 - bee)
-/* The bee that regions and bound jobs call, and that a resizer lays off first. */
+/* The bee that regions and bound jobs call, and that a resizer makes surplus first. */
 #define CALLED 1
 
 #ifdef LATCH_BY_MAIL
@@ -49,9 +51,9 @@
 #define OUTSIDERS 1
 #endif
 
-/* ---- Memory ---------------------------------------------------------------------------------------------------------------- */
+/* ---- Memory ------------------------------------------------------------------------------------------------------ */
 
-/* Where something may be published. The start word and the latch are counted like queues. */
+/* The places where something may be published. The model counts the start words and the latch like queues. */
 #define NO_PLACE 0
 #define INJECTOR 1
 #define MAILBOX(bee) (2 + bee)
@@ -60,16 +62,17 @@
 #define LATCH_PLACE (2 + 3 * BEES)
 byte queue[3 + 3 * BEES];
 
-/* What any bee may run. */
+/* Whether there is a job that any bee may run. */
 #define QUEUED (queue[INJECTOR] > 0 || queue[DEQUE(0)] > 0 || queue[DEQUE(1)] > 0)
 
-/* The threads: the bees, the outsiders, and one that resizes or ends the hive. */
+/* The threads: the bees, the outsiders, and one thread that resizes or ends the hive. */
 #define THREADS (BEES + OUTSIDERS)
 
 /*
- * x86 keeps a thread's stores in a buffer that no other thread sees, while its loads go ahead. They reach memory at any time, and at the latest when
- * the thread comes to a fence or to an atomic read-modify-write. Buffered here are the stores that publish: one a thread, which
- * is enough, because each is followed by its fence. Whatever else changes is changed by a read-modify-write.
+ * x86 keeps the stores of a thread in a buffer that no other thread sees, while the loads of the thread go ahead. A
+ * store may reach memory at any time, and does so at the latest when the thread comes to a fence or to an atomic
+ * read-modify-write. The model buffers the stores that publish. One entry for each thread is enough, because a fence
+ * follows each of these stores. All other changes are made by read-modify-writes.
  */
 byte buffer[THREADS + 1]; /* the place that the store goes to */
 
@@ -119,18 +122,22 @@ end:
     od
 }
 
-/* ---- States and semaphores ------------------------------------------------------------------------------------------------------- */
+/* ---- States and semaphores --------------------------------------------------------------------------------------- */
 
 mtype = { AWAKE, ASLEEP, NOTIFIED, SURPLUS, PARKED, DISMISSED };
 mtype state[BEES] = AWAKE;
 
 /*
- * A semaphore each: 0, or a permit. It says which state it ended, ASLEEP or PARKED. Whoever posts knows that; the bee could not tell, because
- * both may have become NOTIFIED, or SURPLUS.
+ * Each bee has a semaphore, which is 0 or holds a permit. The permit says which state the post has ended, ASLEEP or
+ * PARKED. The thread that posts knows this state. The bee could not tell, because either state may have become NOTIFIED
+ * or SURPLUS.
  */
 mtype semaphore[BEES];
 
-/* What queens look at: the hive's size, that is, bees that are not laid off, and how many bees are ASLEEP, or about to be. */
+/*
+ * What queens look at: the size of the hive, which does not count the bees that a shrink has made surplus; and how many
+ * bees are ASLEEP or about to be.
+ */
 #ifdef ONE_BEE
 byte bees = 1;
 #else
@@ -138,11 +145,12 @@ byte bees = BEES;
 #endif
 byte sleepers;
 
-byte pending_parks; /* surplus bees on a core */
+byte pending_parks; /* surplus bees that are still on a core */
 
 /*
- * What a thread has just found out: whether its swap succeeded, the state that it ended, whether something more is needed; and a bee
- * in a loop. Forgotten when nothing depends on it any more, because states that differ in it would be told apart.
+ * What a thread has just found out: whether its swap has succeeded, which state the swap has ended, and whether
+ * something more is needed; and the number of a bee in a loop. They are reset when nothing depends on them any more,
+ * because SPIN would take states that differ in them for different states.
  */
 #define LOCALS bit swapped; mtype was; bit needed; byte b
 inline reset_locals()
@@ -150,7 +158,7 @@ inline reset_locals()
     atomic { swapped = false; was = 0; needed = false; b = 0 }
 }
 
-/* For use in a step that has looked at the state, and is a read-modify-write of it. */
+/* For use in a step that has looked at the state, and is a read-modify-write of the state. */
 inline become(thread, bee, to)
 {
     drain(thread);
@@ -179,7 +187,7 @@ inline unblock(bee, ended)
     }
 }
 
-/* Counts off a bee that has left ASLEEP for an upright state: for whoever swapped that swap. */
+/* Takes a bee that has left ASLEEP to run again off the counts. The thread whose swap ended the sleep calls this. */
 inline uncount_sleeper(thread, bee)
 {
     /* Step: uncount_sleeper: occupancy */
@@ -189,8 +197,8 @@ inline uncount_sleeper(thread, bee)
 }
 
 /*
- * The rest of the work of whoever else made a bee leave ASLEEP for an upright state: counts it off, then posts. After the post the bee
- * runs, and its own counting must find itself counted off.
+ * The rest of the work of another thread that has made a bee leave ASLEEP to run again: it takes the bee off the
+ * counts, and then posts. The bee runs after the post, and must be off the counts before it counts anything itself.
  */
 inline count_and_unblock(thread, bee)
 {
@@ -204,8 +212,8 @@ inline count_and_unblock(thread, bee)
 }
 
 /*
- * Code that looks, swaps if the look says so, and looks again if the swap fails, is one step from here on: nobody sees anything of it but
- * the swap that succeeds, or the look that leads to none.
+ * From here on, code that looks, tries a swap if the look calls for one, and looks again if the swap fails, is a single
+ * step: other threads can see only the swap that succeeds, or nothing if a look leads to no swap.
  */
 
 /* Wakes a bee that is asleep. */
@@ -230,8 +238,8 @@ inline wake_sleeper(thread, bee)
 }
 
 /*
- * Tells one of the bees of a job for anybody, or all of them: one that is up and will look, or one that sleeps and is woken. The nearest is the one that may be
- * CALLED for something else, and laid off.
+ * Tells one bee, or all bees, of a job that any bee may run. A bee that is awake will look for it; a bee that is asleep
+ * is woken. The nearest bee, which is told first, is the one that may be CALLED for something else and made surplus.
  */
 inline notify_some(thread, everybody)
 {
@@ -240,7 +248,7 @@ inline notify_some(thread, everybody)
     :: b > 0 ->
         b--;
         /* Step: notify_of_work: tell */
-        tell_of_work(thread, b); /* `swapped`: it will look; `needed`: it is to be woken, if it is asleep */
+        tell_of_work(thread, b); /* `swapped`: the bee will look; `needed`: it is to be woken, if it is asleep */
         if
         :: needed -> needed = false;
             /* Step: notify_of_work: wake */
@@ -257,7 +265,7 @@ inline notify_some(thread, everybody)
 }
 
 #ifdef WAKE_RANGE
-/* What one that was woken for several jobs has been told to do: wakes another. There are no more. */
+/* For a bee that was woken for several jobs and asked to wake others: it wakes the other bee. There are only two. */
 inline wake_some(thread)
 {
     b = BEES;
@@ -277,7 +285,7 @@ inline wake_some(thread)
 }
 #endif
 
-/* Makes sure that a bee comes, for something that no other can do. From PARKED it comes as a surplus bee. */
+/* Makes sure that a bee runs, for something that no other bee can do. A PARKED bee becomes SURPLUS by it. */
 inline call(thread, bee)
 {
     d_step {
@@ -290,7 +298,11 @@ inline call(thread, bee)
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
         /* Step: wake_bee: parked */
         :: was == PARKED -> become(thread, bee, SURPLUS); pending_parks++
-        :: else /* up, or posted already; and before it goes to sleep it looks; dismissed, it runs what is left, or who ends the hive does */
+        /*
+         * The bee is awake, or has been posted already, and looks before it goes to sleep. If it is terminated, what is
+         * left is run by the bee, or by the thread that ends the hive.
+         */
+        :: else
         fi
     }
     if
@@ -300,7 +312,7 @@ inline call(thread, bee)
     fi
 }
 
-/* ---- Jobs ------------------------------------------------------------------------------------------------------------------ */
+/* ---- Jobs -------------------------------------------------------------------------------------------------------- */
 
 byte ended_bees; /* bees that have ended */
 byte left = INJECTED + BOUND + REGIONS + SPAWNED;
@@ -316,9 +328,9 @@ byte to_spawn = SPAWNED;
 #else
 #define IS_LONG(place) false
 #endif
-bit is_long_one_run; /* only the first is long */
+bit is_long_one_run; /* only the first job is long */
 
-/* Tells the others of a job that any of them may run. If the whole hive is parked, a bee is called for the job's sake. */
+/* Tells the other bees of a job that any bee may run. If all bees are parked, calls bee 0 to run the job. */
 inline notify_all_of(thread)
 {
     /* Step: notify_of_jobs: fence */
@@ -348,7 +360,7 @@ inline send_to(thread, bee)
     call(thread, bee)
 }
 
-/* For whoever takes a bee away from the queues: others may have relied on it. */
+/* For a thread that takes a bee away from the queues: the threads that have posted jobs may have relied on this bee. */
 inline pass_on(thread)
 {
     if

@@ -1,33 +1,35 @@
 /*
- * The jobs event counter (after Rayon's): one word of three numbers. The steps of `sleep/jec.rs`.
+ * The jobs event counter, after Rayon's: one word that consists of three numbers. The steps are those of
+ * `sleep/jec.rs`.
  *
- * A bee that gets sleepy turns the counter from odd to even, and remembers it. A poster turns it from even to odd. A bee may count itself
- * asleep only while the counter is as it remembers. The last check goes over the deques as well: a bee is counted before its state is ASLEEP, and a
- * poster in between finds nobody to wake.
+ * A bee that becomes sleepy makes the counter even if it is odd, and remembers it. A thread that posts makes the
+ * counter odd if it is even. A bee may count itself asleep only while the counter is what it remembers. The last check
+ * includes the deques, because a bee counts itself asleep before its state is ASLEEP, and a thread that posts in
+ * between finds no bee to wake.
  */
-/* Of a job for anybody: one bee, or everybody. */
+/* Whether all bees are told of a job that any bee may run, and not only one of them. */
 #define NOTIFY_EVERYBODY false
 #include "common.pml"
 
-/* The counter goes from 0 to EVENTS - 1 and round again. */
+/* The counter goes from 0 to EVENTS - 1, and then begins again at 0. */
 #ifndef EVENTS
 #define EVENTS 4
 #endif
-byte inactive; /* bees that search or sleep */
-byte sleeping; /* those of them that sleep, or are about to */
+byte inactive; /* how many bees search or sleep */
+byte sleeping; /* how many of them sleep, or are about to */
 byte events;
 
 #define COUNTS_MATCH(sleepers) (inactive == sleepers && sleeping == sleepers)
 #define NO_SEARCHER (sleeping > 0 && inactive == sleeping)
 
-/* What the counter alone is to prevent: a bee counts itself asleep, though a job was posted since its announcement. */
+/* The counter alone has to prevent that a bee counts itself asleep after a job was posted since its announcement. */
 #ifdef COUNTER_MUST_TELL
 bit untold[BEES];
 #endif
 
 /*
- * For use in a step that changes the word. A bee that was parked in its sleep may have been called, for its latch, and search, before the resizer has
- * counted it off: then it counts twice for a while.
+ * For use in a step that changes the word. A bee that was parked in its sleep may be called for its latch, and search,
+ * before the resizer has taken it off the counts. Then the bee counts twice for a while.
  */
 #if defined(LATCH) && defined(SHRINK_TO)
 #define MOST_INACTIVE (BEES + 1)
@@ -40,7 +42,10 @@ inline check()
     assert(sleeping <= inactive && inactive <= MOST_INACTIVE)
 }
 
-/* An even counter is made odd by a compare-and-swap, an odd one only read. None is woken while awake idle bees suffice. */
+/*
+ * An even counter is made odd by a compare-and-swap; an odd counter is only read. No bee is woken while there is a bee
+ * that searches.
+ */
 inline post(thread)
 {
     /* Step: announce_jobs: event */
@@ -101,7 +106,10 @@ inline search()
     d_step { drain(me); inactive++; check() }
 }
 
-/* Nobody is told as long as somebody else searches: that one finds what is left, or looks in its turn. */
+/*
+ * No bee is told as long as another bee searches: that bee finds what is left, or looks for it when its own search
+ * ends.
+ */
 inline find()
 {
     /* Step: end_search: inactive */
@@ -143,7 +151,7 @@ inline fall_asleep()
             assert(! untold[me]);
 #endif
 #ifdef COUNTED_UNDER_A_LOCK
-            /* As in Rayon: a waker waits until the sleeper, who has the lock, is asleep. */
+            /* As in Rayon: a thread that wakes waits until the sleeper, which has the lock, is asleep. */
             d_step { sleepers++ }
             change(me, me, AWAKE, ASLEEP);
             if

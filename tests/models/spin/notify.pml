@@ -1,25 +1,34 @@
 /*
- * Single bees are notified (after Mercury's engines). The steps of `sleep/notify.rs`.
+ * Single bees are notified, after Mercury's engines. The steps are those of `sleep/notify.rs`.
  *
- * Beside its state each bee has a word. Who posts a job for anybody tells one bee that is STEALING or SLEEPING, that is, open to be told something, by a
- * swap of that word, and wakes it if it sleeps. A bee becomes ASLEEP first, and then changes its word from STEALING to SLEEPING, unless it has been told
- * something. What it was told stays until it has looked there, or has found something else, and passes it on.
+ * Each bee has a word beside its state. The bee can be told of work while its word is STEALING or SLEEPING: the bee is
+ * open then. A thread that posts a job for any bee tells one open bee by a swap of its word, and wakes the bee if it
+ * sleeps. A bee becomes ASLEEP first, and then changes its word from STEALING to SLEEPING, unless it has been told
+ * something. What a bee was told stays in its word until the bee has looked there, or has found something else and
+ * passes on what it was told.
  */
-/* Of a job for anybody: one bee, or everybody. */
+/* Whether all bees are told of a job that any bee may run, and not only one of them. */
 #define NOTIFY_EVERYBODY false
 #include "common.pml"
 
-/* NOTIFIED_OF_WORK: of work anywhere. Who is told looks into the other's queue first, where it may be, and into the injector. */
+/*
+ * NOTIFIED_OF_WORK stands for work in any place. A bee that is told of it looks into the queue of the other bee first,
+ * and then into the injector.
+ */
 mtype = { WORKING, IDLE, STEALING, SLEEPING, NOTIFIED_OF_MAIL, NOTIFIED_OF_WORK };
 mtype word[BEES] = WORKING;
 
-/* Bees whose word is STEALING or SLEEPING. Never too few: counted before the word changes, and counted off after it has. */
+/*
+ * How many bees have the word STEALING or SLEEPING. The count is never too low: it goes up before a word becomes one of
+ * these, and down after the word has changed again.
+ */
 byte open;
 
 #define IS_OPEN(word) (word == STEALING || word == SLEEPING)
 
 #define OPEN_WORDS (IS_OPEN(word[0]) + IS_OPEN(word[1]))
-#define COUNTS_MATCH(sleepers) (open == OPEN_WORDS && (state[0] != ASLEEP || word[0] == SLEEPING) && (state[1] != ASLEEP || word[1] == SLEEPING))
+#define COUNTS_MATCH(sleepers) (open == OPEN_WORDS && (state[0] != ASLEEP || word[0] == SLEEPING) \
+                                && (state[1] != ASLEEP || word[1] == SLEEPING))
 
 inline count_off(thread)
 {
@@ -53,11 +62,14 @@ inline take_notification()
         fi
     }
 #else
-    d_step { is_told = (word[me] == NOTIFIED_OF_WORK); was = (word[me] == NOTIFIED_OF_MAIL || is_told -> word[me] : IDLE) }
+    d_step {
+        is_told = (word[me] == NOTIFIED_OF_WORK);
+        was = (word[me] == NOTIFIED_OF_MAIL || is_told -> word[me] : IDLE)
+    }
 #endif
 }
 
-/* `was`: what it had been told, or IDLE. What it has been told since stays. */
+/* `was` is what the bee had been told, or IDLE. What it has been told since then stays in its word. */
 #ifdef NOTIFICATION_DROPPED
 #define WAS IDLE
 #else
@@ -86,7 +98,7 @@ inline steal()
     was = 0
 }
 
-/* Whatever the word was, it is WORKING now. */
+/* Makes the word WORKING, whatever it was. */
 inline close_word()
 {
     d_step { was = word[me]; write_word(me, me, WORKING) }
@@ -97,7 +109,7 @@ inline close_word()
     fi
 }
 
-/* It may have been told of something, and have found something else: so it looks whether anything is left. */
+/* The bee may have been told of one job and have found another, so it looks whether anything is left. */
 inline find()
 {
     /* Step: end_search: close */
@@ -155,7 +167,7 @@ inline confirm()
 }
 #endif
 
-/* If it was told, it still has to hear of it. */
+/* If the bee was told of something, its word stays, since the bee still has to read it. */
 inline leave_sleep(thread, bee)
 {
     /* Step: count_woken: stealing */
@@ -167,7 +179,7 @@ inline leave_sleep(thread, bee)
     }
 }
 
-/* Who parks a sleeper may come to it late, when that is up again. */
+/* The word stays: a thread that parks a sleeper may come here only after the bee runs again. */
 inline park(thread, bee)
 {
     skip

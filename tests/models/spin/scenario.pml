@@ -1,5 +1,5 @@
 /*
- * Everybody but the bees, and what must hold when nobody has anything left to do.
+ * All threads except the bees, and what must hold when no thread has anything left to do.
  */
 
 #ifdef FROM_START
@@ -9,14 +9,14 @@ byte to_inject = INJECTED;
 #endif
 byte to_bind = BOUND;
 byte to_start = REGIONS;
-byte running_threads; /* outsiders, and the resizer */
+byte running_threads; /* how many of the outsiders and the resizer still run */
 
-/* For queens. */
+/* Whether a queen assumes that a bee sleeps. */
 #ifndef ANY_SLEEPER
 #define ANY_SLEEPER (sleepers > 0)
 #endif
 
-/* A thread that is no bee. What is left to publish is published by whichever comes first. */
+/* A thread that is not a bee. Each job that is left to publish is published by the first outsider that comes to it. */
 proctype Outsider(byte me)
 {
     LOCALS;
@@ -46,7 +46,7 @@ proctype Outsider(byte me)
 }
 
 #ifdef SHRINK_TO
-/* Makes a bee surplus. One that sleeps is parked where it lies. */
+/* Makes a bee surplus. A bee that is asleep is parked without being woken. */
 inline make_surplus(bee)
 {
     d_step {
@@ -76,7 +76,7 @@ inline make_surplus(bee)
     fi
 }
 
-/* Makes a bee a bee again. One that has not parked yet has its order cancelled. */
+/* Makes a surplus bee belong to the hive again. A bee that has not parked yet goes on without parking. */
 inline recall(bee)
 {
     d_step {
@@ -128,7 +128,7 @@ proctype Resizer()
 }
 #endif
 
-/* The end, when nobody publishes or resizes any more. */
+/* The end of the hive, when no thread publishes or resizes any more. */
 #ifdef DISMISS
 proctype Ender()
 {
@@ -186,7 +186,7 @@ init {
         run Ender()
 #endif
     }
-    /* Nobody can go on, and no store is in a buffer. */
+    /* No thread can go on, and no store is in a buffer. */
     timeout ->
         assert(semaphore[0] == 0 && semaphore[1] == 0);
 #ifdef DISMISS
@@ -196,14 +196,14 @@ init {
         assert(COUNTS_MATCH(0))
 #else
         assert(left == 0);
-        assert(pending_parks == 0); /* or settle() would wait for ever */
+        assert(pending_parks == 0); /* otherwise a wait for all surplus bees to park would never end */
         assert(IS_BLOCKED(0) && IS_BLOCKED(1));
         assert(sleepers == SLEEPERS);
         assert(COUNTS_MATCH(SLEEPERS))
 #endif
 }
 
-/* Not only does nobody get stuck: it does come to that, if each thread that could go on does so in the end. */
+/* Every run comes to this rest, if each thread that can go on does so in the end. */
 #ifdef LIVENESS
 #ifdef DISMISS
 ltl quiesces { <>[] (ended_bees == BEES) }

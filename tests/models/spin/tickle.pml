@@ -1,25 +1,27 @@
 /*
- * The tickle (after Rayon's first protocol): one word says which bee is sleepy, and whether any sleeps. The steps of `sleep/tickle.rs`.
+ * The tickle, after Rayon's first protocol: one word says which bee is sleepy, and whether any bee sleeps. The steps
+ * are those of `sleep/tickle.rs`.
  *
- * Only one bee at a time gets sleepy. It becomes ASLEEP first, and then changes the word from "I am sleepy" to "somebody sleeps". Who posts and finds the
- * word other than 0 makes it 0, and wakes every sleeper if there was one.
+ * Only one bee at a time is sleepy. It becomes ASLEEP first, and then changes the word from "I am sleepy" to "a bee
+ * sleeps". A thread that posts and finds a word other than 0 makes it 0, and wakes all sleepers if the word said that a
+ * bee sleeps.
  */
-/* Of a job for anybody: one bee, or everybody. */
+/* Whether all bees are told of a job that any bee may run, and not only one of them. */
 #define NOTIFY_EVERYBODY true
 #include "common.pml"
 
-byte word; /* bit 0: SOMEBODY_ASLEEP; above it: id + 1 of the sleepy bee */
+byte word; /* bit 0: SOMEBODY_ASLEEP; the bits above it: the number of the sleepy bee plus one, or 0 */
 #define SOMEBODY_ASLEEP 1
 #define SLEEPY(bee) (2 * (bee + 1))
 #define NOBODY_IS_SLEEPY (word / 2 == 0)
 #define IS_SLEEPY(bee) (word - word % 2 == SLEEPY(bee))
 
-/* The bit is 0 already while a poster has not yet come to the last of those that it wakes. */
+/* The bit is 0 already while a thread that posts has not yet woken the last of the sleepers. */
 #ifdef QUEEN_TRUSTS_THE_BIT
 #define ANY_SLEEPER (word % 2 == SOMEBODY_ASLEEP)
 #endif
 
-/* At rest, the bit stands for every sleeper. */
+/* At rest, the bit is set if any bee sleeps. */
 #define COUNTS_MATCH(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
 
 inline post(thread)
@@ -63,7 +65,7 @@ inline leave_sleep(thread, bee)
     skip
 }
 
-/* A bee that was sleepy is so no longer: others may have their turn. */
+/* Ends the time for which a bee is sleepy, if it is: then another bee may become sleepy. */
 inline clear_sleepy(thread, bee)
 {
 #ifndef SLEEPY_NEVER_ENDS
@@ -94,7 +96,7 @@ inline search()
     skip
 }
 
-/* Nobody relied on this bee more than on others: who posts wakes everybody. */
+/* No thread relied on this bee more than on the others, because a thread that posts wakes all bees. */
 inline find()
 {
     /* Step: end_search: clear sleepy */
