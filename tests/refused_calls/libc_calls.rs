@@ -117,7 +117,8 @@ macro_rules! refusable {
                 return refuse(error);
             }
             // SAFETY: the C library's function is of the type that the `libc` crate declares, as is this one.
-            let real: unsafe extern "C" fn($($type),*) -> libc::c_int = unsafe { real_function(c_name(concat!(stringify!($name), "\0")), &FOUND) };
+            let real: unsafe extern "C" fn($($type),*) -> libc::c_int =
+                unsafe { real_function(c_name(concat!(stringify!($name), "\0")), &FOUND) };
             // SAFETY: the caller's promise, whatever it is.
             unsafe { real($($argument),*) }
         }
@@ -146,13 +147,22 @@ type Start = extern "C" fn(*mut libc::c_void) -> *mut libc::c_void;
 
 refusable!(
     MakeThread,
-    pthread_create(thread: *mut libc::pthread_t, attributes: *const libc::pthread_attr_t, start: Start, argument: *mut libc::c_void),
+    pthread_create(
+        thread: *mut libc::pthread_t,
+        attributes: *const libc::pthread_attr_t,
+        start: Start,
+        argument: *mut libc::c_void
+    ),
     return_error
 );
 refusable!(MakeSemaphore, sem_init(semaphore: *mut libc::sem_t, shared: libc::c_int, value: libc::c_uint), set_errno);
 refusable!(Wait, sem_wait(semaphore: *mut libc::sem_t), set_errno);
 refusable!(WaitFor, sem_timedwait(semaphore: *mut libc::sem_t, end: *const libc::timespec), set_errno);
-refusable!(SetAffinity, sched_setaffinity(pid: libc::pid_t, size: libc::size_t, mask: *const libc::cpu_set_t), set_errno);
+refusable!(
+    SetAffinity,
+    sched_setaffinity(pid: libc::pid_t, size: libc::size_t, mask: *const libc::cpu_set_t),
+    set_errno
+);
 refusable!(GetAffinity, sched_getaffinity(pid: libc::pid_t, size: libc::size_t, mask: *mut libc::cpu_set_t), set_errno);
 refusable!(
     SignalMask,

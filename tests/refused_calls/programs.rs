@@ -8,8 +8,9 @@ use std::thread;
 
 use hive::{Builder, Hive, HiveSet, PlaceUnit, Schedule};
 
-/// Asks something of hives. `kept` was one of the queen alone when the program began, may grow to [`MOST`], and is to be as good as before afterwards; others are built like `template`.
-/// Err is an error that a call has returned. What is done although something was refused is done right.
+/// Asks something of hives. `kept` was one of the queen alone when the program began, may grow to [`MOST`], and is to
+/// be as good as before afterwards; others are built like `template`. Err is an error that a call has returned. What is
+/// done although something was refused is done right.
 pub(super) type Program = fn(kept: &Hive, like: &Builder) -> Result<(), String>;
 
 /// Bees that the kept hive may have.
