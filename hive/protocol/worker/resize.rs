@@ -130,7 +130,7 @@ impl Team {
                     // Counted before the change, so that the count is never below the truth, and taken back if the
                     // change fails.
                     self.pending_parks.add();
-                    // Step: up
+                    // Step: awake
                     let won = slot.change(awake, SlotState::Surplus);
                     if !won {
                         self.pending_parks.remove();

@@ -13,7 +13,7 @@
  *   park          the same for the resizer, which parks a bee that is asleep
  *   unpark        it was parked while it was asleep, and runs again
  *   post          for a thread that has published a job for any bee; `needed`: that thread has to tell one bee, or,
- *                 with NOTIFY_EVERYBODY, all bees
+ *                 with NOTIFY_ALL, all bees
  *   tell_of_work  tells a bee of such a job; `swapped`: it will look; `needed`: it is to be woken
  *   tell_of_mail  tells a bee of a job that only this bee may run
  */
@@ -265,7 +265,7 @@ rest:
     /* Step: sleep_or_park: surplus */
     :: WAITS && ! IS_SET && state[me] == SURPLUS -> goto surplus
     /* Step: sleep_or_park: terminated */
-    :: WAITS && ! IS_SET && state[me] == DISMISSED -> goto top
+    :: WAITS && ! IS_SET && state[me] == TERMINATED -> goto top
     /* Step: sleep_or_park: sleep */
     :: else
     fi;
@@ -411,7 +411,7 @@ in_bed:
     reset_locals();
     remembered = 0;
 end_in_bed:
-    atomic { semaphore[me] != 0 -> permit = semaphore[me]; semaphore[me] = 0; printf("bee %d gets up\n", me) }
+    atomic { semaphore[me] != 0 -> permit = semaphore[me]; semaphore[me] = 0; printf("bee %d is unblocked\n", me) }
 #ifndef WOKEN_BEE_SKIPS_COUNT
     /* A bee that was woken from ASLEEP is still counted. A parked bee is not, even if it was parked in its sleep. */
     if
@@ -451,7 +451,7 @@ follow_state:
     /* Step: handle_state: surplus */
     :: state[me] == SURPLUS -> goto surplus
     /* Step: handle_state: terminated */
-    :: state[me] == DISMISSED
+    :: state[me] == TERMINATED
     :: else -> goto top
     fi;
     /* Step: drain_tasks: find */

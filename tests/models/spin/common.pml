@@ -19,7 +19,7 @@
  *   LONG_PART    the same for the part of the region
  *   SHRINK_TO=n  a resizer makes the bees from n up surplus; with GROW it reactivates them, and shrinks once more
  *   ONE_BEE      bee 0 is the only bee: the other has been hired, and is parked from the start
- *   DISMISS      in the end the state of each bee becomes DISMISSED, which the source calls TERMINATED
+ *   TERMINATE    in the end the state of each bee becomes TERMINATED
  *
  * A comment with "Step" and a name stands above each step that has this name in the source, too: see README.md.
  *
@@ -124,7 +124,7 @@ end:
 
 /* ---- States and semaphores --------------------------------------------------------------------------------------- */
 
-mtype = { AWAKE, ASLEEP, NOTIFIED, SURPLUS, PARKED, DISMISSED };
+mtype = { AWAKE, ASLEEP, NOTIFIED, SURPLUS, PARKED, TERMINATED };
 mtype state[BEES] = AWAKE;
 
 /*
@@ -290,8 +290,8 @@ inline call(thread, bee)
 {
     d_step {
         was = state[bee];
-#ifdef DISMISSED_IS_UNREACHABLE
-        assert(was != DISMISSED);
+#ifdef TERMINATED_IS_UNREACHABLE
+        assert(was != TERMINATED);
 #endif
         if
         /* Step: wake_bee: asleep */
@@ -338,7 +338,7 @@ inline notify_all_of(thread)
     /* Step: notify_of_jobs: post */
     post(thread);
     if
-    :: needed -> needed = false; notify_some(thread, NOTIFY_EVERYBODY)
+    :: needed -> needed = false; notify_some(thread, NOTIFY_ALL)
     :: else
     fi;
     if

@@ -8,7 +8,7 @@
  * between finds no bee to wake.
  */
 /* Whether all bees are told of a job that any bee may run, and not only one of them. */
-#define NOTIFY_EVERYBODY false
+#define NOTIFY_ALL false
 #include "common.pml"
 
 /* The counter goes from 0 to EVENTS - 1, and then begins again at 0. */

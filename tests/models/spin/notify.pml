@@ -8,7 +8,7 @@
  * passes on what it was told.
  */
 /* Whether all bees are told of a job that any bee may run, and not only one of them. */
-#define NOTIFY_EVERYBODY false
+#define NOTIFY_ALL false
 #include "common.pml"
 
 /*
@@ -114,7 +114,7 @@ inline find()
 {
     /* Step: end_search: close */
     close_word();
-    /* Step: end_search: anybody open */
+    /* Step: end_search: any bee open */
     d_step { needed = (was != IDLE && open > 0); was = 0 }
 }
 

@@ -25,7 +25,7 @@ proctype Outsider(byte me)
         notify_all_of(me);
         reset_locals()
     :: d_step { to_bind > 0 && BUFFER_IS_FREE(me) -> to_bind--; publish(me, MAILBOX(CALLED)) }
-#ifdef BOUND_JOB_NOTIFIES_ANYBODY
+#ifdef BOUND_JOB_NOTIFIES_ANY_BEE
         notify_all_of(me);
 #else
         send_to(me, CALLED);
@@ -52,7 +52,7 @@ inline make_surplus(bee)
     d_step {
         was = state[bee];
         if
-        /* Step: make_surplus: up */
+        /* Step: make_surplus: awake */
         :: was == AWAKE || was == NOTIFIED -> become(THREADS, bee, SURPLUS); pending_parks++
         /* Step: make_surplus: asleep */
         :: was == ASLEEP -> become(THREADS, bee, PARKED)
@@ -77,7 +77,7 @@ inline make_surplus(bee)
 }
 
 /* Makes a surplus bee belong to the hive again. A bee that has not parked yet goes on without parking. */
-inline recall(bee)
+inline reactivate(bee)
 {
     d_step {
         was = state[bee];
@@ -109,7 +109,7 @@ inline grow()
 {
     bee = SHRINK_TO;
     do
-    :: bee < BEES -> recall(bee); reset_locals(); bee++
+    :: bee < BEES -> reactivate(bee); reset_locals(); bee++
     :: else -> break
     od;
     bees = BEES
@@ -129,7 +129,7 @@ proctype Resizer()
 #endif
 
 /* The end of the hive, when no thread publishes or resizes any more. */
-#ifdef DISMISS
+#ifdef TERMINATE
 proctype Ender()
 {
     LOCALS;
@@ -140,7 +140,7 @@ proctype Ender()
         d_step {
             was = state[bee];
             /* Step: terminate_all: terminate */
-            become(THREADS, bee, DISMISSED);
+            become(THREADS, bee, TERMINATED);
             if
             :: was == SURPLUS -> pending_parks--
             :: else
@@ -182,14 +182,14 @@ init {
         running_threads++;
         run Resizer();
 #endif
-#ifdef DISMISS
+#ifdef TERMINATE
         run Ender()
 #endif
     }
     /* No thread can go on, and no store is in a buffer. */
     timeout ->
         assert(semaphore[0] == 0 && semaphore[1] == 0);
-#ifdef DISMISS
+#ifdef TERMINATE
         assert(ended_bees == BEES);
         assert(left == 0);
         assert(sleepers == 0 && pending_parks == 0);
@@ -205,7 +205,7 @@ init {
 
 /* Every run comes to this rest, if each thread that can go on does so in the end. */
 #ifdef LIVENESS
-#ifdef DISMISS
+#ifdef TERMINATE
 ltl quiesces { <>[] (ended_bees == BEES) }
 #else
 ltl quiesces { <>[] (left == 0 && IS_BLOCKED(0) && IS_BLOCKED(1)) }

@@ -7,22 +7,22 @@
  * bee sleeps.
  */
 /* Whether all bees are told of a job that any bee may run, and not only one of them. */
-#define NOTIFY_EVERYBODY true
+#define NOTIFY_ALL true
 #include "common.pml"
 
-byte word; /* bit 0: SOMEBODY_ASLEEP; the bits above it: the number of the sleepy bee plus one, or 0 */
-#define SOMEBODY_ASLEEP 1
+byte word; /* bit 0: HAS_SLEEPER; the bits above it: the number of the sleepy bee plus one, or 0 */
+#define HAS_SLEEPER 1
 #define SLEEPY(bee) (2 * (bee + 1))
 #define NOBODY_IS_SLEEPY (word / 2 == 0)
 #define IS_SLEEPY(bee) (word - word % 2 == SLEEPY(bee))
 
 /* The bit is 0 already while a thread that posts has not yet woken the last of the sleepers. */
 #ifdef QUEEN_TRUSTS_THE_BIT
-#define ANY_SLEEPER (word % 2 == SOMEBODY_ASLEEP)
+#define ANY_SLEEPER (word % 2 == HAS_SLEEPER)
 #endif
 
 /* At rest, the bit is set if any bee sleeps. */
-#define COUNTS_MATCH(sleepers) (sleepers == 0 || word % 2 == SOMEBODY_ASLEEP)
+#define COUNTS_MATCH(sleepers) (sleepers == 0 || word % 2 == HAS_SLEEPER)
 
 inline post(thread)
 {
@@ -32,7 +32,7 @@ inline post(thread)
         /* Step: announce_jobs: tickle */
         d_step {
             drain(thread);
-            needed = (word % 2 == SOMEBODY_ASLEEP);
+            needed = (word % 2 == HAS_SLEEPER);
             word = 0;
             printf("thread %d tickles\n", thread)
         }
@@ -120,7 +120,7 @@ inline turn_sleepy_into_asleep()
     d_step {
         swapped = IS_SLEEPY(me);
         if
-        :: swapped -> drain(me); word = SOMEBODY_ASLEEP; printf("word: somebody sleeps\n")
+        :: swapped -> drain(me); word = HAS_SLEEPER; printf("word: a bee sleeps\n")
         :: else
         fi
     }

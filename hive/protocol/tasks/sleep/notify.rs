@@ -127,7 +127,7 @@ impl SleepAlgorithm for Notify {
     fn end_search(&self, me: u32) -> bool {
         // Only the bee itself leaves WORKING, so from here on it is not notified.
         // Step: close
-        // Step: anybody open
+        // Step: any bee open
         self.replace_state(me, WORKING) != IDLE && self.inactive() > 0
     }
 
