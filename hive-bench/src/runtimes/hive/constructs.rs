@@ -12,7 +12,9 @@ use super::HiveTeam;
 impl Constructs for HiveTeam {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
         match construct {
-            Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.threads, |_| delay.wait())),
+            // The closure holds the delay itself, which then travels in the start line. A reference would make the
+            // worker read the queen's stack, and cost half a region where she writes to the same cache line meanwhile.
+            Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.threads, move |_| delay.wait())),
             Construct::For => self.loops(times, self.threads, Schedule::Static, delay),
             Construct::ParallelFor => {
                 let body = |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
