@@ -116,9 +116,10 @@ macro_rules! refusable {
                 let refuse: fn(i32) -> libc::c_int = $refusal;
                 return refuse(error);
             }
+            type Real = unsafe extern "C" fn($($type),*) -> libc::c_int;
+            let name = c_name(concat!(stringify!($name), "\0"));
             // SAFETY: the C library's function is of the type that the `libc` crate declares, as is this one.
-            let real: unsafe extern "C" fn($($type),*) -> libc::c_int =
-                unsafe { real_function(c_name(concat!(stringify!($name), "\0")), &FOUND) };
+            let real: Real = unsafe { real_function(name, &FOUND) };
             // SAFETY: the caller's promise, whatever it is.
             unsafe { real($($argument),*) }
         }
