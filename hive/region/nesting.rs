@@ -286,9 +286,12 @@ pub(crate) fn with_outermost_region<R>(team: &Team, use_it: impl FnOnce(&RegionC
 pub(crate) fn with_innermost_tasks<R>(team: &Team, use_it: impl FnOnce(Option<&TaskContext<'_>>) -> R) -> R {
     // Not by `roles`: this function becomes part of the user's own code, where `roles` would be a function call.
     let (tag, context) = INNERMOST_CACHE.get();
+    if !ptr::eq(tag, team) {
+        return use_it(None);
+    }
     // SAFETY: the innermost frame is still on the list. Only `within_tasks` makes frames with the address of a team as
     // their tag, so the context is a `TaskContext`; it is passed to `use_it` only.
-    use_it(ptr::eq(tag, team).then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
+    use_it(Some(unsafe { &*context.cast::<TaskContext<'_>>() }))
 }
 
 /// Calls `use_it` with the calling thread's task context if the innermost thing that the thread does is to run tasks,

@@ -73,6 +73,7 @@ impl Hive {
 
     /// `join` on a thread that does not run tasks of this hive, or is inside something else further in.
     #[cold]
+    #[inline(never)]
     fn join_from_elsewhere<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
     where
         A: FnOnce() -> RA + Send,

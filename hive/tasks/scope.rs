@@ -177,7 +177,7 @@ impl<'scope> Scope<'scope> {
         self.count_task(None);
         let task = self.prepare(task);
         match self.destination() {
-            Ok(team) => team.inject_to_bee_or_any(bee, task),
+            Ok(team) => team.inject_to(bee, task),
             Err(queue) => queue.push(task),
         }
     }

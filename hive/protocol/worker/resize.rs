@@ -21,7 +21,7 @@ pub(crate) struct ResizeState {
     log: Log,
     /// Whether the workers have been terminated. From then on no size changes, nobody is hired, and no task goes to one
     /// worker alone, since that worker may be gone.
-    has_ended: bool,
+    is_terminated: bool,
 }
 
 impl Team {
@@ -32,10 +32,7 @@ impl Team {
     /// # Errors
     /// Returns the error of `hire`. The size is then as before, and the workers hired until then are parked.
     pub(crate) fn resize<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        let resize_state = lock_resize_state(&self.resize_state);
-        if resize_state.has_ended {
-            return Ok(());
-        }
+        let Some(resize_state) = self.lock_unless_terminated() else { return Ok(()) };
         // Hiring comes first, because it is the only step that can fail.
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
@@ -54,10 +51,7 @@ impl Team {
     /// # Errors
     /// Returns the error of `hire`, as `resize` does.
     pub(crate) fn grow_to<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        let resize_state = lock_resize_state(&self.resize_state);
-        if resize_state.has_ended {
-            return Ok(());
-        }
+        let Some(resize_state) = self.lock_unless_terminated() else { return Ok(()) };
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
         (before..bees).for_each(|id| self.reactivate(id));
@@ -74,8 +68,8 @@ impl Team {
     /// # Errors
     /// Returns the error of `hire`. The workers hired until then stay.
     pub(crate) fn hire<E>(&self, bees: u32, hire: impl FnMut(u32, u64) -> Result<(), E>) -> Result<(), E> {
-        let resize_state = lock_resize_state(&self.resize_state);
-        if resize_state.has_ended { Ok(()) } else { self.hire_up_to(&resize_state, bees, hire) }
+        let Some(resize_state) = self.lock_unless_terminated() else { return Ok(()) };
+        self.hire_up_to(&resize_state, bees, hire)
     }
 
     /// Hires the workers from the first that does not exist yet up to `bees - 1`, one after the other. `_held` shows
@@ -230,7 +224,7 @@ impl Team {
     /// Terminates all workers. Call when no region runs and none will start. It does not wait for the threads to end.
     pub(crate) fn terminate_all(&self) {
         let mut resize_state = lock_resize_state(&self.resize_state);
-        resize_state.has_ended = true;
+        resize_state.is_terminated = true;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
@@ -247,17 +241,22 @@ impl Team {
             }
         }
     }
-}
 
-impl Team {
-    /// Queues a task that only bee `id` may run. In a hive that has ended any bee may run it: the calling one, which is
-    /// in the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
+    /// Queues a task that only bee `id` may run. After `terminate_all` any bee may run it: the calling one, which is in
+    /// the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
     ///
-    /// The bee must have been hired. The lock sees to it that the bee has not ended: it looks at its mailbox after it
-    /// has been terminated.
+    /// The bee must have been hired. The lock is held until the task is in the bee's mailbox, so that the bee is
+    /// terminated after that, if at all: a worker looks into its mailbox once more when it finds itself terminated.
     pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
-        let resize_state = lock_resize_state(&self.resize_state);
-        if resize_state.has_ended { self.inject(task) } else { self.inject_to(id, task) }
+        match self.lock_unless_terminated() {
+            Some(_lock) => self.inject_to(id, task),
+            None => self.inject(task),
+        }
+    }
+
+    /// Locks the state of resizes. None if the workers have been terminated.
+    fn lock_unless_terminated(&self) -> Option<impl DerefMut<Target = ResizeState> + '_> {
+        Some(lock_resize_state(&self.resize_state)).filter(|resize_state| !resize_state.is_terminated)
     }
 }
 

@@ -208,7 +208,6 @@ impl Sleep {
         dispatch!(&self.0, protocol => protocol.notification(me), None)
     }
 
-    #[inline(always)]
     pub(crate) fn inactive(&self) -> u32 {
         dispatch!(&self.0, protocol => protocol.inactive(), 0)
     }
@@ -216,6 +215,17 @@ impl Sleep {
     /// Whether any bee would like to have work. A hint.
     #[inline(always)]
     pub(crate) fn is_any_inactive(&self) -> bool {
+        // Each join asks this, as part of the user's own code. Only the default protocol is asked there: to choose
+        // among all of them would be a jump through a table.
+        match &self.0 {
+            Selected::Jec(jec) => jec.inactive() > 0,
+            Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => self.is_any_inactive_by_other_protocol(),
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn is_any_inactive_by_other_protocol(&self) -> bool {
         self.inactive() > 0
     }
 }
