@@ -166,7 +166,10 @@ impl Loop {
     /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
     #[inline]
     pub(crate) fn blocks(&self) -> Option<Blocks> {
-        (matches!(self.schedule.division(), Division::Blocks) && self.owners == 0).then(|| self.all_blocks())
+        match self.schedule.division() {
+            Division::Blocks => (self.owners == 0).then(|| self.all_blocks()),
+            Division::RoundRobin { .. } | Division::Stealing(_) | Division::Queue(_) => None,
+        }
     }
 
     /// The range of a `Static` loop, if each bee runs the block of it that `split::block` gives; None for other loops.
@@ -237,7 +240,10 @@ impl Loop {
     /// Whether the bees need no words in common to share out the loop, whatever the size of the team.
     #[inline]
     pub(crate) fn needs_no_state(&self) -> bool {
-        matches!(self.schedule.division(), Division::Blocks | Division::RoundRobin { .. })
+        match self.schedule.division() {
+            Division::Blocks | Division::RoundRobin { .. } => true,
+            Division::Stealing(_) | Division::Queue(_) => false,
+        }
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and
