@@ -22,8 +22,20 @@ fn list_names_cases_and_runtimes() {
         "wake-10us",
         "idle-use-2s",
         "idle-asleep",
+        "cold-for-500us-200ms",
+        "callers-two-queens",
     ];
-    let runtimes = ["hive-spin", "hive-tickle", "hive-notify", "chili", "forkunion", "libomp-active", "sequential-c"];
+    let runtimes = [
+        "hive-spin",
+        "hive-unpinned",
+        "rayon-unpinned",
+        "hive-tickle",
+        "hive-notify",
+        "chili",
+        "forkunion",
+        "libomp-active",
+        "sequential-c",
+    ];
     for name in cases.iter().chain(&runtimes) {
         assert!(text.contains(name), "{name} is missing: {text}");
     }
@@ -119,6 +131,49 @@ fn sleep_protocols_end_in_a_table() {
     assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
     assert!(text.contains("latency against CPU use, of ") && text.contains(" jec"), "{text}");
     assert!(text.contains("CPU time from 1 s after the last task on, hive-notify"), "{text}");
+}
+
+#[test]
+fn loops_after_idleness_are_shown_beside_a_post() {
+    let output = hive_bench(&[
+        "--quick",
+        "--rounds",
+        "1",
+        "--case",
+        "cold-for-5us-2ms,cold-for-50us-20ms",
+        "--full",
+        "--json",
+        "none",
+        "--html",
+        "none",
+    ]);
+    let text = stdout(&output);
+    // A machine with one CPU has nobody to wake.
+    if output.status.code() == Some(2) {
+        assert!(stderr(&output).contains("--threads"), "{}", stderr(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    for part in ["hive-unpinned", "rayon-unpinned", "(post ", "x sequential", "x post over sequential"] {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
+}
+
+#[test]
+fn callers_get_right_sums() {
+    let output =
+        hive_bench(&["--quick", "--rounds", "1", "--case", "callers", "--full", "--json", "none", "--html", "none"]);
+    let text = stdout(&output);
+    // A team of one has no callers that wait for others.
+    if output.status.code() == Some(2) {
+        assert!(stderr(&output).contains("--threads"), "{}", stderr(&output));
+        return;
+    }
+    assert_eq!(output.status.code(), Some(0), "{text}{}", stderr(&output));
+    let cases = ["callers-light-p99 of", "callers-saturated-time of", "callers-two-queens of"];
+    for part in cases.iter().chain(&["rayon-outside", "sequential"]) {
+        assert!(text.contains(part), "{part} is missing: {text}");
+    }
 }
 
 #[test]

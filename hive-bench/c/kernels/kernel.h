@@ -14,3 +14,6 @@
 
 /* The compiler must have the value at hand. */
 #define KEEP(value) __asm__ volatile("" : "+r"(value))
+
+/* The same for a value of any type, as Rust's black_box does it. */
+#define KEEP_IN_MEMORY(value) __asm__ volatile("" : "+m"(value))

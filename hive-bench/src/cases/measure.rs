@@ -1,19 +1,20 @@
 //! Which function measures which case.
 
 use super::warm_up::warm_up;
-use super::{batches, constructs, cpu, idle, kernel, loops, resize, sparse, tasks};
+use super::{batches, callers, cold_for, constructs, cpu, idle, kernel, loops, resize, sparse, tasks};
 use crate::catalog::Case;
 use crate::kernels::jacobi;
 use crate::kernels::kernel::Kernels;
 use crate::record::{Budget, Job, Measured};
 use crate::runtimes::Runtime;
+use crate::runtimes::callers::Callers;
 use crate::runtimes::constructs::Constructs;
 use crate::runtimes::solve::Solve;
 use crate::runtimes::tasks::Tasks;
 
 /// Measures the job's case with the team that is up and running.
 pub(crate) fn run(
-    runtime: &mut (impl Constructs + Runtime + Kernels + Solve + Tasks),
+    runtime: &mut (impl Callers + Constructs + Runtime + Kernels + Solve + Tasks),
     job: &Job,
     measured: &mut Measured,
 ) -> Result<(), String> {
@@ -35,6 +36,8 @@ pub(crate) fn run(
         Case::Cg => sparse::cg(runtime, job, measured),
         case if case.construct().is_some() => constructs::overhead(runtime, job, measured),
         case if case.is_of_loops() => loops::steps(runtime, job, measured),
+        case if case.cold_loop().is_some() => cold_for::sum(runtime, job, measured),
+        case if case.is_of_callers() => callers::requests(runtime, job, measured),
         case if case.gap().is_some() => idle::region(runtime, job, measured),
         _ => tasks::run(runtime, job, measured),
     }

@@ -20,6 +20,16 @@ named! {
         Idle200ms "idle-200ms" "a region after 200 ms of idleness, beside a bare hand-over";
         IdleAsleep "idle-asleep" was "cold"
             "a region with all bees asleep, after 5 ms of idleness, beside a bare hand-over";
+        ColdFor5us2ms "cold-for-5us-2ms"
+            "a parallel loop of 5 us of work on one thread, after 2 ms of idleness, beside a bare post";
+        ColdFor5us20ms "cold-for-5us-20ms" "the same of 5 us, after 20 ms";
+        ColdFor5us200ms "cold-for-5us-200ms" "the same of 5 us, after 200 ms";
+        ColdFor50us2ms "cold-for-50us-2ms" "the same of 50 us, after 2 ms";
+        ColdFor50us20ms "cold-for-50us-20ms" "the same of 50 us, after 20 ms";
+        ColdFor50us200ms "cold-for-50us-200ms" "the same of 50 us, after 200 ms";
+        ColdFor500us2ms "cold-for-500us-2ms" "the same of 500 us, after 2 ms";
+        ColdFor500us20ms "cold-for-500us-20ms" "the same of 500 us, after 20 ms";
+        ColdFor500us200ms "cold-for-500us-200ms" "the same of 500 us, after 200 ms";
         CpuIdle "cpu-idle" "CPU time used from 1 s after the last region";
         CpuParked "cpu-parked" "CPU time used from resize(1) and wait_until_parked() on";
         Triad4k "triad-4k" "STREAM triad of 4,096 doubles, in a core's cache";
@@ -71,6 +81,16 @@ named! {
         IdleUse100ms "idle-use-100ms" "CPU time used from 10 to 100 ms after the last task";
         IdleUse1s "idle-use-1s" "CPU time used from 0.1 to 1 s after the last task, with --quick to 0.15 s";
         IdleUse2s "idle-use-2s" "CPU time used from 1 s after the last task on, with --quick from 0.15 s on";
+        CallersLightP50 "callers-light-p50"
+            "four request threads, a sum of 8.6 us each about every millisecond: median latency";
+        CallersLightP99 "callers-light-p99" "the same: latency that 99 % of the requests do not exceed";
+        CallersLightCpu "callers-light-cpu" "the same: CPU time of the whole process for each request";
+        CallersSaturatedP50 "callers-saturated-p50"
+            "four request threads, sums of 0.86 ms back to back: median latency";
+        CallersSaturatedP99 "callers-saturated-p99" "the same: latency that 99 % of the requests do not exceed";
+        CallersSaturatedTime "callers-saturated-time" "the same: time for each request, of all four threads together";
+        CallersTwoQueens "callers-two-queens"
+            "two threads, regions of 0.2 ms back to back: the most regions in a row of one, while the other waits";
     }
 }
 
@@ -81,6 +101,16 @@ pub(crate) enum Unit {
     Nanoseconds,
     /// CPU time in percent of one CPU.
     PercentOfCpu,
+    /// Regions in a row of one caller.
+    Regions,
+}
+
+/// A parallel loop after the program has done nothing for a while.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ColdLoop {
+    /// How long the loop takes on one thread.
+    pub(crate) work: Duration,
+    pub(crate) gap: Duration,
 }
 
 impl Case {
@@ -95,12 +125,18 @@ impl Case {
     /// The common name of the cases that belong together with this one.
     pub(crate) fn family(self) -> &'static str {
         let name = self.name();
-        if self.is_idle_use() { "idle-use" } else { name.split_once('-').map_or(name, |(family, _)| family) }
+        match self {
+            _ if self.is_idle_use() => "idle-use",
+            _ if self.cold_loop().is_some() => "cold-for",
+            _ => name.split_once('-').map_or(name, |(family, _)| family),
+        }
     }
 
     pub(crate) const fn unit(self) -> Unit {
         if matches!(self, Self::CpuIdle | Self::CpuParked) || self.is_idle_use() {
             Unit::PercentOfCpu
+        } else if matches!(self, Self::CallersTwoQueens) {
+            Unit::Regions
         } else {
             Unit::Nanoseconds
         }
@@ -116,6 +152,41 @@ impl Case {
             Self::IdleAsleep => Some(Duration::from_millis(5)),
             _ => None,
         }
+    }
+
+    /// How much work there is after how much idleness, in the cold-for cases.
+    pub(crate) const fn cold_loop(self) -> Option<ColdLoop> {
+        let (microseconds, milliseconds) = match self {
+            Self::ColdFor5us2ms => (5, 2),
+            Self::ColdFor5us20ms => (5, 20),
+            Self::ColdFor5us200ms => (5, 200),
+            Self::ColdFor50us2ms => (50, 2),
+            Self::ColdFor50us20ms => (50, 20),
+            Self::ColdFor50us200ms => (50, 200),
+            Self::ColdFor500us2ms => (500, 2),
+            Self::ColdFor500us20ms => (500, 20),
+            Self::ColdFor500us200ms => (500, 200),
+            _ => return None,
+        };
+        Some(ColdLoop { work: Duration::from_micros(microseconds), gap: Duration::from_millis(milliseconds) })
+    }
+
+    /// How long the loop takes on one thread, in the cases whose work is given as a time. A region of the two queens is
+    /// about equally long for teams of all sizes.
+    pub(crate) fn work(self, threads: usize) -> Option<Duration> {
+        match self {
+            Self::CallersLightP50 | Self::CallersLightP99 | Self::CallersLightCpu => Some(Duration::from_nanos(8600)),
+            Self::CallersSaturatedP50 | Self::CallersSaturatedP99 | Self::CallersSaturatedTime => {
+                Some(Duration::from_micros(860))
+            }
+            Self::CallersTwoQueens => Some(Duration::from_micros(200) * u32::try_from(threads).unwrap_or(u32::MAX)),
+            _ => self.cold_loop().map(|cold| cold.work),
+        }
+    }
+
+    /// How long the program does nothing before what is timed by its own thread: a region or a loop.
+    pub(crate) fn idleness(self) -> Option<Duration> {
+        self.gap().or_else(|| self.cold_loop().map(|cold| cold.gap))
     }
 
     /// How long there is nothing to do before the task, in the wake cases.
@@ -175,6 +246,27 @@ impl Case {
         stream || even || handed_out
     }
 
+    /// Whether several threads of the program call one team at the same time.
+    pub(crate) const fn is_of_callers(self) -> bool {
+        matches!(
+            self,
+            Self::CallersLightP50
+                | Self::CallersLightP99
+                | Self::CallersLightCpu
+                | Self::CallersSaturatedP50
+                | Self::CallersSaturatedP99
+                | Self::CallersSaturatedTime
+                | Self::CallersTwoQueens
+        )
+    }
+
+    /// The cases that are run where `--case` names none. The cold-for cases and those of callers are not among them,
+    /// because with them the suite would take longer than is promised.
+    pub(crate) fn without_request() -> Vec<Self> {
+        let on_request = |case: &Self| case.cold_loop().is_some() || case.is_of_callers();
+        Self::ALL.iter().copied().filter(|case| !on_request(case)).collect()
+    }
+
     /// Whether it works on a sparse matrix. For OpenMP these kernels are entirely in C, too.
     pub(crate) const fn is_sparse(self) -> bool {
         matches!(self, Self::Spmv | Self::Cg)
@@ -207,7 +299,7 @@ impl Case {
             Self::Region | Self::Reduce | Self::Barrier | Self::SpawnSingle => true,
             Self::ResizeShrink | Self::ResizeGrow | Self::CpuIdle | Self::CpuParked => threads == most && threads > 1,
             _ if self.is_idle_use() => threads == most && threads > 1,
-            _ if self.construct().is_some() => threads == most && threads > 1,
+            _ if self.construct().is_some() || self.is_of_callers() => threads == most && threads > 1,
             _ if self.is_of_loops() || self.is_sparse() => threads == most || threads == 1,
             _ => threads > 1 || self.is_kernel() || self.is_recursion(),
         }

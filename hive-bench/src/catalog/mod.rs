@@ -79,15 +79,36 @@ mod tests {
             assert_eq!(runtime.can(Case::ResizeShrink), matches!(runtime, RuntimeId::Hive | RuntimeId::HiveSpin));
         }
         for case in Case::ALL {
-            assert_eq!(RuntimeId::Sequential.can(*case), case.is_kernel() || case.is_recursion(), "{case:?}");
-            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops() || case.is_sparse(), "{case:?}");
+            let cold = case.cold_loop().is_some();
+            let alone = case.is_kernel() || case.is_recursion() || cold;
+            let requests = case.is_of_callers() && *case != Case::CallersTwoQueens;
+            assert_eq!(RuntimeId::Sequential.can(*case), alone || requests, "{case:?}");
+            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops() || case.is_sparse() || cold, "{case:?}");
+        }
+    }
+
+    #[test]
+    fn unbound_runtimes_are_measured_after_idleness_only() {
+        for case in Case::ALL {
+            for runtime in [RuntimeId::HiveUnpinned, RuntimeId::RayonUnpinned] {
+                assert_eq!(runtime.can(*case), case.idleness().is_some(), "{runtime:?} {case:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn callers_are_measured_with_pools_that_several_threads_may_call() {
+        for case in Case::ALL.iter().copied().filter(|case| case.is_of_callers()) {
+            let able: Vec<_> = RuntimeId::ALL.iter().copied().filter(|runtime| runtime.can(case)).collect();
+            assert!(able.starts_with(&[RuntimeId::Hive, RuntimeId::RayonOutside]), "{case:?}: {able:?}");
+            assert_eq!(able.len(), if case == Case::CallersTwoQueens { 2 } else { 3 }, "{case:?}: {able:?}");
         }
     }
 
     #[test]
     fn hive_s_protocols_are_measured_beside_each_other() {
         for case in Case::ALL.iter().filter(|case| case.shows_sleep()) {
-            for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive()) {
+            for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive() && runtime.is_pinned()) {
                 assert!(runtime.can(*case), "{runtime:?} {case:?}");
             }
             let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];

@@ -11,10 +11,12 @@ named! {
         HiveSpin "hive-spin" was "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
+        HiveUnpinned "hive-unpinned" "hive with its default waiting, its threads and the caller bound to no CPU";
         HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
         ForkUnion "forkunion" "ForkUnion, a pool that always spins";
         RayonWorker "rayon-worker" "rayon, called from one of its workers";
         RayonOutside "rayon-outside" "rayon, called from outside its pool";
+        RayonUnpinned "rayon-unpinned" "rayon-worker, its threads and the caller bound to no CPU";
         Chili "chili" "chili, joins that are shared at a heartbeat";
         StdScope "std-scope" "std::thread::scope: new threads for each region, placed by the kernel";
         Libgomp "libgomp" "OpenMP by gcc's runtime, default waiting";
@@ -28,7 +30,7 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveSpin) || self.is_other_protocol()
+        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveUnpinned) || self.is_other_protocol()
     }
 
     /// hive with another sleep protocol than its default one. Its regions are the same.
@@ -37,7 +39,7 @@ impl RuntimeId {
     }
 
     pub(crate) const fn is_rayon(self) -> bool {
-        matches!(self, Self::RayonWorker | Self::RayonOutside)
+        matches!(self, Self::RayonWorker | Self::RayonOutside | Self::RayonUnpinned)
     }
 
     pub(crate) const fn is_openmp(self) -> bool {
@@ -57,16 +59,27 @@ impl RuntimeId {
         matches!(self, Self::LibgompActive | Self::LibompActive)
     }
 
-    /// Whether the runtime's threads are all asleep when the program has done nothing for `gap`.
+    /// Whether the runtime's threads are all asleep, or there are none, when the program has done nothing for `gap`.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
-        let sleeps_at_last = matches!(self, Self::Hive | Self::StdScope) || self.is_other_protocol() || self.is_rayon();
+        let by_default = matches!(self, Self::Hive | Self::HiveUnpinned | Self::StdScope);
+        let sleeps_at_last = by_default || self.is_other_protocol() || self.is_rayon() || self.is_sequential();
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
 
     /// Whether every thread stays on its CPU. The threads of std::thread::scope are new in each region and would have
     /// to pin themselves each time.
     pub(crate) const fn is_pinned(self) -> bool {
-        !matches!(self, Self::StdScope)
+        !matches!(self, Self::StdScope) && !self.is_unpinned()
+    }
+
+    /// Whether it is a variant of a runtime in which no thread is bound, not even the caller.
+    pub(crate) const fn is_unpinned(self) -> bool {
+        matches!(self, Self::HiveUnpinned | Self::RayonUnpinned)
+    }
+
+    /// The runtimes that are run where neither `--case` nor `--runtime` names anything.
+    pub(crate) fn without_request() -> Vec<Self> {
+        Self::ALL.iter().copied().filter(|runtime| !runtime.is_unpinned()).collect()
     }
 
     /// Whether measuring the runtime in `case` with so many threads shows anything. A single thread never waits, so in
@@ -90,12 +103,19 @@ impl RuntimeId {
             Case::ResizeShrink | Case::ResizeGrow | Case::CpuParked => regions_as_hive,
             Case::IdleAsleep => self.is_hive() || self.is_rayon() || matches!(self, Self::ForkUnion),
             _ if case.construct().is_some() => matches!(self, Self::Hive | Self::Libgomp | Self::Libomp),
+            _ if case.is_of_callers() => {
+                let requests = !matches!(case, Case::CallersTwoQueens);
+                matches!(self, Self::Hive | Self::RayonOutside) || (requests && matches!(self, Self::Sequential))
+            }
+            _ if self.is_unpinned() => case.gap().is_some() || case.cold_loop().is_some(),
+            // Of the runtimes that never sleep, hive's and ForkUnion stand for all.
+            _ if case.cold_loop().is_some() && self.waits_actively() => false,
             Case::RayonInterop => cfg!(feature = "rayon-interop") && matches!(self, Self::Hive | Self::HiveBesideRayon),
             _ if self.is_other_protocol() || matches!(self, Self::HiveBesideRayon) => false,
             _ => match self {
                 Self::Chili => false,
-                Self::Sequential => case.is_kernel(),
-                Self::SequentialC => case.is_of_loops() || case.is_sparse(),
+                Self::Sequential => case.is_kernel() || case.cold_loop().is_some(),
+                Self::SequentialC => case.is_of_loops() || case.is_sparse() || case.cold_loop().is_some(),
                 _ => true,
             },
         }
@@ -107,6 +127,7 @@ impl RuntimeId {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
         match case {
+            _ if self.is_unpinned() => false,
             Case::JoinTree => joins || matches!(self, Self::Hive),
             Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
             Case::TreeSearch => joins || openmp || self.is_hive(),

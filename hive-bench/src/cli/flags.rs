@@ -14,7 +14,7 @@ pub(crate) struct Flags {
     #[arg(long)]
     pub(crate) list: bool,
     /// Run only these cases. The part of a name before a dash chooses all cases that begin so: join, wake, spawn, idle,
-    /// idle-use
+    /// idle-use [default: all cases except cold-for and callers]
     #[arg(long, value_name = "CASE,...", value_delimiter = ',')]
     pub(crate) case: Vec<Family>,
     /// Run only these runtimes

@@ -57,7 +57,7 @@ impl Options {
 
 fn cases(flags: &Flags) -> Vec<Case> {
     let chosen: Vec<Case> = flags.case.iter().flat_map(|family| family.0.iter().copied()).collect();
-    let mut cases = or_all(&chosen, Case::ALL);
+    let mut cases = if chosen.is_empty() { Case::without_request() } else { or_all(&chosen, Case::ALL) };
     if chosen.is_empty() && !flags.sleep.is_empty() {
         cases.retain(|case| case.shows_sleep());
     }
@@ -69,6 +69,9 @@ fn runtimes(flags: &Flags) -> Vec<RuntimeId> {
     if !flags.sleep.is_empty() {
         chosen = flags.sleep.iter().map(|protocol| protocol.runtime()).collect();
         chosen.extend([RuntimeId::RayonWorker, RuntimeId::RayonOutside]);
+    }
+    if chosen.is_empty() && flags.case.is_empty() {
+        return RuntimeId::without_request();
     }
     or_all(&chosen, RuntimeId::ALL)
 }
@@ -101,7 +104,8 @@ fn something_left(wanted: &Wanted) -> Result<(), String> {
         "--case {names} leaves nothing to measure with the chosen --runtime and --threads: only hive resizes; a \
          barrier needs hive, OpenMP or std-scope; sequential has only kernels and recursions, and sequential-c only \
          kernels in C; with one thread, runtimes that differ only in how they wait are left out of kernels; tasks from \
-         inside need rayon-worker, and tasks from outside rayon-outside; most cases need 2 threads or more; see --list"
+         inside need rayon-worker, and tasks from outside rayon-outside; callers need hive, \
+         rayon-outside or sequential; most cases need 2 threads or more; see --list"
     ))
 }
 
@@ -118,12 +122,22 @@ mod tests {
     }
 
     #[test]
-    fn without_flags_everything_is_wanted() {
+    fn without_flags_everything_is_wanted_that_the_time_allows() {
         let options = check(&[], 4).unwrap();
-        assert_eq!(options.wanted.cases, Case::ALL);
+        assert_eq!(options.wanted.cases, Case::without_request());
+        assert_eq!(options.wanted.runtimes, RuntimeId::without_request());
         assert_eq!(options.wanted.sizes, [1, 2, 4]);
         assert_eq!(options.budget, Budget::STANDARD);
         assert_eq!(options.rounds, Rounds::Within(STANDARD_TIME));
+    }
+
+    #[test]
+    fn what_is_run_only_on_request_can_be_had() {
+        let wanted = check(&["--case", "cold-for,callers,idle-2ms"], 2).unwrap().wanted;
+        assert_eq!(wanted.cases.len(), 9 + 7 + 1);
+        assert_eq!(wanted.runtimes, RuntimeId::ALL);
+        let wanted = check(&["--runtime", "hive-unpinned"], 2).unwrap().wanted;
+        assert_eq!((wanted.runtimes, wanted.cases), (vec![RuntimeId::HiveUnpinned], Case::without_request()));
     }
 
     #[test]

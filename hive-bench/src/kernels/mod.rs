@@ -14,6 +14,7 @@ pub(crate) mod labels;
 pub(crate) mod mandelbrot;
 pub(crate) mod matmul;
 pub(crate) mod nbody;
+pub(crate) mod roots;
 pub(crate) mod search;
 mod shares;
 pub(crate) mod sparse;

@@ -98,6 +98,7 @@ pub(crate) const fn label_of(unit: Unit) -> fn(f64) -> String {
     match unit {
         Unit::Nanoseconds => |value| tick(value, Unit::Nanoseconds),
         Unit::PercentOfCpu => |value| tick(value, Unit::PercentOfCpu),
+        Unit::Regions => |value| tick(value, Unit::Regions),
     }
 }
 
@@ -105,6 +106,7 @@ pub(crate) const fn title_of(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "time",
         Unit::PercentOfCpu => "CPU use, percent of one CPU",
+        Unit::Regions => "regions in a row",
     }
 }
 

@@ -55,7 +55,7 @@ fn draw(case: Case, threads: usize, lines: &[(RuntimeId, Vec<f64>)]) -> Result<M
     let all: Vec<f64> = lines.iter().flat_map(|(_, samples)| samples.iter().copied()).collect();
     let title = format!("{} of a sample; further left is better", title_of(unit));
     let x = match unit {
-        Unit::Nanoseconds => Axis::log(&title, label_of(unit), &all),
+        Unit::Nanoseconds | Unit::Regions => Axis::log(&title, label_of(unit), &all),
         Unit::PercentOfCpu => Axis::linear(&title, label_of(unit), &all),
     };
     let y = Axis::linear("share of the samples", label_of(Unit::PercentOfCpu), &[98.0])

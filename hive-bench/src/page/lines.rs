@@ -30,9 +30,12 @@ type Gap = fn(Case) -> Option<Duration>;
 
 /// Time against idleness, at the largest size: of regions, and of the start of tasks.
 pub(crate) fn against_gap(figures: &Figures) -> Result<Vec<Markup>, String> {
-    let kinds: [(&str, Gap); 2] = [
+    let kinds: [(&str, Gap); 5] = [
         ("a region after the program has done nothing", |case| case.gap().filter(|_| case != Case::IdleAsleep)),
         ("the start of a task after there was nothing to do", Case::wake_gap),
+        ("a loop of 5 us after the program has done nothing", |case| gap_before(case, 5)),
+        ("a loop of 50 us after the program has done nothing", |case| gap_before(case, 50)),
+        ("a loop of 500 us after the program has done nothing", |case| gap_before(case, 500)),
     ];
     let mut charts = Vec::new();
     for (what, gap) in kinds {
@@ -53,6 +56,11 @@ pub(crate) fn against_gap(figures: &Figures) -> Result<Vec<Markup>, String> {
         charts.push(Lines { name, x, y_title: "time", lines }.chart()?);
     }
     Ok(charts)
+}
+
+/// The gap before a loop that takes so many microseconds on one thread.
+fn gap_before(case: Case, work: u64) -> Option<Duration> {
+    case.cold_loop().filter(|cold| cold.work == Duration::from_micros(work)).map(|cold| cold.gap)
 }
 
 /// Time against the size of the team, for cases that were measured at two sizes or more.

@@ -38,11 +38,12 @@ const fn colour(light: (u8, u8, u8), dark: (u8, u8, u8)) -> Colour {
     Colour { light, dark }
 }
 
-const BLUES: [Colour; 4] = [
+const BLUES: [Colour; 5] = [
     colour((0, 95, 170), (77, 171, 247)),
     colour((60, 160, 220), (150, 210, 250)),
     colour((30, 60, 140), (110, 140, 255)),
     colour((100, 120, 200), (170, 180, 255)),
+    colour((0, 70, 110), (120, 225, 245)),
 ];
 
 /// After Okabe and Ito, and Tol's muted scheme, without their blues and yellows.

@@ -48,6 +48,10 @@ pub(crate) struct Budget {
     pub(crate) search_depth: u32,
     /// Windows in which CPU time is counted while the team goes to sleep: so many of 1 ms, of 9 and of 90.
     use_windows: [u32; 3],
+    /// Requests of each of the threads that call one team at the same time: so many at intervals of about a
+    /// millisecond, so many of about a millisecond back to back, and so many short regions of both queens together.
+    #[serde(default)]
+    pub(crate) requests: [u32; 3],
     /// The windows after those, once each: from when to when after the last task.
     late_windows_ms: [(u64, u64); 2],
 }
@@ -69,6 +73,7 @@ impl Budget {
         outside_tasks: 100_000,
         search_depth: 9,
         use_windows: [100, 10, 2],
+        requests: [250, 100, 1000],
         late_windows_ms: [(100, 1000), (1000, 1200)],
     };
 
@@ -88,6 +93,7 @@ impl Budget {
         outside_tasks: 5_000,
         search_depth: 6,
         use_windows: [10, 3, 1],
+        requests: [60, 20, 200],
         late_windows_ms: [(100, 150), (150, 250)],
     };
 
@@ -101,6 +107,7 @@ impl Budget {
         outside_tasks: 500,
         search_depth: 5,
         use_windows: [3, 2, 1],
+        requests: [10, 5, 20],
         ..Self::QUICK
     };
 
@@ -152,6 +159,10 @@ impl Budget {
             // As many hand-overs as regions.
             return Some((gap + one) * 2 * self.samples_after_gap(gap));
         }
+        if let Some(cold) = case.cold_loop() {
+            let calibration = Duration::from_millis(10);
+            return Some(calibration + (2 * (cold.gap + one) + cold.work) * self.samples_after_gap(cold.gap));
+        }
         if let Some(gap) = case.wake_gap() {
             return Some((gap + one) * self.samples_after_gap(gap));
         }
@@ -161,6 +172,14 @@ impl Budget {
         match case {
             Case::CpuIdle => Some(self.cpu_wait() + self.cpu_window()),
             Case::CpuParked => Some(self.cpu_window()),
+            Case::CallersLightP50 | Case::CallersLightP99 | Case::CallersLightCpu => {
+                Some(Duration::from_micros(1150) * self.requests[0])
+            }
+            // On two CPUs; on more it is less.
+            Case::CallersSaturatedP50 | Case::CallersSaturatedP99 | Case::CallersSaturatedTime => {
+                Some(Duration::from_micros(2000) * self.requests[1])
+            }
+            Case::CallersTwoQueens => Some(Duration::from_micros(220) * self.requests[2]),
             _ => None,
         }
     }

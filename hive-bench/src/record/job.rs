@@ -26,6 +26,13 @@ pub(crate) struct Job {
     pub(crate) poll: Option<Duration>,
 }
 
+impl Job {
+    /// The CPU that a thread is bound to which stands for one of the runtime's on `cpu`: none if those are not bound.
+    pub(crate) fn place(&self, cpu: usize) -> Option<usize> {
+        (!self.runtime.is_unpinned()).then_some(cpu)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

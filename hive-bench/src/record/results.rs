@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Case, RuntimeId};
+use crate::measure::reference::hand_over::Asked;
 use crate::record::budget::Budget;
 use crate::system::machine::{Build, Disturbance, Machine};
 
@@ -16,6 +17,8 @@ pub(crate) enum Reference {
     RoundTrip,
     /// A semaphore posted after the idle time, answered by a store.
     HandOver,
+    /// The call alone that posts that semaphore.
+    Post,
     /// Lock and unlock of a std Mutex without contention.
     Mutex,
     /// Half a region of one and half a region of n.
@@ -32,6 +35,17 @@ pub(crate) struct Measured {
     /// How long one delay of a construct takes on a single thread, in nanoseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) delay: Option<f64>,
+    /// How many numbers a loop adds up, in the cases whose work is given as a time on a single thread.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) loop_len: Option<usize>,
+}
+
+impl Measured {
+    /// Adds what one question to a sleeping thread cost.
+    pub(crate) fn add_asked(&mut self, asked: Asked) {
+        self.references.entry(Reference::HandOver).or_default().push(asked.hand_over);
+        self.references.entry(Reference::Post).or_default().push(asked.post);
+    }
 }
 
 /// How a runner ended.
@@ -139,7 +153,8 @@ pub(crate) mod tests {
     #[test]
     fn a_record_survives_json() {
         let references = BTreeMap::from([(Reference::RoundTrip, vec![0.1, 207.3])]);
-        let measured = Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1], delay: None };
+        let measured =
+            Measured { samples: vec![1.0 / 3.0, 2e9], references, seen_on: vec![0, 1], ..Measured::default() };
         for outcome in [Outcome::Measured(measured), Outcome::Failed("it broke".to_owned())] {
             let record = Record {
                 round: 3,

@@ -84,6 +84,15 @@ impl Figures {
         Spread::of(&ratios(&self.0.get(&key)?.values, &others.values, least(key.case.unit())))
     }
 
+    /// How much longer than another runtime in the same round, in units of a reference that was measured in the same
+    /// process.
+    pub(crate) fn excess(&self, key: Key, other: RuntimeId, reference: Reference) -> Option<Spread> {
+        let (rounds, others) = (self.0.get(&key)?, self.0.get(&Key { runtime: other, ..key })?);
+        let longer = |(round, value): (&usize, &f64)| Some((*round, value - others.values.get(round)?));
+        let longer = rounds.values.iter().filter_map(longer).collect();
+        Spread::of(&ratios(&longer, rounds.references.get(&reference)?, f64::NEG_INFINITY))
+    }
+
     /// A reference itself, over all runners of a case and size.
     pub(crate) fn reference(&self, case: Case, threads: usize, reference: Reference) -> Option<Spread> {
         let of_group = self.0.iter().filter(|(key, _)| key.case == case && key.threads == threads);
@@ -115,7 +124,7 @@ impl Rounds {
 /// CPU use below this cannot be measured reliably: in ratios it counts as this much.
 pub(crate) const fn least(unit: Unit) -> f64 {
     match unit {
-        Unit::Nanoseconds => 0.0,
+        Unit::Nanoseconds | Unit::Regions => 0.0,
         Unit::PercentOfCpu => 0.1,
     }
 }
@@ -133,8 +142,7 @@ pub(crate) mod tests {
 
     pub(crate) fn record(key: Key, round: usize, samples: &[f64], references: &[(Reference, f64)]) -> Record {
         let references = references.iter().map(|(reference, value)| (*reference, vec![*value])).collect();
-        let outcome =
-            Outcome::Measured(Measured { samples: samples.to_vec(), references, seen_on: Vec::new(), delay: None });
+        let outcome = Outcome::Measured(Measured { samples: samples.to_vec(), references, ..Measured::default() });
         Record { round, runtime: key.runtime, case: key.case, threads: key.threads, seconds: 0.1, outcome }
     }
 
@@ -157,6 +165,8 @@ pub(crate) mod tests {
         let ratio = figures.to_runtime(rival, RuntimeId::Hive).unwrap();
         assert_eq!((ratio.median, ratio.lower_quartile, ratio.rounds), (3.0, 3.0, 2));
         assert_eq!(figures.reference(Case::Region, 2, Reference::RoundTrip).unwrap().median, 300.0);
+        assert_eq!(figures.excess(rival, RuntimeId::Hive, Reference::RoundTrip).unwrap().median, 2.0);
+        assert_eq!(figures.excess(hive, RuntimeId::Libgomp, Reference::RoundTrip).unwrap().median, -2.0);
         assert_eq!(figures.groups(), [(Case::Region, 2)]);
     }
 

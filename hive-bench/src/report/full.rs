@@ -10,7 +10,7 @@ use crate::record::Run;
 
 const LEGEND: &str = "\
 Figures are medians over the rounds; beside them the middle half of the rounds. \"x hive\": how many
-times as long as hive took, in the same round; likewise \"x sequential\". \"x round trip\", \"x hand-over\",
+times as long as hive took, in the same round; likewise \"x sequential\". \"x round trip\", \"x hand-over\", \"x post\",
 \"x mutex\", \"x mean\": how many times as long as that took in the same process.
 Marks: ? fewer than three rounds; = the rounds do not agree on which is faster; ~ the middle half is
 wider than half of the value.";

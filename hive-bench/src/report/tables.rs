@@ -14,6 +14,8 @@ enum Against {
     Reference(Reference),
     /// Another runtime in the same round.
     Runtime(RuntimeId),
+    /// What is left over when the plain loop is taken away, in posts.
+    PostOverSequential,
 }
 
 impl Against {
@@ -21,6 +23,7 @@ impl Against {
         match self {
             Self::Reference(reference) => reference_name(reference),
             Self::Runtime(runtime) => runtime.name(),
+            Self::PostOverSequential => "post over sequential",
         }
     }
 
@@ -30,6 +33,10 @@ impl Against {
             Self::Runtime(runtime) => {
                 let spread = figures.to_runtime(key, runtime);
                 (spread, spread.and_then(|spread| spread.doubt_as_comparison()))
+            }
+            Self::PostOverSequential => {
+                let spread = figures.excess(key, RuntimeId::Sequential, Reference::Post);
+                (spread, spread.and_then(|spread| spread.doubt_as_measure()))
             }
             Self::Reference(reference) => {
                 let spread = figures.to_reference(key, reference);
@@ -45,6 +52,7 @@ pub(crate) const fn reference_name(reference: Reference) -> &'static str {
     match reference {
         Reference::RoundTrip => "round trip",
         Reference::HandOver => "hand-over",
+        Reference::Post => "post",
         Reference::Mutex => "mutex",
         Reference::Mean => "mean",
     }
@@ -54,9 +62,17 @@ pub(crate) const fn reference_name(reference: Reference) -> &'static str {
 fn ratios(case: Case, threads: usize) -> Vec<Against> {
     let beside = match case {
         _ if case.unit() == Unit::PercentOfCpu => return Vec::new(),
+        _ if case.cold_loop().is_some() => {
+            let post = Against::Reference(Reference::Post);
+            vec![Against::Runtime(RuntimeId::Sequential), post, Against::PostOverSequential]
+        }
+        Case::CallersTwoQueens => Vec::new(),
+        _ if case.is_of_callers() => vec![Against::Runtime(RuntimeId::Sequential)],
         _ if case.is_kernel() || case.is_recursion() => vec![Against::Runtime(RuntimeId::Sequential)],
         _ if case.is_task() => Vec::new(),
-        _ if case.gap().is_some() => vec![Against::Reference(Reference::HandOver)],
+        _ if case.gap().is_some() => {
+            vec![Reference::HandOver, Reference::Post].into_iter().map(Against::Reference).collect()
+        }
         Case::Region if threads == 1 => {
             vec![Reference::RoundTrip, Reference::Mutex].into_iter().map(Against::Reference).collect()
         }
@@ -92,7 +108,7 @@ fn references(figures: &Figures, case: Case, threads: usize, ratios: &[Against])
             let spread = figures.reference(case, threads, *reference)?;
             Some(format!("{} {}", against.name(), time(spread.median)))
         }
-        Against::Runtime(_) => None,
+        Against::Runtime(_) | Against::PostOverSequential => None,
     };
     let values: Vec<String> = ratios.iter().filter_map(value).collect();
     if values.is_empty() { String::new() } else { format!(" ({})", values.join(", ")) }
@@ -116,6 +132,7 @@ pub(crate) fn amount(value: f64, unit: Unit) -> String {
         Unit::Nanoseconds => time(value),
         Unit::PercentOfCpu if value < 1.0 => format!("{value:.3} %"),
         Unit::PercentOfCpu => format!("{value:.1} %"),
+        Unit::Regions => number(value),
     }
 }
 
@@ -124,6 +141,7 @@ pub(crate) fn tick(value: f64, unit: Unit) -> String {
     let (value, unit) = match unit {
         Unit::Nanoseconds => in_unit(value * (1.0 + 1e-9)),
         Unit::PercentOfCpu => (value, "%"),
+        Unit::Regions => (value, "regions"),
     };
     // Rounded to five figures, because the logarithm and its inverse leave an error in the last digits.
     let digits = 4 - value.abs().max(1e-9).log10().floor() as i32;

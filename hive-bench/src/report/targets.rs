@@ -117,8 +117,10 @@ fn sleep(figures: &Figures) -> Vec<Target> {
         let what = format!("CPU time from 1 s after the last task on, {}", runtime.name());
         cpu(figures, &what, Case::IdleUse2s, runtime)
     };
-    let sleepers =
-        RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive() && *runtime != RuntimeId::HiveSpin);
+    let sleepers = RuntimeId::ALL
+        .iter()
+        .copied()
+        .filter(|runtime| runtime.is_hive() && runtime.can(Case::IdleUse2s) && *runtime != RuntimeId::HiveSpin);
     Case::WAKE.into_iter().map(start).chain(sleepers.map(use_of)).collect()
 }
 

@@ -6,7 +6,7 @@ use crate::catalog::{Case, RuntimeId};
 use crate::measure::reference::{hand_over, round_trip};
 use crate::record::{Job, Measured, Reference};
 use crate::runtimes::chili::ChiliPool;
-use crate::runtimes::hive::{HiveTeam, Waiting};
+use crate::runtimes::hive::{HiveTeam, Settings};
 use crate::runtimes::openmp;
 use crate::runtimes::rayon::RayonPool;
 use crate::runtimes::sequential::Sequential;
@@ -43,12 +43,13 @@ fn measure(job: &Job) -> Result<Measured, String> {
         let round_trips = round_trip::measure(here, there, job.budget.round_trips);
         measured.references.insert(Reference::RoundTrip, round_trips);
         // If the runtime's threads sleep, the hand-overs are measured later, in turn with its regions.
-        if let Some(gap) = job.case.gap().filter(|gap| !job.runtime.sleeps_after(*gap)) {
+        if let Some(gap) = job.case.idleness().filter(|gap| !job.runtime.sleeps_after(*gap)) {
             let samples = job.budget.samples_after_gap(gap);
-            let hand_overs = hand_over::measure(here, there, gap, samples);
-            measured.references.insert(Reference::HandOver, hand_overs);
+            let all_asked = hand_over::measure(job.place(here), job.place(there), gap, samples);
+            all_asked.into_iter().for_each(|asked| measured.add_asked(asked));
         }
     }
+    measured.loop_len = cases::numbers_alone(job);
     measured.delay = job.case.construct().map(|_| cases::delay_alone(&job.budget));
     with_team(job, &mut measured)?;
     Ok(measured)
@@ -59,8 +60,9 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
     match job.runtime {
         _ if job.case == Case::RayonInterop => with_rayon_interop(cpus, job, measured),
         runtime if runtime.is_hive() => {
-            HiveTeam::host(cpus, Waiting::of(runtime, job.poll), |team| cases::run(team, job, measured))?
+            HiveTeam::host(cpus, Settings::of(runtime, job.poll), |team| cases::run(team, job, measured))?
         }
+        RuntimeId::RayonUnpinned => RayonPool::host_unpinned(cpus.len(), |team| cases::run(team, job, measured))?,
         RuntimeId::RayonWorker => RayonPool::host_worker(cpus, |team| cases::run(team, job, measured))?,
         RuntimeId::RayonOutside if job.case.is_task() => {
             RayonPool::host_far_outside(cpus, |team| cases::run(team, job, measured))?

@@ -1,5 +1,6 @@
-//! hive itself, with its default waiting, never sleeping, or by another of its sleep protocols.
+//! hive itself, with its default waiting, never sleeping, by another of its sleep protocols, or with unbound threads.
 
+mod callers;
 mod constructs;
 mod loops;
 mod solve;
@@ -13,22 +14,27 @@ use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
+use crate::runtimes::loops::Slots;
 use crate::runtimes::{Runtime, jacobi_thread};
 
 pub(crate) struct HiveTeam {
     hive: Hive,
     threads: usize,
+    /// For loops whose bodies each bee adds up.
+    slots: Slots,
 }
 
-/// How bees wait, if not as by default.
+/// How bees wait, if not as by default, and whether they are bound.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Waiting {
+pub(crate) struct Settings {
     spin: Option<Duration>,
     sleep: SleepProtocol,
     poll: Option<Duration>,
+    /// No thread is bound, not even the queen's.
+    unpinned: bool,
 }
 
-impl Waiting {
+impl Settings {
     pub(crate) fn of(runtime: RuntimeId, poll: Option<Duration>) -> Self {
         Self {
             spin: (runtime == RuntimeId::HiveSpin).then_some(Duration::MAX),
@@ -38,13 +44,14 @@ impl Waiting {
                 _ => SleepProtocol::default(),
             },
             poll,
+            unpinned: runtime == RuntimeId::HiveUnpinned,
         }
     }
 }
 
 impl HiveTeam {
-    pub(crate) fn host<T>(cpus: &[usize], waiting: Waiting, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let mut team = Self::new(Self::builder(cpus, waiting), cpus.len())?;
+    pub(crate) fn host<T>(cpus: &[usize], settings: Settings, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        let mut team = Self::new(Self::builder(cpus, settings), cpus.len())?;
         let result = work(&mut team);
         match team.hive.stats().total().rescues {
             0 => Ok(result),
@@ -58,7 +65,7 @@ impl HiveTeam {
         file: &Path,
         work: impl FnOnce(&mut Self) -> Result<(), String>,
     ) -> Result<(PathBuf, Stats), String> {
-        let mut team = Self::new(Self::builder(cpus, Waiting::default()).trace(file), cpus.len())?;
+        let mut team = Self::new(Self::builder(cpus, Settings::default()).trace(file), cpus.len())?;
         work(&mut team)?;
         let stats = team.hive.stats();
         let written = team.hive.write_trace().map_err(|error| format!("{}: {error}", file.display()))?;
@@ -67,14 +74,19 @@ impl HiveTeam {
 
     /// What hive says is in effect.
     pub(crate) fn report(cpus: &[usize]) -> Result<String, String> {
-        Ok(Self::new(Self::builder(cpus, Waiting::default()), cpus.len())?.hive.report().to_string())
+        Ok(Self::new(Self::builder(cpus, Settings::default()), cpus.len())?.hive.report().to_string())
     }
 
-    /// Bees and queen on the CPUs that every runtime gets.
-    fn builder(cpus: &[usize], waiting: Waiting) -> Builder {
-        let builder = Hive::builder().bees(cpus.len()).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true);
-        let builder = builder.sleep(waiting.sleep).poll(waiting.poll);
-        match waiting.spin {
+    /// Bees and queen on the CPUs that every runtime gets, unless nobody is to be bound.
+    fn builder(cpus: &[usize], settings: Settings) -> Builder {
+        let builder = Hive::builder().bees(cpus.len());
+        let builder = if settings.unpinned {
+            builder.pin(Pin::None)
+        } else {
+            builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true)
+        };
+        let builder = builder.sleep(settings.sleep).poll(settings.poll);
+        match settings.spin {
             Some(spin) => builder.spin(spin),
             None => builder,
         }
@@ -82,7 +94,7 @@ impl HiveTeam {
 
     fn new(builder: Builder, threads: usize) -> Result<Self, String> {
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, threads })
+        Ok(Self { hive, threads, slots: Slots::new(threads) })
     }
 }
 
@@ -137,7 +149,7 @@ mod tests {
         let cpus = &all[..all.len().min(2)];
         // On a thread of its own, which is bound to a CPU and ends.
         std::thread::scope(|scope| {
-            scope.spawn(|| HiveTeam::host(cpus, Waiting::default(), loops_are_right).unwrap());
+            scope.spawn(|| HiveTeam::host(cpus, Settings::default(), loops_are_right).unwrap());
         });
     }
 }

@@ -16,6 +16,12 @@ pub(crate) trait Loops {
     /// blocks.
     fn sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, body: F) -> f64;
 
+    /// The sum of a function of each number, as an average user of the runtime writes it: element by element, by the
+    /// schedule that nobody has to choose.
+    fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
+        self.sum(numbers.len(), |range| numbers[range].iter().map(|number| of(*number)).sum())
+    }
+
     /// The sum over chunks that threads take one by one.
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64;
 }
@@ -77,7 +83,6 @@ impl Slots {
     }
 
     /// The same with what it was before.
-    #[cfg(feature = "forkunion")]
     pub(crate) fn add(&self, thread_id: usize, number: f64) {
         self.set(thread_id, f64::from_bits(self.0[thread_id].0.load(Ordering::Relaxed)) + number);
     }
@@ -121,6 +126,8 @@ pub(crate) mod tests {
             });
             all_visited();
             assert_eq!(sum, (len * len.saturating_sub(1) / 2) as f64);
+            let numbers: Vec<_> = (0..len).map(|index| index as f64).collect();
+            assert_eq!(team.sum_of_each(&numbers, |number| 2.0 * number), (len * len.saturating_sub(1)) as f64);
             let sum = team.dynamic_sum(len, 3, |range| {
                 visit(range.clone());
                 range.map(|index| index as f64).sum()

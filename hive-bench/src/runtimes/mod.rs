@@ -1,6 +1,7 @@
 //! The runtimes that are measured, behind one interface. Each file is one runtime, used as its documentation says.
 
 mod availability;
+pub(crate) mod callers;
 pub(crate) mod chili;
 pub(crate) mod constructs;
 pub(crate) mod forkunion;

@@ -1,12 +1,13 @@
 //! rayon: `broadcast` for regions, its parallel iterators over one chunk a worker for the kernels; `join`, `scope` and
 //! `spawn`.
 
+mod callers;
 mod loops;
 
 use std::hint::black_box;
 
 use rayon::prelude::*;
-use rayon::{ThreadPool, ThreadPoolBuilder};
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 use crate::kernels::joins::{self, Join, Tree};
 use crate::kernels::search::{self, Node};
@@ -39,11 +40,22 @@ impl RayonPool {
         })
     }
 
+    /// As `host_worker`, with no thread bound to a CPU, not even the caller.
+    pub(crate) fn host_unpinned<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+        let builder = ThreadPoolBuilder::new().num_threads(threads).use_current_thread();
+        let pool = builder.build().map_err(no_pool)?;
+        Ok(work(&mut Self { pool }))
+    }
+
     fn host<T>(cpus: &[usize], builder: ThreadPoolBuilder, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
-        let pool = builder.build().map_err(|error| format!("no pool: {error}"))?;
+        let pool = builder.build().map_err(no_pool)?;
         cpus::pin(cpus[0]);
         Ok(work(&mut Self { pool }))
     }
+}
+
+fn no_pool(error: ThreadPoolBuildError) -> String {
+    format!("no pool: {error}")
 }
 
 fn builder(cpus: &[usize]) -> ThreadPoolBuilder {
@@ -171,5 +183,7 @@ mod tests {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         RayonPool::host_worker(&cpus, loops_are_right).unwrap();
         RayonPool::host_outside(&cpus, loops_are_right).unwrap();
+        // On a thread of its own, because a thread is the first worker of one pool for good.
+        std::thread::spawn(|| RayonPool::host_unpinned(2, loops_are_right).unwrap()).join().unwrap();
     }
 }

@@ -167,6 +167,7 @@ pub(super) const fn quantity(unit: Unit) -> &'static str {
     match unit {
         Unit::Nanoseconds => "time",
         Unit::PercentOfCpu => "CPU use",
+        Unit::Regions => "regions in a row",
     }
 }
 

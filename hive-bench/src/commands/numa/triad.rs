@@ -13,7 +13,7 @@ use crate::kernels::split;
 use crate::kernels::triad::{SCALAR, triad};
 use crate::measure::timing::nanoseconds;
 use crate::runtimes::Runtime;
-use crate::runtimes::hive::{HiveTeam, Waiting};
+use crate::runtimes::hive::{HiveTeam, Settings};
 use crate::stats::{median, quantile};
 
 /// Triads over the same memory; one more runs before them and does not count.
@@ -120,7 +120,7 @@ struct Round {
 fn run(nodes: &Nodes, setup: &Setup, len: usize) -> Result<Round, String> {
     thread::scope(|scope| {
         let queen =
-            scope.spawn(|| HiveTeam::host(&setup.cpus, Waiting::default(), |team| round(team, nodes, setup, len))?);
+            scope.spawn(|| HiveTeam::host(&setup.cpus, Settings::default(), |team| round(team, nodes, setup, len))?);
         queen.join().map_err(|_| "the queen panicked".to_owned())?
     })
 }

@@ -1,5 +1,6 @@
 //! The lower limit for runtimes whose threads sleep: a thread that waits in the kernel is woken by a semaphore and
-//! answers with a store. No such runtime can start a region sooner than that.
+//! answers with a store. No such runtime can start a region sooner than that. The post alone, the call without the
+//! answer, is what a thread pays that wakes another one and does not wait for it.
 
 use std::thread;
 use std::time::Duration;
@@ -9,10 +10,20 @@ pub(crate) use linux::HandOver;
 
 use crate::system::cpus;
 
-/// Nanoseconds from the post to the answer, after the thread has had nothing to do for `gap`.
-pub(crate) fn measure(here: usize, there: usize, gap: Duration, samples: u32) -> Vec<f64> {
+/// What a question cost, in nanoseconds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asked {
+    /// The call that posts the semaphore.
+    pub(crate) post: f64,
+    /// From before that call to the answer.
+    pub(crate) hand_over: f64,
+}
+
+/// What questions cost after the thread has had nothing to do for `gap`. The asking thread is bound to `here` and the
+/// sleeping one to `there`, if they are bound.
+pub(crate) fn measure(here: Option<usize>, there: Option<usize>, gap: Duration, samples: u32) -> Vec<Asked> {
     let asking = thread::spawn(move || {
-        cpus::pin(here);
+        here.map(cpus::pin);
         let Some(mut hand_over) = HandOver::start(there) else { return Vec::new() };
         let sample = |_| {
             thread::sleep(gap);
@@ -29,11 +40,11 @@ pub(crate) enum HandOver {}
 
 #[cfg(not(target_os = "linux"))]
 impl HandOver {
-    pub(crate) fn start(_there: usize) -> Option<Self> {
+    pub(crate) fn start(_there: Option<usize>) -> Option<Self> {
         None
     }
 
-    pub(crate) fn ask(&mut self) -> f64 {
+    pub(crate) fn ask(&mut self) -> Asked {
         match *self {}
     }
 }
@@ -46,7 +57,9 @@ mod linux {
     use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
     use std::thread::{self, JoinHandle};
 
-    use crate::measure::timing::nanoseconds;
+    use std::time::Instant;
+
+    use super::Asked;
     use crate::system::cpus;
 
     /// A POSIX semaphore that stays where it was made.
@@ -104,14 +117,14 @@ mod linux {
     }
 
     impl HandOver {
-        /// Starts the thread, on CPU `there`.
-        pub(crate) fn start(there: usize) -> Option<Self> {
+        /// Starts the thread, on CPU `there` if it is to be bound. An unbound thread gets the binding of the caller.
+        pub(crate) fn start(there: Option<usize>) -> Option<Self> {
             let shared =
                 Arc::new(Shared { wake: Semaphore::new(), answer: AtomicU32::new(0), over: AtomicBool::new(false) });
             let thread = thread::spawn({
                 let shared = Arc::clone(&shared);
                 move || {
-                    cpus::pin(there);
+                    there.map(cpus::pin);
                     for turn in 1.. {
                         shared.wake.wait();
                         // Relaxed: the semaphore orders it.
@@ -129,16 +142,17 @@ mod linux {
             Some(hand_over)
         }
 
-        /// Nanoseconds from a post to the answer.
-        pub(crate) fn ask(&mut self) -> f64 {
+        /// Posts, and waits for the answer.
+        pub(crate) fn ask(&mut self) -> Asked {
             self.asked += 1;
-            nanoseconds(|| {
-                self.shared.wake.post();
-                // Acquire: pairs with the Release of the answer.
-                while self.shared.answer.load(Ordering::Acquire) != self.asked {
-                    std::hint::spin_loop();
-                }
-            })
+            let begin = Instant::now();
+            self.shared.wake.post();
+            let post = begin.elapsed().as_nanos() as f64;
+            // Acquire: pairs with the Release of the answer.
+            while self.shared.answer.load(Ordering::Acquire) != self.asked {
+                std::hint::spin_loop();
+            }
+            Asked { post, hand_over: begin.elapsed().as_nanos() as f64 }
         }
     }
 
@@ -161,8 +175,10 @@ mod tests {
     #[test]
     fn every_post_is_answered() {
         let cpus = cpus::in_order_of_use();
-        let samples = measure(cpus[0], *cpus.last().unwrap(), Duration::from_micros(50), 5);
-        assert_eq!(samples.len(), 5);
-        assert!(samples.iter().all(|ns| *ns > 0.0));
+        for [here, there] in [[Some(cpus[0]), cpus.last().copied()], [None, None]] {
+            let samples = measure(here, there, Duration::from_micros(50), 5);
+            assert_eq!(samples.len(), 5);
+            assert!(samples.iter().all(|asked| asked.post > 0.0 && asked.post <= asked.hand_over), "{samples:?}");
+        }
     }
 }

@@ -65,7 +65,7 @@ impl Tasks for HiveTeam {
 mod tests {
     use std::time::Duration;
 
-    use super::super::Waiting;
+    use super::super::Settings;
     use super::*;
     use crate::catalog::RuntimeId;
     use crate::runtimes::tasks::tests::{joins_are_right, posts_arrive, spawns_are_right};
@@ -76,7 +76,7 @@ mod tests {
         let cpus = [cpus::in_order_of_use()[0]; 2];
         for runtime in RuntimeId::ALL.iter().copied().filter(|runtime| runtime.is_hive()) {
             for poll in [None, Some(Duration::from_millis(1))] {
-                HiveTeam::host(&cpus, Waiting::of(runtime, poll), |team| {
+                HiveTeam::host(&cpus, Settings::of(runtime, poll), |team| {
                     joins_are_right(team);
                     spawns_are_right(team);
                     posts_arrive(team);

@@ -44,6 +44,11 @@ impl Loops for RayonPool {
         }
     }
 
+    /// A parallel iterator, whoever calls.
+    fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
+        self.pool.install(|| numbers.par_iter().map(|number| of(*number)).sum())
+    }
+
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, size: usize, body: F) -> f64 {
         self.pool.install(|| (0..len.div_ceil(size)).into_par_iter().map(|number| body(chunk(number, size, len))).sum())
     }

@@ -1,0 +1,24 @@
+//! Work that is given as a time: how many numbers a loop has to add up to take so long on one thread.
+
+use std::thread;
+
+use crate::kernels::roots;
+use crate::record::{Job, Measured};
+use crate::system::cpus;
+
+/// How many numbers the case's loop adds up; `None` for cases whose work is not given as a time. Call it before there
+/// is a team, whose waiting threads might share a core with the thread that finds out.
+pub(crate) fn numbers_alone(job: &Job) -> Option<usize> {
+    let work = job.case.work(job.threads)?;
+    let first = job.cpus.first().copied();
+    let finding_out = thread::spawn(move || {
+        first.map(cpus::pin);
+        roots::count_for(work)
+    });
+    finding_out.join().ok()
+}
+
+/// The same, found out earlier if possible.
+pub(super) fn numbers(job: &Job, measured: &Measured) -> Result<usize, String> {
+    measured.loop_len.or_else(|| numbers_alone(job)).ok_or_else(|| "this case's work is not given as a time".to_owned())
+}
