@@ -145,7 +145,9 @@ impl WaitPolicy {
     /// again to wake that one.
     #[inline(always)]
     pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
-        self.spinner_with_time(self.spin.saturating_mul(8))
+        let spinner = self.spinner_with_time(self.spin.saturating_mul(8));
+        // A bee that is bound to no CPU may have been put on this one, so the wait begins with a yield.
+        if self.worker_cpus.is_empty() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
     }
 
     /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
@@ -200,6 +202,15 @@ impl WaitPolicy {
     pub(crate) fn stop_spinning(&self) {
         // Relaxed: a waiting thread sees it sooner or later.
         self.spin_epoch.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Passes the time between two polls of a wait that has lasted for a while.
+    #[inline(always)]
+    fn pause(&self) {
+        // Where no worker is bound to a CPU, the thread that this one waits for may be queued on the same CPU, behind
+        // this very thread. The kernel often puts a thread there that it wakes. A yield lets it run; if no other thread
+        // wants the CPU, it takes a fraction of a microsecond.
+        if self.worker_cpus.is_empty() { yield_now() } else { spin_loop() }
     }
 
     /// Lets another thread have the core for a moment.
@@ -268,8 +279,8 @@ fn set_presence(presence: Presence) {
 }
 
 /// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses; polls with
-/// PAUSE instructions until the policy's spin time is over; `MAX_YIELDS` polls with a yield of the core between them.
-/// After that it is time to sleep.
+/// PAUSE instructions (with yields, if the hive's workers are not bound to CPUs) until the policy's spin time is over;
+/// `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
 pub(crate) struct Spinner<'p> {
     policy: &'p WaitPolicy,
     /// How long the second phase lasts.
@@ -308,7 +319,7 @@ impl Spinner<'_> {
         // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
         // POLLS_PER_CLOCK_READ-th.
         if !self.polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
-            spin_loop();
+            self.policy.pause();
             return true;
         }
         // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
