@@ -21,6 +21,9 @@ pub mod resize {}
 #[doc = include_str!("../docs/sleep.md")]
 pub mod sleep {}
 
+#[doc = include_str!("../docs/latecomers.md")]
+pub mod latecomers {}
+
 #[doc = include_str!("../docs/waits-between-hives.md")]
 pub mod waits_between_hives {}
 

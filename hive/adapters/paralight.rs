@@ -95,7 +95,9 @@ fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     // An empty input has a region of one bee, because paralight needs one result.
     let bees = hive.bees().min(input_len).max(1);
     let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
-    hive.spmd_map(bees, |bee| NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 })))
+    hive.map_parts::<true, _, _>(bees, |bee| {
+        NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 }))
+    })
 }
 
 /// The input of one pipeline, as indices. When it is dropped it cleans up the items that no bee has taken: those of a

@@ -9,9 +9,10 @@ use crate::hives::bee::HiveSetBee;
 use crate::hives::hive_set::HiveSet;
 use crate::hives::set_team::{SetTeam, is_nested};
 use crate::pool::error::Error;
-use crate::pool::handle::{Hive, panic_no_region};
+use crate::pool::handle::Hive;
 use crate::pool::regions::ApplyResizeAtRegionEnd;
-use crate::region::bee::{Bee, UserBody};
+use crate::pool::run_parts::panic_no_region;
+use crate::region::bee::{Bee, ExactBody};
 use crate::region::no_double_panic::NoDoublePanic;
 
 impl HiveSet {
@@ -152,7 +153,7 @@ impl SetTeam<'_> {
     fn run_hive<F: Fn(&HiveSetBee<'_>) + Sync>(&self, hive: usize, body: &F) {
         let shared = &self.hives[hive].shared;
         let bees = self.first_ids[hive + 1] - self.first_ids[hive];
-        let mut local_body = UserBody::new(|local: &Bee<'_>| body(&HiveSetBee { team: self, hive, local }));
+        let mut local_body = ExactBody::new(|local: &Bee<'_>| body(&HiveSetBee { team: self, hive, local }));
         // A hive with one bee has only its leader, which runs the body here, without a region of several bees.
         if bees == 1 {
             return shared.run_alone(&local_body);

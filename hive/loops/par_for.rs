@@ -15,6 +15,13 @@ impl Hive {
     /// for which each bee runs the indices that it owns. `body` is called with one range of indices after another, and
     /// with the bee that it runs on; see [`Bee::for_each`].
     ///
+    /// The bees of a loop need not run at the same time. So this does not wait for a worker that is asleep or in the
+    /// middle of a task: a bee that is done runs that worker's part in its name, as the bee of its number, but on its
+    /// own thread. Which thread runs an index is therefore not promised; where it matters, because of thread-locals or
+    /// of memory that a thread is to touch first, call [`Bee::for_each`] in [`spmd`](Self::spmd). Nor may a part wait
+    /// for another one by means of its own, such as a channel. See
+    /// [`protocols::latecomers`](crate::protocols::latecomers).
+    ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
     ///
@@ -37,7 +44,7 @@ impl Hive {
         if let Some(blocks) = shared.blocks() {
             // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
             // cache line of the caller's stack that a bee reads is a transfer between cores.
-            return self.spmd(shared.team_size(self.bees()), move |bee| {
+            return self.run_parts::<true, _>(shared.team_size(self.bees()), move |bee| {
                 let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {
                     body(block, bee);
@@ -45,10 +52,11 @@ impl Hive {
             });
         }
         if shared.needs_no_state() {
-            return self.spmd(shared.team_size(self.bees()), |bee| bee.for_each(&shared, |range| body(range, bee)));
+            let run = |bee: &Bee<'_>| bee.for_each(&shared, |range| body(range, bee));
+            return self.run_parts::<true, _>(shared.team_size(self.bees()), run);
         }
         shared.run_in_region(self.bees(), |shared, bees| {
-            self.spmd(bees, move |bee| bee.for_each(shared, |range| body(range, bee)))
+            self.run_parts::<true, _>(bees, move |bee| bee.for_each(shared, |range| body(range, bee)))
         });
     }
 }

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Counter {
     Regions,
+    /// Parts of loops that the bee has run in other bees' names.
+    StandIns,
     Tasks,
     /// Steals, by the distance between thief and victim: see `protocol/neighbours.rs`.
     StealsInCore,

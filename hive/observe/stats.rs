@@ -33,6 +33,9 @@ pub struct Stats {
 pub struct Counts {
     /// Regions in which the bee took part. Regions whose team is only their caller are not counted.
     pub regions: u64,
+    /// Parts of loops that the bee has run in the names of bees that were asleep or busy with a task. See
+    /// [`Hive::par_for`](crate::Hive::par_for).
+    pub stand_ins: u64,
     /// Tasks that the bee took from a queue and ran. The closures of a join that are run by the bee that called it are
     /// not counted.
     pub tasks: u64,
@@ -91,6 +94,7 @@ impl Counts {
     pub(crate) fn of(counters: &BeeCounters) -> Self {
         Self {
             regions: counters.get(Counter::Regions),
+            stand_ins: counters.get(Counter::StandIns),
             tasks: counters.get(Counter::Tasks),
             steals: Steals {
                 in_core: counters.get(Counter::StealsInCore),
@@ -108,9 +112,10 @@ impl Counts {
     }
 
     /// The columns of the table, each with its heading.
-    fn columns(&self) -> [(&'static str, u64); 12] {
+    fn columns(&self) -> [(&'static str, u64); 13] {
         [
             ("regions", self.regions),
+            ("stand-ins", self.stand_ins),
             ("tasks", self.tasks),
             ("stolen: core", self.steals.in_core),
             ("cluster", self.steals.in_cluster),
@@ -132,6 +137,7 @@ impl Add for Counts {
     fn add(self, other: Self) -> Self {
         Self {
             regions: self.regions + other.regions,
+            stand_ins: self.stand_ins + other.stand_ins,
             tasks: self.tasks + other.tasks,
             steals: Steals {
                 in_core: self.steals.in_core + other.steals.in_core,

@@ -15,9 +15,9 @@ use crate::pool::report::Report;
 use crate::pool::shared::Shared;
 use crate::pool::thread_host::Guest;
 use crate::protocol::Team;
-use crate::region::bee::{Bee, UserBody};
+use crate::region::bee::{Bee, ExactBody};
 use crate::region::closure_size::is_large;
-use crate::region::{nesting, results};
+use crate::region::nesting;
 use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::place_assignment::Place;
 
@@ -157,27 +157,7 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        if is_large(&body) { self.spmd_boxed(bees, body) } else { self.spmd_inline(bees, body) }
-    }
-
-    /// Runs the region. If it cannot start, it panics while `body` still exists, so that a panic in the drop of `body`
-    /// cannot take the place of this message.
-    #[inline]
-    #[track_caller]
-    fn spmd_inline<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        let mut body = UserBody::new(body);
-        if let Err(error) = self.shared.spmd(bees, &mut body) {
-            panic_no_region(bees, &error);
-        }
-    }
-
-    /// For a body that is so large that every move of it counts. Without optimisation a copy of it would lie in each
-    /// stack frame on its way; boxed, only the box moves.
-    #[cold]
-    #[track_caller]
-    fn spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        let body = Box::new(body);
-        self.spmd_inline(bees, move |bee: &Bee<'_>| body(bee));
+        self.run_parts::<false, F>(bees, body);
     }
 
     /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
@@ -197,14 +177,18 @@ impl Hive {
     /// With the panic of the lowest-numbered bee on which `body` panicked; see [`spmd`](Self::spmd).
     #[inline]
     pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
-        if is_large(&body) { self.try_spmd_boxed(bees, body) } else { self.shared.spmd(bees, &mut UserBody::new(body)) }
+        if is_large(&body) {
+            self.try_spmd_boxed(bees, body)
+        } else {
+            self.shared.spmd(bees, &mut ExactBody::new(body))
+        }
     }
 
-    /// As [`spmd_boxed`](Self::spmd_boxed), for `try_spmd`.
+    /// As [`run_parts_boxed`](Self::run_parts_boxed), for `try_spmd`.
     #[cold]
     fn try_spmd_boxed<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) -> Result<(), Error> {
         let body = Box::new(body);
-        self.shared.spmd(bees, &mut UserBody::new(move |bee: &Bee<'_>| body(bee)))
+        self.shared.spmd(bees, &mut ExactBody::new(move |bee: &Bee<'_>| body(bee)))
     }
 
     /// Runs a region and returns what `body` returned on each bee, in the order of the bees' numbers.
@@ -220,18 +204,10 @@ impl Hive {
     /// # Panics
     /// As [`spmd`](Self::spmd). The results that other bees have returned by then are dropped; if one of these drops
     /// panics, too, that panic is discarded.
+    #[inline]
     #[track_caller]
-    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
-        // Room for no more results than there can be bees: a region of more bees is refused.
-        results::collect_results(bees.min(self.max_bees()), |slots| {
-            self.spmd(bees, move |bee| {
-                // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
-                // and first of all, and the size is at most what `collect_results` has room for. The region ends before
-                // this closure does.
-                unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
-            });
-        })
+        self.map_parts::<false, R, F>(bees, body)
     }
 
     /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
@@ -428,13 +404,6 @@ impl Deref for BorrowedHive {
     fn deref(&self) -> &Hive {
         &self.0
     }
-}
-
-/// Panics because a region of `bees` bees could not start. Kept out of the callers' code.
-#[cold]
-#[track_caller]
-pub(crate) fn panic_no_region(bees: usize, error: &Error) -> ! {
-    panic!("no region of {bees}: {error}. (try_spmd returns this as an error.)")
 }
 
 impl Drop for Hive {

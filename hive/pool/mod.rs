@@ -15,6 +15,7 @@ pub(crate) mod observers;
 pub(crate) mod regions;
 pub(crate) mod report;
 pub(crate) mod resizing;
+pub(crate) mod run_parts;
 pub(crate) mod shared;
 pub(crate) mod shut_down;
 pub(crate) mod thread_host;

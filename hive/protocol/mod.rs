@@ -38,6 +38,7 @@ use crate::protocol::region::queen_lock::{QueenLock, QueenLockGuard};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::region::single::SingleClaim;
+use crate::protocol::region::stand_in::LastLoop;
 use crate::protocol::region::start_line::StartLine;
 use crate::protocol::tasks::deque_marks::DequeMarks;
 use crate::protocol::tasks::queues::TaskInjector;
@@ -75,6 +76,8 @@ pub(crate) struct Team {
     /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
     /// to it.
     announced_region: AnnouncedRegion,
+    /// The last region of several groups whose parts may run on any bee's thread.
+    last_loop: LastLoop,
     /// How many workers have a thread.
     hired: Hired,
     /// The panics of the region that is running.
@@ -155,6 +158,7 @@ impl Team {
             pending_parks: PendingParks::new(),
             resize_state: Mutex::new(ResizeState::default()),
             announced_region: AnnouncedRegion::new(),
+            last_loop: LastLoop::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),

@@ -21,8 +21,9 @@ impl Hive {
     /// `work` is what [`par_for`](Self::par_for) takes: a range, a range and a
     /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is
     /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
-    /// are combined and how reproducible that is. An empty range gives the reduction's identity. The results may borrow
-    /// and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// are combined and how reproducible that is. As in [`par_for`](Self::par_for), a bee that is done stands in for
+    /// workers that are asleep or busy, which changes nothing in the result. An empty range gives the reduction's
+    /// identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
@@ -82,8 +83,9 @@ impl Hive {
         if let (Cut::OnePerBee, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let results =
-                self.spmd_map(bees, move |bee| map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map));
+            let results = self.map_parts::<true, _, _>(bees, move |bee| {
+                map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map)
+            });
             return combine_in_order(results, op);
         }
         match cut {
@@ -94,8 +96,9 @@ impl Hive {
                     shared.run(bee.context, &mut partial);
                     partial.value
                 };
-                let results =
-                    shared.run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| accumulate(shared, bee)));
+                let results = shared.run_in_region(bees, |shared, bees| {
+                    self.map_parts::<true, _, _>(bees, |bee| accumulate(shared, bee))
+                });
                 combine_in_order(results, op)
             }
             // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
@@ -112,8 +115,9 @@ impl Hive {
                     });
                     nodes
                 };
-                let results = over_blocks
-                    .run_in_region(bees, |shared, bees| self.spmd_map(bees, |bee| collect_nodes(shared, bee)));
+                let results = over_blocks.run_in_region(bees, |shared, bees| {
+                    self.map_parts::<true, _, _>(bees, |bee| collect_nodes(shared, bee))
+                });
                 block_tree::combine_all(results.into_iter(), op)
             }
         }

@@ -17,9 +17,14 @@ use crate::topology::place_assignment::Place;
 
 /// The closure that a program has given to `spmd`, in the form in which a team runs it. If it is dropped while the
 /// region's panic unwinds, a panic in its own drop is discarded.
-pub(crate) struct UserBody<F>(NoDoublePanic<F>);
+///
+/// `RUNS_ANYWHERE`: whether another bee may run a part of it in a bee's name, as in a loop.
+pub(crate) struct UserBody<F, const RUNS_ANYWHERE: bool>(NoDoublePanic<F>);
 
-impl<F: Fn(&Bee<'_>) + Sync> UserBody<F> {
+/// The body of a region whose every bee runs its own part.
+pub(crate) type ExactBody<F> = UserBody<F, false>;
+
+impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> UserBody<F, RUNS_ANYWHERE> {
     /// Wraps the closure.
     #[inline(always)]
     pub(crate) fn new(body: F) -> Self {
@@ -27,7 +32,9 @@ impl<F: Fn(&Bee<'_>) + Sync> UserBody<F> {
     }
 }
 
-impl<F: Fn(&Bee<'_>) + Sync> RegionBody for UserBody<F> {
+impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for UserBody<F, RUNS_ANYWHERE> {
+    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
+
     #[inline]
     /// Runs the closure as the bee of `context`, which `nesting` finds meanwhile.
     fn run(&self, context: &RegionContext<'_>) {

@@ -322,7 +322,7 @@ pub(crate) fn try_task_contexts(mut use_it: impl FnMut(Result<&TaskContext<'_>, 
     // SAFETY: what is found is passed to `use_it` only, which returns before this function does.
     unsafe { roles() }.any(|role| match role {
         Role::Tasks(context) => use_it(Ok(context)),
-        Role::Region(queen) if queen.id() == 0 && queen.bees() > 1 => {
+        Role::Region(queen) if queen.runner() == 0 && queen.bees() > 1 => {
             with_task_context(queen.team(), |context| context.is_none() && use_it(Err(queen.team())))
         }
         Role::Region(_) | Role::Acting(_) | Role::Ending | Role::LostToFork => false,

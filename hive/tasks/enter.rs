@@ -30,7 +30,7 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
             return work(None);
         }
         // The queen of a region holds the queen lock already.
-        if nesting::with_outermost_region(team, |region| region.bees() > 1 && region.id() == 0) == Some(true) {
+        if nesting::with_outermost_region(team, |region| region.bees() > 1 && region.runner() == 0) == Some(true) {
             return run_as_queen(team, |context| work(Some(context)));
         }
         // If no other thread is the queen, the calling thread becomes it.

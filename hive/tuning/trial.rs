@@ -120,6 +120,8 @@ fn least_time(team: &Team, deadline: Instant) -> Option<Duration> {
 struct BarrierOnly;
 
 impl RegionBody for BarrierOnly {
+    const RUNS_ANYWHERE: bool = false;
+
     fn run(&self, context: &RegionContext<'_>) {
         context.barrier();
     }

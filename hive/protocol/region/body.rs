@@ -11,12 +11,17 @@ use crate::protocol::region::region_context::RegionContext;
 
 /// What every bee of a region runs.
 pub(crate) trait RegionBody: Sync {
+    /// Whether another bee may run a part of it in a bee's name, one part after another (`stand_in.rs`).
+    const RUNS_ANYWHERE: bool;
+
     /// Runs the body on the calling bee, which `region` describes.
     fn run(&self, region: &RegionContext<'_>);
 }
 
 /// A reference to a body is a body as well. In a team of several groups, each group's cell holds such a reference.
 impl<P: RegionBody> RegionBody for &P {
+    const RUNS_ANYWHERE: bool = P::RUNS_ANYWHERE;
+
     #[inline(always)]
     fn run(&self, region: &RegionContext<'_>) {
         P::run(self, region);

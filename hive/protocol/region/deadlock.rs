@@ -56,9 +56,9 @@ impl StallWord {
         Self(changes.wrapping_add(Self::CHANGE) | u64::from(stalled))
     }
 
-    /// The word after one more bee has confirmed.
-    fn with_confirmation(self) -> Self {
-        Self(self.0 + Self::CONFIRMED)
+    /// The word after a confirmation for so many bees.
+    fn with_confirmations(self, bees: u32) -> Self {
+        Self(self.0 + u64::from(bees) * Self::CONFIRMED)
     }
 }
 
@@ -130,8 +130,15 @@ impl RegionContext<'_> {
         if self.own_group().bees < self.bees() || self.has_outside_help() {
             return None;
         }
-        detector.update(|stalled| stalled + 1);
+        let bees = self.bees_stalled_by_one();
+        detector.update(|stalled| stalled + bees);
         Some(StallGuard { region: self, last_confirmed: Cell::new(None) })
+    }
+
+    /// How many bees are stalled if this part of the region is: this bee, and the one that runs the part in its name.
+    /// The latter has ended its own part, but does not count as having left.
+    fn bees_stalled_by_one(&self) -> u32 {
+        1 + u32::from(self.is_stood_in_for())
     }
 }
 
@@ -155,7 +162,7 @@ impl StallGuard<'_> {
         if word.stalled() + at_end < region.bees() || can_proceed() {
             return false;
         }
-        let confirmed = word.with_confirmation();
+        let confirmed = word.with_confirmations(region.bees_stalled_by_one());
         // Relaxed: it hands nothing over. It fails if a bee has become stalled, stopped being so, or confirmed since
         // the word was read; the caller then asks again later.
         if shared_word.compare_exchange(word.0, confirmed.0, Ordering::Relaxed, Ordering::Relaxed).is_err() {
@@ -168,7 +175,7 @@ impl StallGuard<'_> {
 
 impl Drop for StallGuard<'_> {
     fn drop(&mut self) {
-        self.region.team().deadlock_detector.update(|stalled| stalled - 1);
+        self.region.team().deadlock_detector.update(|stalled| stalled - self.region.bees_stalled_by_one());
     }
 }
 
@@ -180,7 +187,7 @@ mod tests {
     fn each_change_voids_all_confirmations() {
         let word = StallWord(0).with_stalled(2);
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (2, 0, 1));
-        let word = word.with_confirmation().with_confirmation();
+        let word = word.with_confirmations(1).with_confirmations(1);
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (2, 2, 1));
         let word = word.with_stalled(1);
         assert_eq!((word.stalled(), word.confirmed(), word.changes()), (1, 0, 2));

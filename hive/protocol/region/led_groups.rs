@@ -21,6 +21,7 @@ use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::groups::{Group, GroupBases};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{MAX_LEVELS, Shape};
+use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::StartLine;
 use crate::sync::Activity;
 
@@ -133,6 +134,11 @@ impl Team {
     /// The barrier was not completed, for the reason that the error says.
     #[inline]
     pub(crate) fn wait_at_barrier(&self, region: &RegionContext<'_>) -> Result<(), BarrierError> {
+        if region.is_stood_in_for() {
+            // The bee that runs this part has ended its own without coming to this barrier, or was let go from it.
+            let is_poisoned = self.poison.is_set_for(region.epoch());
+            return Err(if is_poisoned { BarrierError::Poisoned } else { BarrierError::Mismatch });
+        }
         let (id, barriers_passed) = (region.id(), region.barriers_passed());
         self.set_activity(id, || Activity::AtBarrier(barriers_passed as u32 + 1));
         let outcome = if region.led_parts().is_empty() {
@@ -178,7 +184,8 @@ impl Team {
     }
 
     /// Waits until all other bees of `part`, whose group the bee of `region` leads, have exited. `some_asleep`: some of
-    /// them were asleep when they were started.
+    /// them were asleep when they were started. `body`: what to run in the name of those that are away; None if each
+    /// bee has to run its own part.
     ///
     /// If the wait finds a mismatch, the region is poisoned, the leader's panic is recorded, and the wait goes on. So
     /// the result is never `Mismatch`.
@@ -188,11 +195,13 @@ impl Team {
         region: &RegionContext<'_>,
         part: &GroupPart<'_>,
         some_asleep: bool,
+        mut body: Option<LentBody<'_>>,
     ) -> RegionEnd {
         let view = part.view(region.barriers_passed());
-        let wait = || {
+        let mut wait = || {
             let is_poisoned = || self.poison.is_set_for(region.epoch());
-            part.barrier.wait_for_end(&view, self.slot(region.id()), self.policy(), some_asleep, is_poisoned)
+            let stand_in = || body.take().map(|body| self.stand_in(region, part, body)).is_some();
+            part.barrier.wait_for_end(&view, self.slot(region.id()), self.policy(), some_asleep, is_poisoned, stand_in)
         };
         match wait() {
             RegionEnd::Mismatch => {
@@ -211,10 +220,16 @@ impl Team {
 
     /// At the end of a worker's body: waits until all bees of the groups that it leads have exited, and notes the
     /// groups' next base counts in `led_groups`. `some_asleep`: some of these bees were asleep when they were started.
-    pub(crate) fn finish_led_groups(&self, led_groups: &mut LedGroups, region: &RegionContext<'_>, some_asleep: bool) {
+    pub(crate) fn finish_led_groups(
+        &self,
+        led_groups: &mut LedGroups,
+        region: &RegionContext<'_>,
+        some_asleep: bool,
+        body: Option<LentBody<'_>>,
+    ) {
         // The narrowest group ends first, because in a wider one the other bees exit only after groups of their own.
         for part in region.led_parts().iter().rev() {
-            let end = self.wait_for_group(region, part, some_asleep);
+            let end = self.wait_for_group(region, part, some_asleep, body);
             self.finish_group(led_groups, region, part, end);
         }
     }

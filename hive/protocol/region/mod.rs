@@ -24,4 +24,5 @@ pub(crate) mod queen_lock;
 pub(crate) mod region_context;
 pub(crate) mod shape;
 pub(crate) mod single;
+pub(crate) mod stand_in;
 pub(crate) mod start_line;

@@ -14,6 +14,7 @@ use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Activity, Counter};
@@ -35,7 +36,8 @@ impl Team {
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
-            return self.run_region_in_groups(queen_guard, bees, BodyFn::of::<&P>(), ptr::from_ref(body).cast());
+            let (body_fn, body) = (BodyFn::of::<&P>(), ptr::from_ref(body).cast());
+            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
         }
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
@@ -59,7 +61,9 @@ impl Team {
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
         // counts stand.
-        let end = self.wait_for_group(&queen, &own_group, some_asleep);
+        // SAFETY: the body is there until `stored` is dropped.
+        let lent_body = unsafe { LentBody::of::<P>(closure_cell) };
+        let end = self.wait_for_group(&queen, &own_group, some_asleep, lent_body);
         drop(stored);
         self.finish_group(queen_guard, &queen, &own_group, end);
         self.set_activity(0, || Activity::LeftRegion);
@@ -71,17 +75,28 @@ impl Team {
     }
 
     /// As `run_region`, for a team that is spread over several groups. `body_fn` runs a reference to the body, and
-    /// `body` is the address of that body.
+    /// `body` is the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
-    fn run_region_in_groups(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body_fn: BodyFn, body: *const ()) {
+    fn run_region_in_groups(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body_fn: BodyFn,
+        body: *const (),
+        runs_anywhere: bool,
+    ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let mut led_parts = queen_guard.parts(self, bees);
         // The queen leads each of these groups. In the widest one nobody collects her, so she waits there as in a
         // region of one group.
         let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
         let word = self.root_line().load().next(bees);
+        if runs_anywhere {
+            // Before the start, for the workers that lead groups.
+            self.last_loop.set(word.epoch());
+        }
         let parts = [&own_group].into_iter().chain(led_parts.iter());
         for part in parts.clone() {
             let start_line = self.group(part.group_id).start_line();
@@ -103,8 +118,10 @@ impl Team {
         // The narrowest group comes first and the widest last: the leaders in a wider group leave it only after they
         // have waited for their own groups.
         let mut is_poisoned = false;
+        // SAFETY: the body stays where it is until the region has ended.
+        let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
         for part in led_parts.iter().rev().chain([&own_group]) {
-            let end = self.wait_for_group(&queen, part, some_asleep);
+            let end = self.wait_for_group(&queen, part, some_asleep, lent_body);
             is_poisoned |= end == RegionEnd::Poisoned;
             self.finish_group(queen_guard, &queen, part, end);
         }

@@ -35,6 +35,8 @@ pub(crate) struct RegionContext<'c> {
     team: &'c Team,
     /// The bee's id; 0 is the queen.
     id: u32,
+    /// The bee on whose thread this bee's part runs: itself, or the one that stands in for it (`stand_in.rs`).
+    runner: u32,
     /// The size of the region's team.
     bees: u32,
     /// The epoch of the region, as its start word says. 0 in a team of one, which has no start word.
@@ -64,6 +66,7 @@ impl<'c> RegionContext<'c> {
         Self {
             team,
             id,
+            runner: id,
             bees,
             epoch,
             own_group,
@@ -77,6 +80,22 @@ impl<'c> RegionContext<'c> {
     /// The same context, for a bee that leads these groups.
     pub(crate) fn with_led_parts(self, led_parts: &'c LedParts<'c>) -> Self {
         Self { led_parts, ..self }
+    }
+
+    /// The same context, for a part that bee `runner` runs in this bee's name.
+    pub(crate) fn run_by(self, runner: u32) -> Self {
+        Self { runner, ..self }
+    }
+
+    /// The bee on whose thread this part runs.
+    pub(crate) fn runner(&self) -> u32 {
+        self.runner
+    }
+
+    /// Whether another bee runs this part in this bee's name. Its own part has ended, so it will come to no barrier.
+    #[inline(always)]
+    pub(crate) fn is_stood_in_for(&self) -> bool {
+        self.runner != self.id
     }
 
     /// The context of a team of one: the calling thread is its only bee, starts no worker and waits for nobody.
@@ -236,11 +255,11 @@ impl<'c> RegionContext<'c> {
         }
     }
 
-    /// Writes an entry to the bee's log. A team of one writes none: its bee has the id of the queen, and the log of bee
-    /// 0 belongs to the thread that holds the queen lock, which may be writing to it.
+    /// Writes an entry to the log of the bee whose thread this is. A team of one writes none: its bee has the id of the
+    /// queen, and the log of bee 0 belongs to the thread that holds the queen lock, which may be writing to it.
     fn log(&self, event: impl FnOnce() -> Event) {
         if self.bees > 1 {
-            self.team.log(self.id, event);
+            self.team.log(self.runner, event);
         }
     }
 
@@ -252,6 +271,11 @@ impl<'c> RegionContext<'c> {
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
             if self.team.poison.is_set_for(self.epoch) {
                 return Err(BarrierError::Poisoned);
+            }
+            // The bee that runs this part is the one that would notice, at the end of its own, that another bee waits
+            // at a barrier to which it will not come.
+            if self.is_stood_in_for() && self.own_group.barrier.is_waited_at_after_end(&self.view()) {
+                return Err(BarrierError::Mismatch);
             }
             if !spinner.spin_once() {
                 // The bee that makes the condition true does not know who waits for it, so it could wake nobody.
@@ -279,6 +303,15 @@ impl<'c> RegionContext<'c> {
         }
         match error {
             BarrierError::Poisoned => panics::unwind_out_of_region(self.region_key()),
+            BarrierError::Mismatch if self.is_stood_in_for() => panic!(
+                "the part of bee {} of {}, which has run the part of bee {} as well, has ended, and a bee waits at \
+                 barrier number {}, which it will not come to; all bees must call barrier() equally often, counting \
+                 the collective operations, each of which is one",
+                self.runner,
+                self.bees,
+                self.id,
+                self.barriers_passed.get() + 1,
+            ),
             BarrierError::Mismatch => panic!(
                 "bee {} of {} waits at its barrier number {}, which another bee will not come to: its part \
                  of the region has ended; all bees must call barrier() equally often, counting the collective \
@@ -297,7 +330,7 @@ impl<'c> RegionContext<'c> {
     /// earlier panic on her thread. In that region, a destructor that runs because its own body is being unwound cannot
     /// be told from the body itself.
     pub(crate) fn may_unwind(&self) -> bool {
-        let was_begun_while_unwinding = || self.id == 0 && self.team.panics.was_begun_while_unwinding(self.epoch);
+        let was_begun_while_unwinding = || self.runner == 0 && self.team.panics.was_begun_while_unwinding(self.epoch);
         !is_unwinding() || was_begun_while_unwinding()
     }
 

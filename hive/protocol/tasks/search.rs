@@ -24,13 +24,16 @@ impl TaskContext<'_> {
         self.find_task_with(Self::steal_anywhere)
     }
 
-    /// A task for a worker that is in no task, if there is anything that looks like one. `last_epoch` is the epoch of
-    /// the last region that the worker has seen.
-    pub(crate) fn next_task(&self, last_epoch: u64) -> Option<Task> {
+    /// Whether there is anything that looks like a task for this bee. It is cheap, and sometimes late: no bee falls
+    /// asleep on the strength of it.
+    pub(crate) fn may_find_task(&self) -> bool {
         // The marks say nothing of the bee's own queues, which cost it little to look into.
-        let has_own = || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot);
-        let may_find_one = self.team.may_have_task_for(self.id) || has_own();
-        let found = if may_find_one && self.try_enter_search_phase(last_epoch) { self.find_task() } else { None };
+        self.team.may_have_task_for(self.id) || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot)
+    }
+
+    /// A task for a worker that is in no task. `last_epoch` is the epoch of the last region that the worker has seen.
+    pub(crate) fn next_task(&self, last_epoch: u64) -> Option<Task> {
+        let found = if self.try_enter_search_phase(last_epoch) { self.find_task() } else { None };
         found.or_else(|| self.leave_search_phase())
     }
 

@@ -11,6 +11,7 @@ use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -27,6 +28,9 @@ pub(crate) struct Worker<'h, 'c> {
     /// when the worker was hired. It cannot begin with the epoch that the thread finds when it gets going: that may
     /// already be the first region that includes this worker.
     last_epoch: u64,
+    /// Whether the worker has said that it is away (`availability.rs`). It says so before it sleeps, parks or takes a
+    /// task, and comes back when a region needs it.
+    is_away: bool,
     /// How long the worker leaves the start line alone after it has arrived.
     back_off: BackOff,
     /// The number of the group in which the worker receives the starts of regions.
@@ -56,6 +60,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             slot: team.slot(id),
             id,
             last_epoch: hired_at,
+            is_away: true,
             back_off: BackOff::new(),
             group_id,
             group,
@@ -75,6 +80,11 @@ impl<'h, 'c> Worker<'h, 'c> {
         let (mut spinner, mut spin_epoch) = (policy.spinner(), policy.spin_epoch());
         loop {
             if let Some(word) = self.poll_start() {
+                if self.is_away {
+                    // Perhaps another bee has stood in for this worker: then the next poll finds nothing.
+                    self.come_back();
+                    continue;
+                }
                 // A bee in a region is not one that looks for work.
                 self.task_context.end_search();
                 // Read before the region: a thread that learns that this part of the region has ended and calls
@@ -127,6 +137,25 @@ impl<'h, 'c> Worker<'h, 'c> {
         is_included.then_some(word)
     }
 
+    /// Says that the worker goes away: from here on another bee may stand in for it in a region that starts. Returns
+    /// whether it may go: no region that includes it has started. Otherwise it is to poll again, and to come back.
+    fn leave(&mut self) -> bool {
+        if !self.is_away {
+            self.is_away = true;
+            self.slot.availability.leave(self.last_epoch);
+        }
+        // A look after the fence in `leave`: a leader that has not seen the worker away relies on it.
+        !self.is_start_pending()
+    }
+
+    /// Says that the worker is there again. If others have stood in for it meanwhile, the regions in which they have
+    /// done so are behind it.
+    #[cold]
+    fn come_back(&mut self) {
+        self.last_epoch = self.slot.availability.come_back();
+        self.is_away = false;
+    }
+
     /// Runs this worker's part of the region of `word`, and arrives at its end.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
@@ -149,6 +178,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     /// own group when all of those have left.
     // Kept out of line: inlining it slows the path for a single group, which is the only one on small machines.
     #[inline(never)]
+    #[expect(unsafe_code, reason = "lends on what the start signal lends")]
     fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) {
         let (team, bees) = (self.team, word.bees());
         // The part of the team that is in this worker's own group.
@@ -168,7 +198,10 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.run_body(order, &context);
         // Waits until all bees of the groups that this worker leads have left: it arrives in its own group for them
         // all.
-        team.finish_led_groups(&mut self.led_groups, &context, had_sleepers);
+        // SAFETY: the body is there until the region has ended, and this worker arrives at its end only below.
+        let lent_body = unsafe { LentBody::new(order.body_fn, &self.start_line.closure_cell) };
+        let lent_body = team.last_loop.is(word.epoch()).then_some(lent_body);
+        team.finish_led_groups(&mut self.led_groups, &context, had_sleepers, lent_body);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();
     }
@@ -187,14 +220,19 @@ impl<'h, 'c> Worker<'h, 'c> {
 
     /// Looks for a task. `has_just_begun`: whether the worker has only just begun to wait. It is then not yet counted
     /// among those that search, because the next region may follow at once, and a region is not to pay for that count.
-    fn poll_tasks(&self, has_just_begun: bool) -> Option<Task> {
+    fn poll_tasks(&mut self, has_just_begun: bool) -> Option<Task> {
         if !self.team.sleep.supports_tasks() {
             return None;
         }
         if !has_just_begun {
             self.task_context.begin_search();
         }
-        self.task_context.next_task(self.last_epoch)
+        // The worker goes away before it takes a task, because the task may take long.
+        if self.task_context.may_find_task() && self.leave() {
+            self.task_context.next_task(self.last_epoch)
+        } else {
+            self.task_context.leave_search_phase()
+        }
     }
 
     /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.
@@ -207,6 +245,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             SlotState::Notified => self.slot.finish_waking(),
             // A surplus worker runs what only it can run before it parks.
             // Step: surplus
+            SlotState::Surplus if !self.leave() => {}
             SlotState::Surplus => match self.next_surplus_task() {
                 Some(task) => self.task_context.run(task),
                 None => self.task_context.park(|| self.is_start_pending()),
@@ -247,7 +286,10 @@ impl<'h, 'c> Worker<'h, 'c> {
     }
 
     /// Falls asleep until a region or a task needs this worker. Returns a task that was found on the way.
-    fn sleep(&self) -> Option<Task> {
+    fn sleep(&mut self) -> Option<Task> {
+        if !self.leave() {
+            return None;
+        }
         if !self.task_context.try_enter_search_phase(self.last_epoch) {
             // A region that waits for this worker has been announced and is about to start. Until then the worker may
             // not look for tasks, as it must before it sleeps.

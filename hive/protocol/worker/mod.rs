@@ -4,6 +4,7 @@
 //!
 //! See `docs/resize.md`.
 
+pub(crate) mod availability;
 pub(crate) mod hired;
 pub(crate) mod main_loop;
 pub(crate) mod occupancy;

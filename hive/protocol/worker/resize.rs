@@ -85,7 +85,9 @@ impl Team {
             self.fixed.slots.make(id, || self.new_slot(id));
             // The epoch of the start line that the worker will poll. A region that starts from now on has a later
             // epoch, so the worker takes no region that began before it was hired for one of its own.
-            hire(id, self.group(self.fixed.shape.start_group(id)).start_line().load().epoch())?;
+            let epoch = self.group(self.fixed.shape.start_group(id)).start_line().load().epoch();
+            self.slot(id).availability.reset(epoch);
+            hire(id, epoch)?;
             // Only after the thread exists, so that nobody finds a worker that never comes.
             self.hired.count_in(id);
             Ok(())

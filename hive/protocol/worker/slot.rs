@@ -29,6 +29,7 @@ use crossbeam_utils::CachePadded;
 
 use crate::protocol::region::exchange_slots::ExchangeSlots;
 use crate::protocol::tasks::queues::LocalQueues;
+use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore};
@@ -103,6 +104,8 @@ pub(crate) struct Slot {
     /// Whether the bee is blocked, or about to block, at a barrier inside a region. The bee sets it; the thread that
     /// clears it owes the semaphore a post, or is the bee itself and does not block. See `region/barrier.rs`.
     pub(crate) blocked_at_barrier: AtomicBool,
+    /// Whether the bee, a worker, is there to see the start of a region. See `availability.rs`.
+    pub(crate) availability: Availability,
     /// What the bee blocks on: asleep, parked, at a barrier, or at the end of a region.
     pub(crate) semaphore: Semaphore,
     /// Whether the last wake took the bee out of ASLEEP rather than out of PARKED. The waker writes it before it posts
@@ -135,6 +138,7 @@ impl Slot {
             id,
             state: AtomicU32::new(state as u32),
             blocked_at_barrier: AtomicBool::new(false),
+            availability: Availability::away(),
             semaphore: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
             wake_range: WakeRange::new(),

@@ -52,17 +52,22 @@ impl Team {
         }
     }
 
+    /// Shows the activity of a bee to the watchdog, if there is one, and writes nothing to the bee's log.
+    pub(crate) fn show_activity(&self, bee: u32, activity: Activity) {
+        if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
+            // The region that is running, or the last one if none is.
+            let region = self.root_line().load().epoch() as u32;
+            self.slot(bee).activity.set(RegionActivity { region, activity });
+        }
+    }
+
     /// Writes the activity of a bee to whatever this team records.
     #[cold]
     fn write_activity(&self, bee: u32, activity: Activity) {
-        let (word, slot) = (self.root_line().load(), self.slot(bee));
-        // The region that is running, or the last one if none is.
-        let region = word.epoch() as u32;
-        if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
-            slot.activity.set(RegionActivity { region, activity });
-        }
+        self.show_activity(bee, activity);
+        let word = self.root_line().load();
         // The log is closed, and this does nothing, in a team that is not traced.
-        slot.log.write(Event::from_activity(activity, region, word.bees()));
+        self.slot(bee).log.write(Event::from_activity(activity, word.epoch() as u32, word.bees()));
     }
 
     /// Runs `task`, and records that bee `bee` is in a task meanwhile. Called by the bee itself.

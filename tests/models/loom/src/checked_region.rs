@@ -6,6 +6,7 @@
 
 use crate::data::{Datum, data};
 use crate::hive::Hive;
+use crate::protocol::region::region_context::RegionContext;
 
 /// The data of all rounds that a model runs. A round is one region.
 pub(crate) struct CheckedRegion {
@@ -23,10 +24,20 @@ impl CheckedRegion {
     /// Runs a region of `bees` bees. Each bee reads the queen's value and writes that value plus its own number,
     /// exactly once. The queen then checks the values of all bees, including those that were not in the team.
     pub(crate) fn run(&mut self, hive: &Hive, bees: u32) {
+        self.run_by(bees, |body| hive.region(bees, body));
+    }
+
+    /// The same for a loop, in which the queen may run the parts of other bees.
+    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32) {
+        self.run_by(bees, |body| hive.loop_region(bees, body));
+    }
+
+    /// Runs one round of `bees` bees by calling `run` with the body.
+    fn run_by(&mut self, bees: u32, run: impl FnOnce(&(dyn Fn(&RegionContext<'_>) + Sync))) {
         let before: Vec<_> = self.outputs.iter().map(Datum::get).collect();
         self.round += 1;
         self.input.set(100 * self.round);
-        hive.region(bees, |context| {
+        run(&|context| {
             assert_eq!(context.bees(), bees, "a bee of another team");
             assert!(context.id() < bees, "bee {} runs in a team of {bees}", context.id());
             let output = &self.outputs[context.id() as usize];

@@ -33,11 +33,13 @@ pub(crate) const SPIN_THEN_PARK: WaitPolicy = WaitPolicy::Polls(1);
 
 /// Never sleep.
 pub(crate) const SPIN: WaitPolicy = WaitPolicy::Endless;
-/// The body of a region: a closure.
 
-struct ModelBody<F>(F);
+/// The body of a region: a closure. `RUNS_ANYWHERE`: whether another bee may run a part of it in a bee's name.
+struct ModelBody<F, const RUNS_ANYWHERE: bool>(F);
 
-impl<F: Fn(&RegionContext<'_>) + Sync> RegionBody for ModelBody<F> {
+impl<F: Fn(&RegionContext<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for ModelBody<F, RUNS_ANYWHERE> {
+    const RUNS_ANYWHERE: bool = RUNS_ANYWHERE;
+
     fn run(&self, context: &RegionContext<'_>) {
         (self.0)(context);
     }
@@ -230,18 +232,29 @@ impl Hive {
         }
     }
 
+    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away.
+    pub(crate) fn loop_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.try_run(bees, ModelBody::<_, true>(body)).is_err() {
+            failure::fail("a loop in which nobody panicked ended by a panic");
+        }
+    }
+
     /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the
     /// unwinding, because loom's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
+        self.try_run(bees, ModelBody::<_, false>(body))
+    }
+
+    fn try_run(&self, bees: u32, mut body: impl RegionBody) -> std::thread::Result<()> {
         if bees == 1 {
             // As the library does: a region of the queen alone does not use the team.
-            return catch_unwind(AssertUnwindSafe(|| body(&RegionContext::alone(&self.team))));
+            return catch_unwind(AssertUnwindSafe(|| body.run(&RegionContext::alone(&self.team))));
         }
         let mut lock = self.team.become_queen();
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body)))
     }
 
     /// Runs a region if no task has to be waited for, as the library does for a thread that others may be waiting for.
@@ -249,7 +262,7 @@ impl Hive {
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         let mut lock = self.team.become_queen();
         if self.team.try_announce_region(&lock, bees) {
-            self.team.run_region(&mut lock, bees, &mut ModelBody(body));
+            self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body));
             self.team.withdraw_announcement();
         }
     }

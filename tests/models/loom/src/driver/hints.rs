@@ -6,7 +6,8 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 34] = [
+const HINTS: [(&str, &[&str]); 35] = [
+    ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
     ("loop_state.rs", &["loop_regions"]),

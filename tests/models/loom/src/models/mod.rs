@@ -6,6 +6,7 @@ mod deadlock;
 mod end;
 mod exchange;
 mod groups;
+mod latecomers;
 mod loops;
 mod panics;
 mod queen_lock;
@@ -57,6 +58,7 @@ pub(crate) fn all() -> Vec<Model> {
         resize::MODELS,
         wait_until_parked::MODELS,
         end::MODELS,
+        latecomers::MODELS,
         worker_start::MODELS,
         queen_lock::MODELS,
         waits::MODELS,

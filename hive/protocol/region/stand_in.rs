@@ -1,0 +1,114 @@
+//! Standing in for latecomers. The parts of a loop do not need each other, so they need not run at the same time. When
+//! the leader of a group has ended its own part of such a region, it runs the parts of those workers of its group that
+//! are away (`worker/availability.rs`): asleep, not back yet from their sleep, or in the middle of a task. It arrives
+//! at the region's end in their name, and they have nothing to do with that region any more.
+//!
+//! `Team::wait_for_group` (`led_groups.rs`) calls this, once in each region, if the leader has polled for a while or
+//! knows that workers were asleep. The steps and the proof are in `docs/latecomers.md`.
+
+#![expect(unsafe_code, reason = "runs the caller's closure, which the start signal lends")]
+
+use crate::protocol::Team;
+use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::closure_cell::ClosureCell;
+use crate::protocol::region::group_part::GroupPart;
+use crate::protocol::region::region_context::RegionContext;
+use crate::sync::{Activity, AtomicU64, Counter, Ordering};
+
+/// What to run in the name of those that are away.
+#[derive(Clone, Copy)]
+pub(crate) struct LentBody<'l> {
+    body_fn: BodyFn,
+    closure_cell: &'l ClosureCell,
+}
+
+impl<'l> LentBody<'l> {
+    /// The body of type `P` in `closure_cell`. None if each bee has to run its own part of it.
+    ///
+    /// # Safety
+    /// The body is there as long as this exists.
+    #[inline(always)]
+    pub(crate) unsafe fn of<P: RegionBody>(closure_cell: &'l ClosureCell) -> Option<Self> {
+        P::RUNS_ANYWHERE.then(|| Self { body_fn: BodyFn::of::<P>(), closure_cell })
+    }
+
+    /// The body in `closure_cell` that `body_fn` was made for.
+    ///
+    /// # Safety
+    /// As for `of`.
+    pub(crate) unsafe fn new(body_fn: BodyFn, closure_cell: &'l ClosureCell) -> Self {
+        Self { body_fn, closure_cell }
+    }
+
+    /// Runs it as the bee of `region`.
+    fn run(self, region: &RegionContext<'_>) {
+        // SAFETY: whoever made this promised that the body is there.
+        unsafe { self.body_fn.run(self.closure_cell, region) }
+    }
+}
+
+/// In a team of several groups: the epoch of the last region whose parts may run on any bee's thread. The queen writes
+/// it before she starts such a region. (In a team of one group she alone has to know, and knows it by the body's type.)
+pub(crate) struct LastLoop(AtomicU64);
+
+impl LastLoop {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(u64::MAX))
+    }
+
+    /// Says that the region of `epoch`, which is about to start, is one whose parts may run on any bee's thread.
+    pub(crate) fn set(&self, epoch: u64) {
+        // Relaxed: the start word publishes it.
+        self.0.store(epoch, Ordering::Relaxed);
+    }
+
+    /// Whether the region of `epoch`, which the calling bee is in, is such a region.
+    pub(crate) fn is(&self, epoch: u64) -> bool {
+        // Relaxed: the calling bee has read the start word. The queen writes again only when it has left the region.
+        self.0.load(Ordering::Relaxed) == epoch
+    }
+}
+
+impl Team {
+    /// Runs the parts of those workers of `part`'s group that are away, on the thread of the group's leader, whose
+    /// region is `leader` and whose own part has ended.
+    #[cold]
+    pub(crate) fn stand_in(&self, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
+        let others = &self.fixed.shape.bees_of(part.group_id)[1..part.bees as usize];
+        // One after another, since a worker may come back while the part of another one is run.
+        let away = others.iter().filter(|&&id| self.slot(id).availability.try_excuse(leader.epoch()));
+        // The log of a traced hive says only that the leader is at the end of its own part.
+        self.show_activity(leader.id(), Activity::InRegion(0));
+        for &id in away {
+            let mut ids = vec![id];
+            self.add_bees_led_by(id, leader.bees(), &mut ids);
+            // In the order of the ids, so that a part may wait for the turn of one before it.
+            ids.sort_unstable();
+            ids.into_iter().for_each(|id| self.run_part_of(id, leader, part, body));
+            // It arrives for the one that was excused, and so for all that this one would have arrived for.
+            self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
+        }
+        self.show_activity(leader.id(), Activity::AtRegionEnd);
+    }
+
+    /// Adds to `ids` the bees of the groups that bee `leader` leads in a team of `bees`. These have not been started,
+    /// and will not be, if the bee that would start them has been excused.
+    fn add_bees_led_by(&self, leader: u32, bees: u32, ids: &mut Vec<u32>) {
+        let shape = &self.fixed.shape;
+        for group_id in shape.led_groups(leader) {
+            for &id in &shape.bees_of(group_id)[1..shape.count_within(group_id, bees) as usize] {
+                ids.push(id);
+                self.add_bees_led_by(id, bees, ids);
+            }
+        }
+    }
+
+    /// Runs the part of bee `id`.
+    fn run_part_of(&self, id: u32, leader: &RegionContext<'_>, part: &GroupPart<'_>, body: LentBody<'_>) {
+        // A forked child has none of these bees, and must not run their parts: its parent does.
+        self.policy().abort_if_forked();
+        let region = RegionContext::new(self, id, leader.bees(), leader.epoch(), *part).run_by(leader.id());
+        self.slot(leader.id()).counters.increment(Counter::StandIns);
+        self.run_catching_panic(&region, || body.run(&region));
+    }
+}
