@@ -26,3 +26,4 @@ pub(crate) mod shape;
 pub(crate) mod single;
 pub(crate) mod stand_in;
 pub(crate) mod start_line;
+pub(crate) mod wait_queue;

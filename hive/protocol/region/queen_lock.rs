@@ -8,18 +8,16 @@
 //! bears the cost that the light one saves. The owner may earn a new reservation. Without a reservation each
 //! acquisition takes a swap.
 //!
-//! Threads that wait for long queue up, and the lock is handed over in the order of their arrival. So a thread that
-//! starts one region after another cannot starve the others.
+//! Threads that wait queue up (`wait_queue.rs`), and the lock is handed over in the order of their arrival. So a thread
+//! that starts one region after another cannot starve the others.
 
-use std::collections::VecDeque;
 use std::marker::PhantomData;
-use std::mem;
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 
+use crate::protocol::region::wait_queue::WaitQueue;
 use crate::sync::{
-    AtomicBool, AtomicU32, AtomicU64, Condvar, KernelThread, Mutex, MutexGuard, Ordering, ThreadId, UnsafeCell,
-    WaitPolicy, acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence, wait_briefly,
+    AtomicBool, AtomicU32, AtomicU64, KernelThread, Ordering, ThreadId, UnsafeCell, WaitPolicy,
+    acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence,
 };
 
 /// The `state` while no thread holds the lock by a swap. The owner may hold it without one.
@@ -44,17 +42,14 @@ pub(crate) struct QueenLock<T> {
     /// Whether the owner may acquire the lock without a swap. Written only by a thread that has swapped `state` to
     /// `HELD`.
     is_reserved: AtomicBool,
-    /// Whether the queue has waiters. Written only under the queue's lock, so a thread that reads it without that lock
-    /// may get an earlier value.
-    may_have_waiters: AtomicBool,
     /// The owner's id, or `NO_THREAD`. Written once, by the owner itself while it holds the lock by a swap.
     owner: AtomicU64,
     /// The value that the lock protects. Accessed only by the holder, through its guard.
     value: UnsafeCell<T>,
     /// Accessed only by a thread that has swapped `state` to `HELD`, even if it then finds the owner active.
     run_length: UnsafeCell<RunLength>,
-    /// The threads that wait asleep.
-    queue: Mutex<WaitQueue>,
+    /// The threads that wait.
+    queue: WaitQueue,
 }
 
 /// How many times in a row one thread has acquired the lock by a swap, and what that earns it.
@@ -96,31 +91,6 @@ impl RunLength {
     }
 }
 
-/// The threads that wait asleep.
-#[derive(Default)]
-struct WaitQueue {
-    /// How many waiters have left the queue with the lock so far. A waiter's number is the count of those before it.
-    served: u64,
-    /// The condition variables of the waiters that have not been served, in order of arrival. Each has one of its own,
-    /// so that handing the lock over wakes one thread.
-    waiters: VecDeque<Arc<Condvar>>,
-    /// Set by the owner after it has released the lock, to make the first waiter try for it. Cleared by that waiter.
-    is_notified: bool,
-}
-
-impl WaitQueue {
-    /// Appends a waiter. Returns its number: the waiter has been served as soon as `served` is greater than this.
-    fn enqueue(&mut self, condvar: &Arc<Condvar>) -> u64 {
-        let number = self.served + self.waiters.len() as u64;
-        self.waiters.push_back(Arc::clone(condvar));
-        number
-    }
-
-    fn has_served(&self, number: u64) -> bool {
-        self.served > number
-    }
-}
-
 #[expect(unsafe_code, reason = "a lock shares what it protects")]
 // SAFETY: `value` is accessed only through the guard, of which one exists at a time, as in a mutex. `T: Send` allows it
 // to be accessed from one thread after another. `run_length` is accessed only by the thread that has swapped `state` to
@@ -139,11 +109,10 @@ impl<T> QueenLock<T> {
             state: AtomicU32::new(FREE),
             is_owner_active: AtomicBool::new(false),
             is_reserved: AtomicBool::new(false),
-            may_have_waiters: AtomicBool::new(false),
             owner: AtomicU64::new(NO_THREAD),
             value: UnsafeCell::new(value),
             run_length: UnsafeCell::new(run_length),
-            queue: Mutex::new(WaitQueue::default()),
+            queue: WaitQueue::new(),
         }
     }
 
@@ -252,8 +221,8 @@ impl<T> QueenLock<T> {
         }
     }
 
-    /// Acquires the lock. Waits for it if another thread holds it: first by polling for `policy`'s spin time, then
-    /// asleep in the queue.
+    /// Acquires the lock. Waits for it if another thread holds it: in the queue, first polling for `policy`'s spin
+    /// time, then asleep.
     #[inline]
     pub(crate) fn lock(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
         match self.try_lock() {
@@ -262,128 +231,33 @@ impl<T> QueenLock<T> {
         }
     }
 
+    /// Joins the queue before it waits at all. A thread that polled outside of the queue could be overtaken any number
+    /// of times by one that starts one region after another.
     #[cold]
     fn lock_slow(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
+        let ticket = self.queue.join();
         let mut spinner = policy.spinner();
         while spinner.spin_once() {
-            // Relaxed, both: a hint that spares the other threads a swap that would fail. The swap decides.
-            if self.state.load(Ordering::Relaxed) == FREE
-                && !self.is_owner_active.load(Ordering::Relaxed)
-                && let Some(guard) = self.try_lock_by_swap()
-            {
-                return guard;
-            }
-        }
-        self.wait_in_queue(policy)
-    }
-
-    fn wait_in_queue(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
-        let condvar = Arc::new(Condvar::new());
-        let mut queue = self.lock_queue();
-        let number = queue.enqueue(&condvar);
-        // Relaxed, as the loads in `unlock_as_owner` and `unlock_by_swap`: a holder may miss the flag and release the
-        // lock without notice. This is why the first waiter tries again by itself.
-        self.may_have_waiters.store(true, Ordering::Relaxed);
-        if queue.waiters.len() == 1 {
-            self.wait_as_first(policy, queue, number, &condvar)
-        } else {
-            self.wait_behind(queue, number, &condvar)
-        }
-    }
-
-    /// Waits for the lock as a thread that found the queue empty. The holder may have missed that a thread queued up,
-    /// and have released the lock without notice. So this waiter also tries by itself, at intervals that grow: see
-    /// `wait_briefly`.
-    fn wait_as_first(
-        &self,
-        policy: &WaitPolicy,
-        mut queue: MutexGuard<'_, WaitQueue>,
-        number: u64,
-        condvar: &Condvar,
-    ) -> QueenLockGuard<'_, T> {
-        let mut tries = 0;
-        loop {
             // A holder has handed the lock over, with `state` at `HELD`.
-            if queue.has_served(number) {
+            if self.queue.has_served(ticket) {
                 return QueenLockGuard::new(self, Acquired::BySwap);
             }
-            if let Some(guard) = self.try_lock_by_swap() {
-                self.dequeue_first(&mut queue);
+            if ticket.is_first
+                && self.seems_free()
+                && let Some(guard) = self.try_lock_by_swap()
+            {
+                self.queue.leave_as_first();
                 return guard;
             }
-            if mem::take(&mut queue.is_notified) {
-                // The lock was free just now. Another thread was quicker, or has swapped `state` only to find the owner
-                // active, and will release it without notice. So the waits between tries start from the shortest again.
-                tries = 0;
-            }
-            queue = wait_briefly(condvar, queue, tries);
-            tries += 1;
-            policy.abort_if_forked();
         }
+        let acquired = self.queue.sleep(ticket, policy, || self.try_lock_by_swap());
+        acquired.unwrap_or_else(|| QueenLockGuard::new(self, Acquired::BySwap))
     }
 
-    /// Waits for the lock as a thread that found others in the queue. This waiter needs no tries of its own. The waiter
-    /// before it will hold the lock by a swap, and takes the queue's lock for the last time after this one set
-    /// `may_have_waiters` under it. So that waiter sees the flag when it releases, and hands over. The proof is in
-    /// `docs/queen-lock.md`.
-    fn wait_behind(
-        &self,
-        mut queue: MutexGuard<'_, WaitQueue>,
-        number: u64,
-        condvar: &Condvar,
-    ) -> QueenLockGuard<'_, T> {
-        while !queue.has_served(number) {
-            queue = condvar.wait(queue).expect("no code that can panic runs under this lock");
-        }
-        QueenLockGuard::new(self, Acquired::BySwap)
-    }
-
-    /// Hands the lock, which the caller holds by a swap, over to the first waiter. `state` stays at `HELD`.
-    #[cold]
-    fn hand_over(&self) {
-        let mut queue = self.lock_queue();
-        // The caller has seen `may_have_waiters` set. Only a thread that holds the lock by a swap clears this flag,
-        // when it serves the last waiter. The caller holds the lock so now, so the queue is not empty.
-        assert!(!queue.waiters.is_empty(), "the flag is up, and all {} have been served", queue.served);
-        let first = self.dequeue_first(&mut queue);
-        // Release the queue's lock before the wake-up, so that the waiter does not wake only to wait for it.
-        drop(queue);
-        wake(first);
-    }
-
-    /// Tells the first waiter that the owner has released the lock, so that the waiter tries to acquire it.
-    #[cold]
-    fn notify_first(&self) {
-        let mut queue = self.lock_queue();
-        queue.is_notified = true;
-        let first = queue.waiters.front().map(Arc::clone);
-        drop(queue);
-        wake(first);
-    }
-
-    /// Removes the first waiter, which has the lock now. Returns the condition variable that wakes it. The caller holds
-    /// the lock by a swap.
-    fn dequeue_first(&self, queue: &mut WaitQueue) -> Option<Arc<Condvar>> {
-        let first = queue.waiters.pop_front();
-        debug_assert!(first.is_some(), "{} served, and another one is, who is not there", queue.served);
-        queue.served += 1;
-        if queue.waiters.is_empty() {
-            // Relaxed: an owner that still reads true finds the queue empty under the queue's lock.
-            self.may_have_waiters.store(false, Ordering::Relaxed);
-        }
-        first
-    }
-
-    fn lock_queue(&self) -> MutexGuard<'_, WaitQueue> {
-        self.queue.lock().expect("no code that can panic runs under this lock")
-    }
-}
-
-/// Wakes the waiter that sleeps on this condition variable, if there is one.
-fn wake(sleeper: Option<Arc<Condvar>>) {
-    if let Some(condvar) = sleeper {
-        // One is enough: each waiter has a condition variable of its own.
-        condvar.notify_one();
+    /// Whether the lock may be free. A hint that spares the other threads a swap that would fail.
+    fn seems_free(&self) -> bool {
+        // Relaxed, both: the swap decides.
+        self.state.load(Ordering::Relaxed) == FREE && !self.is_owner_active.load(Ordering::Relaxed)
     }
 }
 
@@ -415,18 +289,17 @@ impl<'t, T> QueenLockGuard<'t, T> {
     fn unlock_as_owner(&self) {
         // Release: pairs with the Acquire of `is_owner_active` in `try_lock_by_swap`; publishes this holder's changes.
         self.lock.is_owner_active.store(false, Ordering::Release);
-        // Relaxed: a thread that queues up at this very moment may be missed. It is the first waiter and tries again by
-        // itself: see `wait_as_first`.
-        if self.lock.may_have_waiters.load(Ordering::Relaxed) {
-            self.lock.notify_first();
+        // A thread that queues up at this very moment may be missed. It is the first waiter and tries again by itself.
+        if self.lock.queue.may_have_waiters() {
+            self.lock.queue.notify_first();
         }
     }
 
     fn unlock_by_swap(&self) {
-        // Relaxed: a first waiter may be missed, as in `unlock_as_owner`. A waiter behind another is not, because this
-        // thread has taken the queue's lock after that waiter set the flag: see `wait_behind`.
-        if self.lock.may_have_waiters.load(Ordering::Relaxed) {
-            return self.lock.hand_over();
+        // A first waiter may be missed, as in `unlock_as_owner`. A waiter behind another is not: see the page. `state`
+        // stays at `HELD`.
+        if self.lock.queue.may_have_waiters() {
+            return self.lock.queue.hand_over();
         }
         // No other thread seems to wait, so this acquisition counts towards a reservation.
         let thread = current_thread_id();
@@ -519,18 +392,21 @@ mod tests {
 
     #[test]
     fn a_queue_is_served_although_the_holder_comes_straight_back() {
-        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = QueenLock::new(Vec::new());
-        std::thread::scope(|scope| {
-            let first = lock.lock(&policy);
-            scope.spawn(|| lock.lock(&policy).push("who waited"));
-            while lock.queue.lock().unwrap().waiters.is_empty() {
-                std::thread::yield_now();
-            }
-            drop(first);
-            lock.lock(&policy).push("who came back");
-        });
-        assert_eq!(*lock.lock(&policy), ["who waited", "who came back"]);
+        // The waiter sleeps in the first case, and polls in the second.
+        for spin in [Duration::ZERO, Duration::MAX] {
+            let policy = WaitPolicy::new(spin, None, usize::MAX, CpuMask::new());
+            let lock = QueenLock::new(Vec::new());
+            std::thread::scope(|scope| {
+                let first = lock.lock(&policy);
+                scope.spawn(|| lock.lock(&policy).push("who waited"));
+                while lock.queue.len() == 0 {
+                    std::thread::yield_now();
+                }
+                drop(first);
+                lock.lock(&policy).push("who came back");
+            });
+            assert_eq!(*lock.lock(&policy), ["who waited", "who came back"]);
+        }
     }
 
     /// Has a thread for each of `numbers` wait in the queue, one after the other, while another thread holds the lock.
@@ -542,9 +418,9 @@ mod tests {
         numbers: std::ops::Range<usize>,
     ) {
         for number in numbers {
-            let before = lock.queue.lock().unwrap().waiters.len();
+            let before = lock.queue.len();
             scope.spawn(move || lock.lock(policy).push(number));
-            while lock.queue.lock().unwrap().waiters.len() == before {
+            while lock.queue.len() == before {
                 std::thread::yield_now();
             }
         }
@@ -584,7 +460,7 @@ mod tests {
         let served = lock.try_lock().expect("all done").clone();
         let others: Vec<_> = served.iter().copied().filter(|&number| number < 20).collect();
         assert_eq!((others, served.len()), ((0..20).collect(), 21));
-        assert!(!lock.may_have_waiters.load(Ordering::Relaxed));
+        assert!(!lock.queue.may_have_waiters());
     }
 
     #[test]

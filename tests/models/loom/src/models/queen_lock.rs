@@ -11,7 +11,7 @@ use super::Model;
 use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::data::Datum;
-use crate::hive::{Hive, OtherThread, PARK, SPIN_THEN_PARK};
+use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
 use crate::protocol::QueenGuard;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
@@ -20,10 +20,25 @@ use crate::sync::{WaitPolicy, heavy_fences, with_acquisitions_until_bias};
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("lock_two", "two queens acquire the lock, and one of them may queue", || contend(PARK, 2, 1)),
-    Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before queueing", || {
+    Model::exhaustive("lock_two_spin_then_park", "the same, with a poll before sleeping", || {
         contend(SPIN_THEN_PARK, 2, 1)
     }),
     Model::bounded(3, "lock_again", "two queens acquire the lock twice each", || contend(PARK, 2, 2)),
+    Model::bounded(3, "lock_again_spin_then_park", "the same, with a poll before sleeping", || {
+        contend(SPIN_THEN_PARK, 2, 2)
+    }),
+    Model::bounded(
+        2,
+        "lock_three_spin_then_park",
+        "three queens, of whom two may queue and poll before they sleep",
+        || contend(SPIN_THEN_PARK, 3, 1),
+    ),
+    Model::bounded(3, "lock_two_spin", "two queens that never sleep acquire the lock twice each", || {
+        contend(SPIN, 2, 2)
+    }),
+    Model::bounded(2, "lock_three_spin", "three queens that never sleep, of whom two may queue", || {
+        contend(SPIN, 3, 1)
+    }),
     Model::bounded(2, "lock_three", "three queens, of whom two may queue", || contend(PARK, 3, 1)),
     Model::bounded(3, "lock_try", "a second queen tries the lock, and a third queues", try_while_queued),
     Model::bounded(3, "lock_try_fails", "the lock is tried twice while its owner acquires it three times", try_fails),
