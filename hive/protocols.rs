@@ -24,6 +24,9 @@ pub mod sleep {}
 #[doc = include_str!("../docs/latecomers.md")]
 pub mod latecomers {}
 
+#[doc = include_str!("../docs/lone-loops.md")]
+pub mod lone_loops {}
+
 #[doc = include_str!("../docs/waits-between-hives.md")]
 pub mod waits_between_hives {}
 

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::run_parts::Work;
 use crate::region::bee::Bee;
 
 impl Hive {
@@ -17,10 +18,13 @@ impl Hive {
     ///
     /// The bees of a loop need not run at the same time. So this does not wait for a worker that is asleep or in the
     /// middle of a task: a bee that is done runs that worker's part in its name, as the bee of its number, but on its
-    /// own thread. Which thread runs an index is therefore not promised; where it matters, because of thread-locals or
-    /// of memory that a thread is to touch first, call [`Bee::for_each`] in [`spmd`](Self::spmd). Nor may a part wait
-    /// for another one by means of its own, such as a channel. See
-    /// [`protocols::latecomers`](crate::protocols::latecomers).
+    /// own thread. If the workers sleep and the loop is too short to wake them for, the calling thread runs all parts
+    /// so. See [`protocols::latecomers`](crate::protocols::latecomers) and
+    /// [`protocols::lone_loops`](crate::protocols::lone_loops).
+    ///
+    /// Which thread runs an index is therefore not promised; where it matters, because of thread-locals or of memory
+    /// that a thread is to touch first, call [`Bee::for_each`] in [`spmd`](Self::spmd). Nor may a part wait for another
+    /// one by means of its own, such as a channel.
     ///
     /// ```
     /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -40,11 +44,18 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel for", "parallel_for", "omp for", "for_each", "par_iter", "omp parallel for", "taskloop"))]
     pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, work: impl Into<Loop>, body: F) {
-        let shared = work.into();
+        self.run_weighted(work.into(), 1, body);
+    }
+
+    /// As [`par_for`](Self::par_for), for a loop each of whose indices stands for `weight` elements.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, weight: usize, body: F) {
+        let work = Work::Loop(shared.range().len().saturating_mul(weight));
         if let Some(blocks) = shared.blocks() {
             // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
             // cache line of the caller's stack that a bee reads is a transfer between cores.
-            return self.run_parts::<true, _>(shared.team_size(self.bees()), move |bee| {
+            return self.run_parts::<true, _>(shared.team_size(self.bees()), work, move |bee| {
                 let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {
                     body(block, bee);
@@ -53,10 +64,10 @@ impl Hive {
         }
         if shared.needs_no_state() {
             let run = |bee: &Bee<'_>| bee.for_each(&shared, |range| body(range, bee));
-            return self.run_parts::<true, _>(shared.team_size(self.bees()), run);
+            return self.run_parts::<true, _>(shared.team_size(self.bees()), work, run);
         }
         shared.run_in_region(self.bees(), |shared, bees| {
-            self.run_parts::<true, _>(bees, move |bee| bee.for_each(shared, |range| body(range, bee)))
+            self.run_parts::<true, _>(bees, work, move |bee| bee.for_each(shared, |range| body(range, bee)))
         });
     }
 }

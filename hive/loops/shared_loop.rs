@@ -269,11 +269,11 @@ impl Loop {
         self.only_round = Some(round);
         self.state = OnceLock::from(state);
         let result = region(&self, bees);
-        // A panic does not get here; it drops the state, whose words may be in different rounds. A nested region does
-        // get here, but its only bee needed no state: the words are still in the round before, and the state is
-        // dropped.
-        if let Some(state) = self.state.into_inner().filter(|state| state.has_finished(kind, round)) {
-            cache::put(kind, state, round);
+        // A panic does not get here; it drops the state, whose words may be in different rounds. If the team was the
+        // caller alone, it needed no state, and the words are still in the round before.
+        if let Some(state) = self.state.into_inner() {
+            let last_round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };
+            cache::put(kind, state, last_round);
         }
         result
     }

@@ -11,6 +11,8 @@ pub(crate) enum Counter {
     Regions,
     /// Parts of loops that the bee has run in other bees' names.
     StandIns,
+    /// Loops that their callers have run alone: counted for the queen, by whichever thread has called.
+    LoneLoops,
     Tasks,
     /// Steals, by the distance between thief and victim: see `protocol/neighbours.rs`.
     StealsInCore,

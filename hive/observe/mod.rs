@@ -7,6 +7,7 @@
 
 pub(crate) mod activity;
 pub(crate) mod build_info;
+pub(crate) mod cold_part;
 pub(crate) mod counters;
 pub(crate) mod in_flight;
 pub(crate) mod stats;

@@ -36,6 +36,10 @@ pub struct Counts {
     /// Parts of loops that the bee has run in the names of bees that were asleep or busy with a task. See
     /// [`Hive::par_for`](crate::Hive::par_for).
     pub stand_ins: u64,
+    /// Loops that their callers have run by themselves because that ends sooner: the workers slept, and the loop was
+    /// too short to wake them for; or the hive was busy. Counted for bee 0. See
+    /// [`Hive::par_for`](crate::Hive::par_for).
+    pub lone_loops: u64,
     /// Tasks that the bee took from a queue and ran. The closures of a join that are run by the bee that called it are
     /// not counted.
     pub tasks: u64,
@@ -95,6 +99,7 @@ impl Counts {
         Self {
             regions: counters.get(Counter::Regions),
             stand_ins: counters.get(Counter::StandIns),
+            lone_loops: counters.get(Counter::LoneLoops),
             tasks: counters.get(Counter::Tasks),
             steals: Steals {
                 in_core: counters.get(Counter::StealsInCore),
@@ -112,10 +117,11 @@ impl Counts {
     }
 
     /// The columns of the table, each with its heading.
-    fn columns(&self) -> [(&'static str, u64); 13] {
+    fn columns(&self) -> [(&'static str, u64); 14] {
         [
             ("regions", self.regions),
             ("stand-ins", self.stand_ins),
+            ("lone loops", self.lone_loops),
             ("tasks", self.tasks),
             ("stolen: core", self.steals.in_core),
             ("cluster", self.steals.in_cluster),
@@ -138,6 +144,7 @@ impl Add for Counts {
         Self {
             regions: self.regions + other.regions,
             stand_ins: self.stand_ins + other.stand_ins,
+            lone_loops: self.lone_loops + other.lone_loops,
             tasks: self.tasks + other.tasks,
             steals: Steals {
                 in_core: self.steals.in_core + other.steals.in_core,

@@ -167,6 +167,7 @@ impl Builder {
             pin_queen: self.pin_queen,
             barrier_shape: self.barrier_shape.or(environment.barrier_shape).unwrap_or_default(),
             spin: self.spin.or(environment.spin).unwrap_or(DEFAULT_SPIN),
+            learns_to_poll: self.spin.or(environment.spin).is_none(),
             sleep: self.sleep,
             poll_interval: self.poll_interval,
             watchdog_limit: self.watchdog_limit,

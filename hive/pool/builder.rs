@@ -189,7 +189,8 @@ impl Builder {
     }
 
     /// How long a waiting bee polls before it yields its core for a moment and then sleeps. `Duration::MAX` means for
-    /// ever. Default: 200 us.
+    /// ever. Default: up to 200 us; then workers also learn from the gaps between regions, and poll for less where it
+    /// has not paid. See [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
     /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
     /// all.

@@ -49,6 +49,8 @@ pub(crate) struct Config {
     pub(crate) barrier_shape: BarrierShape,
     /// How long a waiting bee polls before it sleeps. `Duration::MAX`: for ever.
     pub(crate) spin: Duration,
+    /// Whether the program has not chosen that time, so that workers learn how much of it to use.
+    pub(crate) learns_to_poll: bool,
     /// How bees without tasks go to sleep and are woken.
     pub(crate) sleep: SleepProtocol,
     /// How often sleeping bees wake up by themselves. None: never. Not zero.

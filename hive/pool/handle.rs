@@ -157,7 +157,7 @@ impl Hive {
     #[track_caller]
     #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
     pub fn spmd<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
-        self.run_parts::<false, F>(bees, body);
+        self.run_exactly(bees, body);
     }
 
     /// As [`spmd`](Self::spmd), but returns an error where `spmd` panics because the region cannot start.
@@ -207,7 +207,7 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
-        self.map_parts::<false, R, F>(bees, body)
+        self.map_exactly(bees, body)
     }
 
     /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and

@@ -11,8 +11,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
+use crate::pool::loop_costs::LoopSize;
 use crate::pool::shared::Shared;
-use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::body::{RegionBody, Wake};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
@@ -28,17 +29,24 @@ impl Shared {
         }
         // Inside a region or a task of any hive the thread must not simply wait for the queen lock.
         if nesting::is_inside_any() {
-            return self.nested_spmd(bees, body);
+            return self.nested_spmd(bees, body, None);
         }
-        self.spmd_locked(&mut self.team.become_queen(), bees, body)
+        self.spmd_locked(&mut self.team.become_queen(), bees, body, Wake::AtOnce)
     }
 
     /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
     ///
     /// The team is the caller alone if the caller cannot get the queen lock at once, or if a bee that the team needs
     /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
+    ///
+    /// `loop_size`: what is known of the loop that the region is for; None: it is for no loop.
     #[cold]
-    fn nested_spmd<P: RegionBody>(self: &Arc<Self>, bees: u32, body: &mut P) -> Result<(), Error> {
+    pub(crate) fn nested_spmd<P: RegionBody>(
+        self: &Arc<Self>,
+        bees: u32,
+        body: &mut P,
+        loop_size: Option<LoopSize>,
+    ) -> Result<(), Error> {
         let mut start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
             // The order of the steps matters. The queen lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
@@ -46,7 +54,10 @@ impl Shared {
                 // The announcement is taken back whether the region returns, panics or cannot start.
                 let _withdraw = WithdrawAnnouncement(&self.team);
                 let _nested = self.team.mark_outside_help();
-                self.spmd_locked(queen_guard, bees, body)
+                match loop_size {
+                    Some(size) => self.run_loop_as_queen(queen_guard, bees, size, body),
+                    None => self.spmd_locked(queen_guard, bees, body, Wake::AtOnce),
+                }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
             let mut start =
@@ -78,12 +89,14 @@ impl Shared {
     }
 
     /// Runs a region of at least two bees for the holder of the queen lock. Grows the hive first if it has fewer bees.
+    /// `wake`: as for [`Team::run_region`].
     #[inline]
-    fn spmd_locked<P: RegionBody>(
+    pub(crate) fn spmd_locked<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body: &mut P,
+        wake: Wake,
     ) -> Result<(), Error> {
         // Dropped before the caller releases the queen lock: the region of the next queen may have a pending resize of
         // its own.
@@ -91,7 +104,7 @@ impl Shared {
         if bees > self.team.bees() {
             self.grow_to(bees).map_err(|error| Error::from(Problem::Threads(error)))?;
         }
-        self.team.run_region(queen_guard, bees, body);
+        self.team.run_region(queen_guard, bees, body, wake);
         Ok(())
     }
 
@@ -107,7 +120,7 @@ impl Shared {
     /// Checks the size that the program has asked for. One comparison covers both limits: 0 wraps around to the largest
     /// number.
     #[inline]
-    fn checked_bees(&self, bees: usize) -> Result<u32, Error> {
+    pub(crate) fn checked_bees(&self, bees: usize) -> Result<u32, Error> {
         let max_bees = self.config.max_bees;
         if bees.wrapping_sub(1) < max_bees as usize && !self.is_forked() {
             return Ok(bees as u32);

@@ -1,5 +1,6 @@
 //! Starts a region for a closure: `Hive::spmd` and `Hive::spmd_map`, and the same for loops, whose parts may run in
-//! another bee's name. `Shared::spmd` (`regions.rs`) runs the region.
+//! another bee's name, or all on the caller. `Shared::spmd` (`regions.rs`) runs a region, and `Shared::run_loop`
+//! (`lone_loops.rs`) a loop.
 
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
@@ -7,17 +8,44 @@ use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
 use crate::region::results;
 
+/// What a region is started for.
+#[derive(Clone, Copy)]
+pub(crate) enum Work {
+    /// Each bee runs its part, as the program has asked for.
+    Parts,
+    /// A loop over so many indices, in whose parts bees have their numbers.
+    Loop(usize),
+    /// The same for a loop whose body does not know which bee it runs on. One bee alone may do all of it.
+    AnonymousLoop(usize),
+}
+
 impl Hive {
+    /// Runs a region as [`spmd`](Self::spmd) does.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn run_exactly<F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
+        self.run_parts::<false, F>(bees, Work::Parts, body);
+    }
+
+    /// Runs a region as [`spmd_map`](Self::spmd_map) does.
+    #[track_caller]
+    pub(crate) fn map_exactly<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
+        self.map_parts::<false, R, F>(bees, Work::Parts, body)
+    }
+
     /// As [`spmd`](Self::spmd) if `RUNS_ANYWHERE` is false. If it is true, a bee that is done runs the parts of those
     /// that are asleep or busy with a task, one after another, in their names: as bees of their numbers, but on its own
     /// thread. That is for loops, whose parts do not need each other.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
+    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    where
+        F: Fn(&Bee<'_>) + Sync,
+    {
         if is_large(&body) {
-            self.run_parts_boxed::<RUNS_ANYWHERE, F>(bees, body);
+            self.run_parts_boxed::<RUNS_ANYWHERE, F>(bees, work, body);
         } else {
-            self.run_parts_inline::<RUNS_ANYWHERE, F>(bees, body);
+            self.run_parts_inline::<RUNS_ANYWHERE, F>(bees, work, body);
         }
     }
 
@@ -25,9 +53,17 @@ impl Hive {
     /// cannot take the place of this message.
     #[inline]
     #[track_caller]
-    fn run_parts_inline<const RUNS_ANYWHERE: bool, F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
+    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    where
+        F: Fn(&Bee<'_>) + Sync,
+    {
         let mut body = UserBody::<F, RUNS_ANYWHERE>::new(body);
-        if let Err(error) = self.shared.spmd(bees, &mut body) {
+        let outcome = match work {
+            Work::Parts => self.shared.spmd(bees, &mut body),
+            Work::Loop(indices) => self.shared.run_loop(bees, indices, false, &mut body),
+            Work::AnonymousLoop(indices) => self.shared.run_loop(bees, indices, true, &mut body),
+        };
+        if let Err(error) = outcome {
             panic_no_region(bees, &error);
         }
     }
@@ -36,26 +72,47 @@ impl Hive {
     /// stack frame on its way; boxed, only the box moves.
     #[cold]
     #[track_caller]
-    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F: Fn(&Bee<'_>) + Sync>(&self, bees: usize, body: F) {
+    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    where
+        F: Fn(&Bee<'_>) + Sync,
+    {
         let body = Box::new(body);
-        self.run_parts_inline::<RUNS_ANYWHERE, _>(bees, move |bee: &Bee<'_>| body(bee));
+        self.run_parts_inline::<RUNS_ANYWHERE, _>(bees, work, move |bee: &Bee<'_>| body(bee));
     }
 
-    /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` as in [`run_parts`](Self::run_parts).
+    /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` and `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, body: F) -> Vec<R>
+    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, body: F) -> Vec<R>
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
     {
         // Room for no more results than there can be bees: a region of more bees is refused.
         results::collect_results(bees.min(self.max_bees()), |slots| {
-            self.run_parts::<RUNS_ANYWHERE, _>(bees, move |bee| {
+            self.run_parts::<RUNS_ANYWHERE, _>(bees, work, move |bee| {
                 // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
                 // and first of all, and the size is at most what `collect_results` has room for. The region ends before
                 // this closure does.
                 unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
+            });
+        })
+    }
+
+    /// Runs a loop over `indices` indices that has `parts` parts, and returns what `body` returned for each, in their
+    /// order. It gets the number of the part and the number of parts. Each bee runs one part; if the team is the caller
+    /// alone, that runs them all. So the results do not depend on who has run the loop.
+    #[track_caller]
+    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
+    pub(crate) fn map_loop<R, F>(&self, parts: usize, indices: usize, body: F) -> Vec<R>
+    where
+        R: Send,
+        F: Fn(usize, usize) -> R + Sync,
+    {
+        results::collect_results(parts.min(self.max_bees()), |slots| {
+            self.run_parts::<true, _>(parts, Work::AnonymousLoop(indices), move |bee| {
+                // SAFETY: as in `map_parts`.
+                unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
             });
         })
     }

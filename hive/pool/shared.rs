@@ -14,6 +14,8 @@ use crate::observe::trace::Tracer;
 use crate::observe::watchdog::Watchdog;
 use crate::pool::config::{Config, SleepProtocol};
 use crate::pool::error::Error;
+use crate::pool::lone_callers::LoneCallers;
+use crate::pool::loop_costs::LoopCosts;
 use crate::pool::thread_host::{Guest, ThreadHosts};
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::Team;
@@ -50,6 +52,10 @@ pub(crate) struct Shared {
     /// Any bee of the region writes it, and the queen reads and clears it after the region. A region whose team is the
     /// caller alone may run at the same time; its request is kept in its `RegionContext` instead.
     pub(crate) resize_at_region_end: AtomicU32,
+    /// What loops have cost so far.
+    pub(crate) loop_costs: LoopCosts,
+    /// How many threads run loops alone.
+    pub(crate) lone_callers: LoneCallers,
     /// The handles of the workers' threads, in the order of hiring. Shutting down takes them out and joins them.
     pub(crate) threads: Mutex<Vec<JoinHandle<()>>>,
     /// The number of owners that are still alive: the hive's handle, and each worker's thread until its main function
@@ -90,6 +96,7 @@ impl Shared {
             machine_info.usable_cpus(),
             place_map.worker_cpus(config.bees as usize),
         );
+        let policy = if config.learns_to_poll { policy.learning() } else { policy };
         // The cache line in which regions are announced: the best of several, as measured between the first two bees.
         let start_line = calibrate_line::choose_start_line(&place_map, config.bees);
         // The groups in which bees meet: as configured, or as measured on this machine.
@@ -109,6 +116,8 @@ impl Shared {
             place_map,
             barrier_choice,
             resize_at_region_end: AtomicU32::new(0),
+            loop_costs: LoopCosts::new(),
+            lone_callers: LoneCallers::new(),
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
             has_ended: AtomicBool::new(false),

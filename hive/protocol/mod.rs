@@ -51,7 +51,9 @@ use crate::protocol::worker::resize::ResizeState;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
-use crate::sync::{BeeCounters, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number};
+use crate::sync::{
+    BeeCounters, ColdPart, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number,
+};
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
 pub(crate) struct Team {
@@ -78,6 +80,8 @@ pub(crate) struct Team {
     announced_region: AnnouncedRegion,
     /// The last region of several groups whose parts may run on any bee's thread.
     last_loop: LastLoop,
+    /// How long the queen's part took in the last region for which a worker had to be woken.
+    pub(crate) last_cold_part: ColdPart,
     /// How many workers have a thread.
     hired: Hired,
     /// The panics of the region that is running.
@@ -159,6 +163,7 @@ impl Team {
             resize_state: Mutex::new(ResizeState::default()),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
+            last_cold_part: ColdPart::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
@@ -241,6 +246,17 @@ impl Team {
         self.queen_lock.lock(self.policy())
     }
 
+    /// How many threads wait to become the queen.
+    pub(crate) fn waiting_queens(&self) -> u32 {
+        self.queen_lock.count_waiting()
+    }
+
+    /// Whether the hive has workers and all of them are asleep. A hint: a worker may wake up or fall asleep meanwhile.
+    #[inline(always)]
+    pub(crate) fn all_workers_sleep(&self) -> bool {
+        self.occupancy.read().all_workers_sleep()
+    }
+
     /// Queues a task from a thread outside the hive. Any bee may run it.
     pub(crate) fn inject(&self, task: Task) {
         // Such a thread has no id here. It notifies on behalf of bee 0, so that workers near the queen are told first.
@@ -301,6 +317,11 @@ impl Team {
     /// The counters of the queen and of all workers hired so far.
     pub(crate) fn counters(&self) -> impl Iterator<Item = &BeeCounters> {
         self.all_slots().map(|slot| &*slot.counters)
+    }
+
+    /// Counts something for the queen that other threads count as well.
+    pub(crate) fn count_for_queen(&self, counter: Counter) {
+        self.slot(0).counters.increment_shared(counter);
     }
 
     /// The logs of the queen and of all workers hired so far.

@@ -6,6 +6,7 @@ use std::ops::Range;
 use crate::loops::range_body::ReduceBody;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::run_parts::Work;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
 use crate::reductions::reduction::Reduction;
@@ -22,7 +23,8 @@ impl Hive {
     /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is
     /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
     /// are combined and how reproducible that is. As in [`par_for`](Self::par_for), a bee that is done stands in for
-    /// workers that are asleep or busy, which changes nothing in the result. An empty range gives the reduction's
+    /// workers that are asleep or busy, which changes nothing in the result; and while another thread keeps the hive
+    /// busy, the calling thread may run all of a short loop by itself, at once. An empty range gives the reduction's
     /// identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
@@ -83,21 +85,24 @@ impl Hive {
         if let (Cut::OnePerBee, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let results = self.map_parts::<true, _, _>(bees, move |bee| {
-                map_nonempty(split::block(range.clone(), bee.id(), bee.bees()), &map)
+            let results = self.map_loop(bees, range.len(), move |part, parts| {
+                map_nonempty(split::block(range.clone(), part, parts), &map)
             });
             return combine_in_order(results, op);
         }
+        let indices = shared.range().len();
         match cut {
             // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
             Cut::OnePerBee | Cut::BySchedule => {
+                // If each bee has a part of its own, the result depends on the parts.
+                let work = if cut == Cut::OnePerBee { Work::Loop(indices) } else { Work::AnonymousLoop(indices) };
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
                     shared.run(bee.context, &mut partial);
                     partial.value
                 };
                 let results = shared.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, |bee| accumulate(shared, bee))
+                    self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
                 });
                 combine_in_order(results, op)
             }
@@ -116,7 +121,7 @@ impl Hive {
                     nodes
                 };
                 let results = over_blocks.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, |bee| collect_nodes(shared, bee))
+                    self.map_parts::<true, _, _>(bees, Work::AnonymousLoop(indices), |bee| collect_nodes(shared, bee))
                 });
                 block_tree::combine_all(results.into_iter(), op)
             }

@@ -55,6 +55,8 @@ struct ResultSlots<'s, R> {
 struct ResultSlot<R> {
     /// The size of the team whose bee has written this slot. In the first slot: 0 as long as no region has run.
     bees: usize,
+    /// In the first slot: how many slots there are. Unused in the others.
+    room: MaybeUninit<usize>,
     /// Whether `result` holds a value.
     is_written: bool,
     /// What the bee has returned.
@@ -75,7 +77,7 @@ pub(crate) struct ResultWriter<'r, R> {
 unsafe impl<R: Send> Sync for ResultWriter<'_, R> {}
 
 impl<R> ResultSlot<R> {
-    /// Initialises a slot with no result. It writes the fields one by one, because a slot that is made on the stack and
+    /// Initialises a slot with no result. It writes its fields one by one, because a slot that is made on the stack and
     /// moved would take a large result's space there.
     fn init_empty(slot: &mut MaybeUninit<Self>, bees: usize) -> &mut Self {
         let place = slot.as_mut_ptr();
@@ -87,7 +89,7 @@ impl<R> ResultSlot<R> {
         unsafe { bees_field.write(bees) };
         // SAFETY: as above.
         unsafe { is_written_field.write(false) };
-        // SAFETY: the other two fields are written, and `result` is a `MaybeUninit`, which needs no value.
+        // SAFETY: the other fields are written, and the two `MaybeUninit`s need no value.
         unsafe { slot.assume_init_mut() }
     }
 }
@@ -95,8 +97,9 @@ impl<R> ResultSlot<R> {
 impl<R> ResultSlots<'_, R> {
     /// Initialises the first slot and returns a writer. The region must not have begun.
     fn writer(&mut self) -> ResultWriter<'_, R> {
+        let room = self.slots.len();
         if let Some(first) = self.slots.first_mut() {
-            ResultSlot::init_empty(first, 0);
+            ResultSlot::init_empty(first, 0).room.write(room);
         }
         ResultWriter { first_slot: self.slots.as_mut_ptr(), slots: PhantomData }
     }
@@ -157,6 +160,35 @@ impl<R> ResultWriter<'_, R> {
         // SAFETY: writes to the slot's own field. (`MaybeUninit::write` would copy the result on the stack.)
         unsafe { ptr::write(slot.result.as_mut_ptr(), compute()) };
         slot.is_written = true;
+    }
+
+    /// As `write_with`, for a bee of a team of `bees`, each of which computes one part of `collect_results`' number of
+    /// parts. The bee of a team of one computes all of them. `compute` gets the number of a part and the number of
+    /// parts.
+    ///
+    /// # Safety
+    /// As for `write_with`; and the team has either as many bees as `collect_results` was called with, or one.
+    pub(crate) unsafe fn write_parts(&self, bee: usize, bees: usize, compute: impl Fn(usize, usize) -> R) {
+        let (own, parts) = if bees == 1 {
+            // SAFETY: the caller promises that there are slots, and only this bee uses them.
+            let first = unsafe { &*self.first_slot };
+            // SAFETY: `writer` has initialised the first slot.
+            let first = unsafe { first.assume_init_ref() };
+            // SAFETY: `writer` has written this field, and nobody writes to it after that.
+            let room = unsafe { first.room.assume_init() };
+            (0..room, room)
+        } else {
+            (bee..bee + 1, bees)
+        };
+        // All own slots before anything that can panic.
+        for part in own.clone() {
+            // SAFETY: as in `write_with`.
+            ResultSlot::init_empty(unsafe { &mut *self.first_slot.wrapping_add(part) }, parts);
+        }
+        for part in own {
+            // SAFETY: as above. `write_with` initialises the slot once more, with the same contents.
+            unsafe { self.write_with(part, parts, || compute(part, parts)) };
+        }
     }
 }
 

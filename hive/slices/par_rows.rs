@@ -88,7 +88,7 @@ impl Hive {
     {
         let rows = count_rows(data.len(), width);
         let slice = SlicePtr(data.as_mut_ptr());
-        self.par_for(schedule.loop_over(rows), move |rows, bee| {
+        self.run_weighted(schedule.loop_over(rows), width, move |rows, bee| {
             // SAFETY: `loop_over` has made sure that the loop passes only rows below `rows`, so the range lies in the
             // slice. The slice stays borrowed, since `par_for` returns only after all bees are done. And the loop runs
             // each row at most once, so nobody else gets these elements.

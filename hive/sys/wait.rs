@@ -84,6 +84,8 @@ pub(crate) struct WaitPolicy {
     generation: u32,
     /// How long a wait polls. `Duration::MAX` means for ever.
     spin: Duration,
+    /// Whether a worker may poll for less than `spin` where it has learned that polling does not pay (`poll_time.rs`).
+    is_learning: bool,
     /// How often a sleeping bee looks for something to do by itself; None if it does not.
     poll_interval: Option<Duration>,
     /// The number of CPUs that this process may use.
@@ -96,14 +98,31 @@ pub(crate) struct WaitPolicy {
     /// How often `stop_spinning` has been called. A waiting thread compares it with its value at the beginning of the
     /// wait.
     spin_epoch: AtomicU32,
+    /// The CPU on which a worker was woken for a region last, by a thread that goes on there. `NO_CPU`: none.
+    waker_cpu: AtomicUsize,
 }
+
+/// The number of no CPU.
+const NO_CPU: usize = usize::MAX;
 
 impl WaitPolicy {
     /// A policy by which bees poll for `spin` and then sleep, and look for something to do every `poll_interval` while
     /// they sleep. The process may use `cpus` CPUs, and workers are bound to `worker_cpus`.
     pub(crate) fn new(spin: Duration, poll_interval: Option<Duration>, cpus: usize, worker_cpus: CpuMask) -> Self {
         let (generation, zero) = (fork::generation(), || AtomicU32::new(0));
-        Self { generation, spin, poll_interval, cpus, worker_cpus, spin_sections: zero(), spin_epoch: zero() }
+        let (spin_sections, spin_epoch, is_learning) = (zero(), zero(), false);
+        let waker_cpu = AtomicUsize::new(NO_CPU);
+        Self { generation, spin, is_learning, poll_interval, cpus, worker_cpus, spin_sections, spin_epoch, waker_cpu }
+    }
+
+    /// The same policy for a hive whose spin time the program has not chosen: its workers learn how long to poll.
+    pub(crate) fn learning(self) -> Self {
+        Self { is_learning: true, ..self }
+    }
+
+    /// The spin time, if workers learn whether to make use of it.
+    pub(crate) fn learned_spin(&self) -> Option<Duration> {
+        self.is_learning.then_some(self.spin)
     }
 
     /// Whether the calling process is a forked child of the one whose threads wait for each other.
@@ -134,6 +153,26 @@ impl WaitPolicy {
         affinity::migrate_off(&self.worker_cpus);
     }
 
+    /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.
+    #[cold]
+    pub(crate) fn note_waker(&self) {
+        // Relaxed, here and below: a hint.
+        if self.worker_cpus.is_empty() {
+            self.waker_cpu.store(affinity::current_cpu().unwrap_or(NO_CPU), Ordering::Relaxed);
+        }
+    }
+
+    /// Moves the calling worker off the CPU of the thread that has woken it, after it has come too late. A worker that
+    /// is not bound may have been put on that CPU, behind that thread. The kernel prefers the CPU on which a thread has
+    /// run last, so it would be put there again and again.
+    #[cold]
+    pub(crate) fn leave_wakers_cpu(&self) {
+        let waker_cpu = self.waker_cpu.load(Ordering::Relaxed);
+        if self.worker_cpus.is_empty() && waker_cpu != NO_CPU {
+            affinity::migrate_off(&CpuMask::from_iter([waker_cpu]));
+        }
+    }
+
     /// The spinner for one wait.
     #[inline(always)]
     pub(crate) fn spinner(&self) -> Spinner<'_> {
@@ -150,6 +189,15 @@ impl WaitPolicy {
         if self.worker_cpus.is_empty() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
     }
 
+    /// The spinner for the wait of a thread that wants to be queen while another one is. The team is at work meanwhile,
+    /// so if there are CPUs for the team only, this thread keeps one of them from it.
+    pub(crate) fn spinner_beside_team(&self) -> Spinner<'_> {
+        // Relaxed: a hint. The team's queen and this thread want a CPU as well.
+        let is_in_the_way = AWAKE_WORKERS.load(Ordering::Relaxed) + 2 > self.cpus;
+        let spinner = self.spinner();
+        Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
+    }
+
     /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
     /// look for one.
     #[inline(always)]
@@ -159,7 +207,7 @@ impl WaitPolicy {
     }
 
     /// The number of times that waits have been told to stop polling. A thread that will begin to wait later asks for
-    /// it beforehand, and passes it to `spinner_since`, so that it does not miss a `stop_spinning` that comes before
+    /// it beforehand, and passes it to `worker_spinner`, so that it does not miss a `stop_spinning` that comes before
     /// the wait begins.
     #[inline(always)]
     pub(crate) fn spin_epoch(&self) -> u32 {
@@ -169,11 +217,11 @@ impl WaitPolicy {
         self.spin_epoch.load(Ordering::Relaxed)
     }
 
-    /// The spinner for one wait. The wait ends early if waits have been told to stop polling since `spin_epoch` was
-    /// asked for.
+    /// The spinner for the wait of a worker for its next region, in which it polls no longer than `limit`. The
+    /// wait ends early if waits have been told to stop polling since `spin_epoch` was asked for.
     #[inline(always)]
-    pub(crate) fn spinner_since(&self, spin_epoch: u32) -> Spinner<'_> {
-        Spinner { spin_epoch, ..self.spinner() }
+    pub(crate) fn worker_spinner(&self, spin_epoch: u32, limit: Duration) -> Spinner<'_> {
+        Spinner { spin_epoch, ..self.spinner_with_time(self.spin.min(limit)) }
     }
 
     /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, it skips the first phase.
@@ -181,7 +229,16 @@ impl WaitPolicy {
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
         // A spinner that begins with HOT_POLLS polls counted is past its first phase.
         let polls = if self.is_oversubscribed() { HOT_POLLS } else { 0 };
-        Spinner { policy: self, spin, polls, yields: 0, spin_epoch: self.spin_epoch(), deadline: None }
+        Spinner {
+            policy: self,
+            spin,
+            polls,
+            yields: 0,
+            spin_epoch: self.spin_epoch(),
+            yields_between: self.worker_cpus.is_empty(),
+            deadline: None,
+            now: None,
+        }
     }
 
     /// Makes all waiting bees of the hive go on polling until the guard is dropped, as long as there are CPUs enough.
@@ -202,15 +259,6 @@ impl WaitPolicy {
     pub(crate) fn stop_spinning(&self) {
         // Relaxed: a waiting thread sees it sooner or later.
         self.spin_epoch.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Passes the time between two polls of a wait that has lasted for a while.
-    #[inline(always)]
-    fn pause(&self) {
-        // Where no worker is bound to a CPU, the thread that this one waits for may be queued on the same CPU, behind
-        // this very thread. The kernel often puts a thread there that it wakes. A yield lets it run; if no other thread
-        // wants the CPU, it takes a fraction of a microsecond.
-        if self.worker_cpus.is_empty() { yield_now() } else { spin_loop() }
     }
 
     /// Lets another thread have the core for a moment.
@@ -292,8 +340,14 @@ pub(crate) struct Spinner<'p> {
     yields: u32,
     /// The policy's number of calls of `stop_spinning` when the wait began.
     spin_epoch: u32,
+    /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread. Then there is
+    /// a yield between two polls of the second phase, which lets it run. If no other thread wants the CPU, that takes a
+    /// fraction of a microsecond.
+    yields_between: bool,
     /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
     deadline: Option<Instant>,
+    /// When the clock was read last.
+    now: Option<Instant>,
 }
 
 impl Spinner<'_> {
@@ -319,7 +373,7 @@ impl Spinner<'_> {
         // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
         // POLLS_PER_CLOCK_READ-th.
         if !self.polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
-            self.policy.pause();
+            self.pause();
             return true;
         }
         // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
@@ -331,6 +385,7 @@ impl Spinner<'_> {
             return true;
         }
         let now = Instant::now();
+        self.now = Some(now);
         match self.deadline {
             Some(deadline) if now >= deadline => {
                 // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
@@ -354,6 +409,16 @@ impl Spinner<'_> {
         self.polls < HOT_POLLS
     }
 
+    /// When the wait began, or a little later. None: the clock has not been read yet.
+    pub(crate) fn began(&self) -> Option<Instant> {
+        self.deadline?.checked_sub(self.spin)
+    }
+
+    /// When the clock was read last, which is not long ago.
+    pub(crate) fn last_seen(&self) -> Option<Instant> {
+        self.now
+    }
+
     /// Whether to look for tasks as well as at what is polled. In the first phase that is done only now and then,
     /// because a look for tasks reads many cache lines.
     #[inline(always)]
@@ -365,6 +430,12 @@ impl Spinner<'_> {
     fn is_told_to_stop(&self) -> bool {
         // Relaxed: see `stop_spinning`.
         self.policy.spin_epoch.load(Ordering::Relaxed) != self.spin_epoch
+    }
+
+    /// Passes the time between two polls of the second phase.
+    #[inline(always)]
+    fn pause(&self) {
+        if self.yields_between { yield_now() } else { spin_loop() }
     }
 
     /// One step of the third phase: yields the core. Returns whether to poll again.

@@ -28,6 +28,30 @@ impl<P: RegionBody> RegionBody for &P {
     }
 }
 
+/// Whether the workers that sleep are woken for a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wake {
+    /// They are woken as it starts.
+    AtOnce,
+    /// They are woken only if the queen's own part turns out to be long. For a region whose parts may run on any bee's
+    /// thread: she stands in for them.
+    IfLong,
+}
+
+/// What tells the type of a body from others: the address of the function that runs it. The compiler may merge the
+/// functions of two types if they are the same, so it is good for guesses only.
+#[derive(Clone, Copy)]
+pub(crate) struct BodyKey(usize);
+
+impl BodyKey {
+    /// A number whose upper and lower half depend on the whole key.
+    pub(crate) fn hash(self) -> u64 {
+        // A large odd factor spreads the key over the upper half of the product, and the shift brings it down.
+        let product = (self.0 as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        product ^ product >> 32
+    }
+}
+
 /// A function that runs the body in a closure cell. It knows the type of that body.
 #[derive(Clone, Copy)]
 pub(crate) struct BodyFn(unsafe fn(&ClosureCell, &RegionContext<'_>));
@@ -44,10 +68,18 @@ impl BodyFn {
         /// # Safety
         /// As `BodyFn::run`.
         unsafe fn run<P: RegionBody>(cell: &ClosureCell, region: &RegionContext<'_>) {
+            if P::RUNS_ANYWHERE {
+                region.note_loop();
+            }
             // SAFETY: the caller promises that there is a `P` in `cell`, and that it stays there.
             unsafe { cell.with(|body: &P| body.run(region)) }
         }
         Self(run::<P>)
+    }
+
+    /// What tells bodies of this type from others.
+    pub(crate) fn key(self) -> BodyKey {
+        BodyKey(self.0 as usize)
     }
 
     /// Runs the body in `cell` on the calling bee, which `region` describes.

@@ -10,7 +10,7 @@ use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::barrier_word::RegionEnd;
-use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::body::{BodyFn, RegionBody, Wake};
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
@@ -24,20 +24,29 @@ impl Team {
     /// ended.
     ///
     /// The caller holds the queen lock, and the hive has at least `bees` bees (unless a shrink overtakes the start).
-    /// `bees` is at least 2.
+    /// `bees` is at least 2. `wake`: see [`Wake`]; `IfLong` only if `P::RUNS_ANYWHERE`.
     ///
     /// # Panics
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
-    pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+    pub(crate) fn run_region<P: RegionBody>(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &mut P,
+        wake: Wake,
+    ) {
+        // Known to the compiler where the body's type is.
+        let wake = if P::RUNS_ANYWHERE { wake } else { Wake::AtOnce };
         debug_assert!(bees > 1, "a team of one meets nobody");
         let start_line = self.root_line();
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (BodyFn::of::<&P>(), ptr::from_ref(body).cast());
-            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
+            let wake = P::RUNS_ANYWHERE.then_some(wake);
+            return self.run_region_in_groups(queen_guard, bees, body_fn, body, wake);
         }
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
@@ -49,15 +58,22 @@ impl Team {
         // SAFETY: the caller holds the queen lock, and each queen before her kept it until all workers of her team had
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn: BodyFn::of::<P>(), base: own_group.base }) };
-        // From here on the workers that are awake run the body. Those that sleep are woken.
-        let some_asleep = self.wake_if_asleep(bees, [&own_group]);
+        // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
+        let some_asleep = match wake {
+            Wake::AtOnce => self.wake_if_asleep(bees, [&own_group]),
+            Wake::IfLong => self.is_any_asleep(bees),
+        };
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
+        let cold_part = self.last_cold_part.begin_if(some_asleep);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
+        if cold_part.end_is_late() && wake == Wake::IfLong {
+            self.wake_groups([&own_group]);
+        }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
         // counts stand.
@@ -75,7 +91,7 @@ impl Team {
     }
 
     /// As `run_region`, for a team that is spread over several groups. `body_fn` runs a reference to the body, and
-    /// `body` is the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
+    /// `body` is the address of that body. `wake`: None if its parts may not run on any bee's thread.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
@@ -85,7 +101,7 @@ impl Team {
         bees: u32,
         body_fn: BodyFn,
         body: *const (),
-        runs_anywhere: bool,
+        wake: Option<Wake>,
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let mut led_parts = queen_guard.parts(self, bees);
@@ -93,7 +109,7 @@ impl Team {
         // region of one group.
         let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
         let word = self.root_line().load().next(bees);
-        if runs_anywhere {
+        if wake.is_some() {
             // Before the start, for the workers that lead groups.
             self.last_loop.set(word.epoch());
         }
@@ -106,20 +122,27 @@ impl Team {
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
         }
-        let some_asleep = self.wake_if_asleep(bees, parts);
+        let some_asleep = match wake.unwrap_or(Wake::AtOnce) {
+            Wake::AtOnce => self.wake_if_asleep(bees, parts.clone()),
+            Wake::IfLong => self.is_any_asleep(bees),
+        };
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
+        let cold_part = self.last_cold_part.begin_if(some_asleep);
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
         self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
+        if cold_part.end_is_late() && wake == Some(Wake::IfLong) {
+            self.wake_groups(parts);
+        }
         self.set_activity(0, || Activity::AtRegionEnd);
         // The narrowest group comes first and the widest last: the leaders in a wider group leave it only after they
         // have waited for their own groups.
         let mut is_poisoned = false;
         // SAFETY: the body stays where it is until the region has ended.
-        let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
+        let lent_body = wake.is_some().then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
         for part in led_parts.iter().rev().chain([&own_group]) {
             let end = self.wait_for_group(&queen, part, some_asleep, lent_body);
             is_poisoned |= end == RegionEnd::Poisoned;

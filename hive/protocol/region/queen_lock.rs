@@ -17,7 +17,7 @@ use std::ops::{Deref, DerefMut};
 use crate::protocol::region::wait_queue::WaitQueue;
 use crate::sync::{
     AtomicBool, AtomicU32, AtomicU64, KernelThread, Ordering, ThreadId, UnsafeCell, WaitPolicy,
-    acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence,
+    acquisitions_until_bias, can_still_bias, current_thread_id, heavy_fence, light_fence, yield_core,
 };
 
 /// The `state` while no thread holds the lock by a swap. The owner may hold it without one.
@@ -66,7 +66,14 @@ struct RunLength {
     /// The kernel's name of the thread that the lock was reserved for, which the heavy fence needs to end a
     /// reservation.
     reserved_to: KernelThread,
+    /// After how many more releases for nobody the holder is to yield its core: see `YIELDS_AFTER_WAIT`.
+    yields_left: u32,
 }
+
+/// How many of the next releases are followed by a yield once a thread has had to wait for the lock. The thread that
+/// had the lock before may want it again, and may have lost its core to the one that it has woken: without a yield that
+/// one would have the lock for as long as the kernel lets it run, and not in turn.
+const YIELDS_AFTER_WAIT: u32 = 16;
 
 /// The upper limit of `takes_needed`. So many regions take a tenth of a second or longer, beside which the cost of
 /// ending a reservation is negligible.
@@ -80,6 +87,13 @@ impl RunLength {
         }
         self.takes = self.takes.saturating_add(1);
         self.takes > self.takes_needed
+    }
+
+    /// Whether the holder is to yield its core after this release, which is for nobody.
+    fn take_yield(&mut self) -> bool {
+        let is_due = self.yields_left > 0;
+        self.yields_left = self.yields_left.saturating_sub(1);
+        is_due
     }
 
     /// Counts the end of a reservation, and returns the thread that had it. That thread's run begins at zero, and the
@@ -104,6 +118,7 @@ impl<T> QueenLock<T> {
             takes: 0,
             takes_needed: acquisitions_until_bias(),
             reserved_to: KernelThread::NONE,
+            yields_left: 0,
         };
         Self {
             state: AtomicU32::new(FREE),
@@ -235,8 +250,15 @@ impl<T> QueenLock<T> {
     /// of times by one that starts one region after another.
     #[cold]
     fn lock_slow(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
+        let guard = self.wait_in_queue(policy);
+        self.with_run_length(|run_length| run_length.yields_left = YIELDS_AFTER_WAIT);
+        guard
+    }
+
+    /// Waits in the queue until the calling thread has the lock by a swap.
+    fn wait_in_queue(&self, policy: &WaitPolicy) -> QueenLockGuard<'_, T> {
         let ticket = self.queue.join();
-        let mut spinner = policy.spinner();
+        let mut spinner = policy.spinner_beside_team();
         while spinner.spin_once() {
             // A holder has handed the lock over, with `state` at `HELD`.
             if self.queue.has_served(ticket) {
@@ -252,6 +274,11 @@ impl<T> QueenLock<T> {
         }
         let acquired = self.queue.sleep(ticket, policy, || self.try_lock_by_swap());
         acquired.unwrap_or_else(|| QueenLockGuard::new(self, Acquired::BySwap))
+    }
+
+    /// How many threads wait for the lock.
+    pub(crate) fn count_waiting(&self) -> u32 {
+        self.queue.len() as u32
     }
 
     /// Whether the lock may be free. A hint that spares the other threads a swap that would fail.
@@ -303,11 +330,16 @@ impl<'t, T> QueenLockGuard<'t, T> {
         }
         // No other thread seems to wait, so this acquisition counts towards a reservation.
         let thread = current_thread_id();
-        if self.lock.with_run_length(|run_length| run_length.count_take(thread)) {
+        let (is_earned, is_yield_due) =
+            self.lock.with_run_length(|run_length| (run_length.count_take(thread), run_length.take_yield()));
+        if is_earned {
             self.lock.reserve(thread);
         }
         // Release: pairs with the Acquire of the swap in `try_lock_by_swap`; publishes this holder's changes.
         self.lock.state.store(FREE, Ordering::Release);
+        if is_yield_due {
+            yield_core();
+        }
     }
 }
 
@@ -495,7 +527,8 @@ mod tests {
 
     #[test]
     fn a_reservation_that_is_ended_often_is_earned_again_all_the_same() {
-        let mut run_length = RunLength { thread: 1, takes: 0, takes_needed: 1_000, reserved_to: KernelThread::NONE };
+        let mut run_length =
+            RunLength { thread: 1, takes: 0, takes_needed: 1_000, reserved_to: KernelThread::NONE, yields_left: 0 };
         (0..100).for_each(|_| _ = run_length.revoke());
         assert!((0..=MAX_TAKES_NEEDED).any(|_| run_length.count_take(1)));
         run_length.revoke();

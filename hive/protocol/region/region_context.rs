@@ -51,13 +51,18 @@ pub(crate) struct RegionContext<'c> {
     /// passed that barrier, and may still be reading what this bee has written to its exchange slot for it.
     has_left_barrier: Cell<bool>,
     /// Of a team of one: the size that the body wants the hive to have afterwards (0: none), and in the highest bit
-    /// `SUPPRESSED_PANIC`. Both are in one word, so that the end of such a region needs a single look.
+    /// `SUPPRESSED_PANIC`. Both are in one word, so that the end of such a region needs a single look. Of a worker:
+    /// `LOOP`, or 0.
     resize_at_region_end: Cell<u32>,
 }
 
 /// The flag in `resize_at_region_end` that says that a team of one has gone on after a call that should have panicked.
 const SUPPRESSED_PANIC: u32 = 1 << 31;
-const _: () = assert!(MAX_BEES < SUPPRESSED_PANIC);
+
+/// What stands in `resize_at_region_end` of a worker if the parts of the region may run on any bee's thread.
+const LOOP: u32 = 1 << 30;
+
+const _: () = assert!(MAX_BEES < LOOP);
 
 impl<'c> RegionContext<'c> {
     #[inline(always)]
@@ -85,6 +90,18 @@ impl<'c> RegionContext<'c> {
     /// The same context, for a part that bee `runner` runs in this bee's name.
     pub(crate) fn run_by(self, runner: u32) -> Self {
         Self { runner, ..self }
+    }
+
+    /// Notes, for a worker, that the parts of this region may run on any bee's thread.
+    #[inline(always)]
+    pub(crate) fn note_loop(&self) {
+        self.resize_at_region_end.set(LOOP);
+    }
+
+    /// Whether that has been noted.
+    #[inline(always)]
+    pub(crate) fn is_loop(&self) -> bool {
+        self.resize_at_region_end.get() == LOOP
     }
 
     /// The bee on whose thread this part runs.

@@ -181,7 +181,6 @@ impl WaitQueue {
     }
 
     /// How many threads wait.
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.lock().waiters.len()
     }

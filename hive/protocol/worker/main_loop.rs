@@ -16,7 +16,7 @@ use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter};
+use crate::sync::{Activity, BackOff, Counter, PollTime};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -33,6 +33,8 @@ pub(crate) struct Worker<'h, 'c> {
     is_away: bool,
     /// How long the worker leaves the start line alone after it has arrived.
     back_off: BackOff,
+    /// How long the worker polls before it sleeps.
+    poll_time: PollTime,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
     /// That group.
@@ -62,6 +64,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             last_epoch: hired_at,
             is_away: true,
             back_off: BackOff::new(),
+            poll_time: PollTime::new(team.policy()),
             group_id,
             group,
             start_line: group.start_line(),
@@ -81,18 +84,26 @@ impl<'h, 'c> Worker<'h, 'c> {
         loop {
             if let Some(word) = self.poll_start() {
                 if self.is_away {
-                    // Perhaps another bee has stood in for this worker: then the next poll finds nothing.
-                    self.come_back();
+                    // If another bee has stood in for this worker meanwhile, the next poll finds nothing.
+                    if !self.come_back() {
+                        self.poll_time.note_late_arrival();
+                        policy.leave_wakers_cpu();
+                        spinner = policy.worker_spinner(spin_epoch, self.poll_time.limit());
+                    }
                     continue;
                 }
+                let timed_wait = self.poll_time.end_wait(&spinner);
                 // A bee in a region is not one that looks for work.
                 self.task_context.end_search();
                 // Read before the region: a thread that learns that this part of the region has ended and calls
                 // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
-                self.run_region(word);
+                let is_loop = self.run_region(word);
                 // Arrived: the start line is left alone for a moment, so that the queen does not have to fetch it back.
                 self.back_off.delay();
+                if let Some(wait) = timed_wait {
+                    self.poll_time.learn(wait, is_loop);
+                }
             } else if !self.slot.is_awake() {
                 // The state is NOTIFIED, SURPLUS or TERMINATED.
                 if self.handle_state().is_break() {
@@ -103,27 +114,20 @@ impl<'h, 'c> Worker<'h, 'c> {
             {
                 // A task was found. Not every poll looks for one (`should_check_tasks`), because that touches more
                 // cache lines than the start word.
-                self.task_context.run(task);
+                self.run_task(task);
                 (spinner, spin_epoch) = (policy.spinner_after_task(), policy.spin_epoch());
                 continue;
             } else if spinner.spin_once() {
                 continue;
-            } else if let Some(task) = self.sleep() {
-                // Polling was over, and the worker found a task on its way to sleep.
-                self.task_context.run(task);
-                spin_epoch = policy.spin_epoch();
-            } else if self.slot.is_awake() && !self.is_start_pending() {
-                // `sleep` gave up without having slept, because something was posted meanwhile; or the worker has ended
-                // its sleep by itself, after a poll interval. It looks once more, and then sleeps again without polling
-                // as long as before.
-                continue;
             } else {
-                // The worker has slept and has been woken, or its state or a start demands something: polling begins
-                // anew.
+                self.poll_time.begin_sleep(&spinner);
+                if self.sleep_or_run_task().is_break() {
+                    continue;
+                }
                 spin_epoch = policy.spin_epoch();
             }
             // The time of polling begins anew. A call of `stop_spinning` since `spin_epoch` ends it.
-            spinner = policy.spinner_since(spin_epoch);
+            spinner = policy.worker_spinner(spin_epoch, self.poll_time.limit());
         }
     }
 
@@ -149,17 +153,19 @@ impl<'h, 'c> Worker<'h, 'c> {
     }
 
     /// Says that the worker is there again. If others have stood in for it meanwhile, the regions in which they have
-    /// done so are behind it.
+    /// done so are behind it. Returns whether it has come in time for a region that includes it.
     #[cold]
-    fn come_back(&mut self) {
+    fn come_back(&mut self) -> bool {
         self.last_epoch = self.slot.availability.come_back();
         self.is_away = false;
+        self.is_start_pending()
     }
 
-    /// Runs this worker's part of the region of `word`, and arrives at its end.
+    /// Runs this worker's part of the region of `word`, and arrives at its end. Returns whether it was part of a loop,
+    /// which another bee could have run.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
-    fn run_region(&mut self, word: StartWord) {
+    fn run_region(&mut self, word: StartWord) -> bool {
         // SAFETY: `word` was just loaded and includes this worker, which arrives at the end of that region only below.
         let order = unsafe { self.start_line.order() };
         let bees = word.bees();
@@ -172,6 +178,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         let context = RegionContext::new(self.team, self.id, bees, word.epoch(), own_part);
         self.run_body(order, &context);
         self.team.arrive_at_end(&own_part, &context);
+        context.is_loop()
     }
 
     /// The same for a worker in a team of several groups. It first starts the groups that it leads, and arrives in its
@@ -179,7 +186,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     // Kept out of line: inlining it slows the path for a single group, which is the only one on small machines.
     #[inline(never)]
     #[expect(unsafe_code, reason = "lends on what the start signal lends")]
-    fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) {
+    fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) -> bool {
         let (team, bees) = (self.team, word.bees());
         // The part of the team that is in this worker's own group.
         let own_part = team.worker_part(self.group_id, self.group, bees, order.base);
@@ -187,7 +194,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         // A worker that leads no group has nobody to start or to wait for.
         if self.led_groups.is_empty() {
             self.run_body(order, &context);
-            return team.arrive_at_end(&own_part, &context);
+            team.arrive_at_end(&own_part, &context);
+            return context.is_loop();
         }
         // From here on the groups that this worker leads rely on it, so it must not unwind.
         let abort_guard = AbortOnUnwind::new("between the start of a group and its end");
@@ -204,6 +212,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         team.finish_led_groups(&mut self.led_groups, &context, had_sleepers, lent_body);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();
+        context.is_loop()
     }
 
     /// Runs the region's body for this worker. A panic in it is caught and recorded.
@@ -235,6 +244,12 @@ impl<'h, 'c> Worker<'h, 'c> {
         }
     }
 
+    /// Runs a task. The wait before it says nothing about regions.
+    fn run_task(&mut self, task: Task) {
+        self.poll_time.forget_wait();
+        self.task_context.run(task);
+    }
+
     /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.
     #[cold]
     fn handle_state(&mut self) -> ControlFlow<()> {
@@ -247,7 +262,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             // Step: surplus
             SlotState::Surplus if !self.leave() => {}
             SlotState::Surplus => match self.next_surplus_task() {
-                Some(task) => self.task_context.run(task),
+                Some(task) => self.run_task(task),
                 None => self.task_context.park(|| self.is_start_pending()),
             },
             // Step: terminated
@@ -283,6 +298,20 @@ impl<'h, 'c> Worker<'h, 'c> {
                 self.task_context.run(task);
             }
         }
+    }
+
+    /// Falls asleep, or runs a task that is found on the way. Break: the worker has not slept, because something was
+    /// posted meanwhile, or has ended its sleep by itself, after a poll interval. It looks once more, and then sleeps
+    /// again without polling as long as before.
+    fn sleep_or_run_task(&mut self) -> ControlFlow<()> {
+        if let Some(task) = self.sleep() {
+            self.run_task(task);
+        } else if self.slot.is_awake() && !self.is_start_pending() {
+            return ControlFlow::Break(());
+        }
+        // The worker has run something, or has been woken, or its state or a start demands something: polling begins
+        // anew.
+        ControlFlow::Continue(())
     }
 
     /// Falls asleep until a region or a task needs this worker. Returns a task that was found on the way.

@@ -35,6 +35,12 @@ impl OccupancyCounts {
     fn sleeping(self) -> u32 {
         self.0 as u32
     }
+
+    /// Whether there are bees beside the queen, and all of them are asleep.
+    #[inline(always)]
+    pub(crate) fn all_workers_sleep(self) -> bool {
+        self.sleeping() > 0 && self.sleeping() + 1 >= self.bees()
+    }
 }
 
 impl fmt::Debug for OccupancyCounts {

@@ -157,17 +157,31 @@ impl Team {
         bees: u32,
         parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
     ) -> bool {
+        let some_asleep = self.is_any_asleep(bees);
+        if some_asleep {
+            self.wake_groups(parts);
+        }
+        some_asleep
+    }
+
+    /// Whether any worker of a team of `bees` bees, whose start word the caller has published, has to be woken. It need
+    /// not be if the region is a loop: a leader then stands in for it. Either this sees that the worker is asleep, or
+    /// the worker sees the start word before it sleeps.
+    #[inline(always)]
+    pub(crate) fn is_any_asleep(&self, bees: u32) -> bool {
         // SeqCst: pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. Each worker that fell
         // asleep or parked without having seen the word is counted in what is read below: either its fence comes first,
         // and then so do its counts, or this one does, and then the worker's last check sees the word.
         // Step: fence
         fence(Ordering::SeqCst);
         // Step: occupancy
-        let some_asleep = !self.occupancy.all_awake(bees);
-        if some_asleep {
-            parts.into_iter().for_each(|part| self.wake_group(part));
-        }
-        some_asleep
+        !self.occupancy.all_awake(bees)
+    }
+
+    /// Wakes those workers of these parts of groups that sleep.
+    #[cold]
+    pub(crate) fn wake_groups<'s, 'c: 's>(&'c self, parts: impl IntoIterator<Item = &'s GroupPart<'c>>) {
+        parts.into_iter().for_each(|part| self.wake_group(part));
     }
 
     /// Makes sure that each worker of a group, as far as it has a part in the team just started, comes to the region.
@@ -181,6 +195,7 @@ impl Team {
         // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
         // wake up.
         self.policy().migrate_off_worker_cpus();
+        self.policy().note_waker();
     }
 
     /// Wakes those of these bees that sleep. They are of one group, with ascending ids. If there are many, they are

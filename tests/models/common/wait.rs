@@ -9,11 +9,15 @@ impl WaitPolicy {
         0
     }
 
-    pub(crate) fn spinner_since(&self, _: u32) -> Spinner {
+    pub(crate) fn worker_spinner(&self, _: u32, _: ()) -> Spinner {
         self.spinner()
     }
 
     pub(crate) fn spinner_after_task(&self) -> Spinner {
+        self.spinner()
+    }
+
+    pub(crate) fn spinner_beside_team(&self) -> Spinner {
         self.spinner()
     }
 
@@ -26,6 +30,11 @@ impl WaitPolicy {
 
     /// In the library the queen leaves the workers' CPUs here. In a model each thread has its own.
     pub(crate) fn migrate_off_worker_cpus(&self) {}
+
+    /// In the library an unbound worker leaves the CPU of the thread that wakes it.
+    pub(crate) fn note_waker(&self) {}
+
+    pub(crate) fn leave_wakers_cpu(&self) {}
 
     pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         sleep()
@@ -42,8 +51,34 @@ impl Spinner {
     }
 }
 
+/// In a model the time of polling is fixed, and there is nothing to learn.
+pub(crate) struct PollTime;
+
+impl PollTime {
+    pub(crate) fn new(_: &WaitPolicy) -> Self {
+        Self
+    }
+
+    pub(crate) fn limit(&self) {}
+
+    pub(crate) fn begin_sleep(&mut self, _: &Spinner) {}
+
+    pub(crate) fn forget_wait(&mut self) {}
+
+    pub(crate) fn end_wait(&mut self, _: &Spinner) -> Option<()> {
+        None
+    }
+
+    pub(crate) fn learn(&mut self, (): (), _: bool) {}
+
+    pub(crate) fn note_late_arrival(&mut self) {}
+}
+
 /// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}
+
+/// A yield decides only which thread the kernel runs next, and a model tries them all.
+pub(crate) fn yield_core() {}
 
 /// The back-off between two polls takes no time here.
 pub(crate) struct BackOff;

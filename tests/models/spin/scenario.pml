@@ -32,10 +32,10 @@ proctype Outsider(byte me)
 #endif
         reset_locals()
     :: d_step { to_start > 0 && BUFFER_IS_FREE(me) -> to_start--; publish(me, START(CALLED)) }
-        /* Step: wake_if_asleep: fence */
+        /* Step: is_any_asleep: fence */
         POSTER_FENCE(me);
         if
-        /* Step: wake_if_asleep: occupancy */
+        /* Step: is_any_asleep: occupancy */
         :: ANY_SLEEPER || bees <= CALLED -> call(me, CALLED)
         :: else
         fi;

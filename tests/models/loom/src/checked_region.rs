@@ -6,6 +6,7 @@
 
 use crate::data::{Datum, data};
 use crate::hive::Hive;
+use crate::protocol::region::body::Wake;
 use crate::protocol::region::region_context::RegionContext;
 
 /// The data of all rounds that a model runs. A round is one region.
@@ -27,9 +28,9 @@ impl CheckedRegion {
         self.run_by(bees, |body| hive.region(bees, body));
     }
 
-    /// The same for a loop, in which the queen may run the parts of other bees.
-    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32) {
-        self.run_by(bees, |body| hive.loop_region(bees, body));
+    /// The same for a loop, in which the queen may run the parts of other bees, and wakes them as `wake` says.
+    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32, wake: Wake) {
+        self.run_by(bees, |body| hive.loop_region(bees, wake, body));
     }
 
     /// Runs one round of `bees` bees by calling `run` with the body.

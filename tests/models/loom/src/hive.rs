@@ -15,7 +15,7 @@ use loom::thread;
 
 use crate::protocol::Team;
 use crate::protocol::neighbours::{Location, Neighbours};
-use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::body::{RegionBody, Wake};
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{BarrierShape, Shape};
@@ -232,9 +232,10 @@ impl Hive {
         }
     }
 
-    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away.
-    pub(crate) fn loop_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
-        if self.try_run(bees, ModelBody::<_, true>(body)).is_err() {
+    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away, and wakes those that
+    /// sleep as `wake` says.
+    pub(crate) fn loop_region(&self, bees: u32, wake: Wake, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.try_run(bees, wake, ModelBody::<_, true>(body)).is_err() {
             failure::fail("a loop in which nobody panicked ended by a panic");
         }
     }
@@ -242,10 +243,10 @@ impl Hive {
     /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the
     /// unwinding, because loom's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
-        self.try_run(bees, ModelBody::<_, false>(body))
+        self.try_run(bees, Wake::AtOnce, ModelBody::<_, false>(body))
     }
 
-    fn try_run(&self, bees: u32, mut body: impl RegionBody) -> std::thread::Result<()> {
+    fn try_run(&self, bees: u32, wake: Wake, mut body: impl RegionBody) -> std::thread::Result<()> {
         if bees == 1 {
             // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body.run(&RegionContext::alone(&self.team))));
@@ -254,7 +255,7 @@ impl Hive {
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body)))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body, wake)))
     }
 
     /// Runs a region if no task has to be waited for, as the library does for a thread that others may be waiting for.
@@ -262,7 +263,7 @@ impl Hive {
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         let mut lock = self.team.become_queen();
         if self.team.try_announce_region(&lock, bees) {
-            self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body));
+            self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body), Wake::AtOnce);
             self.team.withdraw_announcement();
         }
     }

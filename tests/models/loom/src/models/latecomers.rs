@@ -10,6 +10,8 @@ use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN};
+use crate::observe::cold_part;
+use crate::protocol::region::body::Wake;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::sync::{Semaphore, WaitPolicy};
 
@@ -50,11 +52,13 @@ pub(super) const MODELS: &[Model] = &[
         play(hive, 2, &[Loop, Exact]);
     }),
     Model::bounded(4, "late_in_task", "a worker takes a task that lasts until a loop has returned", || {
-        in_task(PARK, 1)
+        in_task(PARK, 1, Wake::AtOnce)
     }),
-    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || in_task(SPIN, 1)),
+    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || {
+        in_task(SPIN, 1, Wake::AtOnce)
+    }),
     Model::bounded(3, "late_in_task_twice", "a worker takes a task that lasts until two loops have returned", || {
-        in_task(PARK, 2)
+        in_task(PARK, 2, Wake::AtOnce)
     }),
     Model::bounded(
         4,
@@ -71,24 +75,64 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "late_two_groups", "workers of two groups, both led by the queen, may be away", || {
         play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[Loop, Loop])
     }),
+    Model::bounded(4, "unwoken_once", "a worker may sleep while a loop runs for which nobody is woken", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Quiet])
+    }),
+    Model::bounded(3, "unwoken_then_exact", "the same, and a region that needs each bee follows", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Quiet, Exact])
+    }),
+    Model::bounded(3, "unwoken_after_exact", "a worker may fall asleep after a region, as such a loop begins", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Exact, Quiet])
+    }),
+    Model::bounded(3, "unwoken_between", "a loop for which nobody is woken between two for which they are", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Loop, Quiet, Loop])
+    }),
+    Model::bounded(2, "unwoken_two", "two workers may sleep while such a loop runs", || {
+        play(Hive::with_workers(3, 3, PARK), 3, &[Quiet, Exact])
+    }),
+    Model::bounded(2, "unwoken_leader", "a worker that leads a group may sleep while such a loop runs", || {
+        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Quiet, Exact])
+    }),
+    Model::bounded(3, "unwoken_in_task", "a worker takes a task that lasts until such a loop has returned", || {
+        in_task(PARK, 1, Wake::IfLong)
+    }),
+    Model::bounded(3, "woken_late", "a worker may sleep, and is woken after the queen's own part of a loop", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Late, Exact])
+    }),
+    Model::bounded(2, "woken_late_two", "the same for two workers", || {
+        play(Hive::with_workers(3, 3, PARK), 3, &[Late, Quiet])
+    }),
+    Model::bounded(2, "woken_late_leader", "the same for a worker that leads a group", || {
+        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Late, Exact])
+    }),
 ];
 
 /// A kind of region.
 #[derive(Clone, Copy)]
 enum Kind {
-    /// The queen may stand in for the workers.
+    /// The queen may stand in for the workers. She wakes those that sleep.
     Loop,
+    /// The same, but she wakes nobody.
+    Quiet,
+    /// The same, but she wakes those that sleep after her own part.
+    Late,
     /// Each bee runs its own part.
     Exact,
 }
-use Kind::{Exact, Loop};
+use Kind::{Exact, Late, Loop, Quiet};
 
 /// Runs these regions in a hive of `bees` bees.
 fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
     let mut rounds = CheckedRegion::new(bees);
     for kind in kinds {
         match kind {
-            Loop => rounds.run_loop(&hive, bees),
+            Loop => rounds.run_loop(&hive, bees, Wake::AtOnce),
+            Quiet => rounds.run_loop(&hive, bees, Wake::IfLong),
+            Late => {
+                cold_part::set_parts_are_long(true);
+                rounds.run_loop(&hive, bees, Wake::IfLong);
+                cold_part::set_parts_are_long(false);
+            }
             Exact => rounds.run(&hive, bees),
         }
     }
@@ -97,7 +141,7 @@ fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
 
 /// A task that ends only when `loops` loops have returned has come to a worker, or comes to it later. If the queen
 /// waited for that worker, nobody would go on.
-fn in_task(policy: WaitPolicy, loops: u32) {
+fn in_task(policy: WaitPolicy, loops: u32, wake: Wake) {
     let hive = Hive::with_tasks(2, 2, policy, Sleep::jec());
     let over = Arc::new(Semaphore::new());
     let (checked, task) = CheckedTask::with_body({
@@ -106,7 +150,7 @@ fn in_task(policy: WaitPolicy, loops: u32) {
     });
     hive.team.inject(task);
     let mut rounds = CheckedRegion::new(2);
-    (0..loops).for_each(|_| rounds.run_loop(&hive, 2));
+    (0..loops).for_each(|_| rounds.run_loop(&hive, 2, wake));
     over.post();
     checked.wait();
     rounds.run(&hive, 2);
@@ -125,7 +169,7 @@ fn task_comes(policy: WaitPolicy) {
             checked.wait();
         }
     });
-    CheckedRegion::new(2).run_loop(&hive, 2);
+    CheckedRegion::new(2).run_loop(&hive, 2, Wake::AtOnce);
     over.post();
     other.join();
     hive.end();

@@ -1,0 +1,156 @@
+//! How a hive runs a loop, and when the calling thread runs all of it. `Hive::par_for` and its siblings end here, by
+//! way of `run_parts.rs`.
+//!
+//! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the workers are
+//! asleep and the loop is too short to wake them for. If the loop's body cannot tell one bee from another, it also does
+//! if another thread is queen, or if other such callers have taken the CPUs, and the loop ends sooner so.
+//! `loop_costs.rs` knows how long the loop will take. In all other cases the loop is a region like any other
+//! (`regions.rs`). See `docs/lone-loops.md`.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use crate::pool::error::Error;
+use crate::pool::loop_costs::LoopSize;
+use crate::pool::shared::Shared;
+use crate::protocol::QueenGuard;
+use crate::protocol::region::body::{BodyFn, RegionBody, Wake};
+use crate::region::nesting;
+use crate::sync::Counter;
+use crate::sys::cost_of_waking::COST_OF_WAKING;
+
+impl Shared {
+    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. If `may_run_alone`, the team may be
+    /// the calling thread alone: then `body`, as the only bee of a team of one, has to do all of the loop.
+    #[inline]
+    pub(crate) fn run_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        bees: usize,
+        indices: usize,
+        may_run_alone: bool,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        let bees = self.checked_bees(bees)?;
+        if bees == 1 {
+            self.run_alone(body);
+            return Ok(());
+        }
+        let size = || LoopSize { body: BodyFn::of::<P>().key(), indices };
+        if nesting::is_inside_any() {
+            return self.nested_spmd(bees, body, Some(size()));
+        }
+        // The usual case: no other thread is queen, and some worker polls for the start.
+        if let Some(mut queen_guard) = self.team.try_become_queen() {
+            if !may_run_alone || self.lone_callers.count() == 0 {
+                return if self.team.all_workers_sleep() {
+                    self.run_loop_as_queen(&mut queen_guard, bees, size(), body)
+                } else {
+                    self.spmd_locked(&mut queen_guard, bees, body, Wake::AtOnce)
+                };
+            }
+            return self.run_loop_beside_others(Some(queen_guard), bees, size(), body);
+        }
+        if may_run_alone {
+            self.run_loop_beside_others(None, bees, size(), body)
+        } else {
+            self.run_loop_as_queen(&mut self.team.become_queen(), bees, size(), body)
+        }
+    }
+
+    /// Runs a loop for the holder of the queen lock. Wakes the workers only if that pays.
+    #[cold]
+    pub(crate) fn run_loop_as_queen<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        size: LoopSize,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        if !self.team.all_workers_sleep() {
+            return self.spmd_locked(queen_guard, bees, body, Wake::AtOnce);
+        }
+        let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, Instant::now());
+        let wake = match self.loop_costs.expected(size) {
+            Some(expected) if !pays(expected) => Wake::IfLong,
+            _ => Wake::AtOnce,
+        };
+        let begin = Instant::now();
+        if wake == Wake::AtOnce {
+            self.team.last_cold_part.clear();
+            self.spmd_locked(queen_guard, bees, body, wake)?;
+            // One thread would have taken as long as the queen has taken for her part, for each of the parts. None: no
+            // worker was asleep any more.
+            if let Some(part) = self.team.last_cold_part.get() {
+                self.loop_costs.record_guess(size, part * bees);
+            }
+            return Ok(());
+        }
+        self.team.count_for_queen(Counter::LoneLoops);
+        if P::RUNS_ANYWHERE {
+            self.spmd_locked(queen_guard, bees, body, wake)?;
+        } else {
+            // The bees of the team would meet, so nobody can stand in for one of them, but one alone can do it all.
+            self.run_alone(body);
+        }
+        self.loop_costs.record(size, begin.elapsed());
+        Ok(())
+    }
+
+    /// Runs a loop while other threads call loops and regions of this hive: alone, if it ends sooner so. `queen_guard`:
+    /// None if another thread is queen.
+    #[cold]
+    fn run_loop_beside_others<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: Option<QueenGuard<'_>>,
+        bees: u32,
+        size: LoopSize,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        if self.is_sooner_alone(bees, size, queen_guard.is_none()) {
+            drop(queen_guard);
+            self.run_loop_alone(size, body);
+            return Ok(());
+        }
+        let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
+        self.run_loop_as_queen(&mut queen_guard, bees, size, body)
+    }
+
+    /// Whether a loop on a team of `bees` ends sooner if its caller runs it alone, while other threads have loops and
+    /// regions of the same hive. `is_busy`: one of these threads is queen.
+    ///
+    /// On the team, the loop ends after the loops before it, and the threads that run loops alone have CPUs of the
+    /// team. All loops are taken to be as long as this one.
+    fn is_sooner_alone(&self, bees: u32, size: LoopSize, is_busy: bool) -> bool {
+        let (lone_callers, waiting) = (self.lone_callers.count(), self.team.waiting_queens());
+        let are_cpus_enough = (lone_callers + bees) as usize <= self.machine_info.usable_cpus();
+        if !is_busy && are_cpus_enough {
+            return false;
+        }
+        // Let the whole team take two units of time for a loop; one thread then takes `2 * bees`. This is how long it
+        // takes until the loop has ended on the team. Of the loop that runs now, half is left on average.
+        let units_on_team = 2 * (1 + waiting + lone_callers) + u32::from(is_busy);
+        let gain_on_team = |alone: Duration| alone.saturating_sub(alone / (2 * bees) * units_on_team);
+        let enough_gain = if is_busy { COST_OF_WAKING } else { Duration::ZERO };
+        units_on_team >= 2 * bees
+            || self.loop_costs.expected(size).is_some_and(|alone| gain_on_team(alone) <= enough_gain)
+    }
+
+    /// Runs a loop on the calling thread without the queen lock, and records how long that took.
+    fn run_loop_alone<P: RegionBody>(self: &Arc<Self>, size: LoopSize, body: &P) {
+        self.team.count_for_queen(Counter::LoneLoops);
+        let _counted = self.lone_callers.count_caller();
+        self.yield_to_other_callers(size);
+        let begin = Instant::now();
+        self.run_alone(body);
+        self.loop_costs.record(size, begin.elapsed());
+    }
+
+    /// Yields the CPU to other threads that run loops alone, if there are more of these threads than CPUs and the loop
+    /// is not short. The kernel would let this thread run for several milliseconds, and the others' loops would wait.
+    fn yield_to_other_callers(&self, size: LoopSize) {
+        let is_crowded = self.lone_callers.count() as usize > self.machine_info.usable_cpus();
+        if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > COST_OF_WAKING) {
+            self.team.policy().yield_core();
+        }
+    }
+}

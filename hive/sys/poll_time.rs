@@ -1,0 +1,172 @@
+//! How long a worker polls for the next region before it sleeps, as it learns from the regions before.
+//!
+//! Polling costs CPU time; a worker that sleeps costs the next region a wake-up. If regions follow each other within
+//! the hive's spin time, polling pays: the worker meets the next one. If they mostly do not, it polls no longer than
+//! about what a wake-up costs. And for loops that are short beside the gaps between them it pays even less. In such a
+//! loop the queen runs the worker's part as well if the worker is not there, or runs the loop alone, so all that
+//! polling can gain is the time of that part.
+//!
+//! `Worker::run` (`protocol/worker/main_loop.rs`) asks for the limit of each wait, and reports each region that has not
+//! come at once. Regions that follow one another within a microsecond or two are not timed, and change nothing. A hive
+//! whose spin time the program has chosen learns nothing: its workers poll for as long as they have been told to.
+
+use std::time::{Duration, Instant};
+
+use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::wait::{Spinner, WaitPolicy};
+
+/// For loops, polling pays up to so many times the length of the worker's part.
+const GAP_PER_PART: u32 = 8;
+
+/// The highest score, and the lowest one with which a worker polls for the whole spin time.
+const MAX_SCORE: u8 = 7;
+const GOOD_SCORE: u8 = 4;
+
+/// What one worker has learned.
+pub(crate) struct PollTime {
+    /// The spin time of the hive. None: there is nothing to learn.
+    spin: Option<Duration>,
+    /// One more for each region that polling has met, or would have met, and for which that paid; one less for each
+    /// other region. From 0 to `MAX_SCORE`.
+    score: u8,
+    /// How long polling can pay at most, to judge by the last region that was timed.
+    limit: Duration,
+    /// When the wait began in which the worker has slept last. None: it has not slept since its last region.
+    asleep_since: Option<Instant>,
+}
+
+/// A wait that has ended with the start of a region, and was not over at once.
+#[derive(Clone, Copy)]
+pub(crate) struct TimedWait {
+    began: Instant,
+    ended: Instant,
+}
+
+impl PollTime {
+    pub(crate) fn new(policy: &WaitPolicy) -> Self {
+        Self { spin: policy.learned_spin(), score: MAX_SCORE, limit: Duration::MAX, asleep_since: None }
+    }
+
+    /// How long the next wait is to poll at most.
+    pub(crate) fn limit(&self) -> Duration {
+        if self.score >= GOOD_SCORE { self.limit } else { self.limit.min(COST_OF_WAKING) }
+    }
+
+    /// Says that the worker is about to sleep, after it has polled with `spinner`.
+    pub(crate) fn begin_sleep(&mut self, spinner: &Spinner<'_>) {
+        if self.asleep_since.is_none() {
+            self.asleep_since = spinner.began();
+        }
+    }
+
+    /// Says that the wait has ended without a region.
+    pub(crate) fn forget_wait(&mut self) {
+        self.asleep_since = None;
+    }
+
+    /// Says that a region has started for which the worker has waited with `spinner`. The caller passes what this
+    /// returns to `learn` after the region. None: the region came at once.
+    #[inline(always)]
+    pub(crate) fn end_wait(&mut self, spinner: &Spinner<'_>) -> Option<TimedWait> {
+        if spinner.is_hot() && self.asleep_since.is_none() { None } else { self.end_long_wait(spinner) }
+    }
+
+    #[cold]
+    fn end_long_wait(&mut self, spinner: &Spinner<'_>) -> Option<TimedWait> {
+        self.spin?;
+        match self.asleep_since.take() {
+            Some(began) => Some(TimedWait { began, ended: Instant::now() }),
+            // Not the present time: to read the clock once more would delay the region.
+            None => Some(TimedWait { began: spinner.began()?, ended: spinner.last_seen()? }),
+        }
+    }
+
+    /// Learns from the region that came after `wait` and has just ended. `is_loop`: others could have run the worker's
+    /// part of it.
+    #[cold]
+    pub(crate) fn learn(&mut self, wait: TimedWait, is_loop: bool) {
+        self.learn_from(wait.ended - wait.began, is_loop.then(|| wait.ended.elapsed()));
+    }
+
+    /// The same for a region that came after `gap`. `part`: how long the worker's part of a loop took; None: the region
+    /// was no loop.
+    fn learn_from(&mut self, gap: Duration, part: Option<Duration>) {
+        let Some(spin) = self.spin else { return };
+        self.limit = part.map_or(Duration::MAX, |part| part.saturating_mul(GAP_PER_PART));
+        self.score =
+            if gap <= spin.min(self.limit) { MAX_SCORE.min(self.score + 1) } else { self.score.saturating_sub(1) };
+    }
+
+    /// Says that the worker has been woken for a loop, and has come too late for it. The queen had reason to think that
+    /// its help pays, so it polls for the next one.
+    pub(crate) fn note_late_arrival(&mut self) {
+        self.asleep_since = None;
+        self.limit = Duration::MAX;
+        self.score = self.score.max(GOOD_SCORE);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::cpu_mask::CpuMask;
+
+    const SPIN: Duration = Duration::from_micros(200);
+
+    fn poll_time(is_learned: bool) -> PollTime {
+        let policy = WaitPolicy::new(SPIN, None, usize::MAX, CpuMask::new());
+        PollTime::new(&if is_learned { policy.learning() } else { policy })
+    }
+
+    const fn micros(micros: u64) -> Duration {
+        Duration::from_micros(micros)
+    }
+
+    #[test]
+    fn workers_poll_for_regions_that_come_soon_enough() {
+        let mut learned = poll_time(true);
+        for _ in 0..100 {
+            learned.learn_from(micros(150), None);
+            learned.learn_from(micros(150), None);
+            learned.learn_from(micros(1_000), None);
+            assert!(learned.limit() > SPIN);
+        }
+    }
+
+    #[test]
+    fn workers_do_not_poll_for_long_if_it_is_mostly_in_vain() {
+        let mut learned = poll_time(true);
+        let until_short = (0..).find(|_| {
+            learned.learn_from(micros(1_000), None);
+            learned.limit() == COST_OF_WAKING
+        });
+        assert_eq!(until_short, Some(3));
+        (0..100).for_each(|_| learned.learn_from(micros(1_000), None));
+        // And they learn that regions have become frequent, although they sleep before each.
+        let until_long = (0..).find(|_| {
+            learned.learn_from(micros(100), None);
+            learned.limit() > SPIN
+        });
+        assert_eq!(until_long, Some(3));
+    }
+
+    #[test]
+    fn polling_for_a_loop_pays_in_proportion_to_its_length() {
+        let mut learned = poll_time(true);
+        learned.learn_from(micros(10), Some(micros(20)));
+        assert_eq!(learned.limit(), micros(160));
+        for _ in 0..10 {
+            learned.learn_from(micros(150), Some(micros(2)));
+        }
+        assert_eq!((learned.score, learned.limit()), (0, micros(16)));
+        learned.note_late_arrival();
+        assert!(learned.limit() > SPIN);
+    }
+
+    #[test]
+    fn a_spin_time_that_the_program_has_chosen_stays() {
+        let mut fixed = poll_time(false);
+        (0..100).for_each(|_| fixed.learn_from(micros(1_000), Some(micros(1))));
+        assert!(fixed.limit() > SPIN);
+    }
+}
