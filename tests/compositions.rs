@@ -4,6 +4,11 @@
 //! with a panic that `docs/composition.md` lists; none may hang, and none may end the process. Half of the deeper cases
 //! panic on purpose somewhere. Afterwards both hives must work.
 //!
+//! Most cases are run once more with something going on around them: all workers are asleep when the case begins
+//! (`:asleep`), or are held in tasks until the outermost call has returned, which must not wait for them (`:held`), or
+//! other threads from outside call the same hives all the time, and check what these calls return (`:callers`). See
+//! `compositions/surroundings.rs`.
+//!
 //! A case has a name that reads like code: `outside/a2.install/b1.team/a2.join`. `compositions/case.rs` lists all the
 //! words. What is to happen in a case is not recorded. `compositions/expectation.rs` works it out by the rules of that
 //! page, from what each thread is inside of. The cases run in child processes of this program, so that a case that
@@ -32,10 +37,14 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use compositions::case::{Case, Waiting};
 use compositions::select::Rng;
 use compositions::summary::Failure;
+use compositions::surroundings::Surroundings;
 use compositions::{driver, panic_hook, select, worker};
 
 /// The number of nested calls, besides those that lead to the place, unless the environment says otherwise.
 const DEPTH: usize = 2;
+
+/// How many times more of the cases with something going on around them are run.
+const SURROUNDED_FACTOR: u64 = 3;
 
 /// How many cases one process runs if none fails.
 const CASES_A_PROCESS: usize = 2_000;
@@ -93,6 +102,10 @@ impl Asked {
             select::all(depth, seed, &mut |case| {
                 let is_taken = match self {
                     Self::All => true,
+                    // What goes on around a case differs from run to run, so more of these cases are taken.
+                    Self::Some(of) if case.surroundings != Surroundings::Quiet => {
+                        chance.next().is_multiple_of((of / SURROUNDED_FACTOR).max(1))
+                    }
                     Self::Some(of) => chance.next().is_multiple_of(*of),
                     Self::Named(_) => parts.iter().any(|(part, _)| case.to_string().contains(*part)),
                 };

@@ -10,6 +10,7 @@ use hive::SleepProtocol;
 
 use super::super::common::task_helpers::PROTOCOLS;
 use super::fault::{Fault, FaultPoint};
+use super::surroundings::Surroundings;
 
 /// The place from which the outermost call is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -232,6 +233,7 @@ pub(crate) struct Case {
     pub(crate) fault: Option<Fault>,
     /// Whether another thread runs the same case at the same time, with the two hives exchanged.
     pub(crate) is_mirrored: bool,
+    pub(crate) surroundings: Surroundings,
 }
 
 impl Case {
@@ -247,6 +249,11 @@ impl Case {
         let mut verbs = self.levels.iter().map(|level| level.verb);
         let first = verbs.next().is_none_or(|verb| first_may(verb) || !waits_by_itself(verb));
         self.place == Origin::Outside && first && !verbs.any(waits_by_itself)
+    }
+
+    /// Whether the case resizes one of its two hives.
+    pub(crate) fn resizes(&self) -> bool {
+        self.levels.iter().any(|level| matches!(level.verb, Operation::Grow | Operation::Shrink))
     }
 
     /// The same case with the two hives exchanged.
@@ -279,8 +286,9 @@ impl Case {
 
 const HIVE_LETTERS: [char; 2] = ['a', 'b'];
 
-/// The name: the place with its hive's size, the calls, how the bees wait, whether the case is mirrored, and the panic
-/// with the number of its call from 0: `outside/a2.install/b1.team/a2.join:tickle:spin0:after1:caught0`.
+/// The name: the place with its hive's size, the calls, how the bees wait, whether the case is mirrored, what goes on
+/// around it, and the panic with the number of its call from 0:
+/// `outside/a2.install/b1.team/a2.join:tickle:spin0:callers:after1:caught0`.
 impl fmt::Display for Case {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.place.is_for_first_hive() {
@@ -303,6 +311,9 @@ impl fmt::Display for Case {
         }
         if self.is_mirrored {
             f.write_str(":mirrored")?;
+        }
+        if self.surroundings != Surroundings::Quiet {
+            write!(f, ":{}", name_in(&Surroundings::NAMES, self.surroundings))?;
         }
         let Some(Fault { at, caught_at: caught, panics_on_drop: explodes }) = self.fault else { return Ok(()) };
         match at {
@@ -338,6 +349,7 @@ impl FromStr for Case {
             waiting,
             fault: None,
             is_mirrored: false,
+            surroundings: Surroundings::Quiet,
         };
         properties.split(':').filter(|property| !property.is_empty()).try_for_each(|property| case.set(property))?;
         Ok(case)
@@ -358,6 +370,7 @@ impl Case {
             ("split", _) => self.waiting.groups = Groups::Split,
             ("relay", _) => self.waiting.groups = Groups::Relay,
             ("mirrored", _) => self.is_mirrored = true,
+            ("asleep" | "held" | "callers", _) => self.surroundings = find(&Surroundings::NAMES, word)?,
             ("before", fault) => *fault = at(FaultPoint::Before(call)),
             ("after", fault) => *fault = at(FaultPoint::After(call)),
             ("beside", fault) => *fault = at(FaultPoint::Concurrent(call)),
@@ -366,8 +379,8 @@ impl Case {
             ("explodes", Some(fault)) => fault.panics_on_drop = true,
             _ => {
                 return Err(format!(
-                    "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, before0, \
-                     after0, beside0, both0; and then caught0, explodes"
+                    "{property:?} is none of tickle, notify, spin0, split, relay, mirrored, asleep, held, callers, \
+                     before0, after0, beside0, both0; and then caught0, explodes"
                 ));
             }
         }

@@ -16,6 +16,9 @@ pub(crate) struct View {
     /// Whether one of those threads comes from outside and runs the same case with the hives exchanged. In such a case
     /// no thread waits by a loop or a thread of its own.
     pub(crate) is_mirrored: bool,
+    /// Whether threads that are no part of the case call its hives at the same time. Their calls are short and wait for
+    /// nothing but hive, so each of them ends if the workers of its hive come.
+    pub(crate) has_callers: bool,
 }
 
 /// Why a call is not made: the program would wait for itself by a loop or a thread of its own, which the hive cannot
@@ -97,9 +100,18 @@ enum BeeState {
 impl View {
     /// The team of a region of `n` bees of `hive`.
     pub(crate) fn team(&self, hive: HiveId, n: usize) -> Team {
-        match self.team_without_contention(hive, n) {
+        match self.team_without_contention(hive, n, false) {
             // A bee may still be at the end of an earlier task. To a thread that others may be waiting for, its hive
             // then looks busy.
+            Team::All if self.is_waited_for() => Team::Either,
+            team => team,
+        }
+    }
+
+    /// The team of a loop of `n` bees of `hive`, unless hive takes the loop for so short that its caller runs it alone.
+    /// A loop does not wait for workers that are in the middle of a task.
+    pub(crate) fn loop_team(&self, hive: HiveId, n: usize) -> Team {
+        match self.team_without_contention(hive, n, true) {
             Team::All if self.is_waited_for() => Team::Either,
             team => team,
         }
@@ -113,21 +125,25 @@ impl View {
         self.is_in_a_team() || self.own.iter().any(|frame| matches!(frame, Frame::Task(_)))
     }
 
-    fn team_without_contention(&self, hive: HiveId, n: usize) -> Team {
+    fn team_without_contention(&self, hive: HiveId, n: usize, is_loop: bool) -> Team {
         if n == 1 || self.is_bee_of(hive) || self.is_in_a_region_of(hive) || self.runs_a_task_of(hive) {
             return Team::One;
         }
-        let all_come = (1..n).all(|bee| self.bee_state(hive, bee) == BeeState::Comes);
-        let as_it_comes = |team| if self.is_concurrent { Team::Either } else { team };
+        let waits_for_nobody = is_loop && !self.is_known_to_be_waited_for();
+        let bees_come = (1..n).all(|bee| self.bee_state(hive, bee) == BeeState::Comes);
+        let all_come = waits_for_nobody || bees_come;
+        let as_it_comes = |team| if self.is_concurrent || self.has_callers { Team::Either } else { team };
         if self.is_outside() {
             return match self.lock_holder(hive) {
                 _ if self.is_mirrored => Team::All,
-                LockHolder::Free if all_come => Team::All,
+                // Another caller may be in a region that does wait for all bees.
+                LockHolder::Free if bees_come || all_come && !self.has_callers => Team::All,
                 _ => Team::Never(WaitCycle::OutsideThread),
             };
         }
         let has_place = self.has_queen_position(hive);
         match self.lock_holder(hive) {
+            LockHolder::Taken if !has_place && self.has_callers && !self.is_concurrent => return Team::One,
             LockHolder::Taken if !has_place => return as_it_comes(Team::One),
             // The caller gets the queen lock, or has it. In a mirrored case every wait ends.
             _ if has_place && (all_come || self.is_mirrored) => return Team::All,
@@ -159,14 +175,15 @@ impl View {
                 _ if self.is_concurrent => perhaps,
                 LockHolder::Taken => TaskRunner::Nobody,
                 LockHolder::TakenPerhaps => perhaps,
+                _ if self.has_callers => perhaps,
                 LockHolder::Free => TaskRunner::NewQueen,
             };
         }
         match turn {
             _ if self.is_mirrored => TaskRunner::NewQueenOrAnyBee,
-            LockHolder::Free => TaskRunner::NewQueen,
+            LockHolder::Free if !self.has_callers => TaskRunner::NewQueen,
             _ if !self.can_run_tasks(hive, size) => TaskRunner::Never(WaitCycle::OutsideThread),
-            LockHolder::TakenPerhaps => TaskRunner::NewQueenOrAnyBee,
+            LockHolder::Free | LockHolder::TakenPerhaps => TaskRunner::NewQueenOrAnyBee,
             LockHolder::Taken => TaskRunner::AnyBee,
         }
     }
@@ -206,10 +223,19 @@ impl View {
             return true;
         }
         match self.bee_state(hive, bee) {
-            BeeState::Comes | BeeState::Polls => true,
+            BeeState::Comes => !self.may_be_kept_by_callers(hive),
+            BeeState::Polls => true,
             BeeState::Serves(which) => which == hive,
             BeeState::Waits => false,
         }
+    }
+
+    /// Whether a thread that is no part of the case may have begun a region of the hive, in which free bees wait for
+    /// one that is in the middle of a call of the case.
+    fn may_be_kept_by_callers(&self, hive: HiveId) -> bool {
+        let is_a_bee = |frame: &Frame| matches!(*frame, Frame::Bee(of, _) if of == hive);
+        let is_locked = self.is_queen_of(hive) || self.lock_holder(hive) == LockHolder::Taken;
+        self.has_callers && !is_locked && self.others.iter().chain([&self.own]).flatten().any(is_a_bee)
     }
 
     /// Whether `wait_until_parked` waits for surplus bees. False: it returns at once, because one of them may be
@@ -349,7 +375,7 @@ mod tests {
 
     fn view(own: &[Frame], others: &[&[Frame]], is_crowded: bool) -> View {
         let others = others.iter().map(|chain| chain.to_vec()).collect();
-        View { own: own.to_vec(), others, is_concurrent: is_crowded, is_mirrored: false }
+        View { own: own.to_vec(), others, is_concurrent: is_crowded, is_mirrored: false, has_callers: false }
     }
 
     fn polls_in_a_part(id: usize) -> Vec<Frame> {
@@ -419,6 +445,27 @@ mod tests {
         assert_eq!(view(&[alone], &[], false).task_runner(B, 2), TaskRunner::NewQueen);
         assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], true).broadcast(A, 2), Broadcast::Either);
         assert_eq!(view(&[alone, Frame::TaskPerhaps(B)], &[], false).team(A, 2), Team::Either);
+    }
+
+    /// In `outside/a3.spawn/thread/a3.spawn:callers`, bee 1 waits for a thread that waits for a task. Bee 2 may
+    /// meanwhile be in a region of a caller's, at a barrier that bee 1 does not come to.
+    #[test]
+    fn a_free_bee_may_be_kept_in_a_region_of_a_caller() {
+        let bee = [Frame::Bee(A, 1), Frame::Task(A), Frame::Waiting(Wait::Blocked)];
+        let with = |has_callers| View { has_callers, ..view(&[], &[&bee], false) };
+        assert_eq!(with(true).loop_team(A, 2), Team::Never(WaitCycle::OutsideThread), "that region has the queen lock");
+        assert!(with(false).can_run_tasks(A, 3) && !with(true).can_run_tasks(A, 3));
+        assert!(with(true).can_run_tasks(B, 3), "no bee of B is in the middle of anything");
+    }
+
+    /// In `outside/a2.par_for/b2.par_for:held` nobody waits for the workers. A region of all bees does wait.
+    #[test]
+    fn a_loop_does_not_wait_for_bees_in_tasks() {
+        let held = [Frame::Bee(A, 1), Frame::Task(A), Frame::Waiting(Wait::Blocked)];
+        assert_eq!(view(&[], &[&held], false).loop_team(A, 2), Team::All);
+        assert_eq!(view(&[], &[&held], false).team(A, 2), Team::Never(WaitCycle::OutsideThread));
+        // If others may be waiting for the caller, the hive takes such a bee for one of them.
+        assert_eq!(view(&[Frame::Bee(B, 1)], &[&held], false).loop_team(A, 2), Team::One);
     }
 
     #[test]

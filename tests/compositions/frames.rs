@@ -67,12 +67,18 @@ impl FrameRegistry {
         Entered { book: self, thread, before }
     }
 
-    /// Records a thread that the case does not see and that stays inside of `frames` until the case ends.
-    pub(crate) fn add_unseen(&self, frames: &[Frame]) {
+    /// Records a thread that the case does not see and that stays inside of `frames` until the case ends, or until
+    /// `remove_unseen` is called with the number that this returns.
+    pub(crate) fn add_unseen(&self, frames: &[Frame]) -> i32 {
         let mut stacks = self.lock();
         // The numbers of real threads are positive, so these are negative.
         let number = stacks.first_key_value().map_or(-1, |(&first, _)| first.min(0) - 1);
         stacks.insert(number, frames.to_vec());
+        number
+    }
+
+    pub(crate) fn remove_unseen(&self, number: i32) {
+        self.lock().remove(&number);
     }
 
     /// The frames of the calling thread, and those of all others.

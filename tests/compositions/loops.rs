@@ -11,13 +11,16 @@ use super::fault::{First, PartsRun};
 use super::frames::{Entered, Frame, Wait};
 use super::regions::{TeamRoll, record_bee};
 use super::step::Step;
+use super::surroundings::Surroundings;
 
 /// What a loop does for some indices: it returns their sum. The bee that gets the first index runs the rest, within its
 /// part of the region.
 fn sum(step: &Step<'_>, range: Range<usize>, bee: usize, rest: impl FnOnce()) -> usize {
-    if range.contains(&0) {
+    let is_held = step.run.case.surroundings == Surroundings::Held;
+    let (first, second) = if is_held { (1, 0) } else { (0, 1) };
+    if range.contains(&first) {
         rest();
-    } else if range.contains(&1) {
+    } else if range.contains(&second) {
         step.run_concurrent_part(bee);
     }
     range.map(|index| index + 1).sum()
@@ -28,8 +31,30 @@ fn whole_sum(indices: usize) -> usize {
     indices * (indices + 1) / 2
 }
 
+impl<'r> Step<'r> {
+    /// As `team`, for a loop, which may also be run by the calling thread alone.
+    fn loop_team(&self) -> Result<(usize, Team), usize> {
+        let n = self.hive().bees();
+        match self.view().loop_team(self.on, n) {
+            Team::Never(why) => Err(self.not_called(why)),
+            team => Ok((n, team)),
+        }
+    }
+
+    /// Records that the thread calls a loop.
+    fn wait_for_loop(&self, expected: Team) -> Entered<'r> {
+        self.wait_for_region(if expected == Team::All { Team::Either } else { expected })
+    }
+}
+
+/// How the indices are dealt out. If the workers are held, the second one belongs to a bee that the caller stands in
+/// for.
+fn schedule(step: &Step<'_>) -> Schedule {
+    if step.run.case.surroundings == Surroundings::Held { Schedule::StaticChunk(1) } else { Schedule::Dynamic(1) }
+}
+
 pub(crate) fn par_for(step: &Step<'_>) -> usize {
-    let (n, expected) = match step.team() {
+    let (n, expected) = match step.loop_team() {
         Ok(team) => team,
         Err(reached) => return reached,
     };
@@ -41,8 +66,8 @@ pub(crate) fn par_for(step: &Step<'_>) -> usize {
         };
         all.fetch_add(sum(step, range, bee.id(), rest), Ordering::Relaxed);
     };
-    let _waits = step.wait_for_region(expected);
-    let schedule = Schedule::Dynamic(1);
+    let _waits = step.wait_for_loop(expected);
+    let schedule = schedule(step);
     let region = || step.hive().par_for((0..4 * n, schedule), |range, bee| parts.run(bee.id(), || part(range, bee)));
     if step.call(&parts, First::Lowest, region).is_some() {
         let sum = all.into_inner();
@@ -52,10 +77,15 @@ pub(crate) fn par_for(step: &Step<'_>) -> usize {
 }
 
 pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
-    let (n, expected) = match step.team() {
+    let (n, mut expected) = match step.loop_team() {
         Ok(team) => team,
         Err(reached) => return reached,
     };
+    let view = step.view();
+    if expected == Team::All && (view.is_mirrored || view.has_callers || view.is_concurrent) {
+        // While another thread is queen, the caller may run it all alone.
+        expected = Team::Either;
+    }
     let (reached, parts, queen) = (AtomicUsize::new(0), PartsRun::default(), sys::tid());
     let bee_id = || if sys::tid() == queen { 0 } else { step.bee_that_runs_this() };
     let part = |range: Range<usize>| {
@@ -70,10 +100,10 @@ pub(crate) fn par_reduce(step: &Step<'_>) -> usize {
         };
         sum(step, range, bee_id(), rest)
     };
-    let _waits = step.wait_for_region(expected);
+    let _waits = step.wait_for_loop(expected);
     let add = Reduction::unordered(0, |a, b| a + b);
     let region =
-        || step.hive().par_reduce((0..4 * n, Schedule::Dynamic(1)), &add, |range| parts.run(bee_id(), || part(range)));
+        || step.hive().par_reduce((0..4 * n, schedule(step)), &add, |range| parts.run(bee_id(), || part(range)));
     if let Some(sum) = step.call(&parts, First::Lowest, region) {
         step.check(sum == whole_sum(4 * n), || format!("the sum is {sum}, not {}", whole_sum(4 * n)));
     }

@@ -18,6 +18,7 @@ pub(crate) mod select;
 pub(crate) mod sizes;
 pub(crate) mod step;
 pub(crate) mod summary;
+pub(crate) mod surroundings;
 pub(crate) mod tasks;
 pub(crate) mod threads;
 pub(crate) mod worker;

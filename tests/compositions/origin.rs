@@ -14,6 +14,7 @@ use super::handlers::{HandlerSlot, PanicReceiver, RemoteRest};
 use super::hive_pool::{HivePool, PooledHive, builder};
 use super::panic_hook;
 use super::run::{Ending, Run, message};
+use super::surroundings::{Kept, Surroundings};
 
 /// Runs a case on the hives of the pool. Err: something was not as it should be.
 pub(crate) fn run(case: &Case, pool: &mut HivePool) -> Result<Ending, String> {
@@ -23,7 +24,9 @@ pub(crate) fn run(case: &Case, pool: &mut HivePool) -> Result<Ending, String> {
         Origin::Outside if case.is_mirrored => with_mirror_image(case, hives),
         Origin::Outside => {
             let run = Run::new(case.clone(), hives);
+            let kept = Kept::make(&run, [true; 2]);
             let expected = run.run_calls();
+            kept.end();
             finish_all(&[(&run, expected)])
         }
         Origin::StartHandler => in_start_handler(case, hives),
@@ -41,6 +44,7 @@ fn with_mirror_image(case: &Case, hives: [PooledHive; 2]) -> Result<Ending, Stri
     let one = Run::new(case.clone(), hives.clone());
     let other = Run::with_frames(case.mirrored(), hives, Arc::clone(&one.frames));
     let start = Gate::new();
+    let kept = Kept::make(&one, [true; 2]);
     let go = |run: &Arc<Run>| {
         start.arrive_and_wait(2);
         run.run_calls()
@@ -49,6 +53,7 @@ fn with_mirror_image(case: &Case, hives: [PooledHive; 2]) -> Result<Ending, Stri
         let others = scope.spawn(|| go(&other));
         (go(&one), others.join().expect("a run keeps its panics to itself"))
     });
+    kept.end();
     finish_all(&[(&one, expected.0), (&other, expected.1)])
 }
 
@@ -74,7 +79,9 @@ fn finish_all(runs: &[(&Arc<Run>, usize)]) -> Result<Ending, String> {
     }));
     let ending = ended?.into_iter().max().expect("there is one");
     worked.map_err(|panic| format!("a hive does not work afterwards: {}", message(&*panic)))?;
-    if bees != run.case.sizes && !run.is_concurrent() && run.case.fault.is_none() {
+    // A loop of a caller's asks for as many bees as the hive had when it was called, and so may undo a resize.
+    let is_undone = run.case.resizes() && run.case.surroundings == Surroundings::Callers;
+    if bees != run.case.sizes && !run.is_concurrent() && run.case.fault.is_none() && !is_undone {
         return Err(format!("the hives have {bees:?} bees afterwards, not {:?}", run.case.sizes));
     }
     Ok(ending)
@@ -98,6 +105,7 @@ fn in_start_handler(case: &Case, [_, b]: [PooledHive; 2]) -> Result<Ending, Stri
     let run = Run::new(case.clone(), [a.clone(), b]);
     let errand = RemoteRest::of(&run, 0, &[Frame::Bee(0, last)], PanicReceiver::PanicHandler);
     slot.set(&errand);
+    let kept = Kept::make(&run, [false, true]);
     if size == 1 {
         a.hive.spawn(|| ());
     } else {
@@ -109,5 +117,6 @@ fn in_start_handler(case: &Case, [_, b]: [PooledHive; 2]) -> Result<Ending, Stri
         a.hive.spmd(size, |_| ());
     }
     wait_until(|| errand.is_done());
+    kept.end();
     finish_all(&[(&run, errand.result())])
 }

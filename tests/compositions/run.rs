@@ -15,6 +15,7 @@ use super::fault::{PlannedPanic, defuse_payload};
 use super::frames::{Frame, FrameRegistry, HiveId, Wait};
 use super::hive_pool::PooledHive;
 use super::step::run_from;
+use super::surroundings::Surroundings;
 
 /// How a case has ended.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -152,7 +153,8 @@ impl Run {
     /// What is known to the calling thread.
     pub(crate) fn view(&self) -> View {
         let (own, others) = self.frames.chains();
-        View { own, others, is_concurrent: self.is_concurrent(), is_mirrored: self.case.is_mirrored }
+        let has_callers = self.case.surroundings == Surroundings::Callers;
+        View { own, others, is_concurrent: self.is_concurrent(), is_mirrored: self.case.is_mirrored, has_callers }
     }
 
     /// Counts a task that no thread of the nest waits for.

@@ -2,6 +2,7 @@
 
 use super::case::{Case, Level, Operation, OperationKind, Origin, Waiting};
 use super::fault::{Fault, FaultPoint};
+use super::surroundings::Surroundings;
 
 /// A place, and the call that leads there, if one is needed.
 type Start = (Origin, Option<Operation>);
@@ -25,6 +26,9 @@ const SIZES: [usize; 3] = [1, 2, 3];
 /// Of so many cases that can be mirrored, one is.
 const ONE_MIRRORED_OF: u64 = 4;
 
+/// Of so many cases one is run again, with something going on around it.
+const ONE_SURROUNDED_OF: u64 = 1;
+
 /// Up to this depth each nest is run with hives of all sizes and with a panic at each point. Each deeper nest is one
 /// case, with random details.
 const ALL_DETAILS: usize = 1;
@@ -32,7 +36,7 @@ const ALL_DETAILS: usize = 1;
 /// Calls `visit` with every case of up to `depth` nested calls, besides those that lead to the place. Random details
 /// are chosen by `seed`.
 pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
-    let mut chance = Rng(seed);
+    let (mut chance, mut more) = (Rng(seed), Rng(seed ^ 0xa11));
     for (place, first) in STARTS {
         let before: Vec<_> = first.map(|verb| Level { verb, on: 0 }).into_iter().collect();
         let is_of_a = place.is_for_first_hive() || first.is_some_and(|verb| verb.kind() == OperationKind::Given);
@@ -57,6 +61,7 @@ pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
                         waiting: chance.waiting(),
                         fault,
                         is_mirrored: false,
+                        surroundings: Surroundings::Quiet,
                     };
                     case.is_mirrored = case.can_be_mirrored() && chance.next().is_multiple_of(ONE_MIRRORED_OF);
                     // The name does not give the size of a hive that is not called, so that size is fixed.
@@ -65,7 +70,9 @@ pub(crate) fn all(depth: usize, seed: u64, visit: &mut impl FnMut(Case)) {
                             case.sizes[hive] = 2;
                         }
                     }
-                    visit(case);
+                    let surroundings = more.surroundings(&case);
+                    visit(case.clone());
+                    surroundings.into_iter().for_each(|surroundings| visit(Case { surroundings, ..case.clone() }));
                 }
             });
         }
@@ -125,6 +132,13 @@ impl Rng {
         | FaultPoint::Both(call)) = at;
         let caught = self.next() as usize % (call + 2);
         Fault { at, caught_at: caught.checked_sub(1), panics_on_drop: self.next().is_multiple_of(2) }
+    }
+
+    /// What goes on around a case when it is run once more, if it is.
+    fn surroundings(&mut self, case: &Case) -> Option<Surroundings> {
+        let is_taken = self.next().is_multiple_of(ONE_SURROUNDED_OF);
+        let kind = self.one_of(&Surroundings::NAMES).0;
+        (is_taken && kind.fits(case)).then_some(kind)
     }
 
     fn waiting(&mut self) -> Waiting {

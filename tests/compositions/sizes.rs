@@ -43,7 +43,7 @@ fn resize(step: &Step<'_>, n: usize, expected: usize) {
         let _waits = step.wait(Wait::Blocked);
         step.call_alone(|| hive.wait_until_parked());
     }
-    if step.run.is_concurrent() {
+    if step.run.is_concurrent() || step.view().has_callers {
         return;
     }
     let bees = hive.bees();

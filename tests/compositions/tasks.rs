@@ -10,6 +10,7 @@ use super::fault::{DropBomb, First, PartsRun};
 use super::frames::{Entered, Frame, HiveId, Wait};
 use super::run::{Run, message};
 use super::step::{Step, run_from};
+use super::surroundings;
 
 pub(crate) const NO_BROADCAST: &str = "broadcast is called on a bee or inside a region";
 pub(crate) const NO_SUCH_BEE: &str = "has no such bee";
@@ -91,6 +92,10 @@ fn bee_that_runs_this(run: &Run, hive: HiveId) -> usize {
 /// Records a task of `hive` on the thread that runs it.
 pub(crate) fn enter_task(run: &Run, hive: HiveId) -> Entered<'_> {
     if run.frames.chains().0.is_empty() {
+        if let Some(frames) = surroundings::frames_of_caller(hive) {
+            run.check_current(hive, 0);
+            return run.frames.enter(&frames);
+        }
         let bee = bee_that_runs_this(run, hive);
         return run.frames.enter(&[Frame::Bee(hive, bee), Frame::Task(hive)]);
     }
