@@ -19,7 +19,7 @@ bench: setup
 
 test: setup
 	$(CARGO) test --workspace $$(.ci/features all)
-	.ci/flat-test
+	.ci/test-without-hwloc
 
 test-numa: setup
 	tests/numa/run $(ARGS)

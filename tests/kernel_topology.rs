@@ -3,7 +3,7 @@
 //! this shows little; `tests/numa/run` runs it on machines of many kinds, and `HIVE_TEST_GUEST` says there what must be
 //! seen.
 
-#![cfg(all(target_os = "linux", feature = "hwloc"))]
+#![cfg(target_os = "linux")]
 
 mod common;
 

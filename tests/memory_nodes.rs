@@ -4,7 +4,7 @@
 //!
 //! See `docs/memory.md`.
 
-#![cfg(all(target_os = "linux", feature = "hwloc"))]
+#![cfg(target_os = "linux")]
 
 mod common;
 

@@ -1,6 +1,6 @@
 //! The machine's memory nodes by the system's numbers, and binding memory to them. Called by `placement.rs` before
-//! memory is touched, and by `plan.rs` for the node of each bee. Everything here goes through hwloc; without the
-//! `hwloc` feature no nodes are known.
+//! memory is touched, and by `plan.rs` for the node of each bee. Everything here goes through hwloc, or, without the
+//! feature `hwloc`, through Linux itself; other systems tell no nodes then.
 
 use std::mem::MaybeUninit;
 
@@ -14,7 +14,8 @@ pub(crate) enum NodePolicy {
 }
 
 /// The NUMA nodes whose memory this process may use, by the system's numbers, in rising order. Nodes without CPUs are
-/// included. Empty if the nodes are not known: without the `hwloc` feature, or where hwloc cannot read the machine.
+/// included. Empty if the nodes are not known: where hwloc cannot read the machine, or, without the feature `hwloc`, on
+/// systems other than Linux.
 /// Read once in a process.
 ///
 /// All functions of hive that deal with memory use these numbers, as do `numactl`, `/proc/self/numa_maps` and
@@ -103,7 +104,65 @@ mod source {
     }
 }
 
-#[cfg(not(feature = "hwloc"))]
+#[cfg(all(not(feature = "hwloc"), target_os = "linux"))]
+mod source {
+    use std::mem::MaybeUninit;
+    use std::path::Path;
+    use std::{io, iter};
+
+    use crate::memory::mapping::page_size;
+    use crate::memory::nodes::NodePolicy;
+    use crate::sys::process::ProcessCell;
+    use crate::topology::numa_nodes::NumaNodes;
+    use crate::topology::{numa_nodes, sysfs};
+
+    /// The nodes, read once and kept as long as the process runs.
+    fn nodes() -> &'static NumaNodes {
+        static NODES: ProcessCell<NumaNodes> = ProcessCell::new();
+        NODES.get_or_init(|| NumaNodes::read(Path::new(sysfs::ROOT), numa_nodes::allowed().as_ref()))
+    }
+
+    /// See `memory_nodes`.
+    pub(crate) fn all() -> Vec<usize> {
+        nodes().numbers().collect()
+    }
+
+    /// The node nearest to `cpu`. All numbers are the system's.
+    pub(crate) fn local_to(cpu: usize) -> Option<usize> {
+        Some(nodes().nearest(cpu)?.number)
+    }
+
+    /// See `super::bind`. The nodes are known to exist, or no nodes are known.
+    pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
+        let policy = match policy {
+            // Not MPOL_BIND, with which the system would kill the process if a node is full.
+            NodePolicy::Bind => libc::MPOL_PREFERRED,
+            NodePolicy::Interleave => libc::MPOL_INTERLEAVE,
+        };
+        mbind_syscall(memory, nodes, policy).map_err(|error| format!("mbind failed: {error}"))
+    }
+
+    /// Sets the policy of the pages that `memory` lies in.
+    #[expect(unsafe_code, reason = "calls the system")]
+    fn mbind_syscall(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: libc::c_int) -> io::Result<()> {
+        const BITS: usize = libc::c_ulong::BITS as usize;
+        let highest = nodes.iter().max().copied().unwrap_or_default();
+        let mut mask: Vec<libc::c_ulong> = iter::repeat_n(0, highest / BITS + 1).collect();
+        nodes.iter().for_each(|node| mask[node / BITS] |= 1 << (node % BITS));
+        let in_page = memory.as_ptr().addr() % page_size();
+        let first_page = memory.as_ptr().wrapping_byte_sub(in_page);
+        // The kernel looks at one bit less than it is told.
+        let (bits, flags) = (mask.len() * BITS + 1, 0);
+        // SAFETY: the kernel reads `bits` bits from `mask`, as far as there are words. It does not access the memory,
+        // but sets where its pages will be.
+        let result = unsafe {
+            libc::syscall(libc::SYS_mbind, first_page, memory.len() + in_page, policy, mask.as_ptr(), bits, flags)
+        };
+        if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+#[cfg(all(not(feature = "hwloc"), not(target_os = "linux")))]
 mod source {
     use std::mem::MaybeUninit;
 

@@ -102,7 +102,8 @@ fn machine_line(machine: &Machine) -> String {
     };
     let source = match machine.source() {
         TopologySource::Hwloc { version } => format!("read by hwloc {version}"),
-        TopologySource::Flat => "a flat list: hwloc is not in use".to_owned(),
+        TopologySource::Sysfs => "read from /sys".to_owned(),
+        TopologySource::Flat => "a flat list: what they share is not known".to_owned(),
     };
     let units = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(count).join(", ");
     format!("{} CPUs in {units}; {}{source}", machine.cpus().len(), core_kinds(machine))
@@ -150,9 +151,11 @@ fn places_line(shared: &Shared) -> String {
 }
 
 fn waiting_line(config: &Config) -> String {
-    let spin = config.spin;
-    let polls =
-        if spin == Duration::MAX { "polls without end".to_owned() } else { format!("polls for {spin:?}, then sleeps") };
+    let polls = match config.spin {
+        Duration::MAX => "polls without end".to_owned(),
+        spin if config.learns_to_poll => format!("polls for up to {spin:?}, as long as that pays, then sleeps"),
+        spin => format!("polls for {spin:?}, then sleeps"),
+    };
     let task_polls =
         config.poll_interval.map_or_else(String::new, |every| format!(", and polls for tasks every {every:?}"));
     let watchdog = config

@@ -52,6 +52,10 @@ impl CpuMask {
         Self(&self.0 | &other.0)
     }
 
+    pub(crate) fn is_subset(&self, other: &Self) -> bool {
+        self.0.is_subset(&other.0)
+    }
+
     pub(crate) fn difference(&self, other: &Self) -> Self {
         Self(&self.0 - &other.0)
     }

@@ -1,8 +1,9 @@
 //! The machine as plain data: the CPUs that this process may use, and the cores, caches, NUMA nodes and packages that
 //! they share.
 //!
-//! `hwloc.rs` or `flat.rs` describes each CPU as a [`RawCpu`], and [`Machine::new`] builds a [`Machine`] from these.
-//! All other files of this folder work with the [`Machine`], so they do not depend on where the description came from.
+//! `hwloc.rs`, `sysfs.rs` or `flat.rs` describes each CPU as a [`RawCpu`], and [`Machine::new`] builds a [`Machine`]
+//! from these. All other files of this folder work with the [`Machine`], so they do not depend on where the description
+//! came from.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -67,7 +68,7 @@ impl Unit {
     }
 }
 
-/// A CPU as hwloc or the flat list describes it. The fields `core`, `cluster`, `node` and `package` are keys: any
+/// A CPU as one of the readers describes it. The fields `core`, `cluster`, `node` and `package` are keys: any
 /// numbers that are equal for two CPUs exactly if the CPUs belong to the same unit. [`Machine::new`] replaces them by
 /// numbers that count from 0.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +86,11 @@ pub(crate) struct RawCpu {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum TopologySource {
     /// hwloc, with the version of its programming interface.
-    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "a flat build has no other source"))]
+    #[cfg_attr(not(feature = "hwloc"), expect(dead_code, reason = "only hwloc's reader makes one"))]
     Hwloc { version: String },
+    /// The files under `/sys`.
+    #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "other systems have no such files"))]
+    Sysfs,
     /// A flat list of CPUs, without knowledge of what they share.
     Flat,
 }

@@ -14,6 +14,8 @@ pub(crate) mod flat;
 pub(crate) mod hwloc;
 pub(crate) mod machine;
 pub(crate) mod machine_info;
+#[cfg(target_os = "linux")]
+pub(crate) mod numa_nodes;
 pub(crate) mod pin_policy;
 pub(crate) mod pinning;
 pub(crate) mod place_assignment;
@@ -23,9 +25,16 @@ pub(crate) mod place_policy;
 pub(crate) mod proc_bind;
 pub(crate) mod quota;
 pub(crate) mod shrink;
+#[cfg(target_os = "linux")]
+pub(crate) mod sysfs;
+
+#[cfg(target_os = "linux")]
+use std::path::Path;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::Machine;
+#[cfg(target_os = "linux")]
+use crate::topology::numa_nodes::NumaNodes;
 
 #[cfg(feature = "hwloc")]
 pub(crate) use crate::topology::hwloc::{HwlocTopology, nearest_node};
@@ -35,18 +44,37 @@ pub(crate) use crate::topology::machine::RawCpu;
 /// Reads the machine and keeps only the CPUs in `allowed`. `None` means that the system does not tell which CPUs are
 /// allowed; all of them are kept then. Also returns warnings about what could not be read as it should be.
 ///
-/// This function never fails: if hwloc cannot read the machine, it returns a flat list of CPUs and a warning that says
-/// why. With hwloc it takes milliseconds, so callers keep the result.
+/// This function never fails: what hwloc cannot read is read from the system's files, and if these cannot be read
+/// either, it returns a flat list of CPUs. A warning says why. With hwloc it takes milliseconds, so callers keep the
+/// result.
 pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     #[cfg(feature = "hwloc")]
     {
         hwloc::read(allowed).unwrap_or_else(|reason| {
-            let warning = format!("{reason}; the machine is taken for a flat list of CPUs");
-            (flat::read(allowed), vec![warning])
+            let (machine, mut warnings) = read_without_hwloc(allowed);
+            warnings.insert(0, format!("{reason}; the machine is read from the system's files"));
+            (machine, warnings)
         })
     }
     #[cfg(not(feature = "hwloc"))]
     {
-        (flat::read(allowed), Vec::new())
+        read_without_hwloc(allowed)
     }
+}
+
+/// The same without hwloc.
+#[cfg(target_os = "linux")]
+fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
+    let root = Path::new(sysfs::ROOT);
+    let nodes = NumaNodes::read(root, numa_nodes::allowed().as_ref());
+    match sysfs::read(root, &nodes, allowed) {
+        Ok(machine) => (machine, Vec::new()),
+        Err(reason) => (flat::read(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),
+    }
+}
+
+/// Other systems do not describe themselves in files.
+#[cfg(not(target_os = "linux"))]
+fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
+    (flat::read(allowed), Vec::new())
 }

@@ -9,6 +9,7 @@ use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
 use crate::topology;
 use crate::topology::hwloc::tests::run_child;
+use crate::topology::hwloc::{CpuSet, HwlocTopology, ObjectType, TopologyObject};
 use crate::topology::machine::{Machine, Unit};
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_assignment::PlaceAssignment;
@@ -17,6 +18,7 @@ use crate::topology::place_map::address_of;
 use crate::topology::place_policy::PlacePolicy;
 use crate::topology::proc_bind::ProcBind;
 use crate::topology::shrink::Shrink;
+use crate::topology::sysfs::tests::Tree;
 
 /// The variable with the path of the file that the test `child` checks.
 const FILE_VARIABLE: &str = "HIVE_TEST_TOPOLOGY";
@@ -33,8 +35,47 @@ fn child() {
             let found = answer_to(&machine, question);
             assert_eq!(normalized(&found), normalized(expected), "{question:?} of {}", file.display());
         }
+        // The system's files would say the same of such a machine.
+        let by_files = as_files(&HwlocTopology::new().unwrap()).read(Some(&machine.mask())).unwrap();
+        assert_eq!(by_files.cpus(), machine.cpus(), "{}", file.display());
         println!("report: {} answers", description.answers.len());
     }
+}
+
+/// The machine that hwloc describes, as Linux would describe it in files.
+fn as_files(topology: &HwlocTopology) -> Tree {
+    let mut tree = Tree::default();
+    let cpus = |set: &CpuSet| set.iter_set().map(usize::from).collect::<CpuMask>().to_string();
+    let list = |object: &TopologyObject| object.cpuset().map(|set| cpus(&set)).unwrap_or_default();
+    tree.add("system/cpu/online", cpus(&topology.cpuset()));
+    for cpu in topology.objects_with_type(ObjectType::PU) {
+        let os_index = cpu.os_index().unwrap();
+        let units =
+            [("core_cpus", ObjectType::Core), ("package_cpus", ObjectType::Package), ("die_cpus", ObjectType::Die)];
+        for (name, unit) in units {
+            if let Some(unit) = cpu.first_ancestor_with_type(unit) {
+                tree.add(format!("system/cpu/cpu{os_index}/topology/{name}_list"), list(unit));
+            }
+        }
+        let caches = cpu.ancestors().filter(|ancestor| ancestor.object_type().is_cpu_data_cache());
+        for (index, cache) in caches.enumerate() {
+            let levels = [ObjectType::L1Cache, ObjectType::L2Cache, ObjectType::L3Cache, ObjectType::L4Cache];
+            let level = 1 + levels.iter().position(|level| *level == cache.object_type()).unwrap();
+            tree.add_cache(os_index, index, (level as u64, "Unified", &list(cache)));
+        }
+    }
+    let nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
+    let numbers: CpuMask = nodes.iter().filter_map(|node| node.os_index()).collect();
+    tree.add("system/node/online", numbers);
+    nodes.iter().for_each(|node| tree.add(format!("system/node/node{}/cpulist", node.os_index().unwrap()), list(node)));
+    for kind in topology.cpu_kinds().into_iter().flatten() {
+        if let Some(efficiency) = kind.efficiency {
+            kind.cpuset
+                .iter_set()
+                .for_each(|cpu| tree.add(format!("system/cpu/cpu{}/cpu_capacity", usize::from(cpu)), efficiency + 1));
+        }
+    }
+    tree
 }
 
 /// Defines a test for each file, named like the file, and one test that checks that every file has a test.

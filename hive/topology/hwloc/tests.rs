@@ -19,7 +19,11 @@ fn report() -> String {
     let mask = env::var(MASK_VARIABLE).unwrap().parse().unwrap();
     let (machine, warnings) = topology::read_machine(Some(&mask));
     let counts = [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit));
-    let source = if *machine.source() == TopologySource::Flat { "flat" } else { "hwloc" };
+    let source = match machine.source() {
+        TopologySource::Hwloc { .. } => "hwloc",
+        TopologySource::Sysfs => "files",
+        TopologySource::Flat => "flat",
+    };
     let foreign = machine.is_foreign();
     format!(
         "{source} foreign={foreign} cpus={} counts={counts:?} {:?} {warnings:?}",
@@ -151,7 +155,10 @@ fn descriptions_with_mistakes_are_warnings() {
     // machine.
     let (own, any) = (read_with(&[given, ("HWLOC_LIBXML_IMPORT", "0")]), read_with(&[given]));
     std::fs::remove_file(&file).unwrap();
-    assert_has(&own, &["flat foreign=false", "hwloc could not read the machine (HWLOC_XMLFILE=", "flat list of CPUs"]);
+    assert_has(
+        &own,
+        &["files foreign=false", "hwloc could not read the machine (HWLOC_XMLFILE=", "from the system's files"],
+    );
     assert_has(&any, &["foreign=false", "hwloc could not", given.1]);
     for variable in [("HWLOC_XMLFILE", "/nonexistent.xml"), ("HWLOC_SYNTHETIC", "pack:2 nonsense:3")] {
         let report = read_with(&[variable]);

@@ -1,0 +1,52 @@
+//! The NUMA nodes, as Linux describes them under `/sys`: which there are, which of them the process may have memory on,
+//! and which CPUs are local to each.
+//!
+//! `sysfs.rs` asks for the node of each CPU, and `memory/nodes.rs` for the nodes that memory can be bound to.
+
+use std::fs;
+use std::path::Path;
+
+use crate::sys::cpu_mask::CpuMask;
+
+/// The nodes whose memory the process may use, in rising order of their numbers.
+pub(crate) struct NumaNodes(Vec<NumaNode>);
+
+/// One node.
+pub(crate) struct NumaNode {
+    /// The system's number of the node.
+    pub(crate) number: usize,
+    /// The CPUs that are local to it. Empty if it has memory only.
+    pub(crate) cpus: CpuMask,
+}
+
+impl NumaNodes {
+    /// Reads the nodes from the files in the directory `root`, usually `/sys`, and keeps only those in `allowed`;
+    /// `None` keeps all. Empty if the files cannot be read: the kernel may have been built without NUMA.
+    pub(crate) fn read(root: &Path, allowed: Option<&CpuMask>) -> Self {
+        let directory = root.join("devices/system/node");
+        let list =
+            |name: String| -> Option<CpuMask> { fs::read_to_string(directory.join(name)).ok()?.trim().parse().ok() };
+        let online = list("online".to_owned()).unwrap_or_default();
+        let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(allowed));
+        let node = |number| NumaNode { number, cpus: list(format!("node{number}/cpulist")).unwrap_or_default() };
+        Self(usable.iter().map(node).collect())
+    }
+
+    /// The system's numbers of the nodes. (With hwloc, `memory/nodes.rs` asks that.)
+    #[cfg(any(test, not(feature = "hwloc")))]
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = usize> {
+        self.0.iter().map(|node| node.number)
+    }
+
+    /// The node that `cpu` is local to. If there are several, the one with the fewest CPUs.
+    pub(crate) fn nearest(&self, cpu: usize) -> Option<&NumaNode> {
+        self.0.iter().filter(|node| node.cpus.contains(cpu)).min_by_key(|node| node.cpus.len())
+    }
+}
+
+/// The numbers of the nodes on which the kernel gives this process memory, by `/proc/self/status`. None: it does not
+/// say.
+pub(crate) fn allowed() -> Option<CpuMask> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?.trim().parse().ok()
+}

@@ -1,0 +1,150 @@
+//! Tests of what is read from the system's files: on this machine, where hwloc has to read the same, and on trees of
+//! files made for the purpose. `described_machines.rs` holds both readers against each other on its machines.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::topology::machine::Unit;
+#[cfg(feature = "hwloc")]
+use crate::topology::numa_nodes;
+
+/// Files in a directory of their own, by name.
+#[derive(Default)]
+pub(crate) struct Tree(BTreeMap<String, String>);
+
+impl Tree {
+    /// Adds a file under `devices`.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: impl ToString) {
+        self.0.insert(name.into(), text.to_string());
+    }
+
+    /// Adds a CPU with its core and its package.
+    fn add_cpu(&mut self, cpu: usize, core: &str, package: &str) {
+        self.add(format!("system/cpu/cpu{cpu}/topology/core_cpus_list"), core);
+        self.add(format!("system/cpu/cpu{cpu}/topology/package_cpus_list"), package);
+    }
+
+    /// Adds a cache to a CPU.
+    pub(crate) fn add_cache(&mut self, cpu: usize, index: usize, (level, kind, cpus): (u64, &str, &str)) {
+        let directory = format!("system/cpu/cpu{cpu}/cache/index{index}");
+        self.add(format!("{directory}/level"), level);
+        self.add(format!("{directory}/type"), kind);
+        self.add(format!("{directory}/shared_cpu_list"), cpus);
+    }
+
+    /// Writes the files and reads them.
+    pub(crate) fn read(&self, allowed: Option<&CpuMask>) -> Result<Machine, String> {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, text) in &self.0 {
+            let file = directory.path().join("devices").join(name);
+            fs::create_dir_all(file.parent().unwrap()).unwrap();
+            fs::write(file, format!("{text}\n")).unwrap();
+        }
+        read(directory.path(), &NumaNodes::read(directory.path(), None), allowed)
+    }
+}
+
+fn mask(text: &str) -> CpuMask {
+    text.parse().unwrap()
+}
+
+fn order(machine: &Machine) -> Vec<usize> {
+    machine.cpus().iter().map(|cpu| cpu.os_index).collect()
+}
+
+fn counts(machine: &Machine) -> [usize; 4] {
+    [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit))
+}
+
+#[test]
+#[cfg(feature = "hwloc")]
+fn this_machine_is_what_hwloc_says() {
+    let (by_hwloc, _) = crate::topology::hwloc::read(None).unwrap();
+    let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed().as_ref());
+    let by_files = read(Path::new(ROOT), &nodes, Some(&by_hwloc.mask())).unwrap();
+    assert_eq!(by_files.cpus(), by_hwloc.cpus());
+}
+
+/// Two packages of two cores with two hardware threads each, which Linux numbers one thread of each core after another.
+#[test]
+fn neighbours_come_one_after_another() {
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-7");
+    tree.add("system/node/online", "0-1");
+    tree.add("system/node/node0/cpulist", "0,2,4,6");
+    tree.add("system/node/node1/cpulist", "1,3,5,7");
+    for cpu in 0..8 {
+        let package = if cpu % 2 == 0 { "0,2,4,6" } else { "1,3,5,7" };
+        tree.add_cpu(cpu, &format!("{},{}", cpu % 4, cpu % 4 + 4), package);
+        tree.add_cache(cpu, 0, (1, "Data", &format!("{},{}", cpu % 4, cpu % 4 + 4)));
+        tree.add_cache(cpu, 1, (1, "Instruction", "0-7"));
+        tree.add_cache(cpu, 2, (3, "Unified", package));
+    }
+    let machine = tree.read(None).unwrap();
+    assert_eq!((order(&machine), counts(&machine)), (vec![0, 4, 2, 6, 1, 5, 3, 7], [4, 2, 2, 2]));
+    // Within a mask, and with a CPU that has been switched off: Linux removes that one's files.
+    tree.add("system/cpu/online", "0-5,7");
+    let machine = tree.read(Some(&mask("1-7"))).unwrap();
+    assert_eq!((order(&machine), counts(&machine)), (vec![4, 2, 1, 5, 3, 7], [4, 2, 2, 2]));
+}
+
+#[test]
+fn kernels_that_say_little_are_believed() {
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-3");
+    let machine = tree.read(None).unwrap();
+    assert_eq!((order(&machine), counts(&machine)), (vec![0, 1, 2, 3], [4, 1, 1, 1]));
+    // Names before Linux 5.3.
+    for cpu in 0..4 {
+        tree.add(format!("system/cpu/cpu{cpu}/topology/thread_siblings_list"), if cpu < 2 { "0-1" } else { "2-3" });
+        tree.add(format!("system/cpu/cpu{cpu}/topology/core_siblings_list"), "0-3");
+    }
+    assert_eq!(counts(&tree.read(None).unwrap()), [2, 1, 1, 1]);
+    // A second level that both cores share makes a cluster, a private one does not.
+    (0..4).for_each(|cpu| tree.add_cache(cpu, 0, (2, "Unified", if cpu < 2 { "0-1" } else { "2-3" })));
+    assert_eq!(counts(&tree.read(None).unwrap()), [2, 1, 1, 1]);
+    (0..4).for_each(|cpu| tree.add(format!("system/cpu/cpu{cpu}/topology/thread_siblings_list"), cpu));
+    assert_eq!(counts(&tree.read(None).unwrap()), [4, 2, 1, 1]);
+}
+
+#[test]
+fn kinds_of_cores_are_told_apart_by_their_lists_or_their_capacities() {
+    let slowness = |tree: &Tree| tree.read(None).unwrap().cpus().iter().map(|cpu| cpu.slowness).collect::<Vec<_>>();
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-3");
+    assert_eq!(slowness(&tree), [0; 4]);
+    [446, 1024, 446, 871].iter().enumerate().for_each(|(cpu, capacity)| {
+        tree.add(format!("system/cpu/cpu{cpu}/cpu_capacity"), capacity);
+    });
+    assert_eq!(slowness(&tree), [2, 0, 2, 1]);
+    tree.add("cpu_core/cpus", "0-1");
+    tree.add("cpu_atom/cpus", "2-3");
+    assert_eq!(slowness(&tree), [0, 0, 1, 1]);
+}
+
+#[test]
+fn nodes_with_memory_only_are_near_no_cpu() {
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-1");
+    tree.add("system/node/online", "0,2");
+    tree.add("system/node/node0/cpulist", "0-1");
+    tree.add("system/node/node2/cpulist", "");
+    assert_eq!(counts(&tree.read(None).unwrap()), [2, 1, 1, 1]);
+    let directory = tempfile::tempdir().unwrap();
+    let node = directory.path().join("devices/system/node");
+    fs::create_dir_all(&node).unwrap();
+    fs::write(node.join("online"), "0,2\n").unwrap();
+    let numbers = |allowed: Option<&CpuMask>| NumaNodes::read(directory.path(), allowed).numbers().collect::<Vec<_>>();
+    assert_eq!((numbers(None), numbers(Some(&mask("1-2")))), (vec![0, 2], vec![2]));
+}
+
+#[test]
+fn what_cannot_be_read_is_an_error_that_says_so() {
+    assert!(Tree::default().read(None).unwrap_err().ends_with("devices/system/cpu/online cannot be read"));
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-1,x");
+    assert!(tree.read(None).is_err());
+    tree.add("system/cpu/online", "0-1");
+    let error = tree.read(Some(&mask("4-5"))).unwrap_err();
+    assert_eq!(error, "none of the CPUs that this process may use (4-5) is online (0-1)");
+}
