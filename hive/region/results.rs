@@ -1,5 +1,6 @@
 //! Collects what the bees of one region return: each bee writes its result into a slot of its own, without a lock, and
-//! the caller takes the results when the region is over. `Hive::spmd_map` and `Hive::broadcast` use it.
+//! the caller takes the results when the region is over. `Hive::spmd_map` and `Hive::broadcast` use it, and
+//! `Hive::par_reduce`, in which the only bee of a team of one writes the results of all parts.
 //! (A broadcast, in which each worker runs one task, counts as a region here, and a worker's number less one as the
 //! number of its slot.)
 //!
@@ -45,7 +46,7 @@ fn run_into<R>(slots: &mut [MaybeUninit<ResultSlot<R>>], run: impl FnOnce(Result
 }
 
 /// The slots, one for each bee. The first is always initialised; the others are only when their bee has called
-/// `write_with`. Dropping this drops the results that have not been taken.
+/// `write_with`, or the only bee has called `write_parts`. Dropping this drops the results that have not been taken.
 struct ResultSlots<'s, R> {
     slots: &'s mut [MaybeUninit<ResultSlot<R>>],
 }
@@ -53,7 +54,8 @@ struct ResultSlots<'s, R> {
 /// One result. Except for the first slot, it is not written before its bee runs the region's body.
 #[repr(align(128))]
 struct ResultSlot<R> {
-    /// The size of the team whose bee has written this slot. In the first slot: 0 as long as no region has run.
+    /// How many results there are: the size of the team whose bee has written this slot, or the number of parts that
+    /// the only bee of a team of one computes. In the first slot: 0 as long as no region has run.
     bees: usize,
     /// In the first slot: how many slots there are. Unused in the others.
     room: MaybeUninit<usize>,
@@ -109,7 +111,8 @@ impl<R> ResultSlots<'_, R> {
         // SAFETY: `writer` has initialised the first slot.
         let bees = self.slots.first().map_or(0, |slot| unsafe { slot.assume_init_ref() }.bees);
         // SAFETY: a region of this many bees has ended, in which each bee has called `write_with`, which initialises
-        // its slot first of all. If no region has run, the count is 0.
+        // its slot first of all; or a region of one bee, which has called `write_parts`, which first initialises all of
+        // these slots. If no region has run, the count is 0.
         unsafe { self.slots[..bees].assume_init_mut() }
     }
 
@@ -162,9 +165,9 @@ impl<R> ResultWriter<'_, R> {
         slot.is_written = true;
     }
 
-    /// As `write_with`, for a bee of a team of `bees`, each of which computes one part of `collect_results`' number of
-    /// parts. The bee of a team of one computes all of them. `compute` gets the number of a part and the number of
-    /// parts.
+    /// As `write_with`, for work that is divided into as many parts as there are slots. Each bee of a team of so many
+    /// computes one of them, and the only bee of a team of one computes all. `compute` gets the number of a part and
+    /// the number of parts.
     ///
     /// # Safety
     /// As for `write_with`; and the team has either as many bees as `collect_results` was called with, or one.

@@ -13,6 +13,9 @@ use crate::runtimes::Runtime;
 /// Loops before the first gap.
 const WARM_UP: u64 = 20;
 
+/// Loops after a gap that do not count. A runtime may learn from the first one how long the loop takes.
+const UNCOUNTED: u32 = 1;
+
 /// One sample for each gap. The bare post takes turns with the loop, for the same reason as in `idle`.
 pub(crate) fn sum(runtime: &mut (impl Runtime + Kernels), job: &Job, measured: &mut Measured) -> Result<(), String> {
     let cold = job.case.cold_loop().ok_or("this case has no loop after a gap")?;
@@ -20,6 +23,10 @@ pub(crate) fn sum(runtime: &mut (impl Runtime + Kernels), job: &Job, measured: &
     runtime.run(&mut kernel, WARM_UP);
     kernel.answer()?;
     let mut sleeper = sleeper(job, cold.gap);
+    for _ in 0..UNCOUNTED {
+        thread::sleep(cold.gap);
+        runtime.run(&mut kernel, 1);
+    }
     for _ in 0..job.budget.samples_after_gap(cold.gap) {
         thread::sleep(cold.gap);
         measured.samples.push(timing::nanoseconds(|| runtime.run(&mut kernel, 1)));

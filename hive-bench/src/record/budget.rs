@@ -161,7 +161,9 @@ impl Budget {
         }
         if let Some(cold) = case.cold_loop() {
             let calibration = Duration::from_millis(10);
-            return Some(calibration + (2 * (cold.gap + one) + cold.work) * self.samples_after_gap(cold.gap));
+            // The first gap and loop do not count.
+            let first = cold.gap + cold.work;
+            return Some(calibration + first + (2 * (cold.gap + one) + cold.work) * self.samples_after_gap(cold.gap));
         }
         if let Some(gap) = case.wake_gap() {
             return Some((gap + one) * self.samples_after_gap(gap));
