@@ -39,26 +39,16 @@ impl Shared {
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Some(size()));
         }
-        // The usual case: no other thread is queen, and some worker polls for the start.
-        if let Some(mut queen_guard) = self.team.try_become_queen() {
-            if !may_run_alone || self.lone_callers.count() == 0 {
-                return if self.team.all_workers_sleep() {
-                    self.run_loop_as_queen(&mut queen_guard, bees, size(), body)
-                } else {
-                    self.spmd_locked(&mut queen_guard, bees, body, Wake::AtOnce)
-                };
-            }
-            return self.run_loop_beside_others(Some(queen_guard), bees, size(), body);
+        let queen_guard = self.team.try_become_queen();
+        if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
+            return self.run_loop_beside_others(queen_guard, bees, size(), body);
         }
-        if may_run_alone {
-            self.run_loop_beside_others(None, bees, size(), body)
-        } else {
-            self.run_loop_as_queen(&mut self.team.become_queen(), bees, size(), body)
-        }
+        let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
+        self.run_loop_as_queen(&mut queen_guard, bees, size(), body)
     }
 
-    /// Runs a loop for the holder of the queen lock. Wakes the workers only if that pays.
-    #[cold]
+    /// Runs a loop for the holder of the queen lock.
+    #[inline]
     pub(crate) fn run_loop_as_queen<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
@@ -66,15 +56,28 @@ impl Shared {
         size: LoopSize,
         body: &mut P,
     ) -> Result<(), Error> {
-        if !self.team.all_workers_sleep() {
-            return self.spmd_locked(queen_guard, bees, body, Wake::AtOnce);
+        if self.team.all_workers_sleep() {
+            self.run_cold_loop(queen_guard, bees, size, body)
+        } else {
+            // The usual case: some worker polls for the start.
+            self.spmd_locked(queen_guard, bees, body, Wake::AtOnce)
         }
+    }
+
+    /// Runs a loop for the holder of the queen lock, who has found all workers asleep. Wakes them only if that pays.
+    #[cold]
+    fn run_cold_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        size: LoopSize,
+        body: &mut P,
+    ) -> Result<(), Error> {
         let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, Instant::now());
         let wake = match self.loop_costs.expected(size) {
             Some(expected) if !pays(expected) => Wake::IfLong,
             _ => Wake::AtOnce,
         };
-        let begin = Instant::now();
         if wake == Wake::AtOnce {
             self.team.last_cold_part.clear();
             self.spmd_locked(queen_guard, bees, body, wake)?;
@@ -86,6 +89,7 @@ impl Shared {
             return Ok(());
         }
         self.team.count_for_queen(Counter::LoneLoops);
+        let begin = Instant::now();
         if P::RUNS_ANYWHERE {
             self.spmd_locked(queen_guard, bees, body, wake)?;
         } else {

@@ -80,7 +80,7 @@ pub(crate) struct Team {
     announced_region: AnnouncedRegion,
     /// The last region of several groups whose parts may run on any bee's thread.
     last_loop: LastLoop,
-    /// How long the queen's part took in the last region for which a worker had to be woken.
+    /// How long the queen's part took in the last region that began while a worker slept.
     pub(crate) last_cold_part: ColdPart,
     /// How many workers have a thread.
     hired: Hired,
