@@ -27,6 +27,9 @@ pub mod latecomers {}
 #[doc = include_str!("../docs/lone-loops.md")]
 pub mod lone_loops {}
 
+#[doc = include_str!("../docs/unbound-sleep.md")]
+pub mod unbound_sleep {}
+
 #[doc = include_str!("../docs/waits-between-hives.md")]
 pub mod waits_between_hives {}
 

@@ -17,7 +17,7 @@ pub(crate) use std::thread::{panicking as is_unwinding, yield_now as yield_core}
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
-pub(crate) use crate::observe::cold_part::ColdPart;
+pub(crate) use crate::observe::cold_parts::ColdParts;
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
@@ -25,8 +25,10 @@ pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES}
 pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::sys::back_off::BackOff;
-pub(crate) use crate::sys::poll_time::PollTime;
+pub(crate) use crate::sys::part_time::PartTime;
+pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};
 pub(crate) use crate::sys::semaphore::Semaphore;
+pub(crate) use crate::sys::sleep_binding::SleepBinding;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::wait::{WaitPolicy, serialize_poll};
 

@@ -6,8 +6,9 @@
 //! through `sync.rs`, which the models replace.
 
 pub(crate) mod activity;
+pub(crate) mod body_times;
 pub(crate) mod build_info;
-pub(crate) mod cold_part;
+pub(crate) mod cold_parts;
 pub(crate) mod counters;
 pub(crate) mod in_flight;
 pub(crate) mod stats;

@@ -79,11 +79,11 @@ impl Shared {
             _ => Wake::AtOnce,
         };
         if wake == Wake::AtOnce {
-            self.team.last_cold_part.clear();
+            self.team.cold_parts.clear_last();
             self.spmd_locked(queen_guard, bees, body, wake)?;
             // One thread would have taken as long as the queen has taken for her part, for each of the parts. None: no
             // worker was asleep any more.
-            if let Some(part) = self.team.last_cold_part.get() {
+            if let Some(part) = self.team.cold_parts.last() {
                 self.loop_costs.record_guess(size, part * bees);
             }
             return Ok(());

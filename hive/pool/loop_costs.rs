@@ -6,12 +6,10 @@
 //! All of this is guesswork about speed: whatever it says, a loop gives the same result. So several threads may use it
 //! at the same time without a lock, and an update may get lost.
 
-use std::array;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use crossbeam_utils::CachePadded;
-
+use crate::observe::body_times::BodyTimes;
 use crate::protocol::region::body::BodyKey;
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
@@ -19,38 +17,17 @@ use crate::sys::cost_of_waking::COST_OF_WAKING;
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
 const TIME_PER_GAIN: u64 = 8;
 
-/// For how many loop bodies there is room. If two get the same place, each of them is unknown after the other.
-const BODIES: usize = 64;
-
 /// The costs of the loops of one hive.
 pub(crate) struct LoopCosts {
     /// The time that the other words count from.
     origin: Instant,
-    /// One for each place: see `KnownBody`.
-    bodies: CachePadded<[AtomicU64; BODIES]>,
+    /// How long one thread takes for one index.
+    times_per_index: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
     /// nanoseconds, less what has been forgotten.
     missed_help: AtomicU64,
     /// When `pays_to_wake` was last asked, in nanoseconds since `origin`.
     asked_at: AtomicU64,
-}
-
-/// What is known of one loop body, as it is packed into a word: in the upper half a part of its key, in the lower half
-/// the nanoseconds that one thread takes for one index, an `f32`.
-#[derive(Clone, Copy)]
-struct KnownBody {
-    tag: u32,
-    nanos_per_index: f32,
-}
-
-impl KnownBody {
-    fn from_word(word: u64) -> Self {
-        Self { tag: (word >> 32) as u32, nanos_per_index: f32::from_bits(word as u32) }
-    }
-
-    fn into_word(self) -> u64 {
-        u64::from(self.tag) << 32 | u64::from(self.nanos_per_index.to_bits())
-    }
 }
 
 /// The loop that is about to run: its body, which tells it from others, and the number of its indices.
@@ -60,20 +37,11 @@ pub(crate) struct LoopSize {
     pub(crate) indices: usize,
 }
 
-impl LoopSize {
-    /// The place of the body in the table, and its tag there.
-    fn place_and_tag(self) -> (usize, u32) {
-        let hash = self.body.hash();
-        // 0 is the tag of a place where no body is.
-        (hash as usize % BODIES, (hash >> 32) as u32 | 1)
-    }
-}
-
 impl LoopCosts {
     pub(crate) fn new() -> Self {
         Self {
             origin: Instant::now(),
-            bodies: CachePadded::new(array::from_fn(|_| AtomicU64::new(0))),
+            times_per_index: BodyTimes::new(),
             missed_help: AtomicU64::new(0),
             asked_at: AtomicU64::new(0),
         }
@@ -81,11 +49,8 @@ impl LoopCosts {
 
     /// How long one thread would take for the loop, to judge by earlier loops with this body. None: nothing is known.
     pub(crate) fn expected(&self, size: LoopSize) -> Option<Duration> {
-        let (place, tag) = size.place_and_tag();
-        // Relaxed: a hint, in one word.
-        let known = KnownBody::from_word(self.bodies[place].load(Ordering::Relaxed));
-        (known.tag == tag)
-            .then(|| Duration::from_nanos((f64::from(known.nanos_per_index) * size.indices as f64) as u64))
+        let nanos_per_index = self.times_per_index.nanos(size.body.hash())?;
+        Some(Duration::from_nanos((f64::from(nanos_per_index) * size.indices as f64) as u64))
     }
 
     /// Records that one thread took so long for the loop.
@@ -99,22 +64,13 @@ impl LoopCosts {
         self.record_and_forget(size, took, 0.875);
     }
 
-    /// Records the time, unless the time that is known, multiplied by `forget`, is longer. So if the cost of a body
-    /// varies, the longer times count for longer: to run a long loop alone costs more than to wake the workers for a
-    /// short one.
+    /// Records the time; `forget`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
+    /// workers for a short one, so the longer times of a body count for longer.
     fn record_and_forget(&self, size: LoopSize, took: Duration, forget: f32) {
         // What a loop costs that has no indices says nothing of those that have.
-        if size.indices == 0 {
-            return;
+        if size.indices > 0 {
+            self.times_per_index.record(size.body.hash(), took.as_nanos() as f32 / size.indices as f32, forget);
         }
-        let (place, tag) = size.place_and_tag();
-        let mut nanos_per_index = took.as_nanos() as f32 / size.indices as f32;
-        // Relaxed, both: a hint, in one word. If another thread writes at the same time, either may win.
-        let known = KnownBody::from_word(self.bodies[place].load(Ordering::Relaxed));
-        if known.tag == tag {
-            nanos_per_index = nanos_per_index.max(known.nanos_per_index * forget);
-        }
-        self.bodies[place].store(KnownBody { tag, nanos_per_index }.into_word(), Ordering::Relaxed);
     }
 
     /// Whether it pays to wake the workers for a loop that begins at `now` and would end sooner by `gain` if they were

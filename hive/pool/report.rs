@@ -11,6 +11,7 @@ use crate::observe::trace::Tracer;
 use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 use crate::pool::config::Config;
 use crate::pool::shared::Shared;
+use crate::sys::sleep_binding::SleepBinding;
 use crate::topology::machine::{Machine, TopologySource, Unit};
 
 /// Which settings are in effect in one hive at one moment, as lines of text, for printing.
@@ -133,7 +134,10 @@ fn pinning_line(shared: &Shared) -> String {
     let binding = &shared.place_map.binding;
     let shrink = shared.config.places.shrink;
     let order = if binding.is_ordered_by_hive() { format!("; order to shrink in: {shrink}") } else { String::new() };
-    format!("{binding}{by_default}{order}")
+    // All workers that may ever sleep unbound are allowed to when they start, and the first of them is bee 1.
+    let may_be_unbound = shared.team.has_worker() && shared.team.sleep_binding(1).is_some_and(SleepBinding::is_allowed);
+    let asleep = if may_be_unbound { "; not while they sleep between short regions" } else { "" };
+    format!("{binding}{by_default}{order}{asleep}")
 }
 
 /// The places of the bees. Only the first 64 are listed, since people read the report.

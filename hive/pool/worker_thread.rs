@@ -111,6 +111,9 @@ impl Shared {
         if place.is_some() && bound.is_none() {
             self.place_map.release_place(worker as usize);
         }
+        if let Some(place) = place.filter(|_| bound.is_some()) {
+            self.allow_unbound_sleep(worker, place);
+        }
         let policy = self.team.policy();
         let context = TaskContext::new(&self.team, worker);
         nesting::within_tasks(&context, || {
@@ -135,6 +138,14 @@ impl Shared {
         // From here on only destructors of thread-locals run on this thread.
         nesting::mark_worker_ending();
         abort_on_unwind.disarm();
+    }
+
+    /// Allows the calling worker, which is bound to `place`, to sleep unbound, unless the user has asked for places.
+    fn allow_unbound_sleep(&self, worker: u32, place: &Place) {
+        let mask = self.machine_info.mask.as_ref().filter(|_| self.place_map.is_default);
+        if let (Some(mask), Some(binding)) = (mask, self.team.sleep_binding(worker)) {
+            binding.allow(place.mask(), mask.clone());
+        }
     }
 
     /// Returns the value of `result`; turns an error into a warning in the report.

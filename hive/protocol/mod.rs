@@ -52,7 +52,7 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdPart, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number,
+    BeeCounters, ColdParts, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
@@ -80,8 +80,8 @@ pub(crate) struct Team {
     announced_region: AnnouncedRegion,
     /// The last region of several groups whose parts may run on any bee's thread.
     last_loop: LastLoop,
-    /// How long the queen's part took in the last region that began while a worker slept.
-    pub(crate) last_cold_part: ColdPart,
+    /// How long the parts of regions take that begin while a worker sleeps.
+    pub(crate) cold_parts: ColdParts,
     /// How many workers have a thread.
     hired: Hired,
     /// The panics of the region that is running.
@@ -163,7 +163,7 @@ impl Team {
             resize_state: Mutex::new(ResizeState::default()),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
-            last_cold_part: ColdPart::new(),
+            cold_parts: ColdParts::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),

@@ -37,10 +37,12 @@ impl std::error::Error for CallError {
 #[cfg(all(any(target_os = "linux", target_os = "android"), feature = "hwloc"))]
 pub(crate) use linux::query_error;
 #[cfg(any(target_os = "linux", target_os = "android"))]
-pub(crate) use linux::{apply, current_cpu, query};
+pub(crate) use linux::{OtherThread, apply, current_cpu, query};
 
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(crate) use elsewhere::{apply, current_cpu, query};
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+pub(crate) use no_other_threads::OtherThread;
 
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
 /// before.
@@ -78,16 +80,38 @@ mod linux {
     /// The number of words at which that search ends, far above the number of CPUs of any kernel.
     const MAX_WORDS: usize = (1 << 20) / MASK_WORD_BITS;
 
+    /// The calling thread, as the system calls name it.
+    const CALLER: libc::pid_t = 0;
+
+    /// A thread that another one may bind.
+    pub(crate) struct OtherThread(libc::pid_t);
+
+    impl OtherThread {
+        /// The calling thread.
+        #[allow(unsafe_code)]
+        pub(crate) fn current() -> Option<Self> {
+            // SAFETY: the call has no arguments and accesses no memory of the caller.
+            Some(Self(unsafe { libc::gettid() }))
+        }
+
+        /// Restricts the thread to `mask`, if the CPUs that it may run on are `from`. Returns whether that was so. The
+        /// thread must not have ended.
+        pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> bool {
+            query_growing(self.0, INITIAL_WORDS).is_ok_and(|mask| mask == *from)
+                && apply_words(self.0, &to_words(to)).is_ok()
+        }
+    }
+
     /// The CPUs that the calling thread may run on. If a sandbox refuses the system call, the mask is read from /proc,
     /// if that is available.
     pub(crate) fn query() -> Result<CpuMask, CallError> {
-        query_growing(INITIAL_WORDS).or_else(|refused| mask_from_proc().ok_or(refused))
+        query_growing(CALLER, INITIAL_WORDS).or_else(|refused| mask_from_proc().ok_or(refused))
     }
 
     /// The error of the system call, if it is refused. Libraries that make the same call may not be prepared for that.
     #[cfg(feature = "hwloc")]
     pub(crate) fn query_error() -> Option<CallError> {
-        query_growing(INITIAL_WORDS).err()
+        query_growing(CALLER, INITIAL_WORDS).err()
     }
 
     /// The mask that /proc lists, without the CPUs that are switched off.
@@ -108,10 +132,10 @@ mod linux {
         usize::try_from(cpu).ok()
     }
 
-    /// Reads the mask, first into `word_count` words and then into twice as many until it fits.
-    fn query_growing(mut word_count: usize) -> Result<CpuMask, CallError> {
+    /// Reads the mask of a thread, first into `word_count` words and then into twice as many until it fits.
+    fn query_growing(thread: libc::pid_t, mut word_count: usize) -> Result<CpuMask, CallError> {
         loop {
-            match query_words(word_count) {
+            match query_words(thread, word_count) {
                 Ok(words) => return Ok(from_words(&words)),
                 // The kernel has more CPUs than the words have bits.
                 Err(error) if error.raw_os_error() == Some(libc::EINVAL) && word_count < MAX_WORDS => {
@@ -125,13 +149,13 @@ mod linux {
         }
     }
 
-    /// Reads the mask into exactly this many words.
+    /// Reads the mask of a thread into exactly this many words.
     #[allow(unsafe_code)]
-    fn query_words(word_count: usize) -> io::Result<Vec<MaskWord>> {
+    fn query_words(thread: libc::pid_t, word_count: usize) -> io::Result<Vec<MaskWord>> {
         let mut words: Vec<MaskWord> = vec![0; word_count];
         let bytes = size_of_val(words.as_slice());
         // SAFETY: the mask is `bytes` long, writable, and aligned as the array of words that the kernel takes it for.
-        let failed = unsafe { libc::sched_getaffinity(0, bytes, words.as_mut_ptr().cast()) } != 0;
+        let failed = unsafe { libc::sched_getaffinity(thread, bytes, words.as_mut_ptr().cast()) } != 0;
         if failed { Err(io::Error::last_os_error()) } else { Ok(words) }
     }
 
@@ -140,15 +164,15 @@ mod linux {
         match single_cpu(mask) {
             Some(core) if core_affinity::set_for_current(core) => Ok(()),
             Some(_) => Err(CallError::last_os_error("core_affinity::set_for_current")),
-            None => apply_words(&to_words(mask)),
+            None => apply_words(CALLER, &to_words(mask)),
         }
     }
 
     #[allow(unsafe_code)]
-    fn apply_words(words: &[MaskWord]) -> Result<(), CallError> {
+    fn apply_words(thread: libc::pid_t, words: &[MaskWord]) -> Result<(), CallError> {
         // SAFETY: the mask has the length that is passed, and is aligned as the array of words that the kernel takes it
         // for.
-        let failed = unsafe { libc::sched_setaffinity(0, size_of_val(words), words.as_ptr().cast()) } != 0;
+        let failed = unsafe { libc::sched_setaffinity(thread, size_of_val(words), words.as_ptr().cast()) } != 0;
         if failed { Err(CallError::last_os_error("sched_setaffinity")) } else { Ok(()) }
     }
 
@@ -190,13 +214,13 @@ mod linux {
         #[test]
         fn a_mask_that_is_too_small_grows() {
             // An empty mask is too small for any number of CPUs.
-            assert_eq!(query_words(0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
-            assert_eq!(query_growing(0).unwrap(), query().unwrap());
+            assert_eq!(query_words(CALLER, 0).unwrap_err().raw_os_error(), Some(libc::EINVAL));
+            assert_eq!(query_growing(CALLER, 0).unwrap(), query().unwrap());
         }
 
         #[test]
         fn what_proc_lists_is_what_the_call_says() {
-            assert_eq!(mask_from_proc().unwrap(), query_growing(INITIAL_WORDS).unwrap());
+            assert_eq!(mask_from_proc().unwrap(), query_growing(CALLER, INITIAL_WORDS).unwrap());
         }
 
         #[test]
@@ -280,6 +304,26 @@ mod elsewhere {
             Some(id) if mask.len() == 1 && core_affinity::set_for_current(core_affinity::CoreId { id }) => Ok(()),
             Some(_) if mask.len() == 1 => Err(CallError::last_os_error(call)),
             _ => Err(CallError { call, error: io::ErrorKind::Unsupported.into() }),
+        }
+    }
+}
+
+/// Where no thread can bind another one.
+#[cfg(not(any(target_os = "linux", target_os = "android")))]
+mod no_other_threads {
+    use std::convert::Infallible;
+
+    use crate::sys::cpu_mask::CpuMask;
+
+    pub(crate) struct OtherThread(Infallible);
+
+    impl OtherThread {
+        pub(crate) fn current() -> Option<Self> {
+            None
+        }
+
+        pub(crate) fn change_mask(&self, _: &CpuMask, _: &CpuMask) -> bool {
+            match self.0 {}
         }
     }
 }

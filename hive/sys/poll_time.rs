@@ -7,12 +7,15 @@
 //! polling can gain is the time of that part.
 //!
 //! `Worker::run` (`protocol/worker/main_loop.rs`) asks for the limit of each wait, and reports each region that has not
-//! come at once. Regions that follow one another within a microsecond or two are not timed, and change nothing. A hive
-//! whose spin time the program has chosen learns nothing: its workers poll for as long as they have been told to.
+//! come at once. Regions that follow one another within a microsecond or two are not timed, and change nothing. In a
+//! hive whose spin time the program has chosen, workers poll for as long as they have been told to.
+//!
+//! From the same waits each worker learns whether to sleep unbound (`docs/unbound-sleep.md`).
 
 use std::time::{Duration, Instant};
 
 use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::part_time::PartTime;
 use crate::sys::wait::{Spinner, WaitPolicy};
 
 /// For loops, polling pays up to so many times the length of the worker's part.
@@ -22,15 +25,23 @@ const GAP_PER_PART: u32 = 8;
 const MAX_SCORE: u8 = 7;
 const GOOD_SCORE: u8 = 4;
 
+/// After how many cold regions in a row with short parts a worker sleeps unbound.
+const SHORT_REGIONS: u8 = 4;
+
 /// What one worker has learned.
 pub(crate) struct PollTime {
-    /// The spin time of the hive. None: there is nothing to learn.
-    spin: Option<Duration>,
+    /// The spin time of the hive.
+    spin: Duration,
+    /// Whether the worker may poll for less than that.
+    is_learning: bool,
     /// One more for each region that polling has met, or would have met, and for which that paid; one less for each
     /// other region. From 0 to `MAX_SCORE`.
     score: u8,
     /// How long polling can pay at most, to judge by the last region that was timed.
     limit: Duration,
+    /// How many of the regions that were timed, the last ones in a row, had a short part and were no loops. Up to
+    /// `SHORT_REGIONS`.
+    short_regions: u8,
     /// When the wait began in which the worker has slept last. None: it has not slept since its last region.
     asleep_since: Option<Instant>,
 }
@@ -40,16 +51,40 @@ pub(crate) struct PollTime {
 pub(crate) struct TimedWait {
     began: Instant,
     ended: Instant,
+    has_slept: bool,
+}
+
+impl TimedWait {
+    /// Whether the worker has slept.
+    pub(crate) fn has_slept(self) -> bool {
+        self.has_slept
+    }
+
+    /// The part of the region that came after the wait; it has just ended.
+    pub(crate) fn part(self) -> PartTime {
+        PartTime::since(self.ended)
+    }
 }
 
 impl PollTime {
     pub(crate) fn new(policy: &WaitPolicy) -> Self {
-        Self { spin: policy.learned_spin(), score: MAX_SCORE, limit: Duration::MAX, asleep_since: None }
+        let (spin, is_learning) = policy.spin_time();
+        Self { spin, is_learning, score: MAX_SCORE, limit: Duration::MAX, short_regions: 0, asleep_since: None }
     }
 
     /// How long the next wait is to poll at most.
     pub(crate) fn limit(&self) -> Duration {
-        if self.score >= GOOD_SCORE { self.limit } else { self.limit.min(COST_OF_WAKING) }
+        match self.score {
+            _ if !self.is_learning => Duration::MAX,
+            GOOD_SCORE.. => self.limit,
+            _ => self.limit.min(COST_OF_WAKING),
+        }
+    }
+
+    /// Whether the next region probably finds the worker asleep, and needs it for a short time only
+    /// (`docs/unbound-sleep.md`).
+    pub(crate) fn may_sleep_unbound(&self) -> bool {
+        self.score < GOOD_SCORE && self.short_regions == SHORT_REGIONS
     }
 
     /// Says that the worker is about to sleep, after it has polled with `spinner`.
@@ -62,6 +97,7 @@ impl PollTime {
     /// Says that the wait has ended without a region.
     pub(crate) fn forget_wait(&mut self) {
         self.asleep_since = None;
+        self.short_regions = 0;
     }
 
     /// Says that a region has started for which the worker has waited with `spinner`. The caller passes what this
@@ -73,28 +109,27 @@ impl PollTime {
 
     #[cold]
     fn end_long_wait(&mut self, spinner: &Spinner<'_>) -> Option<TimedWait> {
-        self.spin?;
         match self.asleep_since.take() {
-            Some(began) => Some(TimedWait { began, ended: Instant::now() }),
+            Some(began) => Some(TimedWait { began, ended: Instant::now(), has_slept: true }),
             // Not the present time: to read the clock once more would delay the region.
-            None => Some(TimedWait { began: spinner.began()?, ended: spinner.last_seen()? }),
+            None => Some(TimedWait { began: spinner.began()?, ended: spinner.last_seen()?, has_slept: false }),
         }
     }
 
     /// Learns from the region that came after `wait` and has just ended. `is_loop`: others could have run the worker's
-    /// part of it.
+    /// `part` of it. `is_short`: it was no loop, and its parts are short.
     #[cold]
-    pub(crate) fn learn(&mut self, wait: TimedWait, is_loop: bool) {
-        self.learn_from(wait.ended - wait.began, is_loop.then(|| wait.ended.elapsed()));
+    pub(crate) fn learn(&mut self, wait: TimedWait, part: PartTime, is_loop: bool, is_short: bool) {
+        self.short_regions = if is_short { SHORT_REGIONS.min(self.short_regions + 1) } else { 0 };
+        self.learn_from(wait.ended - wait.began, is_loop.then(|| part.duration()));
     }
 
     /// The same for a region that came after `gap`. `part`: how long the worker's part of a loop took; None: the region
     /// was no loop.
     fn learn_from(&mut self, gap: Duration, part: Option<Duration>) {
-        let Some(spin) = self.spin else { return };
         self.limit = part.map_or(Duration::MAX, |part| part.saturating_mul(GAP_PER_PART));
         self.score =
-            if gap <= spin.min(self.limit) { MAX_SCORE.min(self.score + 1) } else { self.score.saturating_sub(1) };
+            if gap <= self.spin.min(self.limit) { MAX_SCORE.min(self.score + 1) } else { self.score.saturating_sub(1) };
     }
 
     /// Says that the worker has been woken for a loop, and has come too late for it. The queen had reason to think that
@@ -103,6 +138,7 @@ impl PollTime {
         self.asleep_since = None;
         self.limit = Duration::MAX;
         self.score = self.score.max(GOOD_SCORE);
+        self.short_regions = 0;
     }
 }
 

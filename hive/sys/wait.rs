@@ -29,6 +29,9 @@ const POLLS_PER_TASK_CHECK: u32 = 8;
 /// gets it.
 const MAX_YIELDS: u32 = 16;
 
+/// In place of the number of yields of a spinner: there is to be no polling.
+const SPENT: u32 = u32::MAX;
+
 /// The number of workers of all hives that are on a core or want to be: the threads whose presence is `OnCore`. It
 /// changes only when a worker starts, ends, goes to sleep, or wakes up.
 static AWAKE_WORKERS: AtomicUsize = AtomicUsize::new(0);
@@ -100,6 +103,8 @@ pub(crate) struct WaitPolicy {
     spin_epoch: AtomicU32,
     /// The CPU on which a worker was woken for a region last, by a thread that goes on there. `NO_CPU`: none.
     waker_cpu: AtomicUsize,
+    /// The number of workers that are bound to a CPU otherwise, and sleep or run unbound at present.
+    unbound_workers: AtomicU32,
 }
 
 /// The number of no CPU.
@@ -112,7 +117,19 @@ impl WaitPolicy {
         let (generation, zero) = (fork::generation(), || AtomicU32::new(0));
         let (spin_sections, spin_epoch, is_learning) = (zero(), zero(), false);
         let waker_cpu = AtomicUsize::new(NO_CPU);
-        Self { generation, spin, is_learning, poll_interval, cpus, worker_cpus, spin_sections, spin_epoch, waker_cpu }
+        let unbound_workers = zero();
+        Self {
+            generation,
+            spin,
+            is_learning,
+            poll_interval,
+            cpus,
+            worker_cpus,
+            spin_sections,
+            spin_epoch,
+            waker_cpu,
+            unbound_workers,
+        }
     }
 
     /// The same policy for a hive whose spin time the program has not chosen: its workers learn how long to poll.
@@ -120,9 +137,9 @@ impl WaitPolicy {
         Self { is_learning: true, ..self }
     }
 
-    /// The spin time, if workers learn whether to make use of it.
-    pub(crate) fn learned_spin(&self) -> Option<Duration> {
-        self.is_learning.then_some(self.spin)
+    /// The spin time, and whether workers learn how much of it to use.
+    pub(crate) fn spin_time(&self) -> (Duration, bool) {
+        (self.spin, self.is_learning)
     }
 
     /// Whether the calling process is a forked child of the one whose threads wait for each other.
@@ -150,7 +167,10 @@ impl WaitPolicy {
     /// kernel takes many milliseconds to notice that it waits for this one.
     #[cold]
     pub(crate) fn migrate_off_worker_cpus(&self) {
-        affinity::migrate_off(&self.worker_cpus);
+        // A worker that is not bound at present can run elsewhere, and if it is queued here, a yield lets it run.
+        if self.unbound_workers.load(Ordering::Relaxed) == 0 {
+            affinity::migrate_off(&self.worker_cpus);
+        }
     }
 
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.
@@ -173,6 +193,28 @@ impl WaitPolicy {
         }
     }
 
+    /// Whether the workers are bound to no CPUs at all.
+    pub(crate) fn binds_no_worker(&self) -> bool {
+        self.worker_cpus.is_empty()
+    }
+
+    /// Whether some worker is bound to no CPU at present, so that it may be queued behind a thread that waits for it.
+    fn has_unbound_worker(&self) -> bool {
+        // Relaxed: a hint. A thread that wakes an unbound worker has seen it count itself.
+        self.binds_no_worker() || self.unbound_workers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Counts a worker that is unbound from now on.
+    pub(crate) fn count_unbound(&self) {
+        // Relaxed, here and below: see `has_unbound_worker`.
+        self.unbound_workers.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A worker that was unbound is bound again.
+    pub(crate) fn uncount_unbound(&self) {
+        self.unbound_workers.fetch_sub(1, Ordering::Relaxed);
+    }
+
     /// The spinner for one wait.
     #[inline(always)]
     pub(crate) fn spinner(&self) -> Spinner<'_> {
@@ -186,7 +228,7 @@ impl WaitPolicy {
     pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
         let spinner = self.spinner_with_time(self.spin.saturating_mul(8));
         // A bee that is bound to no CPU may have been put on this one, so the wait begins with a yield.
-        if self.worker_cpus.is_empty() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
+        if self.has_unbound_worker() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
     }
 
     /// The spinner for the wait of a thread that wants to be queen while another one is. The team is at work meanwhile,
@@ -224,6 +266,12 @@ impl WaitPolicy {
         Spinner { spin_epoch, ..self.spinner_with_time(self.spin.min(limit)) }
     }
 
+    /// The spinner for a wait in which a worker does not poll.
+    pub(crate) fn spent_spinner(&self) -> Spinner<'_> {
+        let (spinner, now) = (self.spinner_with_time(Duration::ZERO), Some(Instant::now()));
+        Spinner { polls: HOT_POLLS, yields: SPENT, deadline: now, now, ..spinner }
+    }
+
     /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, it skips the first phase.
     #[inline(always)]
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
@@ -235,7 +283,7 @@ impl WaitPolicy {
             polls,
             yields: 0,
             spin_epoch: self.spin_epoch(),
-            yields_between: self.worker_cpus.is_empty(),
+            yields_between: false,
             deadline: None,
             now: None,
         }
@@ -253,6 +301,12 @@ impl WaitPolicy {
         // Relaxed: a waiting thread sees it sooner or later; the region that wakes all bees comes after it.
         self.spin_sections.fetch_add(1, Ordering::Relaxed);
         SpinSection(&self.spin_sections)
+    }
+
+    /// Whether waits go on polling at present, because a `keep_spinning` section is open.
+    pub(crate) fn keeps_spinning(&self) -> bool {
+        // Relaxed: see `keep_spinning`.
+        self.spin_sections.load(Ordering::Relaxed) > 0
     }
 
     /// Makes all bees that wait now stop polling.
@@ -327,8 +381,8 @@ fn set_presence(presence: Presence) {
 }
 
 /// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses; polls with
-/// PAUSE instructions (with yields, if the hive's workers are not bound to CPUs) until the policy's spin time is over;
-/// `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+/// PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's spin time
+/// is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
 pub(crate) struct Spinner<'p> {
     policy: &'p WaitPolicy,
     /// How long the second phase lasts.
@@ -336,13 +390,12 @@ pub(crate) struct Spinner<'p> {
     /// The polls so far. In the second phase the number goes round, from `HOT_POLLS` up to the next multiple of
     /// `POLLS_PER_CLOCK_READ`.
     polls: u32,
-    /// The yields so far, in the third phase.
+    /// The yields so far, in the third phase. `SPENT`: the thread is not to poll at all.
     yields: u32,
     /// The policy's number of calls of `stop_spinning` when the wait began.
     spin_epoch: u32,
-    /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread. Then there is
-    /// a yield between two polls of the second phase, which lets it run. If no other thread wants the CPU, that takes a
-    /// fraction of a microsecond.
+    /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
+    /// workers are bound. See `pause`.
     yields_between: bool,
     /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
     deadline: Option<Instant>,
@@ -365,6 +418,9 @@ impl Spinner<'_> {
     /// The second and the third phase.
     #[cold]
     fn spin_once_slowly(&mut self) -> bool {
+        if self.yields == SPENT {
+            return false;
+        }
         // Polling would be useless or is not wanted: go on to the third phase at once.
         if self.policy.is_oversubscribed() || self.is_told_to_stop() {
             return self.yield_once();
@@ -379,8 +435,7 @@ impl Spinner<'_> {
         // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
         self.polls = HOT_POLLS;
         self.policy.abort_if_forked();
-        // Relaxed: a hint, which is read again soon.
-        if self.spin == Duration::MAX || self.policy.spin_sections.load(Ordering::Relaxed) > 0 {
+        if self.spin == Duration::MAX || self.policy.keeps_spinning() {
             self.deadline = None;
             return true;
         }
@@ -432,10 +487,12 @@ impl Spinner<'_> {
         self.policy.spin_epoch.load(Ordering::Relaxed) != self.spin_epoch
     }
 
-    /// Passes the time between two polls of the second phase.
+    /// Passes the time between two polls of the second phase. Where the thread that this one waits for may be queued on
+    /// the same CPU, behind this very thread, a yield lets it run. If no other thread wants the CPU, that takes a
+    /// fraction of a microsecond.
     #[inline(always)]
     fn pause(&self) {
-        if self.yields_between { yield_now() } else { spin_loop() }
+        if self.yields_between || self.policy.has_unbound_worker() { yield_now() } else { spin_loop() }
     }
 
     /// One step of the third phase: yields the core. Returns whether to poll again.

@@ -16,8 +16,9 @@ use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
+use crate::protocol::worker::wake::{Rebind, Sleepers};
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Activity, Counter};
+use crate::sync::{Activity, Counter, PartTime};
 
 impl Team {
     /// Runs `body` once on each of the first `bees` bees, on the calling thread as bee 0, and returns when all have
@@ -59,20 +60,17 @@ impl Team {
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn: BodyFn::of::<P>(), base: own_group.base }) };
         // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
-        let some_asleep = match wake {
-            Wake::AtOnce => self.wake_if_asleep(bees, [&own_group]),
-            Wake::IfLong => self.is_any_asleep(bees),
-        };
+        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, wake, BodyFn::of::<P>(), [&own_group]);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
-        let cold_part = self.last_cold_part.begin_if(some_asleep);
+        let cold_part = self.cold_parts.begin_if(is_timed);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
-        if cold_part.end_is_late() && wake == Wake::IfLong {
-            self.wake_groups([&own_group]);
+        if let Some(part) = cold_part.end() {
+            self.end_cold_part(&queen, P::RUNS_ANYWHERE.then_some(wake), BodyFn::of::<P>(), part, [&own_group]);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
@@ -122,20 +120,18 @@ impl Team {
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
         }
-        let some_asleep = match wake.unwrap_or(Wake::AtOnce) {
-            Wake::AtOnce => self.wake_if_asleep(bees, parts.clone()),
-            Wake::IfLong => self.is_any_asleep(bees),
-        };
+        let sleepers = self.wake_if_asleep(word, wake.unwrap_or(Wake::AtOnce), body_fn, parts.clone());
+        let Sleepers { some_asleep, is_timed } = sleepers;
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
-        let cold_part = self.last_cold_part.begin_if(some_asleep);
+        let cold_part = self.cold_parts.begin_if(is_timed);
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
         self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
-        if cold_part.end_is_late() && wake == Some(Wake::IfLong) {
-            self.wake_groups(parts);
+        if let Some(part) = cold_part.end() {
+            self.end_cold_part(&queen, wake, body_fn, part, parts);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // The narrowest group comes first and the widest last: the leaders in a wider group leave it only after they
@@ -152,6 +148,25 @@ impl Team {
         abort_guard.disarm();
         if is_poisoned {
             self.end_poisoned_region(&queen);
+        }
+    }
+
+    /// Called when the queen's part of a region has ended in which a worker was asleep. `wake`: as for
+    /// `run_region_in_groups`.
+    #[cold]
+    fn end_cold_part<'s, 'c: 's>(
+        &'c self,
+        queen: &RegionContext<'_>,
+        wake: Option<Wake>,
+        body: BodyFn,
+        part: PartTime,
+        parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
+    ) {
+        match wake {
+            // Her part has turned out to be long, and so may the others be.
+            Some(Wake::IfLong) if part.is_long() => self.wake_groups(parts, Rebind::Yes),
+            Some(_) => {}
+            None => self.cold_parts.record(body.key().hash(), part.work(queen.barriers_passed() > 0)),
         }
     }
 
@@ -197,6 +212,6 @@ impl Team {
             // waited until all of them had left.
             unsafe { start_line.publish(word, StartOrder { base: part.base, ..order }) };
         }
-        self.wake_if_asleep(word.bees(), led_parts.iter())
+        self.wake_if_asleep(word, Wake::AtOnce, order.body_fn, led_parts.iter()).some_asleep
     }
 }

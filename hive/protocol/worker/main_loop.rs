@@ -3,6 +3,7 @@
 //! `Shared::run_worker` (`pool/worker_thread.rs`) runs it on each thread that the hive has made. The protocol of starts
 //! is described in `docs/start.md`, that of sleep in `docs/sleep.md`, that of parking in `docs/resize.md`.
 
+use std::mem;
 use std::ops::ControlFlow;
 
 use crate::protocol::Team;
@@ -16,7 +17,7 @@ use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, PollTime};
+use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -35,6 +36,10 @@ pub(crate) struct Worker<'h, 'c> {
     back_off: BackOff,
     /// How long the worker polls before it sleeps.
     poll_time: PollTime,
+    /// Whether the queen herself wakes this worker for regions. Only then it pays to sleep unbound.
+    is_woken_by_queen: bool,
+    /// Whether the worker, which is bound otherwise, sleeps or runs unbound, unless its waker has bound it again.
+    may_be_unbound: bool,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
     /// That group.
@@ -47,6 +52,21 @@ pub(crate) struct Worker<'h, 'c> {
     led_groups: LedGroups,
     /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
+}
+
+/// What is known of a worker's part of a region after it.
+struct RanPart {
+    /// Whether it was part of a loop, which another bee could have run.
+    is_loop: bool,
+    /// Whether the worker has met the other bees at a barrier.
+    has_met_others: bool,
+}
+
+impl RanPart {
+    #[inline(always)]
+    fn of(context: &RegionContext<'_>) -> Self {
+        Self { is_loop: context.is_loop(), has_met_others: context.barriers_passed() > 0 }
+    }
 }
 
 impl<'h, 'c> Worker<'h, 'c> {
@@ -65,6 +85,8 @@ impl<'h, 'c> Worker<'h, 'c> {
             is_away: true,
             back_off: BackOff::new(),
             poll_time: PollTime::new(team.policy()),
+            is_woken_by_queen: team.is_woken_by_queen(id),
+            may_be_unbound: false,
             group_id,
             group,
             start_line: group.start_line(),
@@ -98,11 +120,15 @@ impl<'h, 'c> Worker<'h, 'c> {
                 // Read before the region: a thread that learns that this part of the region has ended and calls
                 // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
-                let is_loop = self.run_region(word);
-                // Arrived: the start line is left alone for a moment, so that the queen does not have to fetch it back.
-                self.back_off.delay();
-                if let Some(wait) = timed_wait {
-                    self.poll_time.learn(wait, is_loop);
+                match timed_wait {
+                    None => {
+                        self.run_region(word);
+                    }
+                    Some(wait) if self.run_timed_region(word, wait) => {}
+                    Some(_) => {
+                        spinner = policy.spent_spinner();
+                        continue;
+                    }
                 }
             } else if !self.slot.is_awake() {
                 // The state is NOTIFIED, SURPLUS or TERMINATED.
@@ -161,11 +187,55 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.is_start_pending()
     }
 
-    /// Runs this worker's part of the region of `word`, and arrives at its end. Returns whether it was part of a loop,
-    /// which another bee could have run.
+    /// Runs this worker's part of the region of `word`, after a `wait` that was not over at once, and learns from it.
+    /// Returns whether to poll for the next region.
+    #[cold]
+    #[inline(never)]
+    #[expect(unsafe_code, reason = "reads what the start signal lends")]
+    fn run_timed_region(&mut self, word: StartWord, wait: TimedWait) -> bool {
+        // SAFETY: as in `run_region`.
+        let body = unsafe { self.start_line.order() }.body_fn.key().hash();
+        let ran = self.run_region(word);
+        let part = wait.part();
+        let (policy, is_unbound) = (self.team.policy(), self.slot.sleep_binding.is_unbound());
+        let may_share_cpu = is_unbound || policy.binds_no_worker();
+        if may_share_cpu {
+            // The queen may be waiting for this CPU.
+            policy.yield_core();
+        }
+        let work = part.work(ran.has_met_others);
+        // Not after each region that the worker has waited for: others record their parts in the same place.
+        if self.is_woken_by_queen && wait.has_slept() && !ran.is_loop {
+            self.team.cold_parts.record(body, work);
+        }
+        // If the worker has been bound again to be woken, regions like the last ones have come to an end.
+        let was_bound_again = mem::replace(&mut self.may_be_unbound, is_unbound) && !is_unbound;
+        let is_short = self.is_woken_by_queen && !ran.is_loop && !work.is_long() && !was_bound_again;
+        self.poll_time.learn(wait, part, ran.is_loop, is_short);
+        let is_alone_on_cpu = !may_share_cpu || policy.keeps_spinning() || !self.poll_time.may_sleep_unbound();
+        if is_alone_on_cpu {
+            if is_unbound {
+                self.bind_again();
+            }
+        } else {
+            // The queen may be about to go on, on this CPU, so the worker does not poll. Its wake-up ends here, and not
+            // in the main loop, which begins to poll anew after that.
+            self.slot.finish_waking();
+        }
+        is_alone_on_cpu
+    }
+
+    /// Binds the worker again if it sleeps and runs unbound.
+    #[cold]
+    fn bind_again(&mut self) {
+        self.may_be_unbound = false;
+        self.team.bind_again(self.slot);
+    }
+
+    /// Runs this worker's part of the region of `word`, and arrives at its end.
     #[inline(always)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
-    fn run_region(&mut self, word: StartWord) -> bool {
+    fn run_region(&mut self, word: StartWord) -> RanPart {
         // SAFETY: `word` was just loaded and includes this worker, which arrives at the end of that region only below.
         let order = unsafe { self.start_line.order() };
         let bees = word.bees();
@@ -178,7 +248,9 @@ impl<'h, 'c> Worker<'h, 'c> {
         let context = RegionContext::new(self.team, self.id, bees, word.epoch(), own_part);
         self.run_body(order, &context);
         self.team.arrive_at_end(&own_part, &context);
-        context.is_loop()
+        // Arrived: the start line is left alone for a moment, so that the queen does not have to fetch it back.
+        self.back_off.delay();
+        RanPart::of(&context)
     }
 
     /// The same for a worker in a team of several groups. It first starts the groups that it leads, and arrives in its
@@ -186,7 +258,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     // Kept out of line: inlining it slows the path for a single group, which is the only one on small machines.
     #[inline(never)]
     #[expect(unsafe_code, reason = "lends on what the start signal lends")]
-    fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) -> bool {
+    fn run_region_in_groups(&mut self, word: StartWord, order: StartOrder) -> RanPart {
         let (team, bees) = (self.team, word.bees());
         // The part of the team that is in this worker's own group.
         let own_part = team.worker_part(self.group_id, self.group, bees, order.base);
@@ -195,7 +267,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         if self.led_groups.is_empty() {
             self.run_body(order, &context);
             team.arrive_at_end(&own_part, &context);
-            return context.is_loop();
+            self.back_off.delay();
+            return RanPart::of(&context);
         }
         // From here on the groups that this worker leads rely on it, so it must not unwind.
         let abort_guard = AbortOnUnwind::new("between the start of a group and its end");
@@ -212,7 +285,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         team.finish_led_groups(&mut self.led_groups, &context, had_sleepers, lent_body);
         team.arrive_at_end(&own_part, &context);
         abort_guard.disarm();
-        context.is_loop()
+        self.back_off.delay();
+        RanPart::of(&context)
     }
 
     /// Runs the region's body for this worker. A panic in it is caught and recorded.
@@ -247,6 +321,9 @@ impl<'h, 'c> Worker<'h, 'c> {
     /// Runs a task. The wait before it says nothing about regions.
     fn run_task(&mut self, task: Task) {
         self.poll_time.forget_wait();
+        if self.may_be_unbound {
+            self.bind_again();
+        }
         self.task_context.run(task);
     }
 
@@ -316,6 +393,9 @@ impl<'h, 'c> Worker<'h, 'c> {
 
     /// Falls asleep until a region or a task needs this worker. Returns a task that was found on the way.
     fn sleep(&mut self) -> Option<Task> {
+        if self.poll_time.may_sleep_unbound() {
+            self.unbind();
+        }
         if !self.leave() {
             return None;
         }
@@ -326,6 +406,14 @@ impl<'h, 'c> Worker<'h, 'c> {
             return None;
         }
         self.task_context.go_to_sleep(|| self.is_start_pending()).or_else(|| self.task_context.leave_search_phase())
+    }
+
+    /// Unbinds the worker for its sleep, if it may be unbound.
+    fn unbind(&mut self) {
+        if self.slot.sleep_binding.unbind() {
+            self.team.policy().count_unbound();
+        }
+        self.may_be_unbound = self.slot.sleep_binding.is_unbound();
     }
 
     /// Whether a region that includes this worker has started. It is the part of the last check before sleep that

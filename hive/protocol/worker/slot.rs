@@ -32,7 +32,7 @@ use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
-use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore};
+use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore, SleepBinding};
 
 /// The states of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -106,6 +106,8 @@ pub(crate) struct Slot {
     pub(crate) blocked_at_barrier: AtomicBool,
     /// Whether the bee, a worker, is there to see the start of a region. See `availability.rs`.
     pub(crate) availability: Availability,
+    /// How the bee, a worker, is bound while it sleeps.
+    pub(crate) sleep_binding: SleepBinding,
     /// What the bee blocks on: asleep, parked, at a barrier, or at the end of a region.
     pub(crate) semaphore: Semaphore,
     /// Whether the last wake took the bee out of ASLEEP rather than out of PARKED. The waker writes it before it posts
@@ -139,6 +141,7 @@ impl Slot {
             state: AtomicU32::new(state as u32),
             blocked_at_barrier: AtomicBool::new(false),
             availability: Availability::away(),
+            sleep_binding: SleepBinding::default(),
             semaphore: Semaphore::new(),
             was_asleep: AtomicBool::new(false),
             wake_range: WakeRange::new(),

@@ -37,11 +37,34 @@
 use std::array;
 
 use crate::protocol::Team;
+use crate::protocol::region::body::{BodyFn, Wake};
 use crate::protocol::region::group_part::GroupPart;
+use crate::protocol::region::start_line::StartWord;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Event, MAX_REGION_WAKES, MAX_TASK_WAKES, Ordering, fence};
+use crate::sync::{Event, MAX_REGION_WAKES, MAX_TASK_WAKES, Ordering, SleepBinding, fence};
+
+/// The parts of cold regions that are known to be short are timed once in so many regions.
+const REGIONS_PER_TIMING: u64 = 8;
+
+/// What the start of a region has found.
+#[derive(Clone, Copy)]
+pub(crate) struct Sleepers {
+    /// Whether any worker was asleep.
+    pub(crate) some_asleep: bool,
+    /// Whether the leader's part is to be timed.
+    pub(crate) is_timed: bool,
+}
+
+/// What becomes of the binding of a worker that sleeps unbound, when it is woken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rebind {
+    /// It is bound again before it runs.
+    Yes,
+    /// It runs unbound.
+    No,
+}
 
 impl Slot {
     /// Wakes the bee by a post of its semaphore. The caller has won the change out of `from`, which is ASLEEP or
@@ -79,11 +102,16 @@ impl Team {
     /// hive has been made smaller while this region was being started, or if what the worker is woken for may be done
     /// by no other.
     pub(crate) fn wake_bee(&self, id: u32) {
+        self.wake_bee_as(id, Rebind::Yes);
+    }
+
+    /// The same; `rebind` says how the bee is bound then.
+    fn wake_bee_as(&self, id: u32, rebind: Rebind) {
         let slot = self.slot(id);
         loop {
             let is_done = match slot.state() {
                 // Step: asleep
-                SlotState::Asleep => self.wake(slot, SlotState::Asleep, SlotState::Notified),
+                SlotState::Asleep => self.wake_as(slot, SlotState::Asleep, SlotState::Notified, rebind),
                 SlotState::Parked => {
                     // Counted before the change, so that the count is never below the number of surplus workers.
                     self.pending_parks.add();
@@ -110,9 +138,17 @@ impl Team {
     /// Wakes the bee of `slot` out of state `from`, ASLEEP or PARKED, into state `next`. Returns whether this caller
     /// did it; if not, the state was no longer `from`.
     pub(crate) fn wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
+        self.wake_as(slot, from, next, Rebind::Yes)
+    }
+
+    /// The same; `rebind` says how the bee is bound then.
+    fn wake_as(&self, slot: &Slot, from: SlotState, next: SlotState, rebind: Rebind) -> bool {
         let _in_flight = self.track_in_flight();
         let won = self.begin_wake(slot, from, next);
         if won {
+            if rebind == Rebind::Yes {
+                self.bind_again(slot);
+            }
             // Step: semaphore
             slot.unblock(from);
         }
@@ -134,6 +170,24 @@ impl Team {
         won
     }
 
+    /// Binds the bee of `slot` again if it sleeps unbound. Called by the thread that has ended its sleep and is about
+    /// to post its semaphore, or by the bee itself.
+    pub(crate) fn bind_again(&self, slot: &Slot) {
+        if slot.sleep_binding.is_unbound() && slot.sleep_binding.bind_again() {
+            self.policy().uncount_unbound();
+        }
+    }
+
+    /// How worker `id` is bound while it sleeps, if that may change.
+    pub(crate) fn sleep_binding(&self, id: u32) -> Option<&SleepBinding> {
+        self.is_woken_by_queen(id).then(|| &self.slot(id).sleep_binding)
+    }
+
+    /// Whether it is the queen herself who wakes worker `id` for a region.
+    pub(crate) fn is_woken_by_queen(&self, id: u32) -> bool {
+        self.fixed.shape.group_count() == 1 && id as usize <= MAX_REGION_WAKES
+    }
+
     /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
     /// ASLEEP, which the caller has brought about, or it has failed to get there.
     pub(crate) fn uncount_sleeper(&self, slot: &Slot) {
@@ -146,29 +200,35 @@ impl Team {
 
 // The workers of a region.
 impl Team {
-    /// Called after a start in the groups of `parts`, for a team of `bees`: makes sure that workers that are asleep
-    /// come to the region. It wakes the workers that wait for starts in these groups. Those that lead further groups
-    /// start them in turn.
+    /// Called after a start in the groups of `parts`, for a team of `bees` that runs `body`: makes sure that workers
+    /// that are asleep come to the region, unless `wake` says that they need not. It wakes the workers that wait for
+    /// starts in these groups. Those that lead further groups start them in turn.
     ///
-    /// Returns whether any worker had to be woken.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn wake_if_asleep<'s, 'c: 's>(
         &'c self,
-        bees: u32,
+        word: StartWord,
+        wake: Wake,
+        body: BodyFn,
         parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
-    ) -> bool {
-        let some_asleep = self.is_any_asleep(bees);
-        if some_asleep {
-            self.wake_groups(parts);
+    ) -> Sleepers {
+        if !self.is_any_asleep(word.bees()) {
+            return Sleepers { some_asleep: false, is_timed: false };
         }
-        some_asleep
+        let is_short = wake == Wake::AtOnce && self.cold_parts.are_short(body.key().hash());
+        if wake == Wake::AtOnce {
+            // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
+            self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
+        }
+        // On a core that has been idle, to read the clock takes microseconds.
+        Sleepers { some_asleep: true, is_timed: !is_short || word.epoch().is_multiple_of(REGIONS_PER_TIMING) }
     }
 
     /// Whether any worker of a team of `bees` bees, whose start word the caller has published, has to be woken. It need
     /// not be if the region is a loop: a leader then stands in for it. Either this sees that the worker is asleep, or
     /// the worker sees the start word before it sleeps.
     #[inline(always)]
-    pub(crate) fn is_any_asleep(&self, bees: u32) -> bool {
+    fn is_any_asleep(&self, bees: u32) -> bool {
         // SeqCst: pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. Each worker that fell
         // asleep or parked without having seen the word is counted in what is read below: either its fence comes first,
         // and then so do its counts, or this one does, and then the worker's last check sees the word.
@@ -180,35 +240,41 @@ impl Team {
 
     /// Wakes those workers of these parts of groups that sleep.
     #[cold]
-    pub(crate) fn wake_groups<'s, 'c: 's>(&'c self, parts: impl IntoIterator<Item = &'s GroupPart<'c>>) {
-        parts.into_iter().for_each(|part| self.wake_group(part));
+    pub(crate) fn wake_groups<'s, 'c: 's>(
+        &'c self,
+        parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
+        rebind: Rebind,
+    ) {
+        parts.into_iter().for_each(|part| self.wake_group(part, rebind));
     }
 
     /// Makes sure that each worker of a group, as far as it has a part in the team just started, comes to the region.
     #[cold]
-    fn wake_group(&self, part: &GroupPart<'_>) {
+    fn wake_group(&self, part: &GroupPart<'_>, rebind: Rebind) {
         // The first bee of the group is its leader, and is the caller.
         let bees = &self.fixed.shape.bees_of(part.group_id)[..part.bees as usize];
         self.log(bees[0], || Event::WakeBegin);
-        self.wake_bees(&bees[1..]);
+        self.wake_bees(&bees[1..], rebind);
         self.log(bees[0], || Event::WakeEnd);
-        // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
-        // wake up.
-        self.policy().migrate_off_worker_cpus();
-        self.policy().note_waker();
+        if rebind == Rebind::Yes {
+            // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the
+            // workers wake up.
+            self.policy().migrate_off_worker_cpus();
+            self.policy().note_waker();
+        }
     }
 
     /// Wakes those of these bees that sleep. They are of one group, with ascending ids. If there are many, they are
     /// woken as by a tree: a worker that was asleep wakes half of the others.
-    fn wake_bees(&self, mut bees: &[u32]) {
+    fn wake_bees(&self, mut bees: &[u32], rebind: Rebind) {
         while bees.len() > MAX_REGION_WAKES {
             let (near, far) = bees.split_at(bees.len() / 2);
             if !self.delegate_wakes(far) {
-                self.wake_bees(far);
+                self.wake_bees(far, rebind);
             }
             bees = near;
         }
-        bees.iter().for_each(|&id| self.wake_bee(id));
+        bees.iter().for_each(|&id| self.wake_bee_as(id, rebind));
     }
 
     /// If the first of these bees of one group is asleep, wakes it and delegates to it the waking of the others.
@@ -238,7 +304,7 @@ impl Team {
             // They are the bees after this one in its group, up to the id `end`.
             let bees = self.fixed.shape.bees_of(self.fixed.shape.start_group(slot.id));
             let from = |id| bees.partition_point(|&bee| bee < id);
-            self.wake_bees(&bees[from(slot.id + 1)..from(end)]);
+            self.wake_bees(&bees[from(slot.id + 1)..from(end)], Rebind::Yes);
         }
     }
 }
@@ -324,6 +390,7 @@ impl Team {
             let others = remaining.div_ceil(here - number as u32);
             remaining -= others;
             slot.wake_request.set(from, others);
+            self.bind_again(slot);
             // Step: semaphore
             slot.unblock(SlotState::Asleep);
         }

@@ -11,7 +11,7 @@ pub(crate) mod counters;
 #[path = "../../../hive/observe/in_flight.rs"]
 pub(crate) mod in_flight;
 
-#[path = "cold_part.rs"]
-pub(crate) mod cold_part;
+#[path = "cold_parts.rs"]
+pub(crate) mod cold_parts;
 #[path = "trace.rs"]
 pub(crate) mod trace;

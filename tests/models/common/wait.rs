@@ -1,7 +1,22 @@
 //! What the spinners and wait policies of both model crates have in common: each crate's `sync/wait.rs` says how long a
 //! wait polls.
 
+use std::cell::Cell;
+use std::mem;
+
 use super::wait::{Spinner, WaitPolicy};
+use crate::observe::cold_parts::PartTime;
+
+thread_local! {
+    /// Whether workers are bound to no CPU. All threads of a model are on one thread of the system.
+    static WORKERS_ARE_UNBOUND: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Says whether workers are bound to no CPU, until the next call.
+#[allow(dead_code, reason = "only loom's models ask for it")]
+pub(crate) fn set_workers_are_unbound(are_unbound: bool) {
+    WORKERS_ARE_UNBOUND.set(are_unbound);
+}
 
 impl WaitPolicy {
     /// The epoch never changes, because no model asks the bees to stop spinning.
@@ -36,6 +51,18 @@ impl WaitPolicy {
 
     pub(crate) fn leave_wakers_cpu(&self) {}
 
+    pub(crate) fn binds_no_worker(&self) -> bool {
+        WORKERS_ARE_UNBOUND.get()
+    }
+
+    pub(crate) fn count_unbound(&self) {}
+
+    pub(crate) fn uncount_unbound(&self) {}
+
+    pub(crate) fn keeps_spinning(&self) -> bool {
+        false
+    }
+
     pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
         sleep()
     }
@@ -51,27 +78,69 @@ impl Spinner {
     }
 }
 
-/// In a model the time of polling is fixed, and there is nothing to learn.
-pub(crate) struct PollTime;
+/// In a model the time of polling is fixed, and there is nothing to learn but whether a worker has slept.
+pub(crate) struct PollTime {
+    has_slept: bool,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct TimedWait;
+
+impl TimedWait {
+    pub(crate) fn has_slept(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn part(&self) -> PartTime {
+        PartTime
+    }
+}
 
 impl PollTime {
     pub(crate) fn new(_: &WaitPolicy) -> Self {
-        Self
+        Self { has_slept: false }
     }
 
     pub(crate) fn limit(&self) {}
 
-    pub(crate) fn begin_sleep(&mut self, _: &Spinner) {}
-
-    pub(crate) fn forget_wait(&mut self) {}
-
-    pub(crate) fn end_wait(&mut self, _: &Spinner) -> Option<()> {
-        None
+    pub(crate) fn begin_sleep(&mut self, _: &Spinner) {
+        self.has_slept = true;
     }
 
-    pub(crate) fn learn(&mut self, (): (), _: bool) {}
+    pub(crate) fn forget_wait(&mut self) {
+        self.has_slept = false;
+    }
+
+    pub(crate) fn end_wait(&mut self, _: &Spinner) -> Option<TimedWait> {
+        mem::take(&mut self.has_slept).then_some(TimedWait)
+    }
+
+    pub(crate) fn learn(&mut self, _: TimedWait, _: PartTime, _: bool, _: bool) {}
 
     pub(crate) fn note_late_arrival(&mut self) {}
+
+    /// Where workers are bound to no CPU, they also go to sleep without polling.
+    pub(crate) fn may_sleep_unbound(&self) -> bool {
+        WORKERS_ARE_UNBOUND.get()
+    }
+}
+
+/// In a model each thread has a CPU of its own, and is bound to none.
+#[derive(Default)]
+pub(crate) struct SleepBinding;
+
+impl SleepBinding {
+    pub(crate) fn is_unbound(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn unbind(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn bind_again(&self) -> bool {
+        false
+    }
 }
 
 /// Nothing to do in a model.

@@ -231,7 +231,7 @@ inline wake_sleeper(thread, bee)
 #endif
     if
     /* Step: begin_wake: uncount sleeper */
-    /* Step: wake: semaphore */
+    /* Step: wake_as: semaphore */
     :: swapped -> count_and_unblock(thread, bee)
     :: else
     fi
@@ -294,9 +294,9 @@ inline call(thread, bee)
         assert(was != TERMINATED);
 #endif
         if
-        /* Step: wake_bee: asleep */
+        /* Step: wake_bee_as: asleep */
         :: was == ASLEEP -> become(thread, bee, NOTIFIED)
-        /* Step: wake_bee: parked */
+        /* Step: wake_bee_as: parked */
         :: was == PARKED -> become(thread, bee, SURPLUS); pending_parks++
         /*
          * The bee is awake, or has been posted already, and looks before it goes to sleep. If it is terminated, what is

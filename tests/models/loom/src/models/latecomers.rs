@@ -9,11 +9,11 @@ use super::Model;
 use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::exploration;
-use crate::hive::{Hive, OtherThread, PARK, SPIN};
-use crate::observe::cold_part;
+use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
+use crate::observe::cold_parts;
 use crate::protocol::region::body::Wake;
 use crate::protocol::tasks::sleep::Sleep;
-use crate::sync::{Semaphore, WaitPolicy};
+use crate::sync::{Semaphore, WaitPolicy, set_workers_are_unbound};
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(
@@ -105,6 +105,18 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "woken_late_leader", "the same for a worker that leads a group", || {
         play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Late, Exact])
     }),
+    Model::bounded(4, "unbound_twice", "a worker ends its wake-up after its part and sleeps without polling", || {
+        unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Exact]))
+    }),
+    Model::bounded(3, "unbound_then_loop", "the same, and a loop follows, for which nobody is woken", || {
+        unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Quiet]))
+    }),
+    Model::bounded(2, "unbound_shrunk", "the same, while another thread makes the hive smaller and larger", || {
+        unbound(shrink_after_region)
+    }),
+    Model::bounded(3, "unbound_in_task", "the same for a worker that has run a task", || {
+        unbound(|| in_task(PARK, 1, Wake::AtOnce))
+    }),
 ];
 
 /// A kind of region.
@@ -129,13 +141,34 @@ fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
             Loop => rounds.run_loop(&hive, bees, Wake::AtOnce),
             Quiet => rounds.run_loop(&hive, bees, Wake::IfLong),
             Late => {
-                cold_part::set_parts_are_long(true);
+                cold_parts::set_parts_are_long(true);
                 rounds.run_loop(&hive, bees, Wake::IfLong);
-                cold_part::set_parts_are_long(false);
+                cold_parts::set_parts_are_long(false);
             }
             Exact => rounds.run(&hive, bees),
         }
     }
+    hive.end();
+}
+
+/// Runs a script in which workers are bound to no CPU and expect the next region to find them asleep.
+fn unbound(script: impl FnOnce()) {
+    set_workers_are_unbound(true);
+    script();
+    set_workers_are_unbound(false);
+}
+
+/// A worker may be about to end its wake-up when it becomes surplus.
+fn shrink_after_region() {
+    let hive = Hive::with_workers(2, 2, PARK);
+    let other = OtherThread::spawn(&hive, |hive| {
+        hive.resize(1);
+        hive.resize(2);
+    });
+    let mut rounds = CheckedRegion::new(2);
+    rounds.run(&hive, 2);
+    other.join();
+    rounds.run(&hive, 2);
     hive.end();
 }
 

@@ -18,7 +18,7 @@ mod wait_common;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
-pub(crate) use crate::observe::cold_part::ColdPart;
+pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
@@ -35,7 +35,9 @@ pub(crate) use token::{
 };
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::WaitPolicy;
-pub(crate) use wait_common::{BackOff, PollTime, serialize_poll, yield_core};
+pub(crate) use wait_common::{
+    BackOff, PollTime, SleepBinding, TimedWait, serialize_poll, set_workers_are_unbound, yield_core,
+};
 
 use crate::{exploration, failure};
 

@@ -26,6 +26,11 @@ impl WaitPolicy {
         Spinner { policy: *self, polls: 0 }
     }
 
+    /// A spinner that does not poll.
+    pub(crate) fn spent_spinner(&self) -> Spinner {
+        Spinner { policy: Self::Polls(0), polls: 0 }
+    }
+
     /// Sleeping bees do not poll for work, because that would hide a lost wake-up.
     pub(crate) fn poll_interval(&self) -> Option<Duration> {
         None

@@ -16,7 +16,7 @@ pub(crate) use std::sync::OnceLock;
 pub(crate) use std::sync::atomic::Ordering;
 
 pub(crate) use crate::observe::activity::{Activity, ActivityCell, BeeState, RegionActivity, Snapshot};
-pub(crate) use crate::observe::cold_part::ColdPart;
+pub(crate) use crate::observe::cold_parts::{ColdParts, PartTime};
 pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
@@ -27,7 +27,7 @@ pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
-pub(crate) use wait_common::{BackOff, PollTime, serialize_poll, yield_core};
+pub(crate) use wait_common::{BackOff, PollTime, SleepBinding, TimedWait, serialize_poll, yield_core};
 
 /// A scenario has one team.
 pub(crate) fn next_team_number() -> u64 {

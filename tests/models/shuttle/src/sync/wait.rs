@@ -18,6 +18,11 @@ impl WaitPolicy {
         Spinner { polls: thread_rng().gen_range(0..=MAX_POLLS) }
     }
 
+    /// A spinner that does not poll.
+    pub(crate) fn spent_spinner(&self) -> Spinner {
+        Spinner { polls: 0 }
+    }
+
     /// The interval does not matter: `Semaphore::wait_for` ignores it.
     pub(crate) fn poll_interval(&self) -> Option<Duration> {
         self.polls.then_some(Duration::ZERO)

@@ -1,4 +1,4 @@
-//! How long the queen's own part of a region takes, in the place of `hive/observe/cold_part.rs`: a model has no clock,
+//! How long the parts of cold regions take, in the place of `hive/observe/cold_parts.rs`: a model has no clock,
 //! and says beforehand whether all parts are long.
 
 use std::cell::Cell;
@@ -16,15 +16,35 @@ pub(crate) fn set_parts_are_long(are_long: bool) {
 }
 
 /// Nothing is recorded.
-pub(crate) struct ColdPart;
+pub(crate) struct ColdParts;
 
-impl ColdPart {
+impl ColdParts {
     pub(crate) fn new() -> Self {
         Self
     }
 
     pub(crate) fn begin_if(&self, is_cold: bool) -> ColdPartTimer {
         ColdPartTimer { is_cold }
+    }
+
+    pub(crate) fn record(&self, _: u64, _: PartTime) {}
+
+    /// To the queen all bodies are unknown, so she times all her parts.
+    pub(crate) fn are_short(&self, _: u64) -> bool {
+        false
+    }
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct PartTime;
+
+impl PartTime {
+    pub(crate) fn is_long(self) -> bool {
+        PARTS_ARE_LONG.get()
+    }
+
+    pub(crate) fn work(self, _: bool) -> Self {
+        self
     }
 }
 
@@ -33,7 +53,7 @@ pub(crate) struct ColdPartTimer {
 }
 
 impl ColdPartTimer {
-    pub(crate) fn end_is_late(self) -> bool {
-        self.is_cold && PARTS_ARE_LONG.get()
+    pub(crate) fn end(self) -> Option<PartTime> {
+        self.is_cold.then_some(PartTime)
     }
 }

@@ -1,0 +1,90 @@
+//! A small table of how long bodies take, by which a hive tells short ones from long ones: the bodies of loops, for
+//! each index (`pool/loop_costs.rs`), and the parts of regions (`cold_parts.rs`).
+//!
+//! All of this is guesswork about speed: whatever the table says, a body gives the same result. So several threads may
+//! use it at the same time without a lock, and an update may get lost.
+
+use std::array;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+/// For how many bodies there is room. If two get the same place, each of them is unknown after the other.
+const BODIES: usize = 64;
+
+/// What takes how long. A body is given by a hash of whatever tells it from others, whose upper and lower half each
+/// depend on all of that.
+pub(crate) struct BodyTimes(
+    /// One for each place: see `KnownBody`.
+    CachePadded<[AtomicU64; BODIES]>,
+);
+
+/// What is known of one body, as it is packed into a word: in the upper half a part of its hash, in the lower half the
+/// nanoseconds that it takes, an `f32`.
+#[derive(Clone, Copy)]
+struct KnownBody {
+    tag: u32,
+    nanos: f32,
+}
+
+impl KnownBody {
+    fn from_word(word: u64) -> Self {
+        Self { tag: (word >> 32) as u32, nanos: f32::from_bits(word as u32) }
+    }
+
+    fn into_word(self) -> u64 {
+        u64::from(self.tag) << 32 | u64::from(self.nanos.to_bits())
+    }
+}
+
+/// The place of a body in the table, and its tag there.
+fn place_and_tag(hash: u64) -> (usize, u32) {
+    // 0 is the tag of a place where no body is.
+    (hash as usize % BODIES, (hash >> 32) as u32 | 1)
+}
+
+impl BodyTimes {
+    pub(crate) fn new() -> Self {
+        Self(CachePadded::new(array::from_fn(|_| AtomicU64::new(0))))
+    }
+
+    /// How many nanoseconds the body takes, to judge by earlier times. None: nothing is known of it.
+    pub(crate) fn nanos(&self, hash: u64) -> Option<f32> {
+        let (place, tag) = place_and_tag(hash);
+        // Relaxed, here and below: a hint, in one word.
+        let known = KnownBody::from_word(self.0[place].load(Ordering::Relaxed));
+        (known.tag == tag).then_some(known.nanos)
+    }
+
+    /// Records that the body has taken so long, unless the time that is known, multiplied by `forget`, is longer. So if
+    /// the time of a body varies, the longer times count for longer.
+    pub(crate) fn record(&self, hash: u64, nanos: f32, forget: f32) {
+        let (place, tag) = place_and_tag(hash);
+        let nanos = self.nanos(hash).map_or(nanos, |known| nanos.max(known * forget));
+        // If another thread writes at the same time, either may win.
+        self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn longer_times_count_for_longer() {
+        let (times, hash) = (BodyTimes::new(), 0x1234_5678_9abc_def0);
+        assert_eq!(times.nanos(hash), None);
+        for (nanos, known) in [(8.0, 8.0), (1.0, 4.0), (1.0, 2.0), (3.0, 3.0)] {
+            times.record(hash, nanos, 0.5);
+            assert_eq!(times.nanos(hash), Some(known));
+        }
+    }
+
+    #[test]
+    fn a_body_that_takes_the_place_of_another_makes_it_unknown() {
+        let (times, first, second) = (BodyTimes::new(), 5, 5 | 1 << 40);
+        times.record(first, 1.0, 0.5);
+        times.record(second, 2.0, 0.5);
+        assert_eq!((times.nanos(first), times.nanos(second)), (None, Some(2.0)));
+    }
+}

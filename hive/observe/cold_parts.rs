@@ -1,0 +1,99 @@
+//! How long the parts of regions take that begin cold, that is, while a worker sleeps. Other regions are not timed:
+//! reading the clock would take a good part of their time.
+//!
+//! From the last part `pool/lone_loops.rs` learns how much work a loop is. From the parts of all other regions the
+//! queen knows which of them are short: their workers may run unbound (`docs/unbound-sleep.md`).
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use crate::observe::body_times::BodyTimes;
+use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::part_time::PartTime;
+
+/// What is known of the cold regions of one team.
+pub(crate) struct ColdParts {
+    /// How long the last part of the queen took, in nanoseconds; 0: none since `clear`.
+    last: AtomicU64,
+    /// How long a bee's part takes at most, for regions that are no loops.
+    times: BodyTimes,
+}
+
+impl ColdParts {
+    pub(crate) fn new() -> Self {
+        Self { last: AtomicU64::new(0), times: BodyTimes::new() }
+    }
+
+    /// Forgets the last part.
+    pub(crate) fn clear_last(&self) {
+        // Relaxed, here and below: the caller of a loop asks for what it has written itself. If another thread has been
+        // queen in between, the number is that one's, and a guess is less good.
+        self.last.store(0, Ordering::Relaxed);
+    }
+
+    /// How long the queen's last part took. None: no region has begun cold since `clear_last`.
+    pub(crate) fn last(&self) -> Option<Duration> {
+        let nanos = self.last.load(Ordering::Relaxed);
+        (nanos > 0).then(|| Duration::from_nanos(nanos))
+    }
+
+    /// Begins to time the queen's part of a region, if the region `is_cold`.
+    #[inline(always)]
+    pub(crate) fn begin_if(&self, is_cold: bool) -> ColdPartTimer<'_> {
+        ColdPartTimer { cold_parts: self, begin: is_cold.then(Instant::now) }
+    }
+
+    /// Records how long a bee's part of a region has taken that is no loop and whose body has this hash.
+    #[cold]
+    pub(crate) fn record(&self, body: u64, work: PartTime) {
+        self.times.record(body, work.duration().as_nanos() as f32, 0.5);
+    }
+
+    /// Whether the parts of a region whose body has this hash are known to take no longer than it takes to wake a
+    /// worker.
+    pub(crate) fn are_short(&self, body: u64) -> bool {
+        self.times.nanos(body).is_some_and(|nanos| nanos <= COST_OF_WAKING.as_nanos() as f32)
+    }
+}
+
+/// Times the queen's part of a region. None: the region is not cold.
+pub(crate) struct ColdPartTimer<'p> {
+    cold_parts: &'p ColdParts,
+    begin: Option<Instant>,
+}
+
+impl ColdPartTimer<'_> {
+    /// The part has ended. Returns how long it took, if it was timed.
+    #[inline(always)]
+    pub(crate) fn end(self) -> Option<PartTime> {
+        self.begin.map(|begin| self.cold_parts.end(begin))
+    }
+}
+
+impl ColdParts {
+    #[cold]
+    fn end(&self, begin: Instant) -> PartTime {
+        let part = PartTime::since(begin);
+        self.last.store(part.duration().as_nanos().clamp(1, u64::MAX.into()) as u64, Ordering::Relaxed);
+        part
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_body_is_short_if_its_longest_parts_were() {
+        let (parts, body) = (ColdParts::new(), 77);
+        let is_short_after = |part| {
+            parts.record(body, PartTime::from(part));
+            parts.are_short(body)
+        };
+        assert!(is_short_after(COST_OF_WAKING / 2));
+        assert!(!is_short_after(COST_OF_WAKING * 3));
+        assert!(!is_short_after(COST_OF_WAKING / 2), "the long part counts for longer");
+        assert!(is_short_after(COST_OF_WAKING / 2));
+        assert!(!parts.are_short(78), "nothing is known of it");
+    }
+}

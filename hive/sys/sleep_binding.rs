@@ -1,0 +1,134 @@
+//! Lets a worker that is bound to a CPU sleep unbound. A CPU that has been idle may take long to come back, above all
+//! a virtual one, and a worker that is bound to it has to wait for that. One that is not bound can run at once where
+//! the thread that wakes it is about to wait. When that pays, and who binds the worker again, is in
+//! `docs/unbound-sleep.md`.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::sys::affinity::OtherThread;
+use crate::sys::cpu_mask::CpuMask;
+
+/// How the thread of one worker is bound at present.
+#[derive(Default)]
+pub(crate) struct SleepBinding {
+    /// What the worker may change between. Empty: it keeps its binding.
+    masks: OnceLock<Masks>,
+    /// Whether the thread is unbound. The worker sets this before it sleeps. Whoever wakes it may clear it, before the
+    /// post; at all other times only the worker writes it.
+    is_unbound: AtomicBool,
+}
+
+/// The two masks of a thread.
+struct Masks {
+    thread: OtherThread,
+    bound: CpuMask,
+    unbound: CpuMask,
+}
+
+impl SleepBinding {
+    /// Allows the calling thread, which is bound to `bound`, to sleep with the mask `unbound`.
+    pub(crate) fn allow(&self, bound: CpuMask, unbound: CpuMask) {
+        if bound.is_subset(&unbound) && bound != unbound {
+            if let Some(thread) = OtherThread::current() {
+                // Called once, by the worker when it starts.
+                let _ = self.masks.set(Masks { thread, bound, unbound });
+            }
+        }
+    }
+
+    /// Whether the worker may sleep unbound.
+    pub(crate) fn is_allowed(&self) -> bool {
+        self.masks.get().is_some()
+    }
+
+    /// Whether the thread is unbound.
+    pub(crate) fn is_unbound(&self) -> bool {
+        // Relaxed, here and below: what the worker has written before it sleeps is handed on by the change of its
+        // state, and what its waker has written by the post of its semaphore.
+        self.is_unbound.load(Ordering::Relaxed)
+    }
+
+    /// Unbinds the calling worker, which is about to sleep. Returns whether it has done so: not if the worker is
+    /// unbound already, may not be, or has another mask than the one that hive has given to it.
+    #[cold]
+    pub(crate) fn unbind(&self) -> bool {
+        let Some(masks) = self.masks.get() else { return false };
+        let is_changed = !self.is_unbound() && masks.thread.change_mask(&masks.bound, &masks.unbound);
+        if is_changed {
+            self.is_unbound.store(true, Ordering::Relaxed);
+        }
+        is_changed
+    }
+
+    /// Binds the worker's thread again, if it is unbound. Called by the worker itself, or by the thread that is about
+    /// to end its sleep. Returns whether the thread was unbound.
+    ///
+    /// If its mask has been changed from outside meanwhile, that mask stays.
+    #[cold]
+    pub(crate) fn bind_again(&self) -> bool {
+        let Some(masks) = self.masks.get().filter(|_| self.is_unbound()) else { return false };
+        masks.thread.change_mask(&masks.unbound, &masks.bound);
+        self.is_unbound.store(false, Ordering::Relaxed);
+        true
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::sys::affinity;
+
+    /// The mask of the calling thread, and one of its CPUs. None: it has only one.
+    fn two_masks() -> Option<(CpuMask, CpuMask)> {
+        let all = affinity::query().unwrap();
+        let one = CpuMask::from_iter(all.last());
+        (one != all).then_some((one, all))
+    }
+
+    /// Runs `test` on a thread of its own, which is bound to one CPU and may sleep unbound.
+    fn on_bound_thread(test: impl FnOnce(&SleepBinding, CpuMask, CpuMask) + Send) {
+        let Some((bound, unbound)) = two_masks() else { return };
+        let run = move || {
+            affinity::apply(&bound).unwrap();
+            let binding = SleepBinding::default();
+            binding.allow(bound.clone(), unbound.clone());
+            test(&binding, bound, unbound);
+        };
+        thread::scope(|scope| scope.spawn(run).join().unwrap());
+    }
+
+    #[test]
+    fn a_thread_is_unbound_and_bound_again() {
+        on_bound_thread(|binding, bound, unbound| {
+            assert!(!binding.bind_again(), "it is bound");
+            assert!(binding.unbind() && !binding.unbind());
+            assert_eq!((binding.is_unbound(), affinity::query().unwrap()), (true, unbound));
+            // By another thread, as a waker does it.
+            thread::scope(|scope| scope.spawn(|| assert!(binding.bind_again())).join().unwrap());
+            assert_eq!((binding.is_unbound(), affinity::query().unwrap()), (false, bound));
+        });
+    }
+
+    #[test]
+    fn a_mask_that_somebody_else_has_set_stays() {
+        on_bound_thread(|binding, bound, unbound| {
+            affinity::apply(&unbound).unwrap();
+            assert!(!binding.unbind(), "the thread is not bound as hive has bound it");
+            affinity::apply(&bound).unwrap();
+            assert!(binding.unbind());
+            let first = CpuMask::from_iter(unbound.iter().next());
+            affinity::apply(&first).unwrap();
+            assert!(binding.bind_again());
+            assert_eq!(affinity::query().unwrap(), first);
+        });
+    }
+
+    #[test]
+    fn without_leave_nothing_changes() {
+        let binding = SleepBinding::default();
+        assert!(!binding.unbind() && !binding.is_unbound() && !binding.bind_again());
+    }
+}

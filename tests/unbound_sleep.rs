@@ -1,0 +1,198 @@
+//! Workers that are bound by default sleep unbound between short regions that are far apart, and are bound whenever
+//! that matters. Each test runs in a process of its own: the default binding depends on the other hives of a process.
+
+#![cfg(target_os = "linux")]
+
+mod common;
+
+use std::sync::Mutex;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use common::process::in_own_process;
+use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sys};
+use hive::{Hive, Pin, Schedule};
+
+/// Longer than workers poll.
+const GAP: Duration = Duration::from_millis(2);
+
+/// How long a test waits for workers to learn. They do so in five regions, unless other programs disturb these.
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// A hive of two bees, and the thread of its worker.
+struct Subject {
+    hive: Hive,
+    worker: i32,
+    /// The CPUs of the process, and the one that the worker is bound to.
+    all: Vec<usize>,
+    own: Vec<usize>,
+}
+
+impl Subject {
+    /// None: the process has only one CPU, so there is nothing to test.
+    fn new(builder: hive::Builder) -> Option<Self> {
+        let all = proc_threads::cpus(sys::tid());
+        if all.len() < 2 {
+            println!("skipped: there is only CPU {all:?}");
+            return None;
+        }
+        let hive = builder.bees(2).build().unwrap();
+        let worker = hive.spmd_map(2, |_| sys::tid())[1];
+        let own = proc_threads::cpus(worker);
+        assert_eq!(own.len(), 1, "a worker that has learned nothing is bound");
+        Some(Self { hive, worker, all, own })
+    }
+
+    fn short_region(&self) {
+        sleep(GAP);
+        self.hive.spmd(2, |_| ());
+    }
+
+    /// The CPUs of the worker, once it sleeps.
+    fn cpus_asleep(&self) -> Vec<usize> {
+        proc_threads::wait_until_asleep(&[self.worker]);
+        proc_threads::cpus(self.worker)
+    }
+
+    /// Runs short regions far apart until the worker sleeps unbound.
+    fn unbind(&self) {
+        let begin = Instant::now();
+        while self.cpus_asleep() != self.all {
+            assert!(begin.elapsed() < LIMIT, "the worker sleeps bound: {}", self.hive.report());
+            self.short_region();
+        }
+    }
+}
+
+/// Runs `test` in a process of its own.
+fn with_worker(name: &str, test: impl FnOnce(Subject)) {
+    in_own_process(name, || Subject::new(Hive::builder()).map_or((), test));
+}
+
+#[test]
+fn a_worker_sleeps_unbound_between_short_regions_only() {
+    with_worker("a_worker_sleeps_unbound_between_short_regions_only", |subject| {
+        assert_contains_all(&subject.hive.report().to_string(), &["not while they sleep between short regions"]);
+        subject.unbind();
+        // A region whose body is not known runs bound. Once it is known to be long, the worker is bound while it
+        // sleeps, too.
+        let cpus = subject.hive.spmd_map(2, |_| {
+            let cpus = proc_threads::cpus(sys::tid());
+            sleep(Duration::from_millis(1));
+            cpus
+        });
+        assert_eq!(cpus[1], subject.own);
+        assert_eq!(subject.cpus_asleep(), subject.own);
+        subject.unbind();
+        assert_hive_works(&subject.hive, 2);
+    });
+}
+
+#[test]
+fn tasks_and_loops_run_bound() {
+    with_worker("tasks_and_loops_run_bound", |subject| {
+        for round in 0..5 {
+            subject.unbind();
+            let seen = Mutex::new(None);
+            let note = || {
+                if sys::tid() == subject.worker {
+                    *seen.lock().unwrap() = Some(proc_threads::cpus(subject.worker));
+                }
+            };
+            if round % 2 == 0 {
+                // The two tasks wait for each other, so the worker has to run one of them.
+                let gate = Gate::new();
+                let task = || {
+                    note();
+                    gate.arrive_and_wait(2);
+                };
+                subject.hive.scope(|scope| {
+                    scope.spawn(|_| task());
+                    scope.spawn(|_| task());
+                });
+            } else {
+                // Long, so that the worker is woken for it, and comes in time.
+                subject.hive.par_for((0..200, Schedule::Dynamic(1)), |range, _| {
+                    range.for_each(|_| sleep(Duration::from_millis(1)));
+                    note();
+                });
+            }
+            let seen = seen.into_inner().unwrap();
+            assert_eq!(seen, Some(subject.own.clone()), "round {round}");
+        }
+    });
+}
+
+#[test]
+fn regions_that_follow_each_other_find_the_worker_bound() {
+    with_worker("regions_that_follow_each_other_find_the_worker_bound", |subject| {
+        subject.unbind();
+        let begin = Instant::now();
+        while proc_threads::cpus(subject.worker) != subject.own {
+            assert!(begin.elapsed() < LIMIT, "the worker stays unbound");
+            (0..100).for_each(|_| subject.hive.spmd(2, |_| ()));
+        }
+        subject.unbind();
+        // While waits go on polling, the worker is not to share the queen's CPU.
+        subject.hive.keep_spinning(|| {
+            subject.hive.spmd(2, |_| ());
+            subject.hive.spmd(2, |_| ());
+            assert_eq!(proc_threads::cpus(subject.worker), subject.own);
+        });
+    });
+}
+
+#[test]
+fn a_mask_that_the_program_sets_stays() {
+    in_own_process("a_mask_that_the_program_sets_stays", || {
+        // First while the worker is bound, then while it sleeps unbound.
+        for is_unbound in [false, true] {
+            let Some(subject) = Subject::new(Hive::builder()) else { return };
+            if is_unbound {
+                subject.unbind();
+            }
+            let other: Vec<_> = subject.all.iter().copied().find(|&cpu| cpu != subject.own[0]).into_iter().collect();
+            subject.hive.spmd(2, |bee| {
+                if bee.id() == 1 {
+                    sys::bind(&other);
+                }
+            });
+            for _ in 0..20 {
+                subject.short_region();
+                assert_eq!(subject.cpus_asleep(), other);
+            }
+        }
+    });
+}
+
+#[test]
+fn places_that_the_program_asks_for_are_kept_to() {
+    in_own_process("places_that_the_program_asks_for_are_kept_to", || {
+        let cpus = proc_threads::cpus(sys::tid());
+        for pin in [Pin::Core, Pin::Cpus(cpus)] {
+            let Some(subject) = Subject::new(Hive::builder().pin(pin)) else { return };
+            for _ in 0..20 {
+                subject.short_region();
+                assert_eq!(subject.cpus_asleep(), subject.own);
+            }
+        }
+    });
+}
+
+#[test]
+fn hives_are_resized_and_dropped_while_workers_sleep_unbound() {
+    with_worker("hives_are_resized_and_dropped_while_workers_sleep_unbound", |subject| {
+        for _ in 0..5 {
+            subject.unbind();
+            subject.hive.resize(1).unwrap();
+            subject.hive.wait_until_parked();
+            subject.hive.resize(2).unwrap();
+            assert_eq!(subject.hive.spmd_map(2, |_| proc_threads::cpus(sys::tid()))[1], subject.own);
+        }
+        subject.unbind();
+        drop(subject);
+        let Some(next) = Subject::new(Hive::builder()) else { return };
+        next.unbind();
+        assert_hive_works(&next.hive, 2);
+    });
+}
