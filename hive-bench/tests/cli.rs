@@ -27,6 +27,7 @@ fn list_names_cases_and_runtimes() {
     ];
     let runtimes = [
         "hive-spin",
+        "hive-default",
         "hive-unpinned",
         "rayon-unpinned",
         "hive-tickle",

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn unbound_runtimes_are_measured_after_idleness_only() {
         for case in Case::ALL {
-            for runtime in [RuntimeId::HiveUnpinned, RuntimeId::RayonUnpinned] {
+            for runtime in [RuntimeId::HiveDefault, RuntimeId::HiveUnpinned, RuntimeId::RayonUnpinned] {
                 assert_eq!(runtime.can(*case), case.idleness().is_some(), "{runtime:?} {case:?}");
             }
         }

@@ -11,6 +11,7 @@ named! {
         HiveSpin "hive-spin" was "hive-hot" "hive with unbounded spinning";
         HiveTickle "hive-tickle" "hive with the sleep protocol tickle";
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
+        HiveDefault "hive-default" "hive as it is by default: its workers bound, the caller not";
         HiveUnpinned "hive-unpinned" "hive with its default waiting, its threads and the caller bound to no CPU";
         HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
         ForkUnion "forkunion" "ForkUnion, a pool that always spins";
@@ -30,7 +31,7 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveUnpinned) || self.is_other_protocol()
+        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveDefault | Self::HiveUnpinned) || self.is_other_protocol()
     }
 
     /// hive with another sleep protocol than its default one. Its regions are the same.
@@ -61,7 +62,7 @@ impl RuntimeId {
 
     /// Whether the runtime's threads are all asleep, or there are none, when the program has done nothing for `gap`.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
-        let by_default = matches!(self, Self::Hive | Self::HiveUnpinned | Self::StdScope);
+        let by_default = matches!(self, Self::Hive | Self::HiveDefault | Self::HiveUnpinned | Self::StdScope);
         let sleeps_at_last = by_default || self.is_other_protocol() || self.is_rayon() || self.is_sequential();
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
@@ -72,9 +73,9 @@ impl RuntimeId {
         !matches!(self, Self::StdScope) && !self.is_unpinned()
     }
 
-    /// Whether it is a variant of a runtime in which no thread is bound, not even the caller.
+    /// Whether it is a variant of a runtime in which not all threads are bound: at least the caller is not.
     pub(crate) const fn is_unpinned(self) -> bool {
-        matches!(self, Self::HiveUnpinned | Self::RayonUnpinned)
+        matches!(self, Self::HiveDefault | Self::HiveUnpinned | Self::RayonUnpinned)
     }
 
     /// The runtimes that are run where neither `--case` nor `--runtime` names anything.

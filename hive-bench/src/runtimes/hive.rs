@@ -30,8 +30,19 @@ pub(crate) struct Settings {
     spin: Option<Duration>,
     sleep: SleepProtocol,
     poll: Option<Duration>,
-    /// No thread is bound, not even the queen's.
-    unpinned: bool,
+    binding: Binding,
+}
+
+/// What the bees are bound to.
+#[derive(Clone, Copy, Debug, Default)]
+enum Binding {
+    /// The queen and the workers, to the CPUs that every runtime gets.
+    #[default]
+    Given,
+    /// What hive chooses.
+    Default,
+    /// Nothing, not even the queen.
+    None,
 }
 
 impl Settings {
@@ -44,7 +55,11 @@ impl Settings {
                 _ => SleepProtocol::default(),
             },
             poll,
-            unpinned: runtime == RuntimeId::HiveUnpinned,
+            binding: match runtime {
+                RuntimeId::HiveDefault => Binding::Default,
+                RuntimeId::HiveUnpinned => Binding::None,
+                _ => Binding::Given,
+            },
         }
     }
 }
@@ -77,13 +92,13 @@ impl HiveTeam {
         Ok(Self::new(Self::builder(cpus, Settings::default()), cpus.len())?.hive.report().to_string())
     }
 
-    /// Bees and queen on the CPUs that every runtime gets, unless nobody is to be bound.
+    /// A hive of as many bees as there are CPUs.
     fn builder(cpus: &[usize], settings: Settings) -> Builder {
         let builder = Hive::builder().bees(cpus.len());
-        let builder = if settings.unpinned {
-            builder.pin(Pin::None)
-        } else {
-            builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true)
+        let builder = match settings.binding {
+            Binding::Given => builder.pin(Pin::Cpus(cpus.to_vec())).pin_queen(true),
+            Binding::Default => builder,
+            Binding::None => builder.pin(Pin::None),
         };
         let builder = builder.sleep(settings.sleep).poll(settings.poll);
         match settings.spin {
