@@ -5,10 +5,12 @@
 mod common;
 
 use std::collections::HashSet;
+use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sorted, sys};
+use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sorted, sys, wait_until};
 use hive::{Builder, Hive, Pin};
 
 /// The calling thread's CPUs.
@@ -149,6 +151,34 @@ fn the_queen_is_bound_on_request_and_gets_her_mask_back() {
     });
 }
 
+/// A queen that is not bound may be on the CPU of a worker that she wakes. The kernel kills the process if she changes
+/// her mask there.
+#[test]
+fn a_queen_that_is_not_bound_keeps_her_mask_while_she_wakes_workers() {
+    with_cpus("a_queen_that_is_not_bound_keeps_her_mask_while_she_wakes_workers", |cpus| {
+        let hive = build_checked(Hive::builder().bees(2).pin(Pin::Core).spin(Duration::ZERO));
+        let worker = hive.spmd_map(2, |_| sys::tid())[1];
+        let (queen, worker_cpus) = (sys::tid(), proc_threads::cpus(worker));
+        // Another thread puts the queen on the worker's CPU, where the kernel leaves her when she may use all again.
+        let ((order, orders), (done, is_done)) = (channel(), channel());
+        thread::spawn(move || {
+            for () in orders {
+                sys::bind_thread(queen, &worker_cpus);
+                sys::bind_thread(queen, &own_cpus());
+                done.send(()).expect("the queen waits for it");
+            }
+        });
+        sys::die_of_syscalls(&[libc::SYS_sched_setaffinity]);
+        for _ in 0..50 {
+            proc_threads::wait_until_asleep(&[worker]);
+            order.send(()).expect("the thread goes on until the channel is closed");
+            is_done.recv().expect("it answers each order");
+            hive.spmd(2, |bee| bee.barrier());
+            assert_eq!(own_cpus(), cpus);
+        }
+    });
+}
+
 #[test]
 fn an_inherited_mask_is_all_that_is_used() {
     with_cpus("an_inherited_mask_is_all_that_is_used", |cpus| {
@@ -279,4 +309,40 @@ fn hive_pin_is_heard() {
             assert_eq!(masks(&build_checked(Hive::builder().bees(2).pin(Pin::None)), 2)[1], cpus);
         },
     );
+}
+
+/// Gives all threads of this process the same mask, as `taskset -a` does.
+fn bind_all_threads(cpus: &[usize]) {
+    proc_threads::own_tids().into_iter().for_each(|tid| sys::bind_thread(tid, cpus));
+}
+
+/// Whether the worker of this hive of two, which polls without end, still does so some time after a region.
+fn polls_on(hive: &Hive) -> bool {
+    let sleeps = || hive.stats().total().sleeps;
+    hive.spmd(2, |_| ());
+    let before = sleeps();
+    thread::sleep(Duration::from_millis(50));
+    sleeps() == before
+}
+
+#[test]
+fn workers_notice_that_the_process_loses_and_gets_cpus() {
+    with_cpus("workers_notice_that_the_process_loses_and_gets_cpus", |cpus| {
+        for pin in [Pin::None, Pin::Core] {
+            let hive = build_checked(Hive::builder().bees(2).pin(pin.clone()).spin(Duration::MAX));
+            let worker = hive.spmd_map(2, |_| sys::tid())[1];
+            let worker_cpus = proc_threads::cpus(worker);
+            assert!(polls_on(&hive), "{pin}");
+            // With one CPU a worker must not poll: it would keep the queen from her CPU. The hive has been told
+            // nothing, and a worker that polls for ever looks at its mask now and then.
+            let one_cpu = [*cpus.iter().find(|cpu| [**cpu] != worker_cpus[..]).expect("there are two")];
+            bind_all_threads(&one_cpu);
+            wait_until(|| proc_threads::is_asleep(worker));
+            assert!(!polls_on(&hive), "{pin}");
+            // The worker gets its mask back, and finds that out before it sleeps, but looks only from time to time.
+            bind_all_threads(cpus);
+            sys::bind_thread(worker, &worker_cpus);
+            wait_until(|| polls_on(&hive));
+        }
+    });
 }

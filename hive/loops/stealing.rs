@@ -8,6 +8,7 @@ use crate::loops::batch_size::BatchSize;
 use crate::loops::dispatch::Dispatch;
 use crate::loops::work_range::WorkRange;
 use crate::protocol::region::region_context::RegionContext;
+use crate::sync::NappingSpinner;
 
 /// One bee's run through one round of a loop.
 pub(crate) struct StealingLoop<'w> {
@@ -90,6 +91,9 @@ impl StealingLoop<'_> {
     /// the middle of a batch of which they may give something back, waits for that. None: there is nothing left in this
     /// round.
     fn steal_half(&self) -> Option<Range<u32>> {
+        // All waits of this call are one wait, by one spinner. So a bee that waits for a long unit of another bee comes
+        // to nap, although it requests the rest again and again.
+        let mut spinner = None;
         loop {
             match self.find_victim() {
                 Some(id) => {
@@ -99,7 +103,7 @@ impl StealingLoop<'_> {
                         return stolen;
                     }
                 }
-                None if !self.request_rests() => return None,
+                None if !self.request_rests(&mut spinner) => return None,
                 None => {}
             }
         }
@@ -113,17 +117,21 @@ impl StealingLoop<'_> {
     }
 
     /// Requests the rest of their batches from all other bees that are in the middle of a batch of this round, and
-    /// waits until something is left to steal, but only for a few polls. Returns whether there were any such bees.
-    fn request_rests(&self) -> bool {
+    /// waits until something is left to steal, but only for a few polls, with a nap among them where the spinner says
+    /// so. Returns whether there were any such bees.
+    fn request_rests<'w>(&'w self, spinner: &mut Option<NappingSpinner<'w>>) -> bool {
         // `count`, not `any`: every such bee gets the request.
         let has_requested =
             self.other_bees().filter(|id| self.dispatch.range(*id).request_rest(self.round)).count() > 0;
         if has_requested {
             let mut polls = 0;
-            self.context.wait_until(|| {
+            let condition = || {
                 polls += 1;
                 polls > 16 || self.find_victim().is_some()
-            });
+            };
+            // Bees that are in the middle of a batch do not wait for others.
+            let spinner = spinner.get_or_insert_with(|| self.context.napping_spinner(1));
+            self.context.wait_until_by(spinner, condition);
         }
         has_requested
     }

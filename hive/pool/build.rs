@@ -19,7 +19,7 @@ use crate::region::nesting;
 use crate::sys::process;
 use crate::sys::warn_once::warn_once;
 #[cfg(unix)]
-use crate::sys::{fork, wait};
+use crate::sys::{fork, presence};
 use crate::topology::affinity_guard::AffinityGuard;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_map::PlaceMap;
@@ -69,7 +69,7 @@ impl Hive {
     fn build(builder: &Builder) -> Result<Self, Error> {
         // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
         #[cfg(unix)]
-        fork::call_in_children(&[wait::forget_workers, nesting::forget_other_bees]);
+        fork::call_in_children(&[presence::forget_workers, nesting::forget_other_bees]);
         process::initialize_libraries();
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();

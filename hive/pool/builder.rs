@@ -156,7 +156,13 @@ impl Builder {
     }
 
     /// Whether to bind the thread that calls [`build`](Self::build) as well: to the place of bee 0, until the hive is
-    /// dropped. Default: false; the queen's thread belongs to the program, and hive leaves its affinity alone.
+    /// dropped. Default: false; the queen's thread belongs to the program, and hive leaves its affinity alone, but for
+    /// some milliseconds in `build` in which it measures.
+    ///
+    /// A queen that is not bound may be where the system has put her on the CPU of a worker that was asleep. A thread
+    /// whose affinity is hive's to change moves away when it wakes that worker; others yield there, and both are slow
+    /// until the system moves one of them, which may take some milliseconds. With `pin_queen(true)` this does not
+    /// happen, also for other threads that start regions of this hive.
     ///
     /// The thread gets its old mask back when the hive is dropped on that thread. If the hive is dropped on another
     /// thread, the first thread stays bound. If the hive is built in the destructor of a thread-local, the thread may
@@ -192,8 +198,12 @@ impl Builder {
     /// ever. Default: up to 200 us; then workers also learn from the gaps between regions, and poll for less where it
     /// has not paid. See [`protocols::lone_loops`](crate::protocols::lone_loops).
     ///
+    /// In waits where nobody would wake the bee, it takes short naps and polls in between: for its turn in
+    /// [`ordered`](crate::Bee::ordered), and for the last indices of a loop that another bee is running.
+    ///
     /// A bee polls for at least about a microsecond. While more bees are awake than there are CPUs, it does not poll at
-    /// all.
+    /// all. If the process loses or gets CPUs while it runs, workers notice that by their own masks, after some tenths
+    /// of a second.
     ///
     /// ```
     /// use std::time::Duration;

@@ -27,6 +27,7 @@ use crate::region::nesting;
 use crate::sys::wait::WaitPolicy;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_map::PlaceMap;
+use crate::topology::quota;
 use crate::tuning::barrier_choice::BarrierChoice;
 use crate::tuning::calibrate_line;
 
@@ -96,6 +97,8 @@ impl Shared {
             machine_info.usable_cpus(),
             place_map.worker_cpus(config.bees as usize),
         );
+        let quota_cpus = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
+        let policy = policy.with_cpu_limit(quota_cpus).with_queen_pinned(config.pin_queen);
         let policy = if config.learns_to_poll { policy.learning() } else { policy };
         // The cache line in which regions are announced: the best of several, as measured between the first two bees.
         let start_line = calibrate_line::choose_start_line(&place_map, config.bees);

@@ -9,6 +9,7 @@ use std::thread::JoinHandle;
 
 use crate::observe::trace::traced_hives::TracedHive;
 use crate::pool::shared::Shared;
+use crate::sys::presence::while_off_core;
 
 impl Shared {
     /// Ends all workers and waits for their threads.
@@ -65,7 +66,8 @@ impl Drop for Shared {
     }
 }
 
-/// Joins these threads, none of which is the calling one.
+/// Joins these threads, none of which is the calling one. That one may be a worker of another hive.
 fn join_all(threads: Vec<JoinHandle<()>>) {
-    threads.into_iter().for_each(|thread| thread.join().expect("a bee catches the panics of what it runs"));
+    let join = |thread: JoinHandle<()>| thread.join().expect("a bee catches the panics of what it runs");
+    while_off_core(|| threads.into_iter().for_each(join));
 }

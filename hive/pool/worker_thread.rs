@@ -15,6 +15,7 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
 use crate::region::nesting;
+use crate::sys::presence;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::signal_mask;
 use crate::sys::thread_limits::ThreadReservation;
@@ -100,7 +101,7 @@ impl Shared {
         // A panic here is a fault of hive: regions, tasks and handlers catch the panics of the program's code.
         let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
         self.wait_node.register_worker();
-        let _on_core = self.team.policy().count_on_core();
+        let _on_core = presence::count_on_core();
         // The program may have bound the thread that hired this one. The worker uses the mask that the hive was built
         // with.
         if let Some(mask) = &self.machine_info.mask {
@@ -115,6 +116,7 @@ impl Shared {
             self.allow_unbound_sleep(worker, place);
         }
         let policy = self.team.policy();
+        policy.begin_to_look_at_cpus(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
         nesting::within_tasks(&context, || {
             if self.config.handlers.start.is_none() {

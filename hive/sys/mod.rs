@@ -11,12 +11,15 @@ pub(crate) mod back_off;
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 pub(crate) mod cgroups;
 pub(crate) mod cost_of_waking;
+pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;
 pub(crate) mod fork;
+pub(crate) mod napping_spinner;
 pub(crate) mod parse_duration;
 pub(crate) mod parse_error;
 pub(crate) mod part_time;
 pub(crate) mod poll_time;
+pub(crate) mod presence;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod signal_mask;

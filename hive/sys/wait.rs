@@ -4,15 +4,14 @@
 //! unsuccessful poll whether to poll again. The length of a wait is measured in time, not in PAUSE instructions,
 //! because a PAUSE takes from 10 to 140 cycles.
 
-use std::cell::Cell;
 use std::hint::spin_loop;
-use std::marker::PhantomData;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use crate::sys::cpu_count::CpuCount;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, fork};
+use crate::sys::{affinity, fork, presence};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
@@ -31,35 +30,6 @@ const MAX_YIELDS: u32 = 16;
 
 /// In place of the number of yields of a spinner: there is to be no polling.
 const SPENT: u32 = u32::MAX;
-
-/// The number of workers of all hives that are on a core or want to be: the threads whose presence is `OnCore`. It
-/// changes only when a worker starts, ends, goes to sleep, or wakes up.
-static AWAKE_WORKERS: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether a thread is counted in `AWAKE_WORKERS`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Presence {
-    /// The thread is not a worker. A queen is never counted, wherever she waits.
-    NotWorker,
-    /// The thread is a worker and is counted.
-    OnCore,
-    /// The thread is a worker that sleeps and has removed itself from the count.
-    OffCore,
-}
-
-thread_local! {
-    /// The presence of the calling thread.
-    static PRESENCE: Cell<Presence> = const { Cell::new(Presence::NotWorker) };
-}
-
-/// In a forked child: forgets the workers of the parent. The calling thread, which is the child's only one, may have
-/// been one of them.
-#[cfg(unix)]
-pub(crate) fn forget_workers() {
-    PRESENCE.set(Presence::NotWorker);
-    // Relaxed: a forked child has only one thread.
-    AWAKE_WORKERS.store(0, Ordering::Relaxed);
-}
 
 /// Ends one poll before the next one begins, which takes some 7 ns. Without it, a processor that executes ahead has
 /// dozens of loads of the polled line under way when the line changes. It then has to discard them, with all the work
@@ -91,10 +61,14 @@ pub(crate) struct WaitPolicy {
     is_learning: bool,
     /// How often a sleeping bee looks for something to do by itself; None if it does not.
     poll_interval: Option<Duration>,
-    /// The number of CPUs that this process may use.
-    cpus: usize,
+    /// The number of CPUs that this process may use. Workers find out when it changes, when a wait of theirs has polled
+    /// for its spin time and is about to sleep: see `cpu_count.rs`, which also says what they cannot find out.
+    cpus: CpuCount,
     /// The CPUs that workers are bound to, where a worker is bound to a single one.
     worker_cpus: CpuMask,
+    /// Whether the program has asked hive to bind the queen, so that hive may change the masks of the program's
+    /// threads.
+    may_move_queen: bool,
     /// The number of `keep_spinning` sections that are open. While there are any, a waiting bee polls and does not go
     /// to sleep, unless there are fewer CPUs than threads that want one.
     spin_sections: AtomicU32,
@@ -123,13 +97,30 @@ impl WaitPolicy {
             spin,
             is_learning,
             poll_interval,
-            cpus,
+            cpus: CpuCount::new(cpus),
             worker_cpus,
+            may_move_queen: false,
             spin_sections,
             spin_epoch,
             waker_cpu,
             unbound_workers,
         }
+    }
+
+    /// The same policy for a hive that may move the program's threads, if `is_pinned`: the program has asked for the
+    /// queen to be bound.
+    pub(crate) fn with_queen_pinned(self, is_pinned: bool) -> Self {
+        Self { may_move_queen: is_pinned, ..self }
+    }
+
+    /// The same policy for a process that may never use more than `cpus` CPUs at a time, whatever its mask is.
+    pub(crate) fn with_cpu_limit(self, cpus: usize) -> Self {
+        Self { cpus: self.cpus.with_limit(cpus), ..self }
+    }
+
+    /// See [`CpuCount::begin_to_look`].
+    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) {
+        self.cpus.begin_to_look(is_bound);
     }
 
     /// The same policy for a hive whose spin time the program has not chosen: its workers learn how long to poll.
@@ -162,15 +153,38 @@ impl WaitPolicy {
         self.poll_interval
     }
 
-    /// Moves the calling thread, usually the queen, off a CPU that a worker is bound to. The queen need not be bound,
-    /// and the kernel may have moved her there while the worker slept. The worker can run on no other CPU, and the
-    /// kernel takes many milliseconds to notice that it waits for this one.
+    /// Gives way to a worker that is bound to the calling thread's CPU. The calling thread is usually the queen. She
+    /// need not be bound, and the kernel may have moved her there while the worker slept. The worker can run on no
+    /// other CPU, and the kernel takes many milliseconds to notice that it waits for this one.
+    ///
+    /// A thread of hive's own moves to another CPU, and so does any thread if the program has asked for the queen to be
+    /// bound. Another thread belongs to the program, and its mask is not changed, not even for a moment: a change that
+    /// the program makes at the same time would be lost, and for Linux a thread whose mask was set once is no longer
+    /// one that may use CPUs which the process gets later. Such a thread only yields. Then the worker runs, and the
+    /// kernel usually moves the yielding thread to an idle CPU when it next balances the load. Until it does, which may
+    /// take some milliseconds, the two share the CPU: the queen's part waits for the worker's, or the reverse.
     #[cold]
-    pub(crate) fn migrate_off_worker_cpus(&self) {
-        // A worker that is not bound at present can run elsewhere, and if it is queued here, a yield lets it run.
-        if self.unbound_workers.load(Ordering::Relaxed) == 0 {
-            affinity::migrate_off(&self.worker_cpus);
+    pub(crate) fn give_way_to_workers(&self) {
+        // Relaxed: a hint. A worker that is not bound at present can run elsewhere, and if it is queued here, the yields
+        // between polls let it run.
+        if self.unbound_workers.load(Ordering::Relaxed) > 0 {
+            return;
         }
+        if self.may_move_caller() {
+            affinity::migrate_off(&self.worker_cpus);
+        } else if self.is_on_worker_cpu() {
+            yield_now();
+        }
+    }
+
+    /// Whether the mask of the calling thread is hive's to change.
+    fn may_move_caller(&self) -> bool {
+        self.may_move_queen || presence::is_worker()
+    }
+
+    /// Whether the calling thread is on a CPU that a worker is bound to.
+    fn is_on_worker_cpu(&self) -> bool {
+        !self.worker_cpus.is_empty() && affinity::current_cpu().is_some_and(|cpu| self.worker_cpus.contains(cpu))
     }
 
     /// Notes where the calling thread runs, which has woken workers for a region and takes part in it itself.
@@ -234,8 +248,8 @@ impl WaitPolicy {
     /// The spinner for the wait of a thread that wants to be queen while another one is. The team is at work meanwhile,
     /// so if there are CPUs for the team only, this thread keeps one of them from it.
     pub(crate) fn spinner_beside_team(&self) -> Spinner<'_> {
-        // Relaxed: a hint. The team's queen and this thread want a CPU as well.
-        let is_in_the_way = AWAKE_WORKERS.load(Ordering::Relaxed) + 2 > self.cpus;
+        // The team's queen and this thread want a CPU as well.
+        let is_in_the_way = presence::awake_workers() + 2 > self.cpus.get();
         let spinner = self.spinner();
         Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
     }
@@ -320,63 +334,16 @@ impl WaitPolicy {
         yield_now();
     }
 
-    /// Runs `sleep`. If the calling thread is a worker, it is not counted as awake meanwhile.
+    /// See [`presence::while_off_core`].
     pub(crate) fn while_off_core<R>(&self, sleep: impl FnOnce() -> R) -> R {
-        let _off_core = PresenceChange::apply(Presence::OnCore, Presence::OffCore);
-        sleep()
+        presence::while_off_core(sleep)
     }
 
-    /// Counts the calling thread, which is about to be a worker, as awake until the guard is dropped.
-    pub(crate) fn count_on_core(&self) -> impl Drop + use<> {
-        PresenceChange::apply(Presence::NotWorker, Presence::OnCore)
-    }
-
-    /// Whether more threads want a core than there are cores: the workers that are awake, and the queen. A thread that
+    /// Whether more threads want a core than there are cores: the workers that are awake, and one queen. A thread that
     /// polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     fn is_oversubscribed(&self) -> bool {
-        // Relaxed: a hint. No other access depends on the value.
-        AWAKE_WORKERS.load(Ordering::Relaxed) >= self.cpus
-    }
-}
-
-/// A change of the calling thread's presence, which is undone when this is dropped. It must stay on that thread, so it
-/// is not `Send`.
-struct PresenceChange {
-    /// The presence before the change and after it. None: the thread had another presence, and nothing was changed.
-    applied: Option<(Presence, Presence)>,
-    _on_its_thread: PhantomData<*const ()>,
-}
-
-impl PresenceChange {
-    /// Changes the presence to `to` if it is `from`.
-    fn apply(from: Presence, to: Presence) -> Self {
-        let is_applied = PRESENCE.get() == from;
-        if is_applied {
-            set_presence(to);
-        }
-        Self { applied: is_applied.then_some((from, to)), _on_its_thread: PhantomData }
-    }
-}
-
-impl Drop for PresenceChange {
-    fn drop(&mut self) {
-        // In a forked child, `forget_workers` may have changed the presence meanwhile. Then there is nothing to undo.
-        if let Some((from, _)) = self.applied.filter(|&(_, to)| PRESENCE.get() == to) {
-            set_presence(from);
-        }
-    }
-}
-
-/// Sets the calling thread's presence, and adjusts the count.
-fn set_presence(presence: Presence) {
-    let before = PRESENCE.replace(presence);
-    // Relaxed, both: the count is a hint, see `is_oversubscribed`.
-    if presence == Presence::OnCore {
-        AWAKE_WORKERS.fetch_add(1, Ordering::Relaxed);
-    } else if before == Presence::OnCore {
-        let awake = AWAKE_WORKERS.fetch_sub(1, Ordering::Relaxed);
-        debug_assert!(awake > 0, "a bee leaves its core, and none was counted on one");
+        presence::awake_workers() >= self.cpus.get()
     }
 }
 
@@ -437,6 +404,7 @@ impl Spinner<'_> {
         self.policy.abort_if_forked();
         if self.spin == Duration::MAX || self.policy.keeps_spinning() {
             self.deadline = None;
+            self.policy.cpus.look_seldom();
             return true;
         }
         let now = Instant::now();
@@ -445,12 +413,14 @@ impl Spinner<'_> {
             Some(deadline) if now >= deadline => {
                 // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
                 if self.yields == 0 {
-                    self.policy.migrate_off_worker_cpus();
+                    self.policy.give_way_to_workers();
                 }
                 self.yield_once()
             }
             Some(_) => true,
             None => {
+                // A thread that hive may not move off a worker's CPU yields there between its polls.
+                self.yields_between |= !self.policy.may_move_caller() && self.policy.is_on_worker_cpu();
                 // A spin time beyond the range of the clock is endless.
                 self.deadline = now.checked_add(self.spin);
                 true
@@ -498,9 +468,14 @@ impl Spinner<'_> {
     /// One step of the third phase: yields the core. Returns whether to poll again.
     fn yield_once(&mut self) -> bool {
         self.policy.abort_if_forked();
-        self.yields += 1;
+        // Saturating: a wait with naps goes on after its last yield, with one more yield after each nap.
+        self.yields = self.yields.saturating_add(1);
         yield_now();
-        self.yields <= MAX_YIELDS
+        let is_over = self.yields > MAX_YIELDS;
+        if is_over {
+            self.policy.cpus.look();
+        }
+        !is_over
     }
 }
 
@@ -529,23 +504,5 @@ mod tests {
         let policy = WaitPolicy::new(Duration::MAX, None, 0, CpuMask::new());
         let mut spinner = policy.spinner();
         assert!((0..=MAX_YIELDS).any(|_| !spinner.spin_once()));
-    }
-
-    /// On a thread of its own, so that the presence of the test's thread does not matter.
-    #[test]
-    fn only_a_worker_is_counted_off_and_on() {
-        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let presence = |policy: &WaitPolicy| policy.while_off_core(|| PRESENCE.get());
-        std::thread::spawn(move || {
-            assert_eq!((presence(&policy), PRESENCE.get()), (Presence::NotWorker, Presence::NotWorker));
-            let on_core = policy.count_on_core();
-            assert_eq!((presence(&policy), PRESENCE.get()), (Presence::OffCore, Presence::OnCore));
-            assert_eq!(policy.while_off_core(|| presence(&policy)), Presence::OffCore, "once is enough");
-            assert!(AWAKE_WORKERS.load(Ordering::Relaxed) > 0);
-            drop(on_core);
-            assert_eq!(PRESENCE.get(), Presence::NotWorker);
-        })
-        .join()
-        .unwrap();
     }
 }

@@ -17,6 +17,7 @@ use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::presence;
 use crate::sys::signal_mask;
 use crate::sys::thread_limits::ThreadReservation;
 use crate::sys::wait::WaitPolicy;
@@ -95,7 +96,7 @@ fn run_worker(teams: &[Team], worker: u32, place: &Place) {
 }
 
 fn run_worker_in(team: &Team, worker: u32) {
-    let _on_core = team.policy().count_on_core();
+    let _on_core = presence::count_on_core();
     Worker::new(&TaskContext::new(team, worker), 0).run();
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use super::wait_until;
 
 /// The threads of this process.
-fn own_tids() -> Vec<i32> {
+pub(crate) fn own_tids() -> Vec<i32> {
     tids_in("/proc/self/task")
 }
 

@@ -46,9 +46,18 @@ pub(crate) fn tid() -> i32 {
 
 /// The CPU time that this process has used.
 pub(crate) fn cpu_time() -> Duration {
+    clock_time(libc::CLOCK_PROCESS_CPUTIME_ID)
+}
+
+/// The CPU time that the calling thread has used.
+pub(crate) fn thread_cpu_time() -> Duration {
+    clock_time(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+fn clock_time(clock: libc::clockid_t) -> Duration {
     let mut time = MaybeUninit::<libc::timespec>::uninit();
     // SAFETY: the call fills in the structure, which is valid for writes.
-    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, time.as_mut_ptr()) };
+    let status = unsafe { libc::clock_gettime(clock, time.as_mut_ptr()) };
     check(status);
     // SAFETY: the call above has succeeded and so has filled in the structure.
     let time = unsafe { time.assume_init() };
@@ -188,6 +197,11 @@ impl Forked {
 
 /// Binds the calling thread to these CPUs.
 pub(crate) fn bind(cpus: &[usize]) {
+    bind_thread(0, cpus);
+}
+
+/// Binds a thread of this process to these CPUs.
+pub(crate) fn bind_thread(tid: i32, cpus: &[usize]) {
     // SAFETY: all zeros is a valid value, the empty set.
     let mut set = unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() };
     for &cpu in cpus {
@@ -195,7 +209,15 @@ pub(crate) fn bind(cpus: &[usize]) {
         unsafe { libc::CPU_SET(cpu, &mut set) };
     }
     // SAFETY: the set is valid for this call, and 0 means the calling thread.
-    check(unsafe { libc::sched_setaffinity(0, size_of::<libc::cpu_set_t>(), &raw const set) });
+    check(unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) });
+}
+
+/// Puts the calling thread under SCHED_FIFO with this priority. The threads that it starts from then on are, too.
+pub(crate) fn schedule_fifo(priority: i32) -> Result<(), Error> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: the structure is valid for this call, and 0 means the calling thread.
+    let status = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if status == 0 { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
 /// Makes standard error a pipe without a reader.
@@ -357,6 +379,17 @@ static NON_NULL: u64 = 0;
 /// only.
 #[cfg(target_os = "linux")]
 pub(crate) fn forbid_syscalls(calls: &[libc::c_long], all_threads: bool) {
+    filter_syscalls(calls, all_threads, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32);
+}
+
+/// Makes the kernel kill this process if the calling thread makes one of these system calls from now on.
+#[cfg(target_os = "linux")]
+pub(crate) fn die_of_syscalls(calls: &[libc::c_long]) {
+    filter_syscalls(calls, false, libc::SECCOMP_RET_KILL_PROCESS);
+}
+
+#[cfg(target_os = "linux")]
+fn filter_syscalls(calls: &[libc::c_long], all_threads: bool, action: u32) {
     let step = |code: u32, jump: u8, value: u32| libc::sock_filter { code: code as u16, jt: jump, jf: 0, k: value };
     let steps = calls.len() as u8;
     // The program loads the call's number first. On a match it jumps over the other comparisons and over the
@@ -365,7 +398,7 @@ pub(crate) fn forbid_syscalls(calls: &[libc::c_long], all_threads: bool) {
     let compare = libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K;
     program.extend((1..).zip(calls).map(|(place, &call): (u8, _)| step(compare, steps - place + 1, call as u32)));
     program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
-    program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32));
+    program.push(step(libc::BPF_RET | libc::BPF_K, 0, action));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let (yes, nothing) = (1_u64, 0_u64);
     // SAFETY: the call takes numbers and sets an attribute of the thread.

@@ -78,13 +78,13 @@ impl Team {
     /// Whether the worker of `slot` is in no task. Waits while the worker looks for one; that takes only as long as the
     /// worker's own steps, because a search waits for nobody.
     fn wait_for_idle(&self, slot: &Slot) -> bool {
-        let mut spinner = self.policy().spinner();
+        // The worker announces nothing when it has looked, so a long wait naps.
+        let mut spinner = self.policy().napping_spinner(1);
         loop {
             match slot.phase.get() {
                 TaskPhase::Idle => return true,
                 TaskPhase::InTask => return false,
-                TaskPhase::Looking if spinner.spin_once() => {}
-                TaskPhase::Looking => self.policy().yield_core(),
+                TaskPhase::Looking => _ = spinner.spin_or_nap(),
             }
         }
     }

@@ -113,7 +113,7 @@ impl Barrier {
                 return outcome;
             }
             if !spinner.spin_once() {
-                self.block(arrivals, view, own_slot, &is_poisoned);
+                self.block(arrivals, view, own_slot, policy, &is_poisoned);
                 // The bee may have been woken without a reason that concerns it, so it polls again.
                 spinner = policy.spinner();
             }
@@ -123,7 +123,14 @@ impl Barrier {
     /// Blocks the calling bee until another bee changes the word in a way that may end this wait, or poisons the
     /// region. Returns at once if that has happened already.
     #[cold]
-    fn block(&self, arrivals: Arrivals, view: &View, own_slot: &Slot, is_poisoned: impl Fn() -> bool) {
+    fn block(
+        &self,
+        arrivals: Arrivals,
+        view: &View,
+        own_slot: &Slot,
+        policy: &WaitPolicy,
+        is_poisoned: impl Fn() -> bool,
+    ) {
         // First, note in the bee's own slot that it is owed a post.
         // Relaxed: the Release below publishes it. A swap, not a store: loom could otherwise order the store before a
         // late waker's swap. On hardware that cannot happen, because that swap has read an earlier value.
@@ -144,7 +151,7 @@ impl Barrier {
         if (announced.is_err() || is_poisoned()) && own_slot.blocked_at_barrier.swap(false, Ordering::Relaxed) {
             return;
         }
-        own_slot.block_at_barrier();
+        own_slot.block_at_barrier(policy);
     }
 
     /// Wakes the bees of the group that are blocked at a barrier. A bee may be woken although its barrier is not
@@ -264,7 +271,7 @@ impl Barrier {
                 continue;
             }
             if !spinner.spin_once() {
-                self.block_until_end(view, own_slot, is_poisoned());
+                self.block_until_end(view, own_slot, policy, is_poisoned());
                 spinner = policy.spinner();
             }
         }
@@ -272,7 +279,7 @@ impl Barrier {
 
     /// Blocks the leader until the last of the other bees has exited. Returns at once if the wait is over already.
     #[cold]
-    fn block_until_end(&self, view: &View, own_slot: &Slot, is_poisoned: bool) {
+    fn block_until_end(&self, view: &View, own_slot: &Slot, policy: &WaitPolicy, is_poisoned: bool) {
         // Release: pairs with the Acquire in `wait_for_arrivals` and in `bees_at_end`. If the leader's body ended
         // because of the poison, a bee that sees LEADER_BLOCKED also sees the poison, and does not report a mismatch.
         // Failure is Relaxed: the caller reads the word again, with Acquire.
@@ -280,7 +287,7 @@ impl Barrier {
             view.end_outcome(BarrierWord(word), is_poisoned).is_none().then_some(word | BarrierWord::LEADER_BLOCKED)
         });
         if announced.is_ok() {
-            own_slot.block_at_barrier();
+            own_slot.block_at_barrier(policy);
             // Relaxed: the post came from the last bee to exit, so no bee of the region is left that could read the
             // flag.
             self.word.fetch_and(!BarrierWord::LEADER_BLOCKED, Ordering::Relaxed);

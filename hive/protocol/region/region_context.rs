@@ -13,7 +13,7 @@ use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
 use crate::protocol::region::panics::Unfinished;
-use crate::sync::{Event, is_unwinding, serialize_poll};
+use crate::sync::{Event, NappingSpinner, is_unwinding, serialize_poll};
 
 /// How often `wait_until` polls its condition between two checks of everything else.
 const POLLS_BETWEEN_CHECKS: u32 = 8;
@@ -254,18 +254,53 @@ impl<'c> RegionContext<'c> {
         self.barriers_passed.set(self.barriers_passed.get() + 1);
     }
 
-    /// Waits, by polling, until `condition` holds. Another bee of the team has to make it true from inside its body.
+    /// Waits until `condition` holds, by polling and, when that takes long, by naps between polls. Another bee of the
+    /// team has to make it true from inside its body.
     ///
     /// # Panics
     /// If another bee has panicked, this bee unwinds out of the region as a consequence of that panic. In a destructor
     /// where it [may not unwind](Self::may_unwind), it returns instead, although `condition` does not hold.
     #[inline]
     pub(crate) fn wait_until(&self, mut condition: impl FnMut() -> bool) {
-        if condition() {
-            return;
+        if !condition() {
+            self.wait(&mut self.napping_spinner(1), condition, || {});
         }
+    }
+
+    /// Does the same where all bees of the team may wait in a row, each for the one before. Calls `after_nap` after
+    /// each nap, before the condition is polled again.
+    ///
+    /// # Panics
+    /// As [`wait_until`](Self::wait_until).
+    #[inline]
+    pub(crate) fn wait_in_row(&self, mut condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
+        if !condition() {
+            self.wait(&mut self.napping_spinner(self.bees), condition, after_nap);
+        }
+    }
+
+    /// Does the same as [`wait_until`](Self::wait_until), by a spinner of the caller, for whom several calls are one
+    /// wait.
+    ///
+    /// # Panics
+    /// As [`wait_until`](Self::wait_until).
+    #[inline]
+    pub(crate) fn wait_until_by(&self, spinner: &mut NappingSpinner<'_>, mut condition: impl FnMut() -> bool) {
+        if !condition() {
+            self.wait(spinner, condition, || {});
+        }
+    }
+
+    /// The spinner for such a wait: see `WaitPolicy::napping_spinner`.
+    #[inline(always)]
+    pub(crate) fn napping_spinner(&self, row: u32) -> NappingSpinner<'c> {
+        self.team.policy().napping_spinner(row)
+    }
+
+    #[inline]
+    fn wait(&self, spinner: &mut NappingSpinner<'_>, condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
         self.log(|| Event::WaitBegin);
-        let outcome = self.poll_until(condition);
+        let outcome = self.poll_until(spinner, condition, after_nap);
         self.log(|| Event::WaitEnd);
         if let Err(error) = outcome {
             self.leave_broken_barrier(error);
@@ -281,8 +316,12 @@ impl<'c> RegionContext<'c> {
     }
 
     #[inline]
-    fn poll_until(&self, mut condition: impl FnMut() -> bool) -> Result<(), BarrierError> {
-        let mut spinner = self.team.policy().spinner();
+    fn poll_until(
+        &self,
+        spinner: &mut NappingSpinner<'_>,
+        mut condition: impl FnMut() -> bool,
+        mut after_nap: impl FnMut(),
+    ) -> Result<(), BarrierError> {
         // Several polls of the condition come before each check of the poison and of the spin time, because the
         // condition is often a hand-over from bee to bee, which every extra step delays.
         while !(0..POLLS_BETWEEN_CHECKS).any(|_| poll_condition(&mut condition)) {
@@ -294,11 +333,10 @@ impl<'c> RegionContext<'c> {
             if self.is_stood_in_for() && self.own_group.barrier.is_waited_at_after_end(&self.view()) {
                 return Err(BarrierError::Mismatch);
             }
-            if !spinner.spin_once() {
-                // The bee that makes the condition true does not know who waits for it, so it could wake nobody.
-                // Therefore the waiter only yields its core, and does not sleep.
-                self.team.policy().yield_core();
-                spinner = self.team.policy().spinner();
+            // The bee that makes the condition true does not know who waits for it, so it could wake nobody. Therefore
+            // a waiter that has polled for long does not block, but naps.
+            if spinner.spin_or_nap() {
+                after_nap();
             }
         }
         Ok(())

@@ -67,7 +67,7 @@ impl PendingParks {
         let mut spinner = policy.spinner();
         while self.count() > 0 {
             if !spinner.spin_once() {
-                return self.block_until_zero();
+                return policy.while_off_core(|| self.block_until_zero());
             }
         }
     }

@@ -214,12 +214,11 @@ impl Team {
         let may_be_in_region = |slot: &Slot| !is_between_regions && slot.id < self.root_line().load().bees();
         let is_busy =
             |slot: &&Slot| slot.state() == SlotState::Surplus && (slot.is_in_task() || may_be_in_region(slot));
-        let mut spinner = self.policy().spinner();
+        // No bee announces what this waits for, so a long wait naps.
+        let mut spinner = self.policy().napping_spinner(1);
         // The condition is about the number of workers: all that are still to park, against those that may be busy.
         while self.pending_parks() as usize > self.all_slots().skip(1).filter(is_busy).count() {
-            if !spinner.spin_once() {
-                self.policy().yield_core();
-            }
+            spinner.spin_or_nap();
         }
     }
 

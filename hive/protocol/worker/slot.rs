@@ -32,7 +32,9 @@ use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
-use crate::sync::{ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore, SleepBinding};
+use crate::sync::{
+    ActivityCell, AtomicBool, AtomicU32, BeeCounters, Event, Log, Ordering, Semaphore, SleepBinding, WaitPolicy,
+};
 
 /// The states of a bee.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -180,10 +182,11 @@ impl Slot {
     }
 
     /// Blocks in the middle of a region until another thread posts the semaphore. Called by a bee at a barrier and by
-    /// the leader of a group at the end of a region.
-    pub(crate) fn block_at_barrier(&self) {
+    /// the leader of a group at the end of a region. A worker is not counted among the threads that want a core
+    /// meanwhile (`sys/wait.rs`), so that bees of other hives go on polling.
+    pub(crate) fn block_at_barrier(&self, policy: &WaitPolicy) {
         self.log.write(Event::Block);
-        self.semaphore.wait();
+        policy.while_off_core(|| self.semaphore.wait());
         self.log.write(Event::Resume { is_woken: true });
     }
 

@@ -259,7 +259,7 @@ impl Team {
         if rebind == Rebind::Yes {
             // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the
             // workers wake up.
-            self.policy().migrate_off_worker_cpus();
+            self.policy().give_way_to_workers();
             self.policy().note_waker();
         }
     }

@@ -1,9 +1,10 @@
 //! `Bee::ordered`: work inside a parallel loop that has to be done in the order of the loop's indices.
 //!
 //! The bees of a region share an [`Ordered`], which holds the index that may run next. A bee polls it until its own
-//! index is next, runs its work, and stores the following index. How the order begins anew in each region, and how bees
-//! find out that an index will never come, is in `docs/collectives.md`.
+//! index is next, with naps between polls when that takes long, runs its work, and stores the following index. How the
+//! order begins anew in each region, and how bees find out that an index will never come, is in `docs/collectives.md`.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
@@ -254,12 +255,16 @@ impl Bee<'_> {
     /// become the next one.
     #[track_caller]
     fn poll_until_next(&self, order: &Ordered, index: usize, region: u64, is_next: impl Fn() -> bool) -> bool {
-        // Only after many polls in vain does the bee begin to ask whether its index can still come.
-        let (mut polls, mut check) = (0_u32, DeadlockCheck::NotStarted);
-        self.context.wait_until(|| {
-            polls = polls.wrapping_add(1);
-            is_next() || (polls.is_multiple_of(POLLS_PER_CHECK) && check.check_for_deadlock(self.context, &is_next))
-        });
+        // Only after many polls in vain, or after a nap, does the bee begin to ask whether its index can still come.
+        let (polls, mut check) = (Cell::new(0_u32), DeadlockCheck::NotStarted);
+        let condition = || {
+            polls.set(polls.get().wrapping_add(1));
+            is_next()
+                || (polls.get().is_multiple_of(POLLS_PER_CHECK) && check.check_for_deadlock(self.context, &is_next))
+        };
+        // Between two naps there are few polls, so the first poll after a nap asks.
+        let after_nap = || polls.set(POLLS_PER_CHECK - 1);
+        self.context.wait_in_row(condition, after_nap);
         // The index can never come. In a destructor that must not panic, `panic_or_poison` returns, and the work runs
         // out of order.
         if let DeadlockCheck::Deadlocked = check {
@@ -286,7 +291,7 @@ impl Bee<'_> {
     }
 }
 
-/// The number of polls between two questions whether the index can still come.
+/// The number of polls between two questions whether the index can still come, in a wait that takes no naps.
 const POLLS_PER_CHECK: u32 = 1 << 12;
 
 /// What a bee that waits for its index knows about the other bees of its team. The protocol is in

@@ -32,6 +32,10 @@ impl WaitPolicy {
         self.spinner()
     }
 
+    pub(crate) fn napping_spinner(&self, _row: u32) -> NappingSpinner<'_> {
+        NappingSpinner { policy: self, spinner: self.spinner() }
+    }
+
     pub(crate) fn spinner_beside_team(&self) -> Spinner {
         self.spinner()
     }
@@ -43,8 +47,8 @@ impl WaitPolicy {
     /// In a forked child the library ends the process here. No model forks.
     pub(crate) fn abort_if_forked(&self) {}
 
-    /// In the library the queen leaves the workers' CPUs here. In a model each thread has its own.
-    pub(crate) fn migrate_off_worker_cpus(&self) {}
+    /// In the library the queen leaves the workers' CPUs here, or yields. In a model each thread has its own.
+    pub(crate) fn give_way_to_workers(&self) {}
 
     /// In the library an unbound worker leaves the CPU of the thread that wakes it.
     pub(crate) fn note_waker(&self) {}
@@ -75,6 +79,23 @@ impl Spinner {
 
     pub(crate) fn should_check_tasks(&self) -> bool {
         true
+    }
+}
+
+/// In a model a nap is a yield, after which the wait polls as at its beginning.
+pub(crate) struct NappingSpinner<'p> {
+    policy: &'p WaitPolicy,
+    spinner: Spinner,
+}
+
+impl NappingSpinner<'_> {
+    pub(crate) fn spin_or_nap(&mut self) -> bool {
+        let is_over = !self.spinner.spin_once();
+        if is_over {
+            self.policy.yield_core();
+            self.spinner = self.policy.spinner();
+        }
+        is_over
     }
 }
 
