@@ -119,7 +119,7 @@ mod source {
     /// The nodes, read once and kept as long as the process runs.
     fn nodes() -> &'static NumaNodes {
         static NODES: ProcessCell<NumaNodes> = ProcessCell::new();
-        NODES.get_or_init(|| NumaNodes::read(Path::new(sysfs::ROOT), numa_nodes::allowed().as_ref()))
+        NODES.get_or_init(|| NumaNodes::read(Path::new(sysfs::ROOT), numa_nodes::allowed))
     }
 
     /// See `memory_nodes`.

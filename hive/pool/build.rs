@@ -16,6 +16,7 @@ use crate::pool::shared::Shared;
 use crate::protocol::region::max_bees::MAX_BEES;
 #[cfg(unix)]
 use crate::region::nesting;
+use crate::sys::asymmetric_fence;
 use crate::sys::process;
 use crate::sys::warn_once::warn_once;
 #[cfg(unix)]
@@ -74,6 +75,11 @@ impl Hive {
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();
         let config = builder.resolve(&environment, machine_info.usable_cpus())?;
+        if !builder.is_urgent {
+            // Takes milliseconds if threads are running: not later, when regions are, nor after the calibration, whose
+            // thread may not have ended entirely.
+            asymmetric_fence::register();
+        }
         // Warnings found so far are collected for the report.
         machine_info.warnings.extend(environment.warnings);
         machine_info.warnings.extend_from_slice(&config.places.warnings);
@@ -176,6 +182,7 @@ impl Builder {
             thread_name: name,
             stack_size: self.stack_size,
             guest: self.guest,
+            calibrates_line: !self.is_urgent,
         })
     }
 }

@@ -48,11 +48,18 @@ pub struct Builder {
     pub(crate) trace: Option<PathBuf>,
     pub(crate) handlers: Handlers,
     pub(crate) guest: Option<StartGuest>,
+    /// Whether a call waits for the hive, so that building it leaves out what takes long and can be left out.
+    pub(crate) is_urgent: bool,
 }
 
 impl Builder {
     pub(crate) fn new() -> Self {
         Self::default()
+    }
+
+    /// For a hive that a call needs at once.
+    pub(crate) fn urgent(self) -> Self {
+        Self { is_urgent: true, ..self }
     }
 
     /// The number of bees to start with, including the queen: at least 1.

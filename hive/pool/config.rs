@@ -67,4 +67,6 @@ pub(crate) struct Config {
     pub(crate) stack_size: Option<usize>,
     /// Starts a guest library on the hive's threads. None: the hive has no guest.
     pub(crate) guest: Option<StartGuest>,
+    /// Whether the start line is chosen by measuring, which takes longer than all else that is done for a hive.
+    pub(crate) calibrates_line: bool,
 }

@@ -100,8 +100,13 @@ impl Shared {
         let quota_cpus = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
         let policy = policy.with_cpu_limit(quota_cpus).with_queen_pinned(config.pin_queen);
         let policy = if config.learns_to_poll { policy.learning() } else { policy };
-        // The cache line in which regions are announced: the best of several, as measured between the first two bees.
-        let start_line = calibrate_line::choose_start_line(&place_map, config.bees);
+        // The cache line in which regions are announced. If there is time: the best of several, as measured between the
+        // first two bees.
+        let start_line = if config.calibrates_line {
+            calibrate_line::choose_start_line(&place_map, config.bees)
+        } else {
+            calibrate_line::uncalibrated()
+        };
         // The groups in which bees meet: as configured, or as measured on this machine.
         let barrier_choice =
             BarrierChoice::for_request(config.barrier_shape, config.bees as usize, &machine_info, &place_map);

@@ -5,7 +5,8 @@
 //! is dropped, then the exit handler.
 
 use std::cell::LazyCell;
-use std::sync::atomic::Ordering;
+use std::io;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError};
 use std::thread;
 
@@ -19,6 +20,7 @@ use crate::sys::presence;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::signal_mask;
 use crate::sys::thread_limits::ThreadReservation;
+use crate::sys::wait::WaitPolicy;
 use crate::topology::pinning;
 use crate::topology::pinning::BindError;
 use crate::topology::place_assignment::Place;
@@ -38,34 +40,47 @@ impl Shared {
         bees: u32,
         change: impl FnOnce(&mut StartWorker<'_>) -> R,
     ) -> R {
-        let running = LazyCell::new(|| Arc::new(Semaphore::new()));
+        let policy = self.team.policy();
+        let running = LazyCell::new(|| {
+            // Before the first thread is made: the workers can run nowhere but on the CPUs that they are bound to, and
+            // this thread could not get off such a CPU while a worker polls there.
+            policy.migrate_off_worker_cpus();
+            Arc::new(RunningWorkers::new())
+        });
         let mut started = 0;
         // One reservation covers all the threads of this change. It is made before the first thread, and held until all
         // of them are running and count for themselves.
         let mut reservation = None;
         let result = change(&mut |worker, epoch| {
-            if reservation.is_none() {
-                reservation = Some(reserve_threads(worker, bees, self.config.stack_size)?);
-            }
-            self.start_worker(worker, epoch, bees, Arc::clone(&running))?;
+            let stack = self.config.stack_size;
+            let needed = u64::from(bees.saturating_sub(worker));
+            let error = |cause| ThreadError { bee: worker, bees: bees as usize, cause };
+            let reservation = match &mut reservation {
+                Some(reservation) => reservation,
+                none => {
+                    let reserved = ThreadReservation::reserve(needed, stack);
+                    none.insert(reserved.map_err(|exceeded| error(ThreadErrorCause::LimitReached(exceeded)))?)
+                }
+            };
+            self.start_worker(worker, epoch, Arc::clone(&running)).map_err(|refusal| {
+                let exceeded = reservation.exceeded_limit(needed, stack);
+                error(exceeded.map_or(ThreadErrorCause::Refused(refusal), ThreadErrorCause::LimitReached))
+            })?;
             started += 1;
             Ok(())
         });
-        // Each new worker posts the semaphore once. That includes the case in which `change` has failed after some of
-        // them.
-        (0..started).for_each(|_| running.wait());
+        // That includes the case in which `change` has failed after some of them.
+        if started > 0 {
+            running.wait_for(started, policy);
+            // The kernel may have put this thread there once more, while a new one was on this one's CPU.
+            policy.migrate_off_worker_cpus();
+        }
         result
     }
 
-    /// Starts the thread of `worker`, whose first region is the one after `epoch`. The thread posts `running` when it
-    /// is bound and registered.
-    fn start_worker(
-        self: &Arc<Self>,
-        worker: u32,
-        epoch: u64,
-        bees: u32,
-        running: Arc<Semaphore>,
-    ) -> Result<(), ThreadError> {
+    /// Starts the thread of `worker`, whose first region is the one after `epoch`. The thread adds itself to `running`
+    /// when it is bound and registered. An error is that the system makes no such thread.
+    fn start_worker(self: &Arc<Self>, worker: u32, epoch: u64, running: Arc<RunningWorkers>) -> io::Result<()> {
         // Counted before the thread exists: the hive must not be taken for finished while the thread is on its way.
         let owner = LiveOwner::new(self);
         let place = self.place_map.claim_place(worker as usize).cloned();
@@ -86,18 +101,13 @@ impl Shared {
                 "bees handle the program's signals as other threads do: pthread_sigmask failed: {error}"
             ));
         }
-        let thread = spawned.map_err(|error| ThreadError {
-            bee: worker,
-            bees: bees as usize,
-            cause: ThreadErrorCause::Refused(error),
-        })?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(spawned?);
         Ok(())
     }
 
     /// The main function of a worker's thread: bind it, run the start handler, run regions and tasks until the hive is
     /// dropped, run the exit handler.
-    fn run_worker(&self, worker: u32, epoch: u64, place: Option<&Place>, running: &Semaphore) {
+    fn run_worker(&self, worker: u32, epoch: u64, place: Option<&Place>, running: &RunningWorkers) {
         // A panic here is a fault of hive: regions, tasks and handlers catch the panics of the program's code.
         let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
         self.wait_node.register_worker();
@@ -120,12 +130,12 @@ impl Shared {
         let context = TaskContext::new(&self.team, worker);
         nesting::within_tasks(&context, || {
             if self.config.handlers.start.is_none() {
-                running.post();
+                running.add();
             } else {
-                // The post is inside of the task, so that a thread that starts a region afterwards sees that this
+                // This is inside of the task, so that a thread that starts a region afterwards sees that this
                 // worker is busy with its start handler.
                 context.run_as_task(|| {
-                    running.post();
+                    running.add();
                     self.config.handlers.run_start_handler(worker);
                 });
             }
@@ -156,14 +166,38 @@ impl Shared {
     }
 }
 
-/// Reserves room for the threads of the workers `first..bees`.
-fn reserve_threads(first: u32, bees: u32, stack: Option<usize>) -> Result<ThreadReservation, ThreadError> {
-    let reservation = ThreadReservation::reserve(u64::from(bees.saturating_sub(first)), stack);
-    reservation.map_err(|exhausted| ThreadError {
-        bee: first,
-        bees: bees as usize,
-        cause: ThreadErrorCause::LimitReached(exhausted),
-    })
+/// Those of the workers hired by one change whose threads are running.
+struct RunningWorkers {
+    count: AtomicU32,
+    /// Has a permit for each of them.
+    posted: Semaphore,
+}
+
+impl RunningWorkers {
+    fn new() -> Self {
+        Self { count: AtomicU32::new(0), posted: Semaphore::new() }
+    }
+
+    /// Adds the calling worker.
+    fn add(&self) {
+        // The post comes first: a thread that has counted this worker then takes its permit without a system call.
+        self.posted.post();
+        // Release: pairs with the Acquire in `wait_for`.
+        self.count.fetch_add(1, Ordering::Release);
+    }
+
+    /// Waits for this many workers. Call it once.
+    ///
+    /// The calling thread, usually the queen, polls at first. If it slept, its CPU would go idle and take long to wake
+    /// up; and the kernel would be likely to put it on the CPU of the worker that wakes it, in that worker's way.
+    fn wait_for(&self, workers: u32, policy: &WaitPolicy) {
+        // A thread that is queued on this CPU runs now, until it has bound itself to another one.
+        policy.yield_core();
+        let mut spinner = policy.spinner();
+        // Acquire: pairs with the Release in `add`; the post before it has then happened.
+        while self.count.load(Ordering::Acquire) < workers && spinner.spin_once() {}
+        (0..workers).for_each(|_| self.posted.wait());
+    }
 }
 
 /// A worker's share in the hive, counted in `live_owners`: made before the thread is, and dropped when all that the

@@ -63,10 +63,11 @@ pub(crate) fn migrate_off(cpus: &CpuMask) {
 
 #[cfg(any(target_os = "linux", target_os = "android"))]
 mod linux {
-    use std::{fs, io};
+    use std::io;
 
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
+    use crate::sys::kernel_file;
 
     /// The kernel's masks are arrays of words of this type.
     type MaskWord = libc::c_ulong;
@@ -116,10 +117,9 @@ mod linux {
 
     /// The mask that /proc lists, without the CPUs that are switched off.
     fn mask_from_proc() -> Option<CpuMask> {
-        let status = fs::read_to_string("/proc/thread-self/status").ok()?;
-        let allowed: CpuMask = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?.parse().ok()?;
-        let online =
-            fs::read_to_string("/sys/devices/system/cpu/online").ok().and_then(|online| online.trim().parse().ok());
+        let status = kernel_file::text("/proc/thread-self/status")?;
+        let allowed: CpuMask = kernel_file::status_field(&status, "Cpus_allowed_list")?.parse().ok()?;
+        let online = kernel_file::line("/sys/devices/system/cpu/online").and_then(|online| online.parse().ok());
         let usable = online.map_or_else(|| allowed.clone(), |online| allowed.intersection(&online));
         (!usable.is_empty()).then_some(usable)
     }

@@ -10,6 +10,8 @@
 #[cfg(target_os = "linux")]
 pub(crate) mod fallback;
 
+#[cfg(target_os = "linux")]
+use std::os::linux::fs::MetadataExt;
 use std::sync::atomic::{Ordering, compiler_fence};
 
 #[cfg(target_os = "linux")]
@@ -40,6 +42,17 @@ pub(crate) fn heavy(other: KernelThread) {
 pub(crate) fn register() -> bool {
     // The result is not remembered: registering once more costs one system call.
     are_still_available() && membarrier(libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED).is_ok()
+}
+
+/// As `register`, if the process has been registered before or the calling thread is its only one. If not, this does
+/// not register it, and returns false.
+#[cfg(target_os = "linux")]
+pub(crate) fn register_if_quick() -> bool {
+    // The directory has a link for each thread, and two of its own.
+    let is_only_thread = std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.st_nlink() == 3);
+    // A process that is not registered may execute no heavy fence.
+    are_still_available()
+        && (is_only_thread && register() || membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED).is_ok())
 }
 
 /// Whether the fences can still be used, as far as is known, in a process where `register` has returned true.
@@ -86,6 +99,11 @@ pub(crate) fn are_still_available() -> bool {
 
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn register() -> bool {
+    false
+}
+
+#[cfg(not(target_os = "linux"))]
+pub(crate) fn register_if_quick() -> bool {
     false
 }
 

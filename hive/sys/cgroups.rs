@@ -4,9 +4,10 @@
 //! are mounted. `thread_limits/linux.rs` looks in these directories for the limit on the number of threads, and
 //! `topology/quota/cgroup.rs` for the limit on CPU time.
 
-#[cfg(target_os = "linux")]
-use std::fs;
 use std::path::{Component, Path, PathBuf};
+
+#[cfg(target_os = "linux")]
+use crate::sys::kernel_file;
 
 /// The kernel's list of the control groups that this process is in.
 pub(crate) const CGROUP_FILE: &str = "/proc/self/cgroup";
@@ -19,6 +20,10 @@ pub(crate) enum CgroupVersion {
     V1,
     V2,
 }
+
+/// The directory in which almost every system mounts its control groups: version 2 itself, or a directory for each
+/// hierarchy of version 1, which has the names of its controllers.
+const USUAL_MOUNT_POINT: &str = "/sys/fs/cgroup";
 
 /// Where a hierarchy of control groups is mounted.
 #[derive(Debug, PartialEq, Eq)]
@@ -34,11 +39,35 @@ pub(crate) struct Mount {
 /// far as they are mounted. Lines and files that cannot be read are left out.
 #[cfg(target_os = "linux")]
 pub(crate) fn cgroup_directories(controller: &str) -> Vec<PathBuf> {
-    let text = |file: &str| fs::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+    let text = |file: &str| kernel_file::read(file).map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
     let (groups, mounts) = (text(CGROUP_FILE).unwrap_or_default(), text(MOUNTINFO_FILE).unwrap_or_default());
     let groups: Vec<_> = groups.lines().filter_map(|line| parse_group(line, controller).ok().flatten()).collect();
     let mounts: Vec<_> = mounts.lines().filter_map(|line| parse_mount(line, controller).ok().flatten()).collect();
     cgroup_paths(&groups, &mounts).into_iter().map(|(_, directory)| directory).collect()
+}
+
+/// The process's group that has the `controller`, by the text of `/proc/self/cgroup`, and the place where its hierarchy
+/// is mounted on almost every system. None: there is no such group, or it is not known which place that is.
+///
+/// If the directory of the group is there, the hierarchy is mounted there as a whole. To look for that is quicker than
+/// to read the list of all mounts.
+pub(crate) fn usual_mount(groups: &str, controller: &str) -> Option<((CgroupVersion, PathBuf), Mount)> {
+    let mut lines = groups.lines().map(|line| line.splitn(3, ':').collect::<Vec<_>>());
+    let has_controller = |fields: &Vec<&str>| matches!(fields[..], [_, names, _] if has_name(names, controller));
+    // Version 2 has no controller that version 1 has.
+    let (version, mount_point, path) = match lines.clone().find(has_controller).as_deref() {
+        Some(&[_, names, path]) => (CgroupVersion::V1, Path::new(USUAL_MOUNT_POINT).join(names), path),
+        _ => match (lines.next().as_deref(), lines.next()) {
+            (Some(&["0", "", path]), None) => (CgroupVersion::V2, USUAL_MOUNT_POINT.into(), path),
+            _ => return None,
+        },
+    };
+    Some(((version, path.into()), Mount { version, root: "/".into(), mount_point }))
+}
+
+/// Whether a list with commas has this name.
+fn has_name(list: &str, name: &str) -> bool {
+    list.split(',').any(|listed| listed == name)
 }
 
 /// Reads one line of `/proc/self/cgroup`, such as `4:cpu,cpuacct:/user.slice` or `0::/user.slice`. Returns the version
@@ -52,7 +81,7 @@ pub(crate) fn parse_group(line: &str, controller: &str) -> Result<Option<(Cgroup
     if id == "0" && controllers.is_empty() {
         return Ok(Some((CgroupVersion::V2, path.into())));
     }
-    Ok(controllers.split(',').any(|name| name == controller).then(|| (CgroupVersion::V1, path.into())))
+    Ok(has_name(controllers, controller).then(|| (CgroupVersion::V1, path.into())))
 }
 
 /// Reads one line of `/proc/self/mountinfo`, such as
@@ -69,7 +98,7 @@ pub(crate) fn parse_mount(line: &str, controller: &str) -> Result<Option<Mount>,
         Some("cgroup2") => CgroupVersion::V2,
         Some("cgroup") => {
             let options = file_system.nth(1).ok_or_else(malformed)?;
-            if !options.split(',').any(|option| option == controller) {
+            if !has_name(options, controller) {
                 return Ok(None);
             }
             CgroupVersion::V1

@@ -14,6 +14,8 @@ pub(crate) mod cost_of_waking;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;
 pub(crate) mod fork;
+#[cfg(any(target_os = "linux", target_os = "android"))]
+pub(crate) mod kernel_file;
 pub(crate) mod napping_spinner;
 pub(crate) mod parse_duration;
 pub(crate) mod parse_error;

@@ -4,7 +4,9 @@
 //! the standard library maps a stack for signal handlers from inside the new thread, and ends the process if that
 //! fails. So hive counts the room beforehand. Where a limit cannot be found out, there is taken to be none.
 //!
-//! `Shared`, the watchdog and the calibrations make a [`ThreadReservation`] before they make threads.
+//! `Shared`, the watchdog and the calibrations make a [`ThreadReservation`] before they make threads. For a few threads
+//! it looks only at the limits on memory. If the system then refuses to make one of them,
+//! [`ThreadReservation::exceeded_limit`] says which of the others is the reason.
 
 #[cfg(target_os = "linux")]
 pub(crate) mod linux;
@@ -13,6 +15,12 @@ use std::fmt;
 
 use crate::sys::fork;
 use crate::sys::process::ProcessLock;
+#[cfg(target_os = "linux")]
+use crate::sys::thread_limits::linux::{memory_limits, number_limits};
+
+/// The most threads that are made without a look at the limits on their number. That look takes longer than making one
+/// thread; and if the system refuses to make the last of so few, it was no great matter to make the others.
+const FEW_THREADS: u64 = 8;
 
 /// A limit of the system on threads, or on something that each thread needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +114,8 @@ impl ThreadReservation {
     /// default size.
     ///
     /// # Errors
-    /// If there is less room, with the threads deducted that other hives are about to make.
+    /// If there is less room, with the threads deducted that other hives are about to make. A limit on the number of
+    /// threads is no error for `FEW_THREADS` or less: making them is.
     pub(crate) fn reserve(threads: u64, stack: Option<usize>) -> Result<Self, LimitExceeded> {
         // The threads are counted before the limits are read, so that two hives that do this at the same time see each
         // other's threads. On an error the reservation is dropped, which takes them off again.
@@ -115,7 +124,19 @@ impl ThreadReservation {
             pending.threads += threads;
             (pending_elsewhere, Self { generation: pending.generation, threads })
         });
-        check_limits(threads, pending_elsewhere, limits(stack)).map(|()| reservation)
+        check_limits(threads, pending_elsewhere, memory_limits(threads.saturating_add(pending_elsewhere), stack))?;
+        if threads > FEW_THREADS {
+            check_limits(threads, pending_elsewhere, number_limits())?;
+        }
+        Ok(reservation)
+    }
+
+    /// The limit that leaves no room for `needed` of the reserved threads. None: no limit that is known.
+    pub(crate) fn exceeded_limit(&self, needed: u64, stack: Option<usize>) -> Option<LimitExceeded> {
+        let pending_elsewhere = PendingThreads::with_current(|pending| pending.threads.saturating_sub(self.threads));
+        let mut limits = memory_limits(needed.saturating_add(pending_elsewhere), stack);
+        limits.extend(number_limits());
+        check_limits(needed, pending_elsewhere, limits).err()
     }
 }
 
@@ -143,14 +164,14 @@ fn check_limits(needed: u64, pending_elsewhere: u64, limits: Vec<ThreadLimit>) -
     }
 }
 
-#[cfg(target_os = "linux")]
-fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
-    linux::limits(stack)
-}
-
 /// No limits are known on these systems.
 #[cfg(not(target_os = "linux"))]
-fn limits(_stack: Option<usize>) -> Vec<ThreadLimit> {
+fn memory_limits(_threads: u64, _stack: Option<usize>) -> Vec<ThreadLimit> {
+    Vec::new()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn number_limits() -> Vec<ThreadLimit> {
     Vec::new()
 }
 
@@ -180,6 +201,15 @@ mod tests {
         }
         assert!(check_limits(212, 1, limits()).is_err(), "another hive is about to make one");
         assert!(check_limits(u64::MAX, 0, Vec::new()).is_ok(), "nothing is known");
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_refusal_is_explained_by_the_limit_that_is_exceeded() {
+        let reservation = ThreadReservation::reserve(1, None).unwrap();
+        assert!(reservation.exceeded_limit(1, None).is_none(), "there is room for it");
+        let exceeded = reservation.exceeded_limit(1 << 40, None).unwrap().to_string();
+        assert!(exceeded.contains("1099511627776 more threads"), "{exceeded}");
     }
 
     #[test]

@@ -171,8 +171,23 @@ impl WaitPolicy {
             return;
         }
         if self.may_move_caller() {
-            affinity::migrate_off(&self.worker_cpus);
-        } else if self.is_on_worker_cpu() {
+            self.migrate_off_worker_cpus();
+        } else {
+            self.yield_to_worker();
+        }
+    }
+
+    /// Moves the calling thread off a CPU that a worker is bound to, whoever it belongs to. Its mask is another one for
+    /// a moment.
+    pub(crate) fn migrate_off_worker_cpus(&self) {
+        affinity::migrate_off(&self.worker_cpus);
+    }
+
+    /// Yields once, if the calling thread is on a worker's CPU and hive may not move it. In a wait that polls this
+    /// comes now and then, and not after each poll: if another thread wants the CPU as well, a yield costs a time
+    /// slice.
+    fn yield_to_worker(&self) {
+        if !self.may_move_caller() && self.is_on_worker_cpu() {
             yield_now();
         }
     }
@@ -417,12 +432,14 @@ impl Spinner<'_> {
                 }
                 self.yield_once()
             }
-            Some(_) => true,
+            Some(_) => {
+                self.policy.yield_to_worker();
+                true
+            }
             None => {
-                // A thread that hive may not move off a worker's CPU yields there between its polls.
-                self.yields_between |= !self.policy.may_move_caller() && self.policy.is_on_worker_cpu();
                 // A spin time beyond the range of the clock is endless.
                 self.deadline = now.checked_add(self.spin);
+                self.policy.yield_to_worker();
                 true
             }
         }

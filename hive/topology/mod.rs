@@ -66,7 +66,7 @@ pub(crate) fn read_machine(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) 
 #[cfg(target_os = "linux")]
 fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     let root = Path::new(sysfs::ROOT);
-    let nodes = NumaNodes::read(root, numa_nodes::allowed().as_ref());
+    let nodes = NumaNodes::read(root, numa_nodes::allowed);
     match sysfs::read(root, &nodes, allowed) {
         Ok(machine) => (machine, Vec::new()),
         Err(reason) => (flat::read(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),

@@ -3,10 +3,10 @@
 //!
 //! `sysfs.rs` asks for the node of each CPU, and `memory/nodes.rs` for the nodes that memory can be bound to.
 
-use std::fs;
 use std::path::Path;
 
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::kernel_file;
 
 /// The nodes whose memory the process may use, in rising order of their numbers.
 pub(crate) struct NumaNodes(Vec<NumaNode>);
@@ -20,15 +20,16 @@ pub(crate) struct NumaNode {
 }
 
 impl NumaNodes {
-    /// Reads the nodes from the files in the directory `root`, usually `/sys`, and keeps only those in `allowed`;
-    /// `None` keeps all. Empty if the files cannot be read: the kernel may have been built without NUMA.
-    pub(crate) fn read(root: &Path, allowed: Option<&CpuMask>) -> Self {
+    /// Reads the nodes from the files in the directory `root`, usually `/sys`, and keeps only those in what `allowed`
+    /// returns; `None` keeps all. Empty if the files cannot be read: the kernel may have been built without NUMA.
+    pub(crate) fn read(root: &Path, allowed: impl FnOnce() -> Option<CpuMask>) -> Self {
         let directory = root.join("devices/system/node");
-        let list =
-            |name: String| -> Option<CpuMask> { fs::read_to_string(directory.join(name)).ok()?.trim().parse().ok() };
-        let online = list("online".to_owned()).unwrap_or_default();
-        let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(allowed));
-        let node = |number| NumaNode { number, cpus: list(format!("node{number}/cpulist")).unwrap_or_default() };
+        let list = |name: &str| -> Option<CpuMask> { kernel_file::line(directory.join(name))?.parse().ok() };
+        let online = list("online").unwrap_or_default();
+        // Every process has memory on some node, so where there is only one, that one is allowed.
+        let allowed = if online.len() > 1 { allowed() } else { None };
+        let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(&allowed));
+        let node = |number| NumaNode { number, cpus: list(&format!("node{number}/cpulist")).unwrap_or_default() };
         Self(usable.iter().map(node).collect())
     }
 
@@ -47,6 +48,5 @@ impl NumaNodes {
 /// The numbers of the nodes on which the kernel gives this process memory, by `/proc/self/status`. None: it does not
 /// say.
 pub(crate) fn allowed() -> Option<CpuMask> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    status.lines().find_map(|line| line.strip_prefix("Mems_allowed_list:"))?.trim().parse().ok()
+    kernel_file::status_field(&kernel_file::text("/proc/self/status")?, "Mems_allowed_list")?.parse().ok()
 }

@@ -9,6 +9,9 @@ pub(crate) mod cgroup;
 use std::fmt;
 use std::path::PathBuf;
 
+#[cfg(any(target_os = "linux", target_os = "android"))]
+use crate::sys::kernel_file;
+
 /// A limit on the CPU time of this process.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct CpuQuota {
@@ -31,7 +34,7 @@ impl fmt::Display for CpuQuota {
 pub(crate) fn cpu_quota() -> (Option<CpuQuota>, Vec<String>) {
     #[cfg(any(target_os = "linux", target_os = "android"))]
     {
-        cgroup::read_quota(|path| std::fs::read(path))
+        cgroup::read_quota(|path| kernel_file::read(path))
     }
     #[cfg(not(any(target_os = "linux", target_os = "android")))]
     {

@@ -6,10 +6,11 @@
 //! machine. The result is what hwloc would say, in the same order; `sysfs/tests.rs` holds the two against each other.
 
 use std::cmp::Reverse;
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::kernel_file;
 use crate::topology::machine::{Machine, RawCpu, TopologySource};
 use crate::topology::numa_nodes::NumaNodes;
 
@@ -30,7 +31,8 @@ pub(crate) fn read(root: &Path, nodes: &NumaNodes, allowed: Option<&CpuMask>) ->
         return Err(format!("none of the CPUs that this process may use ({wanted}) is online ({online})"));
     }
     let speeds = CoreSpeeds::read(root, &files, &usable);
-    let mut cpus: Vec<_> = usable.iter().map(|cpu| Units::read(&files, cpu, &online, nodes)).collect();
+    let mut reader = UnitReader::new(&files, &online);
+    let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by_cached_key(Units::position);
     let raw = cpus.iter().map(|units| RawCpu { slowness: speeds.slowness(units.cpu), ..units.keys() });
     Ok(Machine::new(raw, TopologySource::Sysfs, false))
@@ -42,7 +44,7 @@ struct Files(PathBuf);
 impl Files {
     /// The text in a file. None: it cannot be read.
     fn text(&self, name: &str) -> Option<String> {
-        Some(fs::read_to_string(self.0.join(name)).ok()?.trim().to_owned())
+        kernel_file::line(self.0.join(name))
     }
 
     /// The list of numbers in a file. None: it cannot be read, or holds something else.
@@ -65,7 +67,8 @@ struct Units {
     /// The number of the nearest node, and the CPUs that are local to it. None: the CPU is local to no node.
     node: Option<(usize, CpuMask)>,
     package: CpuMask,
-    /// All units that hwloc orders CPUs by, those above and some more.
+    /// The units that hwloc orders CPUs by: those above and some more, without those that do not change the order,
+    /// which are within a core, or the same as the core or the package.
     all: Vec<CpuMask>,
 }
 
@@ -73,27 +76,6 @@ struct Units {
 const PACKAGE_KEYS: u64 = 1 << 32;
 
 impl Units {
-    fn read(files: &Files, cpu: usize, online: &CpuMask, nodes: &NumaNodes) -> Self {
-        let unit = |name: &str| {
-            let cpus = files.list(&format!("cpu{cpu}/topology/{name}"))?.intersection(online);
-            cpus.contains(cpu).then_some(cpus)
-        };
-        // Kernels before 5.3 know the second of these names only. Where nothing is said of cores or packages, a CPU is
-        // its own core, and the machine is the package.
-        let core = unit("core_cpus_list").or_else(|| unit("thread_siblings_list"));
-        let core = core.unwrap_or_else(|| CpuMask::from_iter([cpu]));
-        let package = unit("package_cpus_list").or_else(|| unit("core_siblings_list"));
-        let package = package.unwrap_or_else(|| online.clone());
-        let caches = Cache::read_all(files, cpu, online);
-        let cluster = last_level_cache(&caches, &core, &package).map(|cache| cache.cpus.clone());
-        let node = nodes.nearest(cpu).map(|node| (node.number, node.cpus.intersection(online)));
-        let mut all: Vec<_> = caches.into_iter().map(|cache| cache.cpus).collect();
-        all.extend([unit("die_cpus_list"), unit("cluster_cpus_list")].into_iter().flatten());
-        all.extend([core.clone(), package.clone(), CpuMask::from_iter([cpu])]);
-        all.extend(node.iter().map(|(_, cpus)| cpus.clone()));
-        Self { cpu, core, cluster, node, package, all }
-    }
-
     /// Where the CPU comes in the order of the machine: the first CPU of each of its units, from the largest unit to
     /// the smallest. Sorted by this, the CPUs of each unit are next to each other, and the units in each larger one.
     fn position(&self) -> Vec<usize> {
@@ -120,23 +102,194 @@ impl Units {
     }
 }
 
+/// Reads the units of one CPU after another, and each list once for all CPUs that have the same.
+struct UnitReader<'f> {
+    files: &'f Files,
+    online: &'f CpuMask,
+    cores: UnitLists,
+    packages: UnitLists,
+    dies: UnitLists,
+    core_clusters: UnitLists,
+    caches: CacheReader,
+}
+
+impl<'f> UnitReader<'f> {
+    fn new(files: &'f Files, online: &'f CpuMask) -> Self {
+        Self {
+            files,
+            online,
+            // Kernels before 5.3 know the second of these names only.
+            cores: UnitLists::new(["topology/core_cpus_list", "topology/thread_siblings_list"]),
+            packages: UnitLists::new(["topology/package_cpus_list", "topology/core_siblings_list"]),
+            dies: UnitLists::new(["topology/die_cpus_list"]),
+            core_clusters: UnitLists::new(["topology/cluster_cpus_list"]),
+            caches: CacheReader::default(),
+        }
+    }
+
+    fn units(&mut self, cpu: usize, nodes: &NumaNodes) -> Units {
+        let (files, online) = (self.files, self.online);
+        // Where nothing is said of cores or packages, a CPU is its own core, and the machine is the package.
+        let core = self.cores.of(files, cpu, online).unwrap_or_else(|| CpuMask::from_iter([cpu]));
+        let package = self.packages.of(files, cpu, online).unwrap_or_else(|| online.clone());
+        let node = nodes.nearest(cpu).map(|node| (node.number, node.cpus.intersection(online)));
+        let mut all = Vec::new();
+        // Between a core and a package of two cores there is nothing. Then a cache that both share says all.
+        let shared = (package.len() == 2 * core.len()).then(|| self.caches.outermost(files, cpu, online)).flatten();
+        let cluster = if shared.as_ref() == Some(&package) {
+            shared
+        } else {
+            let caches = self.caches.of(files, cpu, online);
+            let cluster = last_level_cache(&caches, &core, &package).map(|cache| cache.cpus.clone());
+            all.extend(caches.into_iter().map(|cache| cache.cpus));
+            all.extend(self.dies.of(files, cpu, online));
+            all.extend(self.core_clusters.of(files, cpu, online));
+            cluster
+        };
+        all.extend([core.clone(), package.clone(), CpuMask::from_iter([cpu])]);
+        all.extend(node.iter().map(|(_, cpus)| cpus.clone()));
+        Units { cpu, core, cluster, node, package, all }
+    }
+}
+
+/// The units of one kind that have been read so far. All CPUs of a unit have the same list of it, so the list of the
+/// first of them is read.
+struct UnitLists {
+    /// The names that the list's file may have in the directory of a CPU. The first that there is counts.
+    names: Vec<String>,
+    lists: Vec<CpuMask>,
+    /// By CPU, the index in `lists` of its unit.
+    known: BTreeMap<usize, usize>,
+}
+
+impl UnitLists {
+    fn new<N: Into<String>>(names: impl IntoIterator<Item = N>) -> Self {
+        Self { names: names.into_iter().map(N::into).collect(), lists: Vec::new(), known: BTreeMap::new() }
+    }
+
+    /// The CPUs of the unit of `cpu` that are online. None: the system does not say.
+    fn of(&mut self, files: &Files, cpu: usize, online: &CpuMask) -> Option<CpuMask> {
+        if let Some(&index) = self.known.get(&cpu) {
+            return Some(self.lists[index].clone());
+        }
+        let read = |name: &String| {
+            let cpus = files.list(&format!("cpu{cpu}/{name}"))?.intersection(online);
+            cpus.contains(cpu).then_some(cpus)
+        };
+        let cpus = self.names.iter().find_map(read)?;
+        self.known.extend(cpus.iter().map(|cpu| (cpu, self.lists.len())));
+        self.lists.push(cpus.clone());
+        Some(cpus)
+    }
+}
+
 /// A cache for data, and the CPUs that share it.
 struct Cache {
     level: u64,
     cpus: CpuMask,
 }
 
-impl Cache {
-    /// The caches of a CPU for data.
-    fn read_all(files: &Files, cpu: usize, online: &CpuMask) -> Vec<Self> {
-        let names = (0..).map(|index| format!("cpu{cpu}/cache/index{index}"));
-        let types = names.map_while(|name| Some((files.text(&format!("{name}/type"))?, name)));
-        let for_data = types.filter(|(kind, _)| kind != "Instruction");
-        let caches = for_data.filter_map(|(_, name)| {
-            let cpus = files.list(&format!("{name}/shared_cpu_list"))?.intersection(online);
-            Some(Self { level: files.number(&format!("{name}/level"))?, cpus }).filter(|cache| cache.cpus.contains(cpu))
-        });
-        caches.collect()
+/// Reads the caches of one CPU after another.
+///
+/// Linux numbers the caches of a CPU from the first level to the last. CPUs that share their outermost cache have
+/// caches of the same levels and kinds under the same numbers, so levels and kinds are read for one of them.
+#[derive(Default)]
+struct CacheReader {
+    /// By number of the cache, who shares it.
+    sharers: Vec<UnitLists>,
+    kinds: Vec<CacheKinds>,
+    /// By CPU, the index in `kinds` of what caches it has.
+    known: BTreeMap<usize, usize>,
+    /// By CPU, who shares its outermost cache.
+    outermost: BTreeMap<usize, CpuMask>,
+}
+
+impl CacheReader {
+    /// The CPUs that share the outermost cache of a CPU, if that cache has a number as high as usual, and so is for
+    /// data.
+    fn outermost(&mut self, files: &Files, cpu: usize, online: &CpuMask) -> Option<CpuMask> {
+        if !self.outermost.contains_key(&cpu) {
+            let lists = (USUAL_LAST_CACHE..).map_while(|number| self.sharers(number).of(files, cpu, online));
+            let cpus = lists.last()?;
+            self.outermost.extend(cpus.iter().map(|sharer| (sharer, cpus.clone())));
+        }
+        self.outermost.get(&cpu).cloned()
+    }
+
+    /// Who shares the caches with this number.
+    fn sharers(&mut self, number: usize) -> &mut UnitLists {
+        for next in self.sharers.len()..=number {
+            self.sharers.push(UnitLists::new([format!("cache/index{next}/shared_cpu_list")]));
+        }
+        &mut self.sharers[number]
+    }
+
+    /// The caches of a CPU for data, the outermost first. Those of the first level are left out: they belong to one
+    /// core.
+    fn of(&mut self, files: &Files, cpu: usize, online: &CpuMask) -> Vec<Cache> {
+        let index = *self.known.entry(cpu).or_insert(self.kinds.len());
+        if index == self.kinds.len() {
+            self.kinds.push(CacheKinds::new(files, cpu));
+        }
+        let mut caches = Vec::new();
+        for place in 0.. {
+            let Some((number, level)) = self.kinds[index].get(files, place) else { break };
+            let Some(cpus) = self.sharers(number).of(files, cpu, online) else { continue };
+            if place == 0 {
+                self.known.extend(cpus.iter().map(|cpu| (cpu, index)));
+            }
+            caches.push(Cache { level, cpus });
+        }
+        caches
+    }
+}
+
+/// The levels of a CPU's caches for data, from the outermost to the second. They are read when they are asked for.
+struct CacheKinds {
+    cpu: usize,
+    /// The number and the level of each cache read so far.
+    read: Vec<(usize, u64)>,
+    /// The caches with lower numbers than this one have not been read yet.
+    unread: usize,
+    /// The level of the one before it, if that is known.
+    next_level: Option<u64>,
+}
+
+/// The number of the outermost cache of most CPUs: before it come two of the first level and one of the second.
+const USUAL_LAST_CACHE: usize = 3;
+
+impl CacheKinds {
+    /// Finds out how many caches a CPU has.
+    fn new(files: &Files, cpu: usize) -> Self {
+        let mut kinds = Self { cpu, read: Vec::new(), unread: USUAL_LAST_CACHE, next_level: None };
+        while let Some(level) = kinds.level(files, kinds.unread) {
+            (kinds.unread, kinds.next_level) = (kinds.unread + 1, Some(level));
+        }
+        kinds
+    }
+
+    fn level(&self, files: &Files, number: usize) -> Option<u64> {
+        files.number(&format!("cpu{}/cache/index{number}/level", self.cpu))
+    }
+
+    /// The number and the level of the cache at this place, counted from the outermost. None: there are fewer.
+    fn get(&mut self, files: &Files, place: usize) -> Option<(usize, u64)> {
+        while self.read.len() <= place && self.unread > 0 {
+            self.unread -= 1;
+            let number = self.unread;
+            match self.next_level.take().or_else(|| self.level(files, number)) {
+                // All others are of the first level as well.
+                Some(1) => self.unread = 0,
+                Some(level) => {
+                    let kind = files.text(&format!("cpu{}/cache/index{number}/type", self.cpu));
+                    if kind.is_some_and(|kind| kind != "Instruction") {
+                        self.read.push((number, level));
+                    }
+                }
+                None => {}
+            }
+        }
+        self.read.get(place).copied()
     }
 }
 
@@ -160,9 +313,11 @@ enum CoreSpeeds {
 impl CoreSpeeds {
     fn read(root: &Path, files: &Files, cpus: &CpuMask) -> Self {
         let devices = Files(root.join("devices"));
-        let kinds = ["cpu_lowpower", "cpu_atom", "cpu_core"].map(|kind| devices.list(&format!("{kind}/cpus")));
-        if kinds.iter().any(Option::is_some) {
-            return Self::Kinds(kinds.into_iter().flatten().collect());
+        let kind = |name: &str| devices.list(&format!("{name}/cpus"));
+        // Where there are other kinds, there is this one.
+        if let Some(fastest) = kind("cpu_core") {
+            let slower = [kind("cpu_lowpower"), kind("cpu_atom")];
+            return Self::Kinds(slower.into_iter().flatten().chain([fastest]).collect());
         }
         let capacities = cpus.iter().map_while(|cpu| Some((cpu, files.number(&format!("cpu{cpu}/cpu_capacity"))?)));
         Self::Capacities(capacities.collect())

@@ -1,9 +1,11 @@
 //! Chooses the cache line that a hive's start line lies in.
 //!
-//! A round trip between two cores may take half as long again over one cache line as over another. So, when a hive is
-//! built, two threads on the CPUs of the first two bees run empty regions on each of several lines, and the fastest
-//! line is used. The two sides of such a region are `CalibratingQueen` and `CalibratingWorker` in
-//! `protocol/region/line_choice.rs`; this file has the threads, the places and the clock.
+//! A round trip between two cores may take half as long again over one cache line as over another. So, when a program
+//! builds a hive, two threads on the CPUs of the first two bees run empty regions on each of several lines, and the
+//! fastest line is used. A global hive that is built because a call needs it at once has the first line: a calibration
+//! takes longer than all else that is done before that call begins. The two sides of such a region are
+//! `CalibratingQueen` and `CalibratingWorker` in `protocol/region/line_choice.rs`; this file has the threads, the
+//! places and the clock.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -43,7 +45,7 @@ pub(crate) fn choose_start_line(place_map: &PlaceMap, bees: u32) -> LineChoice {
 }
 
 /// A start line that was not chosen among several.
-fn uncalibrated() -> LineChoice {
+pub(crate) fn uncalibrated() -> LineChoice {
     LineChoice::new(1)
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A processor assigns each cache line to one of its parts by the line's address, and this part keeps track of the
 //! line. For one line the way from two cores to this part and back may be half as long again as for another. So there
-//! are several candidates, and a calibration chooses among them when the hive is built: two threads run empty regions
+//! may be several candidates, among which a calibration chooses before the team is made: two threads run empty regions
 //! of two bees on each line, which consist only of what a region does to the start line.
 //!
 //! This file has the lines and the two sides of the calibration. `tuning/calibrate_line.rs` binds the threads, takes

@@ -377,12 +377,18 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::sys::asymmetric_fence::heavy_fences_of_this_thread;
+    use crate::sys::asymmetric_fence::{heavy_fences_of_this_thread, register};
     use crate::sys::cpu_mask::CpuMask;
+
+    /// A lock around `value`, in a process that is registered for heavy fences if that is possible.
+    fn lock_of<T>(value: T) -> QueenLock<T> {
+        register();
+        QueenLock::new(value)
+    }
 
     #[test]
     fn the_lock_is_taken_once_and_given_back() {
-        let lock = QueenLock::new(0);
+        let lock = lock_of(0);
         let mut guard = lock.try_lock().expect("free");
         *guard += 1;
         assert!(lock.try_lock().is_none());
@@ -393,7 +399,7 @@ mod tests {
     #[test]
     fn a_thread_that_takes_it_again_and_again_does_so_without_a_swap() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = QueenLock::new(0);
+        let lock = lock_of(0);
         let needed = acquisitions_until_bias();
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
@@ -413,7 +419,7 @@ mod tests {
     #[test]
     fn many_threads_at_once_lose_no_acquisition() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = QueenLock::new(0u64);
+        let lock = lock_of(0u64);
         std::thread::scope(|scope| {
             for _ in 0..8 {
                 scope.spawn(|| (0..2_000).for_each(|_| *lock.lock(&policy) += 1));
@@ -427,7 +433,7 @@ mod tests {
         // The waiter sleeps in the first case, and polls in the second.
         for spin in [Duration::ZERO, Duration::MAX] {
             let policy = WaitPolicy::new(spin, None, usize::MAX, CpuMask::new());
-            let lock = QueenLock::new(Vec::new());
+            let lock = lock_of(Vec::new());
             std::thread::scope(|scope| {
                 let first = lock.lock(&policy);
                 scope.spawn(|| lock.lock(&policy).push("who waited"));
@@ -461,7 +467,7 @@ mod tests {
     #[test]
     fn a_queue_is_served_in_order_of_arrival() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = QueenLock::new(Vec::new());
+        let lock = lock_of(Vec::new());
         std::thread::scope(|scope| {
             let holder = lock.lock(&policy);
             queue_up(scope, &lock, &policy, 0..20);
@@ -473,7 +479,7 @@ mod tests {
     #[test]
     fn a_queue_behind_an_active_owner_is_served_in_order_of_arrival() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let lock = QueenLock::new(Vec::new());
+        let lock = lock_of(Vec::new());
         if acquisitions_until_bias() == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }
@@ -498,7 +504,7 @@ mod tests {
     #[test]
     fn an_owner_who_is_tried_in_vain_again_and_again_costs_few_heavy_fences() {
         let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
-        let (lock, needed) = (QueenLock::new(()), acquisitions_until_bias());
+        let (lock, needed) = (lock_of(()), acquisitions_until_bias());
         if needed == u32::MAX {
             return; // Without a heavy fence the lock is never reserved.
         }

@@ -4,9 +4,11 @@
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
-use std::{env, fs, io};
+use std::{env, io};
 
 use crate::sys::cgroups::cgroup_directories;
+use crate::sys::kernel_file;
+use crate::sys::kernel_file::status_field;
 use crate::sys::thread_limits::ThreadLimit;
 
 /// Memory mappings that a thread takes: its stack and the stack of its signal handlers, each with a guard page, which
@@ -23,35 +25,51 @@ const SPACE_BESIDE_STACK: u64 = 1 << 16;
 /// Address space that is left for what the threads allocate and for the rest of the program.
 const RESERVED_SPACE: u64 = 1 << 20;
 
-/// All limits that can be read, for threads with stacks of this size.
-pub(crate) fn limits(stack: Option<usize>) -> Vec<ThreadLimit> {
-    // kernel.pid_max is left out: it may be that of a namespace, whose threads nobody counts. If it is exceeded, making
-    // the thread fails, and the process does not end.
-    let single = [mapping_limit(), address_space_limit(stack), system_thread_limit(), user_thread_limit()];
-    single.into_iter().flatten().chain(cgroup_limits()).collect()
+/// The limits on memory, as far as they can be read, for `threads` threads with stacks of this size. If one of them is
+/// exceeded, a thread that has been made ends the process.
+pub(crate) fn memory_limits(threads: u64, stack: Option<usize>) -> Vec<ThreadLimit> {
+    [mapping_limit(threads), address_space_limit(stack)].into_iter().flatten().collect()
 }
 
-/// The limit on memory mappings. If it is exceeded, a thread that has been made ends the process.
-fn mapping_limit() -> Option<ThreadLimit> {
+/// The limits on the number of threads, as far as they can be read. If one of them is exceeded, making a thread fails,
+/// and the process does not end.
+pub(crate) fn number_limits() -> Vec<ThreadLimit> {
+    // kernel.pid_max is left out: it may be that of a namespace, whose threads nobody counts.
+    [system_thread_limit(), user_thread_limit()].into_iter().flatten().chain(cgroup_limits()).collect()
+}
+
+/// The limit on memory mappings, for `threads` threads.
+fn mapping_limit(threads: u64) -> Option<ThreadLimit> {
+    let max = read_number("/proc/sys/vm/max_map_count")?;
+    // Each mapping has a page at least. The pages of a process are soon read, and a small process has fewer than it may
+    // have mappings; the mappings themselves have to be counted one by one.
+    let needed = threads.saturating_mul(MAPPINGS_PER_THREAD).saturating_add(RESERVED_MAPPINGS);
+    let pages = mapped_pages().filter(|pages| pages.saturating_add(needed) <= max);
     Some(ThreadLimit {
         name: "memory mappings of a process (vm.max_map_count)".to_owned(),
-        max: read_number("/proc/sys/vm/max_map_count")?,
-        used: count_lines("/proc/self/maps").ok()?,
+        max,
+        used: pages.or_else(|| count_lines("/proc/self/maps").ok())?,
         reserved: RESERVED_MAPPINGS,
         per_thread: MAPPINGS_PER_THREAD,
         remedy: "have the administrator raise it (sysctl -w vm.max_map_count=...)".to_owned(),
     })
 }
 
-/// The limit on address space. If it is exceeded, a thread that has been made ends the process as well. Threads that
-/// others are about to make are taken to have stacks of the same size, because their size is not known here.
+/// The number of pages in the mappings of this process.
+fn mapped_pages() -> Option<u64> {
+    kernel_file::line("/proc/self/statm")?.split_whitespace().next()?.parse().ok()
+}
+
+/// The limit on address space. Threads that others are about to make are taken to have stacks of the same size, because
+/// their size is not known here.
 fn address_space_limit(stack: Option<usize>) -> Option<ThreadLimit> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let max = soft_limit(get_space_limit)?;
+    let status = kernel_file::text("/proc/self/status")?;
     let kilobytes: u64 = status_field(&status, "VmSize")?.strip_suffix("kB")?.trim().parse().ok()?;
     let stack = stack.unwrap_or_else(default_stack_size) as u64;
     Some(ThreadLimit {
         name: "bytes of address space (ulimit -v)".to_owned(),
-        max: soft_limit(get_space_limit)?,
+        max,
         used: kilobytes << 10,
         reserved: RESERVED_SPACE,
         per_thread: stack.saturating_add(SPACE_BESIDE_STACK),
@@ -69,7 +87,7 @@ fn system_thread_limit() -> Option<ThreadLimit> {
     Some(ThreadLimit {
         name: "threads of the system (kernel.threads-max)".to_owned(),
         max: read_number("/proc/sys/kernel/threads-max")?,
-        used: threads_in_loadavg(&fs::read_to_string("/proc/loadavg").ok()?)?,
+        used: threads_in_loadavg(&kernel_file::line("/proc/loadavg")?)?,
         reserved: 0,
         per_thread: 1,
         remedy: "have the administrator raise it (sysctl -w kernel.threads-max=...)".to_owned(),
@@ -84,13 +102,14 @@ fn threads_in_loadavg(text: &str) -> Option<u64> {
 /// The limit on the threads of a user. Only this process's threads are counted as in use. If other processes of the
 /// user leave too little room, making a thread fails, and the system reports that.
 fn user_thread_limit() -> Option<ThreadLimit> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let max = soft_limit(get_thread_limit)?;
+    let status = kernel_file::text("/proc/self/status")?;
     if is_exempt(&status)? {
         return None;
     }
     Some(ThreadLimit {
         name: "threads of the user (ulimit -u)".to_owned(),
-        max: soft_limit(get_thread_limit)?,
+        max,
         used: status_field(&status, "Threads")?.parse().ok()?,
         reserved: 0,
         per_thread: 1,
@@ -105,11 +124,6 @@ fn is_exempt(status: &str) -> Option<bool> {
     let capabilities = u64::from_str_radix(status_field(status, "CapEff")?, 16).ok()?;
     let user = status_field(status, "Uid")?.split_whitespace().next()?;
     Some(user == "0" || capabilities & EXEMPT != 0)
-}
-
-/// The value of a line such as `Threads:\t3`.
-fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
-    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
 }
 
 #[expect(unsafe_code, reason = "getrlimit fills in a C structure")]
@@ -151,7 +165,7 @@ fn cgroup_limit(directory: &Path) -> Option<ThreadLimit> {
 }
 
 fn read_number(file: impl AsRef<Path>) -> Option<u64> {
-    fs::read_to_string(file).ok()?.trim().parse().ok()
+    kernel_file::line(file)?.parse().ok()
 }
 
 /// The number of lines of a file. It is read piece by piece, because it may have tens of thousands of lines.
@@ -184,8 +198,17 @@ mod tests {
 
     #[test]
     fn this_process_is_within_its_limits() {
-        let found = limits(None);
+        let found: Vec<_> = memory_limits(1, None).into_iter().chain(number_limits()).collect();
         assert!(found.iter().any(|limit| limit.per_thread == MAPPINGS_PER_THREAD), "{found:?}");
         assert!(found.iter().all(|limit| limit.used > 0 && limit.used <= limit.max), "{found:?}");
+    }
+
+    #[test]
+    fn mappings_are_counted_where_the_pages_leave_room_in_doubt() {
+        let (pages, mappings) = (mapped_pages().unwrap(), count_lines("/proc/self/maps").unwrap());
+        assert!(mappings <= pages, "{mappings} mappings of {pages} pages");
+        let many = mapping_limit(u64::MAX).unwrap();
+        // Other tests make mappings meanwhile.
+        assert!(many.used.abs_diff(mappings) < pages - mappings, "{many:?}: of {mappings}, not of {pages}");
     }
 }

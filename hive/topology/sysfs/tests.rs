@@ -2,6 +2,7 @@
 //! files made for the purpose. `described_machines.rs` holds both readers against each other on its machines.
 
 use std::collections::BTreeMap;
+use std::fs;
 
 use super::*;
 use crate::topology::machine::Unit;
@@ -40,7 +41,7 @@ impl Tree {
             fs::create_dir_all(file.parent().unwrap()).unwrap();
             fs::write(file, format!("{text}\n")).unwrap();
         }
-        read(directory.path(), &NumaNodes::read(directory.path(), None), allowed)
+        read(directory.path(), &NumaNodes::read(directory.path(), || None), allowed)
     }
 }
 
@@ -60,7 +61,7 @@ fn counts(machine: &Machine) -> [usize; 4] {
 #[cfg(feature = "hwloc")]
 fn this_machine_is_what_hwloc_says() {
     let (by_hwloc, _) = crate::topology::hwloc::read(None).unwrap();
-    let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed().as_ref());
+    let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed);
     let by_files = read(Path::new(ROOT), &nodes, Some(&by_hwloc.mask())).unwrap();
     assert_eq!(by_files.cpus(), by_hwloc.cpus());
 }
@@ -86,6 +87,54 @@ fn neighbours_come_one_after_another() {
     tree.add("system/cpu/online", "0-5,7");
     let machine = tree.read(Some(&mask("1-7"))).unwrap();
     assert_eq!((order(&machine), counts(&machine)), (vec![4, 2, 1, 5, 3, 7], [4, 2, 2, 2]));
+}
+
+/// Four cores that share a third level, of which two and two share a second level, each in a die of its own.
+#[test]
+fn what_several_cpus_share_is_read_for_the_first_of_them() {
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-3");
+    for cpu in 0..4 {
+        let pair = if cpu % 2 == 0 { "0,2" } else { "1,3" };
+        tree.add_cpu(cpu, &cpu.to_string(), "0-3");
+        tree.add(format!("system/cpu/cpu{cpu}/topology/die_cpus_list"), pair);
+        tree.add_cache(cpu, 0, (1, "Data", &cpu.to_string()));
+        tree.add_cache(cpu, 1, (1, "Instruction", &cpu.to_string()));
+        tree.add_cache(cpu, 2, (2, "Unified", pair));
+        tree.add_cache(cpu, 3, (3, "Unified", "0-3"));
+    }
+    let machine = tree.read(None).unwrap();
+    assert_eq!((order(&machine), counts(&machine)), (vec![0, 2, 1, 3], [4, 1, 1, 1]));
+    for cpu in 1..4 {
+        let name = |name: &str| format!("system/cpu/cpu{cpu}/{name}");
+        assert!(tree.0.remove(&name("topology/package_cpus_list")).is_some());
+        assert!(tree.0.remove(&name("cache/index3/shared_cpu_list")).is_some());
+        for index in 0..4 {
+            assert!(tree.0.remove(&name(&format!("cache/index{index}/type"))).is_some());
+            assert!(tree.0.remove(&name(&format!("cache/index{index}/level"))).is_some());
+        }
+        if cpu > 1 {
+            assert!(tree.0.remove(&name("topology/die_cpus_list")).is_some());
+            assert!(tree.0.remove(&name("cache/index2/shared_cpu_list")).is_some());
+        }
+    }
+    assert_eq!(tree.read(None).unwrap().cpus(), machine.cpus());
+}
+
+/// Two cores in a package, with and without a cache that both share.
+#[test]
+fn small_packages_need_few_files() {
+    let mut tree = Tree::default();
+    tree.add("system/cpu/online", "0-3");
+    for cpu in 0..4 {
+        tree.add_cpu(cpu, &cpu.to_string(), if cpu < 2 { "0-1" } else { "2-3" });
+        let cpus = if cpu < 2 { "0-1" } else { &cpu.to_string() };
+        tree.add(format!("system/cpu/cpu{cpu}/cache/index3/shared_cpu_list"), cpus);
+    }
+    // Of which level the caches of CPUs 2 and 3 are is not said, so they make no cluster.
+    assert_eq!(counts(&tree.read(None).unwrap()), [4, 2, 2, 2]);
+    (2..4).for_each(|cpu| tree.add_cache(cpu, 3, (3, "Unified", &cpu.to_string())));
+    assert_eq!(counts(&tree.read(None).unwrap()), [4, 3, 2, 2]);
 }
 
 #[test]
@@ -134,8 +183,9 @@ fn nodes_with_memory_only_are_near_no_cpu() {
     let node = directory.path().join("devices/system/node");
     fs::create_dir_all(&node).unwrap();
     fs::write(node.join("online"), "0,2\n").unwrap();
-    let numbers = |allowed: Option<&CpuMask>| NumaNodes::read(directory.path(), allowed).numbers().collect::<Vec<_>>();
-    assert_eq!((numbers(None), numbers(Some(&mask("1-2")))), (vec![0, 2], vec![2]));
+    let numbers =
+        |allowed: Option<CpuMask>| NumaNodes::read(directory.path(), || allowed).numbers().collect::<Vec<_>>();
+    assert_eq!((numbers(None), numbers(Some(mask("1-2")))), (vec![0, 2], vec![2]));
 }
 
 #[test]

@@ -68,17 +68,34 @@ fn version_one_has_two_files() {
 #[test]
 fn both_versions_side_by_side() {
     let files = [
-        (CGROUP_FILE, "4:cpu:/a\n1:name=systemd:/a\n0::/b\n"),
+        (CGROUP_FILE, "4:cpuset:/a\n1:name=systemd:/a\n0::/b\n"),
         (
             MOUNTINFO_FILE,
             "31 24 0:27 / /sys/fs/cgroup/unified rw - cgroup2 cgroup2 rw\n\
-             32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu\n",
+             32 31 0:29 / /sys/fs/cgroup/cpuset rw - cgroup cgroup rw,cpuset\n",
         ),
-        ("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "300000"),
-        ("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000"),
         ("/sys/fs/cgroup/unified/b/cpu.max", "200000 100000"),
     ];
     assert_eq!(read_files(&files), (quota(2.0, "/sys/fs/cgroup/unified/b/cpu.max"), vec![]));
+}
+
+/// Then the list of mounts is not read.
+#[test]
+fn groups_at_the_usual_place_are_found_without_the_mounts() {
+    let unread = (MOUNTINFO_FILE, "nonsense\n");
+    let own = ("/sys/fs/cgroup/a/b/cpu.max", "max 100000\n");
+    let above = ("/sys/fs/cgroup/a/cpu.max", "150000 100000\n");
+    let there = ("/sys/fs/cgroup/a/b/cgroup.controllers", "cpu\n");
+    let found = read_files(&[(CGROUP_FILE, "0::/a/b\n"), unread, there, own, above]);
+    assert_eq!(found, (quota(1.5, above.0), vec![]));
+    // Not there, or perhaps not there, or outside of what can be seen.
+    for group in ["0::/a/c\n", "4:cpuset:/a\n0::/a/b\n", "0::/../a/b\n"] {
+        assert_eq!(read_files(&[(CGROUP_FILE, group), unread, there, own, above]).1.len(), 1, "{group}");
+    }
+    let own = ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_quota_us", "300000");
+    let period = ("/sys/fs/cgroup/cpu,cpuacct/a/cpu.cfs_period_us", "100000");
+    let found = read_files(&[(CGROUP_FILE, "5:pids:/x\n4:cpu,cpuacct:/a\n0::/b\n"), unread, own, period]);
+    assert_eq!(found, (quota(3.0, own.0), vec![]));
 }
 
 #[test]

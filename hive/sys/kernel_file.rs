@@ -1,0 +1,75 @@
+//! The short files in which Linux describes the machine and the processes, under `/proc` and `/sys`.
+//!
+//! These files have no size that could be asked for before reading, and the kernel makes their text while it is read.
+//! So they are read into a buffer that holds most of them at once; the standard library would ask for the size and
+//! then read in small pieces, which takes half as long again. Building a hive reads some twenty of them.
+
+use std::fs::File;
+use std::io;
+use std::io::Read;
+use std::path::Path;
+
+/// The room for the first read. The kernel writes no more than a page at a time into most of these files.
+const PAGE: usize = 4 << 10;
+
+/// The contents of a file.
+pub(crate) fn read(file: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::with_capacity(PAGE);
+    // `Take` keeps the standard library from asking for the size.
+    File::open(file)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// The text of a file. None: it cannot be read, or is no text.
+pub(crate) fn text(file: impl AsRef<Path>) -> Option<String> {
+    String::from_utf8(read(file).ok()?).ok()
+}
+
+/// The text of a file that has one line, without the line's end. None: it cannot be read, or is no text.
+pub(crate) fn line(file: impl AsRef<Path>) -> Option<String> {
+    let (mut file, mut buffer, mut bytes) = (File::open(file).ok()?, [0; PAGE], Vec::new());
+    // The end of the line is the end of the file. To read on until nothing comes takes half as long again with some
+    // files.
+    while !bytes.ends_with(b"\n") {
+        match file.read(&mut buffer).ok()? {
+            0 => break,
+            read => bytes.extend_from_slice(&buffer[..read]),
+        }
+    }
+    Some(String::from_utf8(bytes).ok()?.trim().to_owned())
+}
+
+/// The value of the line `name` in the text of a file such as `/proc/self/status`: 3 for `Threads:\t3`.
+pub(crate) fn status_field<'s>(status: &'s str, name: &str) -> Option<&'s str> {
+    status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')).map(str::trim)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_of_any_length_are_read_whole() {
+        let directory = tempfile::tempdir().unwrap();
+        for length in [0, 1, PAGE - 1, PAGE, PAGE + 1, 5 * PAGE] {
+            let file = directory.path().join(length.to_string());
+            fs::write(&file, "x".repeat(length)).unwrap();
+            assert_eq!((text(&file).unwrap().len(), line(&file).unwrap().len()), (length, length));
+        }
+        assert_eq!((text(directory.path().join("none")), line(directory.path().join("none"))), (None, None));
+        let version = fs::read_to_string("/proc/version").unwrap();
+        assert_eq!(line("/proc/version").as_deref(), Some(version.trim()));
+        assert_eq!(text("/proc/version"), Some(version));
+    }
+
+    #[test]
+    fn a_field_is_the_line_with_exactly_its_name() {
+        let status = "Name:\tThreads: 7\nThreadsMax:\t9\nThreads:\t3\n";
+        assert_eq!(status_field(status, "Threads"), Some("3"));
+        assert_eq!(status_field(status, "Thread"), None);
+        let own = text("/proc/self/status").unwrap();
+        assert_eq!(status_field(&own, "Tgid"), Some(&*std::process::id().to_string()));
+    }
+}
