@@ -21,12 +21,15 @@ use crate::sys::wait::{Spinner, WaitPolicy};
 /// For loops, polling pays up to so many times the length of the worker's part.
 const GAP_PER_PART: u32 = 8;
 
+/// A region that comes later than so many spin times counts as two that come late.
+const SPIN_TIMES_OF_TWO: u32 = 8;
+
 /// The highest score, and the lowest one with which a worker polls for the whole spin time.
 const MAX_SCORE: u8 = 7;
 const GOOD_SCORE: u8 = 4;
 
 /// After how many cold regions in a row with short parts a worker sleeps unbound.
-const SHORT_REGIONS: u8 = 4;
+const SHORT_REGIONS: u8 = 2;
 
 /// What one worker has learned.
 pub(crate) struct PollTime {
@@ -35,7 +38,7 @@ pub(crate) struct PollTime {
     /// Whether the worker may poll for less than that.
     is_learning: bool,
     /// One more for each region that polling has met, or would have met, and for which that paid; one less for each
-    /// other region. From 0 to `MAX_SCORE`.
+    /// other region, or two. From 0 to `MAX_SCORE`.
     score: u8,
     /// How long polling can pay at most, to judge by the last region that was timed.
     limit: Duration,
@@ -128,8 +131,12 @@ impl PollTime {
     /// was no loop.
     fn learn_from(&mut self, gap: Duration, part: Option<Duration>) {
         self.limit = part.map_or(Duration::MAX, |part| part.saturating_mul(GAP_PER_PART));
-        self.score =
-            if gap <= self.spin.min(self.limit) { MAX_SCORE.min(self.score + 1) } else { self.score.saturating_sub(1) };
+        self.score = if gap <= self.spin.min(self.limit) {
+            MAX_SCORE.min(self.score + 1)
+        } else {
+            let lost = if gap > self.spin.saturating_mul(SPIN_TIMES_OF_TWO) { 2 } else { 1 };
+            self.score.saturating_sub(lost)
+        };
     }
 
     /// Says that the worker has been woken for a loop, and has come too late for it. The queen had reason to think that
@@ -177,6 +184,9 @@ mod tests {
             learned.limit() == COST_OF_WAKING
         });
         assert_eq!(until_short, Some(3));
+        let mut seldom = poll_time(true);
+        (0..2).for_each(|_| seldom.learn_from(micros(2_000), None));
+        assert_eq!(seldom.limit(), COST_OF_WAKING);
         (0..100).for_each(|_| learned.learn_from(micros(1_000), None));
         // And they learn that regions have become frequent, although they sleep before each.
         let until_long = (0..).find(|_| {
