@@ -11,6 +11,7 @@
 #![allow(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::thread;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::ignore_panic;
@@ -69,8 +70,8 @@ where
 {
     // `b` lies on this stack. The task refers to it.
     let job = StackJob::new(context, b);
-    // SAFETY: the job stays where it is, and is moved into no closure, until its task has been taken back or its latch
-    // is set. One of the two happens below, also if `a` panics.
+    // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
+    // below, also if `a` panics.
     let task = unsafe { job.task() };
     let number = context.buffer_join(task);
     // From here on other bees may run the task, so nothing may unwind this frame.
@@ -79,21 +80,48 @@ where
     // Other bees may now be waiting for what this bee does.
     context.begin_task();
     let a = catch_unwind(AssertUnwindSafe(a));
-    // Most often `b` is still in the join buffer. If it has been shared, look for it among the tasks, run others
-    // meanwhile, or wait until the bee that has taken it sets the latch.
-    let b = if context.reclaim_join(number) || context.reclaim_or_wait(&task, job.latch()) {
-        // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
-        context.share_joins();
-        catch_unwind(AssertUnwindSafe(job.into_work()))
-    } else {
-        job.into_result()
-    };
+    // Most often `b` is still in the join buffer.
+    let b = if context.reclaim_join(number) { run_reclaimed(context, &job) } else { end_shared(context, &job) };
     context.end_task();
     abort_guard.disarm();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => drop_and_rethrow(panic, other),
         (other, Err(panic)) => drop_and_rethrow(panic, other),
+    }
+}
+
+/// Runs the second closure of a join, whose task this bee has taken back.
+#[inline(always)]
+fn run_reclaimed<B, RB>(context: &TaskContext<'_>, job: &StackJob<B, RB>) -> thread::Result<RB>
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
+    context.share_joins();
+    // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
+    catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }))
+}
+
+/// Ends the second closure of a join, whose task has been shared: runs it if no bee has begun it, and otherwise waits
+/// for its result.
+#[cold]
+#[inline(never)]
+fn end_shared<B, RB>(context: &TaskContext<'_>, job: &StackJob<B, RB>) -> thread::Result<RB>
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the job is where it was when the task was made. This copy of the task is not run.
+    let task = unsafe { job.task() };
+    // Looks for the task among all tasks, runs others meanwhile, or waits until the bee that has taken it sets the
+    // latch.
+    if context.reclaim_or_wait(&task, job.latch()) {
+        run_reclaimed(context, job)
+    } else {
+        // SAFETY: this bee owns the job, and the latch is set.
+        unsafe { job.take_result() }
     }
 }
 

@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
+use std::mem::MaybeUninit;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
@@ -14,12 +15,15 @@ use crate::protocol::tasks::task_context::TaskContext;
 
 /// A closure to be run, and later its result. Either the owner takes the closure back, or exactly one thread runs it as
 /// a task and sets the latch.
+///
+/// Most jobs are taken back at once. So a job is never moved, and has no tags that say what is in it: a join writes the
+/// closure, three words, and reads the closure.
 pub(crate) struct StackJob<F, R> {
-    /// The closure, until it is run. Taken out by the thread that runs the task, or by the owner if nobody will.
-    work: UnsafeCell<Option<F>>,
-    /// The closure's result, or the payload of its panic. Written by the thread that runs the task, and read by the
-    /// owner after the latch is set.
-    result: UnsafeCell<Option<thread::Result<R>>>,
+    /// The closure, until the thread that runs the task takes it out, or the owner if nobody will.
+    work: UnsafeCell<MaybeUninit<F>>,
+    /// The closure's result, or the payload of its panic. Written by the thread that runs the task before it sets the
+    /// latch, and taken out by the owner afterwards.
+    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
     /// Set when `result` has been written.
     latch: Latch,
     /// The team whose bees may run the task.
@@ -29,12 +33,12 @@ pub(crate) struct StackJob<F, R> {
 }
 
 impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
-    /// A job of the bee that `context` belongs to.
+    /// A job of the bee that `context` belongs to. The closure is dropped only if it is run.
     #[inline(always)]
     pub(crate) fn new(context: &TaskContext<'_>, work: F) -> Self {
         Self {
-            work: UnsafeCell::new(Some(work)),
-            result: UnsafeCell::new(None),
+            work: UnsafeCell::new(MaybeUninit::new(work)),
+            result: UnsafeCell::new(MaybeUninit::uninit()),
             latch: Latch::new(),
             team: context.team(),
             owner: context.id(),
@@ -58,15 +62,27 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         &self.latch
     }
 
-    /// The closure of a job whose task nobody will run.
+    /// Takes the closure out.
+    ///
+    /// # Safety
+    /// The caller is the thread that runs the task; or it is the owner, and nobody runs the task. It calls this once.
     #[inline(always)]
-    pub(crate) fn into_work(self) -> F {
-        self.work.into_inner().unwrap_or_else(|| unreachable!("nobody has run it"))
+    pub(crate) unsafe fn take_work(&self) -> F {
+        // SAFETY: the caller is the only one that touches `work`, as it promises.
+        let work = unsafe { &*self.work.get() };
+        // SAFETY: the closure is there since `new`, and is read once, as the caller promises.
+        unsafe { work.assume_init_read() }
     }
 
-    /// The result of the closure, or the payload of its panic. The latch must be set.
-    pub(crate) fn into_result(self) -> thread::Result<R> {
-        self.result.into_inner().unwrap_or_else(|| unreachable!("the latch is set"))
+    /// Takes out the result of the closure, or the payload of its panic.
+    ///
+    /// # Safety
+    /// The caller is the owner, has seen the latch set, and calls this once.
+    pub(crate) unsafe fn take_result(&self) -> thread::Result<R> {
+        // SAFETY: the thread that has set the latch does not touch the job any more.
+        let result = unsafe { &*self.result.get() };
+        // SAFETY: the result was written before the latch was set, and is read once, as the caller promises.
+        unsafe { result.assume_init_read() }
     }
 }
 
@@ -74,13 +90,11 @@ impl<F: FnOnce() -> R + Send, R: Send> Run for StackJob<F, R> {
     unsafe fn run(this: *const Self) {
         // SAFETY: the owner keeps the job in its place until the latch is set, which is done below.
         let job = unsafe { &*this };
-        // SAFETY: a task is run once, and the owner touches neither `work` nor `result` before the latch is set, so
-        // this thread has them alone.
-        let work = unsafe { &mut *job.work.get() }.take();
-        let work = work.unwrap_or_else(|| unreachable!("a task is run once"));
+        // SAFETY: a task is run once, and the owner takes the closure only if nobody runs the task.
+        let work = unsafe { job.take_work() };
         let result = catch_unwind(AssertUnwindSafe(work));
-        // SAFETY: as for `work`.
-        unsafe { *job.result.get() = Some(result) };
+        // SAFETY: the owner does not touch `result` before the latch is set.
+        unsafe { *job.result.get() = MaybeUninit::new(result) };
         let (team, owner, latch) = (job.team, job.owner, &raw const job.latch);
         // SAFETY: the team outlives its bees, and the calling thread is one of them.
         let team = unsafe { &*team };
