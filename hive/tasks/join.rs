@@ -32,7 +32,7 @@ where
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the closures just run in order.
     if context.try_make_room() {
-        join_buffered(context, a, b, |context| context.share_joins())
+        join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
         join_in_order(a, b)
     }
@@ -48,7 +48,7 @@ where
     RB: Send,
 {
     if context.try_make_room() || context.share_joins_now() {
-        join_buffered(context, a, b, |context| context.share_joins_now())
+        join_buffered::<true, _, _, _, _>(context, a, b)
     } else {
         join_in_order(a, b)
     }
@@ -57,12 +57,7 @@ where
 /// Runs `a` on the calling thread while `b` is kept in the join buffer, or is shared with other bees, and then runs `b`
 /// as well if nobody has begun it.
 #[inline(never)]
-fn join_buffered<A, B, RA, RB>(
-    context: &TaskContext<'_>,
-    a: A,
-    b: B,
-    share: impl FnOnce(&TaskContext<'_>) -> bool,
-) -> (RA, RB)
+fn join_buffered<const AT_ONCE: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -76,52 +71,70 @@ where
     let number = context.buffer_join(task);
     // From here on other bees may run the task, so nothing may unwind this frame.
     let abort_guard = AbortOnUnwind::new("in a join");
-    share(context);
+    if AT_ONCE {
+        context.share_joins_now();
+    } else {
+        context.share_joins();
+    }
     // Other bees may now be waiting for what this bee does.
     context.begin_task();
     let a = catch_unwind(AssertUnwindSafe(a));
     // Most often `b` is still in the join buffer.
-    let b = if context.reclaim_join(number) { run_reclaimed(context, &job) } else { end_shared(context, &job) };
+    let is_reclaimed = context.reclaim_join(number);
+    let a = match a {
+        Ok(a) if is_reclaimed => a,
+        // Out of line, because the registers and the stack that this needs would be those of every join.
+        a => {
+            abort_guard.disarm();
+            return end_shared_or_panicked(context, &job, is_reclaimed, a);
+        }
+    };
+    // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
+    context.share_joins();
+    // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
+    let b = catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }));
+    context.end_task();
+    abort_guard.disarm();
+    match b {
+        Ok(b) => (a, b),
+        Err(panic) => drop_and_rethrow(panic, a),
+    }
+}
+
+/// Ends a join in which `b` has been shared, or `a` has panicked. `is_reclaimed`: whether the task of `b` has been taken
+/// back.
+#[cold]
+#[inline(never)]
+fn end_shared_or_panicked<B, RA, RB>(
+    context: &TaskContext<'_>,
+    job: &StackJob<B, RB>,
+    is_reclaimed: bool,
+    a: thread::Result<RA>,
+) -> (RA, RB)
+where
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    // Other bees may run the task, so nothing may unwind the frame of the join, and this one is further in.
+    let abort_guard = AbortOnUnwind::new("in a join");
+    // SAFETY: the job is still where it was when the task was made. This copy of the task is not run.
+    let task = unsafe { job.task() };
+    // If the task has been shared, look for it among the tasks, run others meanwhile, or wait until the bee that has
+    // taken it sets the latch.
+    let b = if is_reclaimed || context.reclaim_or_wait(&task, job.latch()) {
+        context.share_joins();
+        // SAFETY: this bee owns the job, and it has the task, so nobody else runs it.
+        catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }))
+    } else {
+        // SAFETY: this bee owns the job, and the latch is set.
+        unsafe { job.take_result() }
+    };
     context.end_task();
     abort_guard.disarm();
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => drop_and_rethrow(panic, other),
         (other, Err(panic)) => drop_and_rethrow(panic, other),
-    }
-}
-
-/// Runs the second closure of a join, whose task this bee has taken back.
-#[inline(always)]
-fn run_reclaimed<B, RB>(context: &TaskContext<'_>, job: &StackJob<B, RB>) -> thread::Result<RB>
-where
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
-    context.share_joins();
-    // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
-    catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }))
-}
-
-/// Ends the second closure of a join, whose task has been shared: runs it if no bee has begun it, and otherwise waits
-/// for its result.
-#[cold]
-#[inline(never)]
-fn end_shared<B, RB>(context: &TaskContext<'_>, job: &StackJob<B, RB>) -> thread::Result<RB>
-where
-    B: FnOnce() -> RB + Send,
-    RB: Send,
-{
-    // SAFETY: the job is where it was when the task was made. This copy of the task is not run.
-    let task = unsafe { job.task() };
-    // Looks for the task among all tasks, runs others meanwhile, or waits until the bee that has taken it sets the
-    // latch.
-    if context.reclaim_or_wait(&task, job.latch()) {
-        run_reclaimed(context, job)
-    } else {
-        // SAFETY: this bee owns the job, and the latch is set.
-        unsafe { job.take_result() }
     }
 }
 
