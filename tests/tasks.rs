@@ -91,6 +91,70 @@ fn tasks_of_a_scope_borrow_and_spawn_more() {
 }
 
 #[test]
+fn closures_of_all_sizes_run_once_and_are_dropped() {
+    #[repr(align(64))]
+    struct Aligned(Arc<AtomicUsize>);
+    static OF_NONE: AtomicUsize = AtomicUsize::new(0);
+    let _alone = run_exclusively();
+    let [one, two, three, aligned, panicking] = [(); 5].map(|()| Arc::new(AtomicUsize::new(0)));
+    let hive = Hive::new(2).unwrap();
+    let unwound = catch_unwind(AssertUnwindSafe(|| {
+        hive.scope(|scope| {
+            for number in 1..=100 {
+                scope.spawn(|_| add(&OF_NONE, 1));
+                let own = one.clone();
+                scope.spawn(move |_| add(&own, 1));
+                let own = two.clone();
+                scope.spawn(move |_| add(&own, number));
+                let (own, numbers) = (three.clone(), [number, number]);
+                scope.spawn(move |_| add(&own, numbers.iter().sum()));
+                let own = Aligned(aligned.clone());
+                scope.spawn(move |_| {
+                    let own = own;
+                    assert_eq!((&raw const own).addr() % 64, 0);
+                    add(&own.0, 1);
+                });
+                let own = panicking.clone();
+                scope.spawn(move |_| {
+                    add(&own, 1);
+                    std::panic::resume_unwind(Box::new(number));
+                });
+            }
+        });
+    }));
+    assert!(unwound.is_err());
+    assert_eq!(OF_NONE.load(Ordering::Relaxed), 100);
+    for (count, expected) in [(one, 100), (two, 5050), (three, 10100), (aligned, 100), (panicking, 100)] {
+        assert_eq!(Arc::into_inner(count).expect("all clones are dropped").into_inner(), expected);
+    }
+}
+
+#[test]
+fn a_scope_waits_for_tasks_that_other_threads_spawn_in_it() {
+    let _alone = run_exclusively();
+    let (hive, count) = (Hive::new(2).unwrap(), AtomicUsize::new(0));
+    for _ in 0..100 {
+        count.store(0, Ordering::Relaxed);
+        let counted = &count;
+        hive.scope(|scope| {
+            scope.spawn(move |scope| {
+                thread::scope(|threads| {
+                    for _ in 0..2 {
+                        threads.spawn(|| (0..10).for_each(|_| scope.spawn(move |_| add(counted, 1))));
+                    }
+                    (0..10).for_each(|_| scope.spawn(move |_| add(counted, 1)));
+                });
+            });
+            thread::scope(|threads| {
+                threads.spawn(|| (0..10).for_each(|_| scope.spawn(move |_| add(counted, 1))));
+                (0..10).for_each(|_| scope.spawn(move |_| add(counted, 1)));
+            });
+        });
+        assert_eq!(count.load(Ordering::Relaxed), 50);
+    }
+}
+
+#[test]
 fn what_is_spawned_runs_once_also_in_a_hive_of_one() {
     let _alone = run_exclusively();
     {

@@ -1,24 +1,25 @@
 //! Scopes: tasks that borrow from outside the scope, which waits until all of them have ended. `Hive::scope` and
 //! `Hive::broadcast` (`handle.rs`) call [`scope`].
 //!
-//! A scope counts its tasks. The thread that runs the scope's body then runs tasks itself until none is left, or sleeps
-//! until the task that ends last sets the scope's latch.
+//! A scope counts its tasks (`protocol/tasks/scope_count.rs`). The thread that runs the scope's body then runs tasks
+//! itself until none is left, or sleeps until the task that ends last sets the scope's latch.
 
 #![allow(unsafe_code)]
 
-use std::cell::Cell;
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::ptr;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::closure_size::is_large;
 use crate::region::nesting::{self, drop_and_rethrow};
+use crate::sys::thread_id::{ThreadId, current_thread_id};
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
 use crate::tasks::first_panic::FirstPanic;
@@ -39,22 +40,28 @@ use crate::tasks::send_ptr::SendPtr;
 /// ```
 #[doc(alias = "taskgroup")]
 pub struct Scope<'scope> {
+    /// What all tasks of the scope share. It outlives this.
+    state: *const ScopeState,
+    /// The thread that runs the body or the task to which this was passed.
+    thread: ThreadId,
+    /// What that thread may still spawn without changing the count. Only `thread` touches it.
+    credit: Credit,
+    /// Makes `'scope` invariant: a scope must not be taken for one with another lifetime, longer or shorter.
+    borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
+}
+
+/// What the body and the tasks of one scope share. It lies on the stack of the thread that runs the body.
+struct ScopeState {
     /// Where the tasks are queued.
     destination: Destination,
     /// The bee that runs the body and then waits. Only with `Destination::Team`.
     owner: u32,
-    /// The number of tasks that have not ended, plus `BODY_PENDING` until the scope's own body has ended. The tasks in
-    /// `spawned` are not included before that. Any thread that spawns or ends a task changes it.
-    pending: AtomicUsize,
-    /// How many tasks the thread of the body has spawned before the body has ended. That thread counts them here,
-    /// without an atomic operation, and adds them to `pending` when the body ends. No other thread touches this.
-    spawned: Cell<usize>,
     /// Set by the task that ends last. With `Destination::Caller` it is not used.
     latch: Latch,
     /// The first panic of a task.
     panic: FirstPanic,
-    /// Makes `'scope` invariant: a scope must not be taken for one with another lifetime, longer or shorter.
-    borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
+    /// The number of tasks that have not ended, the body among them.
+    pending: ScopeCount,
 }
 
 /// Where the tasks of a scope are queued. What the pointers refer to outlives the scope.
@@ -66,12 +73,12 @@ enum Destination {
     Caller(*const CallerQueue),
 }
 
-// SAFETY: everything that tasks use of a scope, on any thread, is atomic or locked, except `spawned`, which only the
-// owner's thread uses. The pointers in `destination` are to types that threads share.
+// SAFETY: `credit` is used by one thread only, which `thread` names. What `state` points to may be shared, see below.
 unsafe impl Sync for Scope<'_> {}
 
-/// What the body counts for in `pending`: more than there can ever be tasks.
-const BODY_PENDING: usize = 1 << (usize::BITS - 2);
+// SAFETY: everything that changes is atomic or locked, and the pointers in `destination` are to types that threads
+// share.
+unsafe impl Sync for ScopeState {}
 
 /// Runs `body`, and then tasks until all that `body` and its tasks have spawned have ended. With a `context`, the
 /// calling thread is that bee. Without one it runs all tasks by itself.
@@ -81,13 +88,11 @@ const BODY_PENDING: usize = 1 << (usize::BITS - 2);
 pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     match context {
         Some(context) => {
-            run_scope(Destination::Team(context.team()), context.id(), body, |scope| context.wait_until(&scope.latch))
+            run_scope(Destination::Team(context.team()), context.id(), body, |state| context.wait_until(&state.latch))
         }
         None => caller_queue::with(|queue| {
-            // Acquire: pairs with the AcqRel in `Scope::end`; what the tasks did is visible when the scope returns.
-            // With a team, the latch does the same.
-            let has_ended = |scope: &Scope<'_>| scope.pending.load(Ordering::Acquire) == 0;
-            run_scope(Destination::Caller(queue), 0, body, |scope| queue.run_until(|| has_ended(scope)))
+            // What the tasks did is visible when the scope returns. With a team, the latch does the same.
+            run_scope(Destination::Caller(queue), 0, body, |state| queue.run_until(|| state.pending.is_zero()))
         }),
     }
 }
@@ -99,25 +104,18 @@ fn run_scope<'scope, R>(
     destination: Destination,
     owner: u32,
     body: impl FnOnce(&Scope<'scope>) -> R,
-    wait: impl FnOnce(&Scope<'scope>),
+    wait: impl FnOnce(&ScopeState),
 ) -> R {
-    let scope = Scope {
-        destination,
-        owner,
-        pending: AtomicUsize::new(BODY_PENDING),
-        spawned: Cell::new(0),
-        latch: Latch::new(),
-        panic: FirstPanic::default(),
-        borrows: PhantomData,
-    };
+    let (pending, credit) = ScopeCount::new();
+    let state = ScopeState { destination, owner, latch: Latch::new(), panic: FirstPanic::default(), pending };
+    let scope = Scope::new(&state, credit);
     let abort_guard = AbortOnUnwind::new("in a scope");
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    // SAFETY: `BODY_PENDING` was counted for the body, which has ended. The tasks in `spawned` are subtracted from it,
-    // which adds them to `pending`: from here on each is counted there until it ends.
-    unsafe { Scope::end(&raw const scope, BODY_PENDING - scope.spawned.take()) };
-    wait(&scope);
+    // SAFETY: the body is counted and has ended.
+    unsafe { scope.end() };
+    wait(&state);
     abort_guard.disarm();
-    match (result, scope.panic.into_inner()) {
+    match (result, state.panic.into_inner()) {
         (Ok(result), None) => result,
         // The panic of the body goes first: the body is what the caller wrote first.
         (Err(panic), other) => drop_and_rethrow(panic, other),
@@ -153,97 +151,93 @@ impl<'scope> Scope<'scope> {
         }
     }
 
+    /// What the calling thread needs to spawn tasks in the scope of `state`, from the body or a task that it is about
+    /// to run, and that `credit` belongs to.
+    #[inline(always)]
+    fn new(state: &ScopeState, credit: Credit) -> Self {
+        Self { state: ptr::from_ref(state), thread: current_thread_id(), credit, borrows: PhantomData }
+    }
+
+    #[inline(always)]
+    fn state(&self) -> &ScopeState {
+        // SAFETY: the state lives until the scope has ended, and so longer than its body and its tasks, to which `self`
+        // was passed.
+        unsafe { &*self.state }
+    }
+
     /// Counts a task, and then queues it where the scope's tasks go.
     fn queue_task(&self, task: impl FnOnce(&Self) + Send + 'scope) {
-        let team = match self.destination() {
-            Ok(team) => team,
-            Err(queue) => {
-                self.count_task(None);
-                return queue.push(self.prepare(task));
-            }
-        };
-        nesting::with_task_context(team, |context| {
-            self.count_task(context);
-            let task = self.prepare(task);
-            match context {
+        self.count_task();
+        let task = self.prepare(task);
+        match self.state().destination() {
+            Ok(team) => nesting::with_task_context(team, |context| match context {
                 Some(context) => context.push(task),
                 None => team.inject(task),
-            }
-        });
+            }),
+            Err(queue) => queue.push(task),
+        }
     }
 
     /// Spawns a task that only bee `bee` runs. The bee must have been hired.
     pub(crate) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
-        self.count_task(None);
+        self.count_task();
         let task = self.prepare(task);
-        match self.destination() {
+        match self.state().destination() {
             Ok(team) => team.inject_to(bee, task),
             Err(queue) => queue.push(task),
         }
     }
 
-    /// Counts a task that the calling thread is about to spawn. `context` is the thread's own, if it is a bee of the
-    /// scope's hive. While the body runs, its thread counts without an atomic operation.
+    /// Counts a task that the calling thread is about to spawn.
     #[inline(always)]
-    fn count_task(&self, context: Option<&TaskContext<'_>>) {
-        // Relaxed: the load only has to tell the owner's thread whether the body has ended, and that thread itself has
-        // subtracted `BODY_PENDING` at that point.
-        if context.is_some_and(|hand| hand.id() == self.owner)
-            && self.pending.load(Ordering::Relaxed) >= BODY_PENDING / 2
-        {
-            self.spawned.set(self.spawned.get() + 1);
+    fn count_task(&self) {
+        let pending = &self.state().pending;
+        if current_thread_id() == self.thread {
+            pending.add(&self.credit);
         } else {
-            // Relaxed: the task or body that spawns is itself counted in `pending`, so the count cannot become zero
-            // before this addition. What the new task may read is handed over by the queue.
-            self.pending.fetch_add(1, Ordering::Relaxed);
-        }
-    }
-
-    /// The hive, or else the calling thread's queue, that the tasks go to.
-    fn destination(&self) -> Result<&Team, &CallerQueue> {
-        match self.destination {
-            // SAFETY: the team outlives the scope, whose body one of its bees runs.
-            Destination::Team(team) => Ok(unsafe { &*team }),
-            // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
-            Destination::Caller(queue) => Err(unsafe { &*queue }),
+            // The body or the task has passed a reference to `self` to another thread.
+            pending.add_from_another_thread();
         }
     }
 
     /// Makes a task that runs `task` in this scope and then counts it as ended. The caller has counted it.
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        let [scope, ended] = [SendPtr(std::ptr::from_ref(self)); 2];
-        // SAFETY: the scope lives until this task has ended, because the task is counted and the scope waits for it.
-        let work = move || unsafe { scope.get() }.run(task);
-        // SAFETY: as above; the task is counted once, and ends once.
-        let end = move || unsafe { Self::end(ended.raw(), 1) };
+        let state = SendPtr(self.state);
+        // SAFETY: the state lives until this task has ended, because the task is counted and the scope waits for it.
+        let work = move || unsafe { Self::run(state.raw(), task) };
         // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for the task. `run` catches
         // the task's panic.
-        unsafe { HeapJob::task(work, end) }
+        unsafe { HeapJob::task(work, || ()) }
     }
 
-    /// Runs a task, and records its panic if it has one.
-    fn run(&self, task: impl FnOnce(&Self)) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(self))) {
-            self.panic.record(panic);
-        }
-    }
-
-    /// Subtracts `count` from `pending`, for tasks or the body that have ended, and sets the latch if that was the last
-    /// of them.
-    ///
-    /// This takes a pointer and not a reference: as soon as the count has been subtracted, the waiting thread may end
-    /// the scope, while this function still runs.
+    /// Runs a task of the scope of `state`, records its panic if it has one, and counts it as ended.
     ///
     /// # Safety
-    /// They are counted in `pending`, and each is ended once.
-    unsafe fn end(scope: *const Self, count: usize) {
-        // SAFETY: the scope waits for everything that is counted, so it lives until the subtraction below. Everything
-        // needed after that is copied first.
-        let scope = unsafe { &*scope };
-        let (destination, owner, latch) = (scope.destination, scope.owner, &raw const scope.latch);
-        // AcqRel: pairs with itself in all other tasks, and with the Acquire in `scope`. The task that ends last has
-        // seen what all others did, and hands that on by setting the latch.
-        let is_last = scope.pending.fetch_sub(count, Ordering::AcqRel) == count;
+    /// The task is counted, and the caller does not touch `*state` afterwards.
+    #[inline(always)]
+    unsafe fn run(state: *const ScopeState, task: impl FnOnce(&Self)) {
+        // SAFETY: the task is counted, so the scope waits for it.
+        let state = unsafe { &*state };
+        let scope = Self::new(state, Credit::none());
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
+            state.panic.record(panic);
+        }
+        // SAFETY: the task has ended, and nothing of it is left.
+        unsafe { scope.end() };
+    }
+
+    /// Counts the body or the task to which `self` was passed as ended, gives back its credit, and sets the latch if
+    /// nothing else is counted any more.
+    ///
+    /// # Safety
+    /// It is counted, and is ended once. The state may be gone when this returns.
+    #[inline(always)]
+    unsafe fn end(&self) {
+        // SAFETY: the scope waits for everything that is counted, so its state lives until this is counted as
+        // ended. Everything needed after that is copied first.
+        let state = unsafe { &*self.state };
+        let (destination, owner, latch) = (state.destination, state.owner, &raw const state.latch);
+        let is_last = state.pending.end(&self.credit);
         // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
         if let Destination::Team(team) = destination
             && is_last
@@ -257,8 +251,20 @@ impl<'scope> Scope<'scope> {
     }
 }
 
+impl ScopeState {
+    /// The hive, or else the calling thread's queue, that the tasks go to.
+    fn destination(&self) -> Result<&Team, &CallerQueue> {
+        match self.destination {
+            // SAFETY: the team outlives the scope, whose body one of its bees runs.
+            Destination::Team(team) => Ok(unsafe { &*team }),
+            // SAFETY: the queue lies further up the stack of the scope's thread, and outlives the scope.
+            Destination::Caller(queue) => Err(unsafe { &*queue }),
+        }
+    }
+}
+
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("owner", &self.owner).finish_non_exhaustive()
+        f.debug_struct("Scope").field("owner", &self.state().owner).finish_non_exhaustive()
     }
 }

@@ -8,6 +8,7 @@ pub(crate) mod idle;
 pub(crate) mod join_buffer;
 pub(crate) mod latch;
 pub(crate) mod queues;
+pub(crate) mod scope_count;
 mod search;
 pub(crate) mod sleep;
 pub(crate) mod task;

@@ -11,6 +11,7 @@ mod loops;
 mod panics;
 mod queen_lock;
 mod resize;
+mod scopes;
 mod start;
 mod tasks;
 mod wait_until_parked;
@@ -63,6 +64,7 @@ pub(crate) fn all() -> Vec<Model> {
         queen_lock::MODELS,
         waits::MODELS,
         tasks::MODELS,
+        scopes::MODELS,
         exchange::MODELS,
         deadlock::MODELS,
         work_ranges::MODELS,

@@ -1,0 +1,139 @@
+//! Models of the count by which a scope knows that its body and all its tasks have ended.
+//!
+//! The count is described in `hive/protocol/tasks/scope_count.rs`. The models have no hive: each task runs on a thread
+//! of its own.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use loom::thread::{self, JoinHandle};
+
+use super::Model;
+use crate::data::{Datum, data};
+use crate::exploration;
+use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
+
+pub(super) const MODELS: &[Model] = &[
+    Model::exhaustive("scope_task", "the body spawns a task, and then waits by polling the count", one_task),
+    Model::exhaustive("scope_tasks", "the body spawns a task, and that another one", || nested_tasks(false)),
+    Model::bounded(3, "scope_tasks_two", "the body spawns two tasks, and the first of them another one", || {
+        nested_tasks(true)
+    }),
+    Model::bounded(3, "scope_lent", "the body has another thread spawn a task, and a task spawns another one", lent),
+];
+
+/// A scope, and what its body and its tasks have done.
+struct Scope {
+    count: ScopeCount,
+    /// Each is written once, by the body or a task.
+    done: Vec<Datum>,
+    /// How many of them were the last to end.
+    lasts: AtomicU32,
+}
+
+impl Scope {
+    /// A scope whose body and tasks are `parts` in all.
+    fn new(parts: u32) -> (Arc<Self>, Credit) {
+        let (count, credit) = ScopeCount::new();
+        (Arc::new(Self { count, done: data(parts), lasts: AtomicU32::new(0) }), credit)
+    }
+
+    /// What the body or task number `part` does before it ends.
+    fn work(&self, part: usize) {
+        self.done[part].set(1);
+    }
+
+    /// Ends the body or the task that `credit` belongs to. The last one must see what all have done.
+    fn end(&self, credit: &Credit) {
+        if self.count.end(credit) {
+            self.check_done();
+            // Relaxed: a number of the model's own, which loom does not know.
+            self.lasts.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn check_done(&self) {
+        assert!(self.done.iter().all(|part| part.get() == 1), "nothing is left, but not everything has been done");
+    }
+
+    /// Called when all threads have ended.
+    fn check(&self) {
+        assert_eq!(self.lasts.load(Ordering::Relaxed), 1, "times that the last task has ended");
+        assert!(self.count.is_zero(), "something is still counted");
+    }
+}
+
+/// Runs, on a thread of its own, a task that has been counted, spawns nothing, and is number `part`.
+fn run_leaf(scope: &Arc<Scope>, part: usize) -> JoinHandle<()> {
+    let scope = Arc::clone(scope);
+    thread::spawn(move || {
+        scope.work(part);
+        scope.end(&Credit::none());
+    })
+}
+
+/// Runs, on a thread of its own, a task that has been counted and is number `part`. It spawns a leaf, which is the next
+/// number, before it does its own work. Returns the thread, which returns that of the leaf.
+fn run_parent(scope: &Arc<Scope>, part: usize) -> JoinHandle<JoinHandle<()>> {
+    let scope = Arc::clone(scope);
+    thread::spawn(move || {
+        let credit = Credit::none();
+        scope.count.add(&credit);
+        let leaf = run_leaf(&scope, part + 1);
+        scope.work(part);
+        scope.end(&credit);
+        leaf
+    })
+}
+
+fn one_task() {
+    let (scope, body) = Scope::new(2);
+    exploration::explore();
+    scope.count.add(&body);
+    let task = run_leaf(&scope, 1);
+    scope.work(0);
+    scope.end(&body);
+    while !scope.count.is_zero() {
+        thread::yield_now();
+    }
+    scope.check_done();
+    task.join().expect("ends");
+    scope.check();
+}
+
+fn nested_tasks(has_another: bool) {
+    let (scope, body) = Scope::new(if has_another { 4 } else { 3 });
+    exploration::explore();
+    scope.count.add(&body);
+    let parent = run_parent(&scope, 1);
+    let other = has_another.then(|| {
+        scope.count.add(&body);
+        run_leaf(&scope, 3)
+    });
+    scope.work(0);
+    scope.end(&body);
+    parent.join().expect("ends").join().expect("ends");
+    other.into_iter().for_each(|other| other.join().expect("ends"));
+    scope.check();
+}
+
+fn lent() {
+    let (scope, body) = Scope::new(4);
+    exploration::explore();
+    scope.count.add(&body);
+    let parent = run_parent(&scope, 1);
+    // The body waits for the thread to which it has lent the scope, but not for the task that this one spawns.
+    let borrower = {
+        let scope = Arc::clone(&scope);
+        thread::spawn(move || {
+            scope.count.add_from_another_thread();
+            run_leaf(&scope, 3)
+        })
+    };
+    let other = borrower.join().expect("ends");
+    scope.work(0);
+    scope.end(&body);
+    parent.join().expect("ends").join().expect("ends");
+    other.join().expect("ends");
+    scope.check();
+}
