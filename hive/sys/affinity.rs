@@ -95,11 +95,14 @@ mod linux {
             Some(Self(unsafe { libc::gettid() }))
         }
 
-        /// Restricts the thread to `mask`, if the CPUs that it may run on are `from`. Returns whether that was so. The
-        /// thread must not have ended.
-        pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> bool {
-            query_growing(self.0, INITIAL_WORDS).is_ok_and(|mask| mask == *from)
-                && apply_words(self.0, &to_words(to)).is_ok()
+        /// Restricts the thread to the CPUs `to`, if those that it may run on are `from`. Returns whether that was so.
+        /// The thread must not have ended.
+        pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> Result<bool, CallError> {
+            let is_expected = query_growing(self.0, INITIAL_WORDS)? == *from;
+            if is_expected {
+                apply_words(self.0, &to_words(to))?;
+            }
+            Ok(is_expected)
         }
     }
 
@@ -313,6 +316,7 @@ mod elsewhere {
 mod no_other_threads {
     use std::convert::Infallible;
 
+    use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
 
     pub(crate) struct OtherThread(Infallible);
@@ -322,7 +326,7 @@ mod no_other_threads {
             None
         }
 
-        pub(crate) fn change_mask(&self, _: &CpuMask, _: &CpuMask) -> bool {
+        pub(crate) fn change_mask(&self, _: &CpuMask, _: &CpuMask) -> Result<bool, CallError> {
             match self.0 {}
         }
     }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
 /// How much of a part, at most, may be the wait for the other bees to be woken, if the bee has met them at a barrier.
-const LONGEST_WAIT: Duration = Duration::from_micros(150);
+const LONGEST_WAIT: Duration = Duration::from_micros(100);
 
 /// How long a bee's part of a region has taken.
 #[derive(Clone, Copy)]

@@ -42,8 +42,8 @@ pub(crate) struct PollTime {
     score: u8,
     /// How long polling can pay at most, to judge by the last region that was timed.
     limit: Duration,
-    /// How many of the regions that were timed, the last ones in a row, had a short part and were no loops. Up to
-    /// `SHORT_REGIONS`.
+    /// How many regions have come in a row that had a short part, were no loops, and came later than the spin time,
+    /// with no other region between them. Up to `SHORT_REGIONS`.
     short_regions: u8,
     /// When the wait began in which the worker has slept last. None: it has not slept since its last region.
     asleep_since: Option<Instant>,
@@ -87,7 +87,7 @@ impl PollTime {
     /// Whether the next region probably finds the worker asleep, and needs it for a short time only
     /// (`docs/unbound-sleep.md`).
     pub(crate) fn may_sleep_unbound(&self) -> bool {
-        self.score < GOOD_SCORE && self.short_regions == SHORT_REGIONS
+        self.is_learning && self.score < GOOD_SCORE && self.short_regions == SHORT_REGIONS
     }
 
     /// Says that the worker is about to sleep, after it has polled with `spinner`.
@@ -120,11 +120,14 @@ impl PollTime {
     }
 
     /// Learns from the region that came after `wait` and has just ended. `is_loop`: others could have run the worker's
-    /// `part` of it. `is_short`: it was no loop, and its parts are short.
+    /// `part` of it. `is_short`: it was no loop, its part was short, and no region came between it and the last
+    /// one that was learned from.
     #[cold]
     pub(crate) fn learn(&mut self, wait: TimedWait, part: PartTime, is_loop: bool, is_short: bool) {
-        self.short_regions = if is_short { SHORT_REGIONS.min(self.short_regions + 1) } else { 0 };
-        self.learn_from(wait.ended - wait.began, is_loop.then(|| part.duration()));
+        let gap = wait.ended - wait.began;
+        let is_alone = is_short && gap > self.spin;
+        self.short_regions = if is_alone { SHORT_REGIONS.min(self.short_regions + 1) } else { 0 };
+        self.learn_from(gap, is_loop.then(|| part.duration()));
     }
 
     /// The same for a region that came after `gap`. `part`: how long the worker's part of a loop took; None: the region

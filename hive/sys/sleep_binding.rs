@@ -14,8 +14,8 @@ use crate::sys::cpu_mask::CpuMask;
 pub(crate) struct SleepBinding {
     /// What the worker may change between. Empty: it keeps its binding.
     masks: OnceLock<Masks>,
-    /// Whether the thread is unbound. The worker sets this before it sleeps. Whoever wakes it may clear it, before the
-    /// post; at all other times only the worker writes it.
+    /// Whether the thread is unbound. The worker sets this before it sleeps. Whoever ends its sleep or parks it may
+    /// clear it; at all other times only the worker writes it.
     is_unbound: AtomicBool,
 }
 
@@ -29,11 +29,12 @@ struct Masks {
 impl SleepBinding {
     /// Allows the calling thread, which is bound to `bound`, to sleep with the mask `unbound`.
     pub(crate) fn allow(&self, bound: CpuMask, unbound: CpuMask) {
-        if bound.is_subset(&unbound) && bound != unbound {
-            if let Some(thread) = OtherThread::current() {
-                // Called once, by the worker when it starts.
-                let _ = self.masks.set(Masks { thread, bound, unbound });
-            }
+        if bound.is_subset(&unbound)
+            && bound != unbound
+            && let Some(thread) = OtherThread::current()
+        {
+            // Called once, by the worker when it starts.
+            let _ = self.masks.set(Masks { thread, bound, unbound });
         }
     }
 
@@ -54,7 +55,8 @@ impl SleepBinding {
     #[cold]
     pub(crate) fn unbind(&self) -> bool {
         let Some(masks) = self.masks.get() else { return false };
-        let is_changed = !self.is_unbound() && masks.thread.change_mask(&masks.bound, &masks.unbound);
+        let is_changed =
+            !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &masks.unbound), Ok(true));
         if is_changed {
             self.is_unbound.store(true, Ordering::Relaxed);
         }
@@ -62,15 +64,22 @@ impl SleepBinding {
     }
 
     /// Binds the worker's thread again, if it is unbound. Called by the worker itself, or by the thread that is about
-    /// to end its sleep. Returns whether the thread was unbound.
+    /// to end its sleep. Returns whether the thread was unbound. It stays so if the system refuses the call.
     ///
     /// If its mask has been changed from outside meanwhile, that mask stays.
     #[cold]
     pub(crate) fn bind_again(&self) -> bool {
-        let Some(masks) = self.masks.get().filter(|_| self.is_unbound()) else { return false };
-        masks.thread.change_mask(&masks.unbound, &masks.bound);
-        self.is_unbound.store(false, Ordering::Relaxed);
-        true
+        let Some(masks) = self.masks.get() else { return false };
+        // A swap, because a shrink and a grow after it may both come here for the same sleeper.
+        if !self.is_unbound.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        let is_refused = masks.thread.change_mask(&masks.unbound, &masks.bound).is_err();
+        if is_refused {
+            // The waits of the hive have to go on yielding to a worker that stays unbound.
+            self.is_unbound.store(true, Ordering::Relaxed);
+        }
+        !is_refused
     }
 }
 

@@ -165,8 +165,8 @@ impl WaitPolicy {
     /// take some milliseconds, the two share the CPU: the queen's part waits for the worker's, or the reverse.
     #[cold]
     pub(crate) fn give_way_to_workers(&self) {
-        // Relaxed: a hint. A worker that is not bound at present can run elsewhere, and if it is queued here, the yields
-        // between polls let it run.
+        // Relaxed: a hint. A worker that is not bound at present can run elsewhere, and if it is queued here, the
+        // yields between polls let it run.
         if self.unbound_workers.load(Ordering::Relaxed) > 0 {
             return;
         }

@@ -31,11 +31,7 @@ where
 {
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the closures just run in order.
-    if context.try_make_room() {
-        join_buffered::<false, _, _, _, _>(context, a, b)
-    } else {
-        join_in_order(a, b)
-    }
+    if context.try_make_room() { join_buffered::<false, _, _, _, _>(context, a, b) } else { join_in_order(a, b) }
 }
 
 /// As `join`, for a thread that has only just become a bee. The second closure is shared at once, even if no bee is
@@ -101,8 +97,8 @@ where
     }
 }
 
-/// Ends a join in which `b` has been shared, or `a` has panicked. `is_reclaimed`: whether the task of `b` has been taken
-/// back.
+/// Ends a join in which `b` has been shared, or `a` has panicked. `is_reclaimed`: whether the task of `b` has been
+/// taken back.
 #[cold]
 #[inline(never)]
 fn end_shared_or_panicked<B, RA, RB>(

@@ -36,8 +36,8 @@ pub(crate) struct Worker<'h, 'c> {
     back_off: BackOff,
     /// How long the worker polls before it sleeps.
     poll_time: PollTime,
-    /// Whether the queen herself wakes this worker for regions. Only then it pays to sleep unbound.
-    is_woken_by_queen: bool,
+    /// The epoch of the last region that the worker had to wait for.
+    waited_epoch: u64,
     /// Whether the worker, which is bound otherwise, sleeps or runs unbound, unless its waker has bound it again.
     may_be_unbound: bool,
     /// The number of the group in which the worker receives the starts of regions.
@@ -85,7 +85,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             is_away: true,
             back_off: BackOff::new(),
             poll_time: PollTime::new(team.policy()),
-            is_woken_by_queen: team.is_woken_by_queen(id),
+            waited_epoch: hired_at,
             may_be_unbound: false,
             group_id,
             group,
@@ -204,16 +204,18 @@ impl<'h, 'c> Worker<'h, 'c> {
             policy.yield_core();
         }
         let work = part.work(ran.has_met_others);
-        // Not after each region that the worker has waited for: others record their parts in the same place.
-        if self.is_woken_by_queen && wait.has_slept() && !ran.is_loop {
+        let is_cold_region = wait.has_slept() && !ran.is_loop && self.team.are_woken_by_queen();
+        if is_cold_region {
             self.team.cold_parts.record(body, work);
         }
-        // If the worker has been bound again to be woken, regions like the last ones have come to an end.
+        // Whether no region has come between this one and the last for which the worker has waited.
+        let is_next = mem::replace(&mut self.waited_epoch, word.epoch()) + 1 == word.epoch();
+        // If the waker has bound the worker again, it had reason to think that the region is long.
         let was_bound_again = mem::replace(&mut self.may_be_unbound, is_unbound) && !is_unbound;
-        let is_short = self.is_woken_by_queen && !ran.is_loop && !work.is_long() && !was_bound_again;
+        let is_short = is_cold_region && is_next && !work.is_long() && !was_bound_again;
         self.poll_time.learn(wait, part, ran.is_loop, is_short);
-        let is_alone_on_cpu = !may_share_cpu || policy.keeps_spinning() || !self.poll_time.may_sleep_unbound();
-        if is_alone_on_cpu {
+        let is_to_poll = !may_share_cpu || policy.keeps_spinning() || !self.poll_time.may_sleep_unbound();
+        if is_to_poll {
             if is_unbound {
                 self.bind_again();
             }
@@ -222,7 +224,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             // in the main loop, which begins to poll anew after that.
             self.slot.finish_waking();
         }
-        is_alone_on_cpu
+        is_to_poll
     }
 
     /// Binds the worker again if it sleeps and runs unbound.
@@ -332,7 +334,11 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn handle_state(&mut self) -> ControlFlow<()> {
         // A forked child has none of the threads that would wake this one, and must not run its parent's tasks.
         self.team.policy().abort_if_forked();
-        match self.slot.state() {
+        let state = self.slot.state();
+        if self.may_be_unbound && state != SlotState::Notified {
+            self.bind_again();
+        }
+        match state {
             // Step: notified
             SlotState::Notified => self.slot.finish_waking(),
             // A surplus worker runs what only it can run before it parks.
@@ -410,7 +416,7 @@ impl<'h, 'c> Worker<'h, 'c> {
 
     /// Unbinds the worker for its sleep, if it may be unbound.
     fn unbind(&mut self) {
-        if self.slot.sleep_binding.unbind() {
+        if self.team.are_woken_by_queen() && self.slot.sleep_binding.unbind() {
             self.team.policy().count_unbound();
         }
         self.may_be_unbound = self.slot.sleep_binding.is_unbound();

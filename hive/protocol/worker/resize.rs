@@ -156,6 +156,7 @@ impl Team {
                         fence(Ordering::SeqCst);
                         // Step: pass on
                         self.notify_of_queued(id);
+                        self.bind_again(slot);
                     }
                     won
                 }

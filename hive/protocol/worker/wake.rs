@@ -180,12 +180,12 @@ impl Team {
 
     /// How worker `id` is bound while it sleeps, if that may change.
     pub(crate) fn sleep_binding(&self, id: u32) -> Option<&SleepBinding> {
-        self.is_woken_by_queen(id).then(|| &self.slot(id).sleep_binding)
+        (self.fixed.shape.group_count() == 1).then(|| &self.slot(id).sleep_binding)
     }
 
-    /// Whether it is the queen herself who wakes worker `id` for a region.
-    pub(crate) fn is_woken_by_queen(&self, id: u32) -> bool {
-        self.fixed.shape.group_count() == 1 && id as usize <= MAX_REGION_WAKES
+    /// Whether it is the queen herself who wakes each worker for a region.
+    pub(crate) fn are_woken_by_queen(&self) -> bool {
+        self.fixed.shape.group_count() == 1 && self.bees() as usize <= 1 + MAX_REGION_WAKES
     }
 
     /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left
@@ -256,10 +256,10 @@ impl Team {
         self.log(bees[0], || Event::WakeBegin);
         self.wake_bees(&bees[1..], rebind);
         self.log(bees[0], || Event::WakeEnd);
+        // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
+        // wake up.
+        self.policy().give_way_to_workers();
         if rebind == Rebind::Yes {
-            // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the
-            // workers wake up.
-            self.policy().give_way_to_workers();
             self.policy().note_waker();
         }
     }
