@@ -2,8 +2,8 @@
  * comes between two regions. */
 
 #include <omp.h>
-#include <stddef.h>
-#include <stdint.h>
+
+#include "kernels/kernel.h"
 
 /* The compiler may not drop a region that does nothing. */
 static inline void keep(int id) { __asm__ volatile("" : : "r"(id) : "memory"); }
@@ -55,11 +55,6 @@ double hb_sums(int threads, uint64_t times) {
  * which parts get to the threads differs, and here that is OpenMP's: a static schedule, with a piece for each
  * thread. */
 typedef void kernel(const void *context, uint64_t step, size_t begin, size_t end);
-
-static inline size_t first_of(size_t id, size_t threads, size_t len) {
-    size_t rest = len % threads;
-    return len / threads * id + (id < rest ? id : rest);
-}
 
 static inline void piece(kernel *work, const void *context, uint64_t step, size_t len) {
     size_t id = (size_t)omp_get_thread_num(), threads = (size_t)omp_get_num_threads();

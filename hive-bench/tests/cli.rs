@@ -29,6 +29,7 @@ fn list_names_cases_and_runtimes() {
         "hive-spin",
         "hive-default",
         "hive-unpinned",
+        "hive-c",
         "rayon-unpinned",
         "hive-tickle",
         "hive-notify",
@@ -199,13 +200,13 @@ fn the_heat_kernel_comes_out_right() {
 
 #[test]
 fn kernels_of_loops_come_out_right() {
-    let runtimes = "hive,rayon-worker,rayon-outside,libgomp,sequential,sequential-c";
+    let runtimes = "hive,hive-c,rayon-worker,rayon-outside,libgomp,sequential,sequential-c";
     let output = hive_bench(&[
         "--quick",
         "--rounds",
         "1",
         "--case",
-        "nbody-dynamic,dynamic-1m",
+        "nbody-dynamic,dynamic-1m,cg",
         "--runtime",
         runtimes,
         "--full",

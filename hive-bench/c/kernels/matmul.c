@@ -11,7 +11,7 @@ static inline void add_rows(double *restrict out, const double *restrict factors
         out[j] = out[j] + f0 * rows[j] + f1 * rows[j + SIDE] + f2 * rows[j + 2 * SIDE] + f3 * rows[j + 3 * SIDE];
 }
 
-static void multiply_tile(double *product, const double *left, const double *right, size_t top, size_t side) {
+BODY void multiply_tile(double *product, const double *left, const double *right, size_t top, size_t side) {
     for (size_t first = 0; first < SIDE; first += TILE)
         for (size_t i = top; i < top + TILE; i++) {
             double *out = product + i * SIDE + side;
@@ -30,4 +30,9 @@ void KERNEL(matmul)(int threads, uint64_t times, double *product, const double *
             multiply_tile(product, left, right, tile / TILES * TILE, tile % TILES * TILE);
         END_OF_STEP();
     }
+}
+
+void PART(matmul)(double *product, const double *left, const double *right, size_t begin, size_t end) {
+    for (size_t tile = begin; tile < end; tile++)
+        multiply_tile(product, left, right, tile / TILES * TILE, tile % TILES * TILE);
 }

@@ -26,8 +26,7 @@ static inline float total(float *lanes) {
     return lanes[0];
 }
 
-static inline void pull(points *restrict pulls, const points *restrict places, const float *restrict masses,
-                        size_t body) {
+BODY void pull(points *restrict pulls, const points *restrict places, const float *restrict masses, size_t body) {
     float x = places->x[body], y = places->y[body], z = places->z[body];
     float sum_x[LANES] = {0}, sum_y[LANES] = {0}, sum_z[LANES] = {0};
     for (size_t first = 0; first < BODIES; first += LANES) {
@@ -50,7 +49,7 @@ static inline void pull(points *restrict pulls, const points *restrict places, c
     pulls->z[body] = total(sum_z);
 }
 
-static inline void move(points *restrict places, points *restrict speeds, const points *restrict pulls, size_t body) {
+SHORT_BODY void move(points *restrict places, points *restrict speeds, const points *restrict pulls, size_t body) {
     speeds->x[body] += TIME * pulls->x[body];
     speeds->y[body] += TIME * pulls->y[body];
     speeds->z[body] += TIME * pulls->z[body];
@@ -81,4 +80,14 @@ void KERNEL(nbody_dynamic)(int threads, uint64_t steps, points *places, points *
         for (size_t body = 0; body < BODIES; body++)
             move(places, speeds, pulls, body);
     }
+}
+
+void PART(pull)(points *places, points *pulls, const float *masses, size_t begin, size_t end) {
+    for (size_t body = begin; body < end; body++)
+        pull(pulls, places, masses, body);
+}
+
+void PART(move)(points *places, points *speeds, points *pulls, size_t begin, size_t end) {
+    for (size_t body = begin; body < end; body++)
+        move(places, speeds, pulls, body);
 }

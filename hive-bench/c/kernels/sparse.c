@@ -29,7 +29,7 @@ typedef struct {
     double *x, *r, *p, *q;
 } vectors;
 
-static inline void multiply_block(const matrix *all, const double *restrict x, double *restrict y, size_t block) {
+BODY void multiply_block(const matrix *all, const double *restrict x, double *restrict y, size_t block) {
     const size_t *restrict starts = all->starts;
     const uint32_t *restrict indices = all->indices;
     const double *restrict values = all->values;
@@ -55,7 +55,7 @@ typedef struct {
 } scalars;
 
 /* q = A p in a block; its part of p . q. */
-static inline double multiply_and_dot(const matrix *all, const double *restrict p, double *restrict q, size_t block) {
+BODY double multiply_and_dot(const matrix *all, const double *restrict p, double *restrict q, size_t block) {
     const size_t *restrict starts = all->starts;
     const uint32_t *restrict indices = all->indices;
     const double *restrict values = all->values;
@@ -86,7 +86,8 @@ static inline double subtract(double *restrict r, double step, const double *res
 }
 
 /* x += step p and r -= step q in the rows of a block; its part of r . r. */
-static inline double advance(const vectors *all, size_t begin, size_t end, double step) {
+BODY double advance(const matrix *a, const vectors *all, double step, size_t block) {
+    size_t begin = a->bounds[block], end = a->bounds[block + 1];
     double *restrict x = all->x + begin;
     const double *restrict p = all->p + begin;
     for (size_t i = 0; i < end - begin; i++)
@@ -95,7 +96,8 @@ static inline double advance(const vectors *all, size_t begin, size_t end, doubl
 }
 
 /* p = r + kept p in the rows of a block. */
-static inline void turn(const vectors *all, size_t begin, size_t end, double kept) {
+BODY void turn(const matrix *a, const vectors *all, double kept, size_t block) {
+    size_t begin = a->bounds[block], end = a->bounds[block + 1];
     double *restrict p = all->p + begin;
     const double *restrict r = all->r + begin;
     for (size_t i = 0; i < end - begin; i++)
@@ -105,7 +107,6 @@ static inline void turn(const vectors *all, size_t begin, size_t end, double kep
 /* All iterations in one region. Not zero when it breaks down, and then *broken is p . A p. */
 int KERNEL(conjugate_gradients)(int threads, uint64_t iterations, const matrix *a, const vectors *all, scalars *state,
                                 double *broken) {
-    const size_t *bounds = a->bounds;
     scalars own = *state;
     double pq = 0.0, rr = 0.0;
     int stopped = 0;
@@ -130,7 +131,7 @@ int KERNEL(conjugate_gradients)(int threads, uint64_t iterations, const matrix *
         }
 #pragma omp for schedule(static) reduction(+ : rr)
         for (size_t block = 0; block < a->blocks; block++)
-            rr += advance(all, bounds[block], bounds[block + 1], step);
+            rr += advance(a, all, step, block);
 
         double kept = own.rr <= own.solved ? 0.0 : rr / own.rr;
         own.rr = rr;
@@ -143,9 +144,26 @@ int KERNEL(conjugate_gradients)(int threads, uint64_t iterations, const matrix *
         }
 #pragma omp for schedule(static)
         for (size_t block = 0; block < a->blocks; block++)
-            turn(all, bounds[block], bounds[block + 1], kept);
+            turn(a, all, kept, block);
 #pragma omp master
         rr = 0.0;
     }
     return stopped;
 }
+
+void PART(multiply)(const matrix *all, const double *x, double *y, size_t begin, size_t end) {
+    for (size_t block = begin; block < end; block++)
+        multiply_block(all, x, y, block);
+}
+
+/* In conjugate gradients a thread has one block, so these are the bodies themselves. */
+
+double PART(multiply_and_dot)(const matrix *a, const vectors *all, size_t block) {
+    return multiply_and_dot(a, all->p, all->q, block);
+}
+
+double PART(advance)(const matrix *a, const vectors *all, double step, size_t block) {
+    return advance(a, all, step, block);
+}
+
+void PART(turn)(const matrix *a, const vectors *all, double kept, size_t block) { turn(a, all, kept, block); }

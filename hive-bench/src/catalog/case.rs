@@ -272,6 +272,11 @@ impl Case {
         matches!(self, Self::Spmv | Self::Cg)
     }
 
+    /// Whether its loops are also written in C.
+    pub(crate) const fn is_in_c(self) -> bool {
+        self.is_of_loops() || self.is_sparse() || self.cold_loop().is_some()
+    }
+
     pub(crate) const fn is_kernel(self) -> bool {
         self.triad_len().is_some() || self.is_jacobi() || self.is_of_loops() || self.is_sparse()
     }

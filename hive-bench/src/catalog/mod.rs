@@ -83,7 +83,9 @@ mod tests {
             let alone = case.is_kernel() || case.is_recursion() || cold;
             let requests = case.is_of_callers() && *case != Case::CallersTwoQueens;
             assert_eq!(RuntimeId::Sequential.can(*case), alone || requests, "{case:?}");
-            assert_eq!(RuntimeId::SequentialC.can(*case), case.is_of_loops() || case.is_sparse() || cold, "{case:?}");
+            for runtime in [RuntimeId::SequentialC, RuntimeId::HiveC] {
+                assert_eq!(runtime.can(*case), case.is_of_loops() || case.is_sparse() || cold, "{runtime:?} {case:?}");
+            }
         }
     }
 
@@ -108,7 +110,8 @@ mod tests {
     #[test]
     fn hive_s_protocols_are_measured_beside_each_other() {
         for case in Case::ALL.iter().filter(|case| case.shows_sleep()) {
-            for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive() && runtime.is_pinned()) {
+            let of_regions_only = |runtime: RuntimeId| runtime.is_unpinned() || runtime == RuntimeId::HiveC;
+            for runtime in RuntimeId::ALL.iter().filter(|runtime| runtime.is_hive() && !of_regions_only(**runtime)) {
                 assert!(runtime.can(*case), "{runtime:?} {case:?}");
             }
             let rayon = [RuntimeId::RayonWorker, RuntimeId::RayonOutside];

@@ -13,6 +13,7 @@ named! {
         HiveNotify "hive-notify" "hive with the sleep protocol notify";
         HiveDefault "hive-default" "hive as it is by default: its workers bound, the caller not";
         HiveUnpinned "hive-unpinned" "hive with its default waiting, its threads and the caller bound to no CPU";
+        HiveC "hive-c" "hive with the loop bodies in C that OpenMP's threads run, by the same compiler";
         HiveBesideRayon "hive-beside-rayon" "hive, with a rayon pool of other threads beside it";
         ForkUnion "forkunion" "ForkUnion, a pool that always spins";
         RayonWorker "rayon-worker" "rayon, called from one of its workers";
@@ -31,7 +32,8 @@ named! {
 
 impl RuntimeId {
     pub(crate) const fn is_hive(self) -> bool {
-        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveDefault | Self::HiveUnpinned) || self.is_other_protocol()
+        matches!(self, Self::Hive | Self::HiveSpin | Self::HiveDefault | Self::HiveUnpinned | Self::HiveC)
+            || self.is_other_protocol()
     }
 
     /// hive with another sleep protocol than its default one. Its regions are the same.
@@ -52,6 +54,11 @@ impl RuntimeId {
         matches!(self, Self::Sequential | Self::SequentialC)
     }
 
+    /// Whether it has nothing but the kernels that are written in C: hive's team, or one thread.
+    pub(crate) const fn has_only_kernels_in_c(self) -> bool {
+        matches!(self, Self::HiveC | Self::SequentialC)
+    }
+
     pub(crate) const fn is_libomp(self) -> bool {
         matches!(self, Self::Libomp | Self::LibompActive)
     }
@@ -62,7 +69,8 @@ impl RuntimeId {
 
     /// Whether the runtime's threads are all asleep, or there are none, when the program has done nothing for `gap`.
     pub(crate) fn sleeps_after(self, gap: Duration) -> bool {
-        let by_default = matches!(self, Self::Hive | Self::HiveDefault | Self::HiveUnpinned | Self::StdScope);
+        let by_default =
+            matches!(self, Self::Hive | Self::HiveDefault | Self::HiveUnpinned | Self::HiveC | Self::StdScope);
         let sleeps_at_last = by_default || self.is_other_protocol() || self.is_rayon() || self.is_sequential();
         sleeps_at_last && gap >= Duration::from_millis(1)
     }
@@ -80,7 +88,8 @@ impl RuntimeId {
 
     /// The runtimes that are run where neither `--case` nor `--runtime` names anything.
     pub(crate) fn without_request() -> Vec<Self> {
-        Self::ALL.iter().copied().filter(|runtime| !runtime.is_unpinned()).collect()
+        let on_request = |runtime: &Self| runtime.is_unpinned() || *runtime == Self::HiveC;
+        Self::ALL.iter().copied().filter(|runtime| !on_request(runtime)).collect()
     }
 
     /// Whether measuring the runtime in `case` with so many threads shows anything. A single thread never waits, so in
@@ -99,6 +108,7 @@ impl RuntimeId {
         let regions_as_hive = matches!(self, Self::Hive | Self::HiveSpin);
         let any_size = regions_as_hive || self.is_openmp() || matches!(self, Self::StdScope);
         match case {
+            _ if self.has_only_kernels_in_c() => case.is_in_c(),
             Case::Barrier | Case::AlternatingSizes => any_size,
             Case::JacobiBarrier => any_size || matches!(self, Self::Sequential),
             Case::ResizeShrink | Case::ResizeGrow | Case::CpuParked => regions_as_hive,
@@ -116,7 +126,6 @@ impl RuntimeId {
             _ => match self {
                 Self::Chili => false,
                 Self::Sequential => case.is_kernel() || case.cold_loop().is_some(),
-                Self::SequentialC => case.is_of_loops() || case.is_sparse() || case.cold_loop().is_some(),
                 _ => true,
             },
         }
@@ -128,7 +137,7 @@ impl RuntimeId {
         let openmp = matches!(self, Self::Libgomp | Self::Libomp);
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
         match case {
-            _ if self.is_unpinned() => false,
+            _ if self.is_unpinned() || self.has_only_kernels_in_c() => false,
             Case::JoinTree => joins || matches!(self, Self::Hive),
             Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
             Case::TreeSearch => joins || openmp || self.is_hive(),

@@ -17,7 +17,7 @@ pub(crate) struct Flags {
     /// idle-use [default: all cases except cold-for and callers]
     #[arg(long, value_name = "CASE,...", value_delimiter = ',')]
     pub(crate) case: Vec<Family>,
-    /// Run only these runtimes
+    /// Run only these runtimes [default: all; without --case, all except hive-c and those with unbound threads]
     #[arg(long, value_name = "RUNTIME,...", value_delimiter = ',', hide_possible_values = true)]
     pub(crate) runtime: Vec<RuntimeId>,
     /// Compare these sleep protocols of hive with each other and with rayon, in the wake, idle-use, spawn and

@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, compiled_twice, parts_in_c};
 use crate::kernels::kernel::Kernel;
 use crate::runtimes::loops::Loops;
 
@@ -20,6 +20,11 @@ compiled_twice! {
     fn sum_in_c = hb_openmp_sum_of_numbers, hb_plain_sum_of_numbers(len: usize) -> f64;
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn sum_part = "hb_openmp_sum_of_numbers_part"() -> f64;
+}
+
 impl Kernel for HandingOut {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
@@ -33,6 +38,16 @@ impl Kernel for HandingOut {
             // SAFETY: only numbers.
             #[expect(unsafe_code, reason = "loops in C")]
             let sum = unsafe { sum_in_c(by, LEN) };
+            self.sum = sum;
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        for _ in 0..steps {
+            // SAFETY: only numbers.
+            #[expect(unsafe_code, reason = "loops in C")]
+            let sum = by.dynamic_sum(LEN, 1, |range| unsafe { sum_part(range) });
             self.sum = sum;
         }
     }

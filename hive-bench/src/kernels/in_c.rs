@@ -33,3 +33,41 @@ macro_rules! compiled_twice {
     )*};
 }
 pub(crate) use compiled_twice;
+
+/// Declares the body of a loop in C, over a part of the loop's indices. Teams other than OpenMP's call it on their
+/// threads.
+macro_rules! parts_in_c {
+    ($(fn $name:ident = $part:literal($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {$(
+        /// # Safety
+        /// Pointers lead to as much memory as the function in `c/kernels` says, and meanwhile no other thread uses what
+        /// it writes for the indices of `part`.
+        #[expect(unsafe_code, reason = "a function in C")]
+        unsafe fn $name($($argument: $type,)* part: std::ops::Range<usize>) $(-> $result)? {
+            unsafe extern "C" {
+                #[link_name = $part]
+                fn in_c($($argument: $type,)* begin: usize, end: usize) $(-> $result)?;
+            }
+            // SAFETY: the caller's promise.
+            unsafe { in_c($($argument,)* part.start, part.end) }
+        }
+    )*};
+}
+pub(crate) use parts_in_c;
+
+/// Pointers that all threads of a team pass to loops in C.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pointers<P>(P);
+
+// SAFETY: threads only copy the pointers. Whoever calls C with them promises that the threads do not collide.
+#[expect(unsafe_code, reason = "pointers are not Sync by themselves")]
+unsafe impl<P> Sync for Pointers<P> {}
+
+impl<P: Copy> Pointers<P> {
+    pub(crate) const fn new(pointers: P) -> Self {
+        Self(pointers)
+    }
+
+    pub(crate) const fn get(&self) -> P {
+        self.0
+    }
+}

@@ -15,6 +15,11 @@ pub(crate) trait Kernel {
     #[cfg(openmp_compiled)]
     fn run_in_c(&mut self, by: InC, steps: u64);
 
+    /// The same with the bodies of the loops in C, those that OpenMP's threads run. The team of `by` hands the indices
+    /// out.
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64);
+
     /// How many units a step has; the figure of the case is the time of one unit.
     fn units(&self) -> u64 {
         1
@@ -68,6 +73,14 @@ pub(crate) mod tests {
             let mut in_c = new();
             in_c.run_in_c(by, steps);
             assert_eq!(in_c.answer(), Ok(answer), "{by:?}");
+            assert_eq!(in_c.units(), plain.units());
+        }
+
+        #[cfg(openmp_compiled)]
+        for threads in [1, 3] {
+            let mut in_c = new();
+            StdScope::host(threads, |team| in_c.run_parts_in_c(team, steps));
+            assert_eq!(in_c.answer(), Ok(answer), "{threads} threads");
             assert_eq!(in_c.units(), plain.units());
         }
     }

@@ -7,7 +7,7 @@ use std::ops::Range;
 use crate::kernels::disjoint::Disjoint;
 use crate::kernels::graph::Graph;
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::{placed, write_blocks};
 use crate::runtimes::{Runtime, loops::Loops};
@@ -56,6 +56,23 @@ impl Labels {
         std::mem::swap(&mut self.from, &mut self.to);
         changed > 0.0
     }
+
+    /// The same with the loop's body in C.
+    #[cfg(openmp_compiled)]
+    fn round_in_c(&mut self, by: &mut impl Loops) -> bool {
+        let Graph { starts, neighbours } = &self.graph;
+        let arrays = Pointers::new((self.to.as_mut_ptr(), self.from.as_ptr(), starts.as_ptr(), neighbours.as_ptr()));
+        let changed = by.sum(self.from.len(), |vertices| {
+            let (to, from, starts, neighbours) = arrays.get();
+            // SAFETY: labels for as many vertices as there are starts but the last, which are those of the neighbours;
+            // a loop hands out each vertex once.
+            #[expect(unsafe_code, reason = "loops in C")]
+            let changed = unsafe { relabel_part(to, from, starts, neighbours, vertices) };
+            changed as f64
+        });
+        std::mem::swap(&mut self.from, &mut self.to);
+        changed > 0.0
+    }
 }
 
 /// How many labels changed.
@@ -82,6 +99,13 @@ compiled_twice! {
         vertices: usize, starts: *const u32, neighbours: *const u32, from: *mut u32, to: *mut u32) -> u64;
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn number_part = "hb_openmp_number_part"(labels: *mut u32);
+    fn relabel_part = "hb_openmp_relabel_part"(
+        to: *mut u32, from: *const u32, starts: *const u32, neighbours: *const u32) -> u64;
+}
+
 impl Kernel for Labels {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
@@ -104,6 +128,20 @@ impl Kernel for Labels {
             #[expect(unsafe_code, reason = "loops in C")]
             let rounds = unsafe { labels_in_c(by, self.from.len(), starts.as_ptr(), neighbours.as_ptr(), from, to) };
             self.rounds = rounds;
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        for _ in 0..steps {
+            let labels = Pointers::new(self.from.as_mut_ptr());
+            // SAFETY: a label for each vertex, and a loop hands out each vertex once.
+            #[expect(unsafe_code, reason = "loops in C")]
+            by.blocks(self.from.len(), |vertices| unsafe { number_part(labels.get(), vertices) });
+            self.rounds = 1;
+            while self.round_in_c(by) {
+                self.rounds += 1;
+            }
         }
     }
 

@@ -2,7 +2,7 @@
 //! take rows one by one.
 
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::{placed, write_one_by_one};
 use crate::runtimes::{Runtime, loops::Loops};
@@ -46,6 +46,11 @@ compiled_twice! {
     fn mandelbrot_in_c = hb_openmp_mandelbrot, hb_plain_mandelbrot(times: u64, counts: *mut u32);
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn mandelbrot_part = "hb_openmp_mandelbrot_part"(counts: *mut u32);
+}
+
 impl Kernel for Mandelbrot {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
@@ -62,6 +67,16 @@ impl Kernel for Mandelbrot {
         unsafe {
             mandelbrot_in_c(by, steps, self.counts.as_mut_ptr());
         };
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        let counts = Pointers::new(self.counts.as_mut_ptr());
+        for _ in 0..steps {
+            // SAFETY: a count for each point, and a loop hands out each row once.
+            #[expect(unsafe_code, reason = "loops in C")]
+            by.dynamic(SIDE, 1, |rows| unsafe { mandelbrot_part(counts.get(), rows) });
+        }
     }
 
     fn answer(&self) -> Result<u64, String> {

@@ -3,7 +3,7 @@
 
 use crate::kernels::disjoint::Disjoint;
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::placed;
 use crate::runtimes::{Runtime, loops::Loops};
@@ -73,6 +73,11 @@ compiled_twice! {
         times: u64, product: *mut f64, left: *const f64, right: *const f64);
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn matmul_part = "hb_openmp_matmul_part"(product: *mut f64, left: *const f64, right: *const f64);
+}
+
 impl Kernel for Matmul {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         let (product, left, right) = (Disjoint::new(&mut self.product), &self.left[..], &self.right[..]);
@@ -92,6 +97,21 @@ impl Kernel for Matmul {
         unsafe {
             matmul_in_c(by, steps, self.product.as_mut_ptr(), self.left.as_ptr(), self.right.as_ptr());
         };
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        let matrices = Pointers::new((self.product.as_mut_ptr(), self.left.as_ptr(), self.right.as_ptr()));
+        for _ in 0..steps {
+            by.dynamic(TILES * TILES, 1, |tiles| {
+                let (product, left, right) = matrices.get();
+                // SAFETY: three whole matrices, and a loop hands out each tile once.
+                #[expect(unsafe_code, reason = "loops in C")]
+                unsafe {
+                    matmul_part(product, left, right, tiles);
+                };
+            });
+        }
     }
 
     fn answer(&self) -> Result<u64, String> {

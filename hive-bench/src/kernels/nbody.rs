@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use crate::kernels::disjoint::Disjoint;
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::runtimes::loops::Loops;
 
@@ -189,6 +189,12 @@ compiled_twice! {
         steps: u64, places: *mut Points, speeds: *mut Points, pulls: *mut Points, masses: *const f32);
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn pull_part = "hb_openmp_pull_part"(places: *mut Points, pulls: *mut Points, masses: *const f32);
+    fn move_part = "hb_openmp_move_part"(places: *mut Points, speeds: *mut Points, pulls: *mut Points);
+}
+
 impl Kernel for Nbody {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
@@ -207,6 +213,25 @@ impl Kernel for Nbody {
             Schedule::Static => unsafe { static_in_c(by, steps, places, speeds, pulls, masses) },
             // SAFETY: as above.
             Schedule::Dynamic => unsafe { dynamic_in_c(by, steps, places, speeds, pulls, masses) },
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    #[expect(unsafe_code, reason = "loops in C")]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        let bodies = (&raw mut *self.places, &raw mut *self.speeds, &raw mut *self.pulls, self.masses.as_ptr());
+        let bodies = Pointers::new(bodies);
+        for _ in 0..steps {
+            for_bodies(by, self.schedule, |part| {
+                let (places, _, pulls, masses) = bodies.get();
+                // SAFETY: all have as many bodies as there, and a loop hands out each body once.
+                unsafe { pull_part(places, pulls, masses, part) };
+            });
+            for_bodies(by, self.schedule, |part| {
+                let (places, speeds, pulls, _) = bodies.get();
+                // SAFETY: as above.
+                unsafe { move_part(places, speeds, pulls, part) };
+            });
         }
     }
 

@@ -5,7 +5,7 @@
 use std::ops::Range;
 
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::{placed, write_blocks};
 use crate::runtimes::{Runtime, loops::Loops};
@@ -66,6 +66,11 @@ compiled_twice! {
     fn stencil_in_c = hb_openmp_stencil, hb_plain_stencil(steps: u64, from: *mut f64, to: *mut f64);
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn stencil_part = "hb_openmp_stencil_part"(to: *mut f64, from: *const f64);
+}
+
 impl Kernel for Stencil {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         for _ in 0..steps {
@@ -83,6 +88,22 @@ impl Kernel for Stencil {
             stencil_in_c(by, steps, self.from.as_mut_ptr(), self.to.as_mut_ptr());
         };
         if !steps.is_multiple_of(2) {
+            std::mem::swap(&mut self.from, &mut self.to);
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        for _ in 0..steps {
+            let cubes = Pointers::new((self.to.as_mut_ptr(), self.from.as_ptr()));
+            by.blocks(SIDE, |planes| {
+                let (to, from) = cubes.get();
+                // SAFETY: both are whole cubes, and a loop hands out each plane once. In C the border is plane 0.
+                #[expect(unsafe_code, reason = "loops in C")]
+                unsafe {
+                    stencil_part(to, from, planes.start + 1..planes.end + 1);
+                };
+            });
             std::mem::swap(&mut self.from, &mut self.to);
         }
     }

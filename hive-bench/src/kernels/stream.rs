@@ -3,7 +3,7 @@
 use std::hint::black_box;
 
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::kernels::shares::{placed, write_blocks};
 use crate::runtimes::{Runtime, loops::Loops};
@@ -85,6 +85,13 @@ compiled_twice! {
     fn add_in_c = hb_openmp_add, hb_plain_add(steps: u64, len: usize, to: *mut f64, a: *const f64, b: *const f64);
 }
 
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn copy_part = "hb_openmp_copy_part"(to: *mut f64, from: *const f64);
+    fn scale_part = "hb_openmp_scale_part"(to: *mut f64, from: *const f64);
+    fn add_part = "hb_openmp_add_part"(to: *mut f64, a: *const f64, b: *const f64);
+}
+
 impl Kernel for Stream {
     fn run(&mut self, by: &mut impl Loops, steps: u64) {
         let (to, a, b) = (&mut self.to[..], &self.a[..], &self.b[..]);
@@ -108,6 +115,26 @@ impl Kernel for Stream {
             Operation::Scale => unsafe { scale_in_c(by, steps, len, to, a) },
             // SAFETY: for an addition `b` has this length too.
             Operation::Add => unsafe { add_in_c(by, steps, len, to, a, b) },
+        }
+    }
+
+    #[cfg(openmp_compiled)]
+    #[expect(unsafe_code, reason = "loops in C")]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        let operation = self.operation;
+        let arrays = Pointers::new((self.to.as_mut_ptr(), self.a.as_ptr(), self.b.as_ptr()));
+        for _ in 0..steps {
+            by.blocks(self.to.len(), |range| {
+                let (to, a, b) = arrays.get();
+                match operation {
+                    // SAFETY: both arrays have this length, and a loop hands out each index once.
+                    Operation::Copy => unsafe { copy_part(to, a, range) },
+                    // SAFETY: as above.
+                    Operation::Scale => unsafe { scale_part(to, a, range) },
+                    // SAFETY: as above; for an addition `b` has this length too.
+                    Operation::Add => unsafe { add_part(to, a, b, range) },
+                }
+            });
         }
     }
 

@@ -59,6 +59,7 @@ pub(crate) fn with_team(job: &Job, measured: &mut Measured) -> Result<(), String
     let cpus = job.cpus.get(..job.threads).ok_or("more threads than CPUs")?;
     match job.runtime {
         _ if job.case == Case::RayonInterop => with_rayon_interop(cpus, job, measured),
+        RuntimeId::HiveC => with_hive_c(cpus, job, measured),
         runtime if runtime.is_hive() => {
             HiveTeam::host(cpus, Settings::of(runtime, job.poll), |team| cases::run(team, job, measured))?
         }
@@ -101,6 +102,16 @@ fn with_forkunion(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<
 #[cfg(not(feature = "forkunion"))]
 fn with_forkunion(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
     crate::runtimes::forkunion::availability()
+}
+
+#[cfg(openmp_compiled)]
+fn with_hive_c(cpus: &[usize], job: &Job, measured: &mut Measured) -> Result<(), String> {
+    crate::runtimes::hive::HiveC::host(cpus, |team| cases::run(team, job, measured))?
+}
+
+#[cfg(not(openmp_compiled))]
+fn with_hive_c(_cpus: &[usize], _job: &Job, _measured: &mut Measured) -> Result<(), String> {
+    openmp::compiled()
 }
 
 #[cfg(openmp_compiled)]

@@ -10,7 +10,7 @@ pub(crate) fn availability(runtime: RuntimeId) -> Result<(), String> {
         RuntimeId::HiveBesideRayon if !cfg!(feature = "rayon-interop") => {
             Err("built without the feature rayon-interop".to_owned())
         }
-        RuntimeId::SequentialC => openmp::compiled(),
+        RuntimeId::SequentialC | RuntimeId::HiveC => openmp::compiled(),
         _ if runtime.is_openmp() => openmp::availability(runtime),
         _ => Ok(()),
     }

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use crate::kernels::sparse::System;
+use crate::kernels::sparse::{Steps, System};
 use crate::kernels::{disjoint::Disjoint, jacobi, split};
 use crate::runtimes::loops::{Counter, Loops};
 use crate::runtimes::solve::Solve;

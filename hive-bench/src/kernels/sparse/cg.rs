@@ -140,18 +140,33 @@ pub(crate) struct Shares<'a> {
     q: Disjoint<'a>,
 }
 
-/// How many partial sums a sum over a vector has. Adding up one number after the other would take longer than fetching
-/// them.
-const LANES: usize = 4;
-
+/// The steps of an iteration, each in one block of rows.
 #[expect(unsafe_code, reason = "several threads write the vectors")]
-impl Shares<'_> {
+pub(crate) trait Steps {
+    /// `q = A p` in a block; its part of `p . q`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn multiply(&self, block: usize) -> f64;
+
+    /// `x += step p` and `r -= step q` in a block; its part of `r . r`.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody writes `p`.
+    unsafe fn advance(&self, block: usize, step: f64) -> f64;
+
+    /// `p = r + kept p` in a block.
+    ///
+    /// # Safety
+    /// Nobody else has this block, and nobody reads `p`.
+    unsafe fn redirect(&self, block: usize, kept: f64);
+
     /// One thread's share of all iterations, in one region. The result is the same for all threads.
     ///
     /// # Safety
     /// There are as many threads as blocks. Each calls this once, all in the same region, and no other thread uses the
     /// vectors.
-    pub(crate) unsafe fn iterate(
+    unsafe fn iterate(
         &self,
         thread: &impl TeamThread,
         mut scalars: Scalars,
@@ -171,11 +186,14 @@ impl Shares<'_> {
         }
         Ok(scalars)
     }
+}
 
-    /// `q = A p` in a block; its part of `p . q`.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody writes `p`.
+/// How many partial sums a sum over a vector has. Adding up one number after the other would take longer than fetching
+/// them.
+const LANES: usize = 4;
+
+#[expect(unsafe_code, reason = "several threads write the vectors")]
+impl Steps for Shares<'_> {
     unsafe fn multiply(&self, block: usize) -> f64 {
         let (rows, matrix) = (self.placed.rows(block), self.placed.matrix());
         // SAFETY: the caller's promise.
@@ -185,10 +203,6 @@ impl Shares<'_> {
         matrix.multiply_and_dot(q, p, rows)
     }
 
-    /// `x += step p` and `r -= step q` in a block; its part of `r . r`.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody writes `p`.
     unsafe fn advance(&self, block: usize, step: f64) -> f64 {
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.
@@ -203,10 +217,6 @@ impl Shares<'_> {
         subtract(r, step, q)
     }
 
-    /// `p = r + kept p` in a block.
-    ///
-    /// # Safety
-    /// Nobody else has this block, and nobody reads `p`.
     unsafe fn redirect(&self, block: usize, kept: f64) {
         let rows = self.placed.rows(block);
         // SAFETY: the caller's promise.

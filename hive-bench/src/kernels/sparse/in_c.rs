@@ -1,6 +1,8 @@
 //! What `c/kernels/sparse.c` is called with, and conjugate gradients by it.
 
-use super::{Placed, Scalars, System};
+use std::marker::PhantomData;
+
+use super::{Placed, Scalars, Steps, System};
 use crate::kernels::in_c::{InC, compiled_twice};
 
 /// A matrix as C sees it.
@@ -28,6 +30,7 @@ impl Matrix {
 }
 
 /// What conjugate gradients write.
+#[derive(Clone, Copy)]
 #[repr(C)]
 struct Vectors {
     x: *mut f64,
@@ -42,12 +45,59 @@ compiled_twice! {
         broken: *mut f64) -> std::ffi::c_int;
 }
 
+#[expect(unsafe_code, reason = "functions in C")]
+unsafe extern "C" {
+    #[link_name = "hb_openmp_multiply_and_dot_part"]
+    fn multiply_and_dot(matrix: *const Matrix, vectors: *const Vectors, block: usize) -> f64;
+    #[link_name = "hb_openmp_advance_part"]
+    fn advance(matrix: *const Matrix, vectors: *const Vectors, step: f64, block: usize) -> f64;
+    #[link_name = "hb_openmp_turn_part"]
+    fn turn(matrix: *const Matrix, vectors: *const Vectors, kept: f64, block: usize);
+}
+
+/// A system whose steps are in C, those that OpenMP's threads do.
+pub(crate) struct SharesInC<'a> {
+    matrix: Matrix,
+    vectors: Vectors,
+    system: PhantomData<&'a mut System>,
+}
+
+// SAFETY: the pointers are used by the steps only, whose callers promise not to collide.
+#[expect(unsafe_code, reason = "pointers are not Sync by themselves")]
+unsafe impl Sync for SharesInC<'_> {}
+
+#[expect(unsafe_code, reason = "functions in C")]
+impl Steps for SharesInC<'_> {
+    unsafe fn multiply(&self, block: usize) -> f64 {
+        // SAFETY: a square matrix, its blocks, and vectors with a number for each row; and the caller's promise.
+        unsafe { multiply_and_dot(&raw const self.matrix, &raw const self.vectors, block) }
+    }
+
+    unsafe fn advance(&self, block: usize, step: f64) -> f64 {
+        // SAFETY: as above.
+        unsafe { advance(&raw const self.matrix, &raw const self.vectors, step, block) }
+    }
+
+    unsafe fn redirect(&self, block: usize, kept: f64) {
+        // SAFETY: as above.
+        unsafe { turn(&raw const self.matrix, &raw const self.vectors, kept, block) };
+    }
+}
+
 impl System {
+    /// What the threads of one region work on, as `shares`, with steps in C.
+    pub(crate) fn shares_in_c(&mut self) -> SharesInC<'_> {
+        SharesInC { matrix: Matrix::of(&self.placed), vectors: self.vectors(), system: PhantomData }
+    }
+
+    fn vectors(&mut self) -> Vectors {
+        Vectors { x: self.x.as_mut_ptr(), r: self.r.as_mut_ptr(), p: self.p.as_mut_ptr(), q: self.q.as_mut_ptr() }
+    }
+
     /// All iterations in one region of OpenMP, or by plain loops.
     pub(crate) fn in_c(&mut self, by: InC, iterations: u64) -> Result<(), String> {
         let matrix = Matrix::of(&self.placed);
-        let vectors =
-            Vectors { x: self.x.as_mut_ptr(), r: self.r.as_mut_ptr(), p: self.p.as_mut_ptr(), q: self.q.as_mut_ptr() };
+        let vectors = self.vectors();
         let mut broken = 0.0;
         // SAFETY: a square matrix, its blocks, and vectors with a number for each row; nobody else uses what is
         // written.

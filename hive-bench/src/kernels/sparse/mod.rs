@@ -8,7 +8,7 @@ mod in_c;
 mod placed;
 mod spmv;
 
-pub(crate) use cg::{Scalars, System};
+pub(crate) use cg::{Scalars, Steps, System};
 #[cfg(feature = "mpi")]
 pub(crate) use cg::{add, redirect};
 pub(crate) use check::largest_error;

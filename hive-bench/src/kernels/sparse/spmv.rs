@@ -6,7 +6,7 @@ use super::Placed;
 use super::in_c::Matrix;
 use crate::kernels::disjoint::Disjoint;
 #[cfg(openmp_compiled)]
-use crate::kernels::in_c::{InC, compiled_twice};
+use crate::kernels::in_c::{InC, Pointers, compiled_twice, parts_in_c};
 use crate::kernels::kernel::{Kernel, checksum};
 use crate::matrix::Csr;
 use crate::runtimes::Runtime;
@@ -32,6 +32,11 @@ impl Product {
 compiled_twice! {
     fn multiply_in_c = hb_openmp_multiply, hb_plain_multiply(
         times: u64, matrix: *const Matrix, x: *const f64, y: *mut f64);
+}
+
+#[cfg(openmp_compiled)]
+parts_in_c! {
+    fn multiply_part = "hb_openmp_multiply_part"(matrix: *const Matrix, x: *const f64, y: *mut f64);
 }
 
 impl Kernel for Product {
@@ -60,6 +65,22 @@ impl Kernel for Product {
         unsafe {
             multiply_in_c(by, steps, &raw const matrix, x.as_ptr(), y.as_mut_ptr());
         };
+    }
+
+    #[cfg(openmp_compiled)]
+    fn run_parts_in_c(&mut self, by: &mut impl Loops, steps: u64) {
+        let matrix = Matrix::of(&self.placed);
+        let arrays = Pointers::new((&raw const matrix, self.x.as_ptr(), self.y.as_mut_ptr()));
+        for _ in 0..steps {
+            by.blocks(self.placed.blocks(), |blocks| {
+                let (matrix, x, y) = arrays.get();
+                // SAFETY: as in `run_in_c`, and a loop hands out each block once.
+                #[expect(unsafe_code, reason = "loops in C")]
+                unsafe {
+                    multiply_part(matrix, x, y, blocks);
+                };
+            });
+        }
     }
 
     /// Whether the last product is right.
