@@ -15,6 +15,9 @@ const TILE: usize = 64;
 const TILES: usize = SIDE / TILE;
 /// Rows of the right matrix at a time: a row of the product is then read and written a fourth as often.
 const UNROLL: usize = 4;
+/// Doubles in a cache line. A loop over cache lines takes equally long wherever the compiler puts it. A loop over
+/// single numbers takes up to 1.3 times as long, depending on the place.
+const LINE: usize = 8;
 
 pub(crate) struct Matmul {
     product: Vec<f64>,
@@ -59,11 +62,15 @@ fn multiply_tile(product: &Disjoint<'_>, left: &[f64], right: &[f64], top: usize
 
 /// Adds the beginnings of four rows with a factor each.
 fn add_rows(out: &mut [f64], factors: &[f64; UNROLL], rows: &[f64]) {
-    let [f0, f1, f2, f3] = factors;
-    let row = |number: usize| &rows[number * SIDE..][..TILE];
-    let rows = row(0).iter().zip(row(1)).zip(row(2).iter().zip(row(3)));
-    for (out, ((r0, r1), (r2, r3))) in out.iter_mut().zip(rows) {
-        *out = *out + f0 * r0 + f1 * r1 + f2 * r2 + f3 * r3;
+    for (line, out) in out.as_chunks_mut::<LINE>().0.iter_mut().enumerate() {
+        let mut sums = *out;
+        for (row, factor) in factors.iter().enumerate() {
+            let numbers = &rows[row * SIDE + line * LINE..][..LINE];
+            for (sum, number) in sums.iter_mut().zip(numbers) {
+                *sum += factor * number;
+            }
+        }
+        *out = sums;
     }
 }
 
