@@ -9,13 +9,15 @@ use crate::protocol::tasks::task::{Run, Task};
 pub(crate) struct HeapJob<F, E> {
     /// What the task does.
     work: F,
-    /// What runs after `work` has gone: it tells whoever waits for the task that it has ended.
+    /// What runs with the result of `work` after `work` has gone: it tells whoever waits for the task that it has
+    /// ended.
     end: E,
 }
 
-impl<F: FnOnce() + Send, E: FnOnce() + Send> HeapJob<F, E> {
+impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> HeapJob<F, E> {
     /// A task that runs `work`, which must not panic, and then `end`, which may tell another thread that the task has
-    /// ended. When `end` runs, nothing of `work` is left, so what `work` has borrowed may go away at once.
+    /// ended. When `end` runs, nothing of `work` is left, so what `work` has borrowed may go away at once. It could not
+    /// while `work` ran: references that are handed to a function are promised to be valid until it returns.
     ///
     /// # Safety
     /// What `work` borrows lives until `work` has run, and what `end` borrows lives as long as `end` needs it.
@@ -27,11 +29,10 @@ impl<F: FnOnce() + Send, E: FnOnce() + Send> HeapJob<F, E> {
     }
 }
 
-impl<F: FnOnce() + Send, E: FnOnce() + Send> Run for HeapJob<F, E> {
+impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> Run for HeapJob<F, E> {
     unsafe fn run(this: *const Self) {
         // SAFETY: `task` made the pointer from a box, and a task is run once, so this is the only owner.
         let Self { work, end } = *unsafe { Box::from_raw(this.cast_mut()) };
-        work();
-        end();
+        end(work());
     }
 }

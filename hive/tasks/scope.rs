@@ -112,7 +112,7 @@ fn run_scope<'scope, R>(
     let abort_guard = AbortOnUnwind::new("in a scope");
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
     // SAFETY: the body is counted and has ended.
-    unsafe { scope.end() };
+    unsafe { ScopeState::end(&raw const state, scope.credit) };
     wait(&state);
     abort_guard.disarm();
     match (result, state.panic.into_inner()) {
@@ -204,54 +204,54 @@ impl<'scope> Scope<'scope> {
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
         let state = SendPtr(self.state);
         // SAFETY: the state lives until this task has ended, because the task is counted and the scope waits for it.
-        let work = move || unsafe { Self::run(state.raw(), task) };
+        let work = move || (state, Self::run(unsafe { state.get() }, task));
+        // SAFETY: the task is counted, has ended when this runs, and nothing of it is left.
+        let end = |(state, credit): (SendPtr<ScopeState>, Credit)| unsafe { ScopeState::end(state.raw(), credit) };
         // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for the task. `run` catches
         // the task's panic.
-        unsafe { HeapJob::task(work, || ()) }
+        unsafe { HeapJob::task(work, end) }
     }
 
-    /// Runs a task of the scope of `state`, records its panic if it has one, and counts it as ended.
-    ///
-    /// # Safety
-    /// The task is counted, and the caller does not touch `*state` afterwards.
+    /// Runs a task of the scope of `state`, and records its panic if it has one. Returns what is left of its credit.
     #[inline(always)]
-    unsafe fn run(state: *const ScopeState, task: impl FnOnce(&Self)) {
-        // SAFETY: the task is counted, so the scope waits for it.
-        let state = unsafe { &*state };
+    fn run(state: &ScopeState, task: impl FnOnce(&Self)) -> Credit {
         let scope = Self::new(state, Credit::none());
         if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
             state.panic.record(panic);
         }
-        // SAFETY: the task has ended, and nothing of it is left.
-        unsafe { scope.end() };
+        scope.credit
     }
+}
 
-    /// Counts the body or the task to which `self` was passed as ended, gives back its credit, and sets the latch if
-    /// nothing else is counted any more.
+impl ScopeState {
+    /// Counts the body or a task as ended, gives back its `credit`, and sets the latch if nothing else is counted any
+    /// more.
     ///
     /// # Safety
-    /// It is counted, and is ended once. The state may be gone when this returns.
+    /// The body or the task is counted, has ended, and is counted as ended once. The state may be gone when this
+    /// returns.
     #[inline(always)]
-    unsafe fn end(&self) {
-        // SAFETY: the scope waits for everything that is counted, so its state lives until this is counted as
-        // ended. Everything needed after that is copied first.
-        let state = unsafe { &*self.state };
-        let (destination, owner, latch) = (state.destination, state.owner, &raw const state.latch);
-        let is_last = state.pending.end(&self.credit);
+    unsafe fn end(this: *const Self, credit: Credit) {
+        // SAFETY: the scope waits for everything that is counted, so its state lives until the call below. Everything
+        // needed after that is copied here.
+        let (destination, owner) = unsafe { ((*this).destination, (*this).owner) };
+        // SAFETY: as above. No reference is made.
+        let (pending, latch) = unsafe { (&raw const (*this).pending, &raw const (*this).latch) };
+        // SAFETY: as the caller promises.
+        let is_last = unsafe { ScopeCount::end(pending, credit) };
         // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
         if let Destination::Team(team) = destination
             && is_last
         {
-            // SAFETY: the team outlives its bees, and the calling thread is one of them.
+            // SAFETY: the calling thread runs a task of the team, as one of its bees or in the team's drop, so the team
+            // lives until that task has ended.
             let team = unsafe { &*team };
             // SAFETY: this was the last that the scope waited for. The scope now waits for the latch, so it lives until
             // the latch is set, and it is not touched after that.
             unsafe { team.set_latch(latch, owner) };
         }
     }
-}
 
-impl ScopeState {
     /// The hive, or else the calling thread's queue, that the tasks go to.
     fn destination(&self) -> Result<&Team, &CallerQueue> {
         match self.destination {

@@ -10,10 +10,10 @@ use crate::protocol::tasks::task::Task;
 pub(crate) struct JoinBuffer {
     /// The tasks. Task number `n` is in the entry `n % ENTRIES`.
     tasks: [Cell<Option<Task>>; ENTRIES],
-    /// The number of the next task. The tasks that are here have the numbers from `start` up to, and without, `end`.
-    end: Cell<usize>,
+    /// The number of the next task, which does not wrap around: 2^64 joins take centuries. The tasks that are here have the numbers from `start` up to, and without, `end`.
+    end: Cell<u64>,
     /// The number of the oldest task here, unless the buffer is empty. It grows as tasks are taken from the front.
-    start: Cell<usize>,
+    start: Cell<u64>,
 }
 
 /// How many tasks the buffer holds. A join that finds it full and nobody idle runs its two closures one after the
@@ -39,14 +39,14 @@ impl JoinBuffer {
     /// Whether there is no room for another task.
     #[inline(always)]
     pub(crate) fn is_full(&self) -> bool {
-        self.end.get() - self.start.get() == CAPACITY
+        self.end.get() - self.start.get() == CAPACITY as u64
     }
 
     /// Adds a task, which becomes the newest, and returns its number. The buffer is not full.
     #[inline(always)]
-    pub(crate) fn push(&self, task: Task) -> usize {
+    pub(crate) fn push(&self, task: Task) -> u64 {
         let number = self.end.get();
-        self.tasks[number % ENTRIES].set(Some(task));
+        self.tasks[entry_of(number)].set(Some(task));
         self.end.set(number + 1);
         number
     }
@@ -54,7 +54,7 @@ impl JoinBuffer {
     /// Takes back the newest task, whose number is `number`, unless it has been taken from the front. Returns whether
     /// it was still here.
     #[inline(always)]
-    pub(crate) fn reclaim(&self, number: usize) -> bool {
+    pub(crate) fn reclaim(&self, number: u64) -> bool {
         // Tasks are taken from the front only: one that is not older than the oldest here is still here.
         let is_there = number >= self.start.get();
         if is_there {
@@ -75,8 +75,14 @@ impl JoinBuffer {
         }
         let number = self.start.get();
         self.start.set(number + 1);
-        self.tasks[number % ENTRIES].take()
+        self.tasks[entry_of(number)].take()
     }
+}
+
+/// Where task number `number` is kept.
+#[inline(always)]
+fn entry_of(number: u64) -> usize {
+    (number % ENTRIES as u64) as usize
 }
 
 #[cfg(test)]

@@ -4,6 +4,8 @@
 //! spawns others, takes a large *credit* from it once, spawns against that without an atomic operation, and gives back
 //! what is left as it ends. Whoever has a credit is counted, too, so that the count does not become zero before.
 
+#![allow(unsafe_code)]
+
 use std::cell::Cell;
 
 use crossbeam_utils::CachePadded;
@@ -46,13 +48,20 @@ impl ScopeCount {
     }
 
     /// Counts the body or the task that `credit` belongs to as ended. Returns whether nothing is left; everything that
-    /// the body and the tasks have done has happened then. Otherwise the count may be gone when this returns.
+    /// the body and the tasks have done has happened then.
+    ///
+    /// It takes a pointer because a reference that is an argument promises that its target lives to the function's end.
+    ///
+    /// # Safety
+    /// The body or the task is counted, and is ended once. The count may be gone when this returns.
     #[inline(always)]
-    pub(crate) fn end(&self, credit: &Credit) -> bool {
+    pub(crate) unsafe fn end(this: *const Self, credit: Credit) -> bool {
         let ended = 1 + credit.0.get();
+        // SAFETY: what is counted keeps the count alive until the subtraction.
+        let count: &AtomicU64 = unsafe { &(*this).0 };
         // AcqRel: pairs with itself in all other tasks. The one that ends last has seen what all others did, and hands
         // that on by setting the latch.
-        self.0.fetch_sub(ended, Ordering::AcqRel) == ended
+        count.fetch_sub(ended, Ordering::AcqRel) == ended
     }
 
     /// Whether nothing is left. Everything that the body and the tasks have done has happened then.
@@ -74,6 +83,11 @@ impl Credit {
 mod tests {
     use super::*;
 
+    fn end(count: &ScopeCount, credit: Credit) -> bool {
+        // SAFETY: each test counts as many as it ends.
+        unsafe { ScopeCount::end(count, credit) }
+    }
+
     #[test]
     fn the_count_ends_with_the_last_task_whoever_has_spawned_it() {
         let (count, body) = ScopeCount::new();
@@ -81,8 +95,8 @@ mod tests {
         count.add(&body);
         count.add(&parent);
         count.add_from_another_thread();
-        assert!(!count.end(&body) && !count.end(&child) && !count.end(&parent) && !count.is_zero());
-        assert!(count.end(&other) && count.is_zero());
+        assert!(!end(&count, body) && !end(&count, child) && !end(&count, parent) && !count.is_zero());
+        assert!(end(&count, other) && count.is_zero());
     }
 
     #[test]
@@ -93,6 +107,6 @@ mod tests {
         count.add(&body);
         count.add(&body);
         assert_eq!(body.0.get(), CREDIT - 1);
-        assert!(!count.end(&Credit::none()) && !count.end(&Credit::none()) && count.end(&body));
+        assert!(!end(&count, Credit::none()) && !end(&count, Credit::none()) && end(&count, body));
     }
 }

@@ -162,14 +162,14 @@ impl<'c> TaskContext<'c> {
     /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
     /// room.
     #[inline(always)]
-    pub(crate) fn buffer_join(&self, task: Task) -> usize {
+    pub(crate) fn buffer_join(&self, task: Task) -> u64 {
         self.join_buffer.push(task)
     }
 
     /// Takes back the task that was buffered last, whose number is `number`, unless it has been shared. Returns whether
     /// it was still in the buffer.
     #[inline(always)]
-    pub(crate) fn reclaim_join(&self, number: usize) -> bool {
+    pub(crate) fn reclaim_join(&self, number: u64) -> bool {
         self.join_buffer.reclaim(number)
     }
 

@@ -44,8 +44,10 @@ impl Scope {
     }
 
     /// Ends the body or the task that `credit` belongs to. The last one must see what all have done.
-    fn end(&self, credit: &Credit) {
-        if self.count.end(credit) {
+    #[expect(unsafe_code, reason = "ends what is counted")]
+    fn end(&self, credit: Credit) {
+        // SAFETY: the model counts what it ends, and keeps the count until all threads have ended.
+        if unsafe { ScopeCount::end(&self.count, credit) } {
             self.check_done();
             // Relaxed: a number of the model's own, which loom does not know.
             self.lasts.fetch_add(1, Ordering::Relaxed);
@@ -68,7 +70,7 @@ fn run_leaf(scope: &Arc<Scope>, part: usize) -> JoinHandle<()> {
     let scope = Arc::clone(scope);
     thread::spawn(move || {
         scope.work(part);
-        scope.end(&Credit::none());
+        scope.end(Credit::none());
     })
 }
 
@@ -81,7 +83,7 @@ fn run_parent(scope: &Arc<Scope>, part: usize) -> JoinHandle<JoinHandle<()>> {
         scope.count.add(&credit);
         let leaf = run_leaf(&scope, part + 1);
         scope.work(part);
-        scope.end(&credit);
+        scope.end(credit);
         leaf
     })
 }
@@ -92,7 +94,7 @@ fn one_task() {
     scope.count.add(&body);
     let task = run_leaf(&scope, 1);
     scope.work(0);
-    scope.end(&body);
+    scope.end(body);
     while !scope.count.is_zero() {
         thread::yield_now();
     }
@@ -111,7 +113,7 @@ fn nested_tasks(has_another: bool) {
         run_leaf(&scope, 3)
     });
     scope.work(0);
-    scope.end(&body);
+    scope.end(body);
     parent.join().expect("ends").join().expect("ends");
     other.into_iter().for_each(|other| other.join().expect("ends"));
     scope.check();
@@ -132,7 +134,7 @@ fn lent() {
     };
     let other = borrower.join().expect("ends");
     scope.work(0);
-    scope.end(&body);
+    scope.end(body);
     parent.join().expect("ends").join().expect("ends");
     other.join().expect("ends");
     scope.check();
