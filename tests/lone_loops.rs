@@ -5,9 +5,10 @@
 
 mod common;
 
+use std::collections::HashSet;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, mpsc};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use common::held_workers::{
     BEES, LEN, Record, SCHEDULES, assert_all_take_part, assert_covers, hives, wait_until_asleep,
 };
 use common::{Gate, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, sys, wait_until};
-use hive::{Hive, Loop, PerBee, Reduction, Scan, Schedule};
+use hive::{Hive, Loop, Ordered, PerBee, Reduction, Scan, Schedule};
 
 fn lone_loops(hive: &Hive) -> u64 {
     hive.stats().total().lone_loops
@@ -106,26 +107,99 @@ fn each_bee_has_its_own_part_of_a_loop_that_wakes_nobody() {
 #[test]
 fn a_loop_that_turns_out_to_be_long_wakes_the_workers_after_all() {
     let _alone = run_exclusively();
-    let hive = Hive::new(BEES).unwrap();
-    let (is_long, others) = (AtomicUsize::new(0), Gate::new());
-    let run = || {
-        hive.par_for((0..BEES, Schedule::StaticChunk(1)), |_, bee| {
-            if is_long.load(Ordering::Relaxed) == 0 {
-                return;
-            }
-            match bee.id() {
-                // Longer than it takes to wake a worker, so all are woken at its end.
-                0 => thread::sleep(Duration::from_millis(5)),
-                // The queen's stand-in for the one waits until a worker has come to the other.
-                _ => others.arrive_and_wait(BEES - 1),
-            }
+    for schedule in SCHEDULES {
+        let hive = Hive::new(BEES).unwrap();
+        let threads = Mutex::new(HashSet::new());
+        let run = |is_long| {
+            hive.par_for((0..LEN, schedule), |_, _| {
+                if is_long {
+                    threads.lock().unwrap().insert(thread::current().id());
+                    thread::sleep(Duration::from_millis(1));
+                }
+            });
+        };
+        // If the workers were late, the queen has stood in for them: then again.
+        let have_come = (0..100).any(|_| {
+            short_and_then(&hive, run);
+            threads.lock().unwrap().len() > 1
         });
-    };
-    until_alone(&hive, run);
-    wait_until_asleep(&hive, BEES - 1);
-    is_long.store(1, Ordering::Relaxed);
-    run();
-    assert_eq!(others.arrived(), BEES - 1);
+        assert!(have_come, "{schedule:?}");
+    }
+}
+
+/// Runs `run` with `false` until its loop has run on the caller alone, and then once with `true` and all workers
+/// asleep.
+fn short_and_then(hive: &Hive, run: impl Fn(bool)) {
+    until_alone(hive, || run(false));
+    wait_until_asleep(hive, hive.bees() - 1);
+    let before = lone_loops(hive);
+    run(true);
+    assert_eq!(lone_loops(hive), before + 1, "the loop was expected to be short");
+}
+
+#[test]
+fn bees_meet_in_a_loop_that_was_to_wake_nobody() {
+    let _alone = run_exclusively();
+    for hive in hives() {
+        short_and_then(&hive, |they_meet| {
+            let met = AtomicUsize::new(0);
+            hive.par_for(0..BEES, |_, bee| {
+                if they_meet {
+                    assert_eq!(bee.all_reduce(bee.id(), |a, b| a + b), BEES * (BEES - 1) / 2);
+                    met.fetch_add(1, Ordering::Relaxed);
+                    bee.barrier();
+                    assert_eq!(met.load(Ordering::Relaxed), BEES);
+                }
+            });
+        });
+        assert_all_take_part(&hive, BEES);
+    }
+}
+
+/// Bee 0 has the first chunk and a later one, for which it has to wait until the others have had theirs.
+#[test]
+fn turns_come_round_in_a_loop_that_was_to_wake_nobody() {
+    let _alone = run_exclusively();
+    for hive in hives() {
+        short_and_then(&hive, |in_turn| {
+            let (turns, order) = (Ordered::new(0..3 * BEES), Mutex::new(Vec::new()));
+            hive.par_for((0..3 * BEES, Schedule::StaticChunk(1)), |range, bee| {
+                let note = |index| order.lock().unwrap().push(index);
+                range.for_each(|index| if in_turn { bee.ordered(&turns, index, || note(index)) } else { note(index) });
+            });
+            let mut order = order.into_inner().unwrap();
+            if !in_turn {
+                order.sort_unstable();
+            }
+            assert_eq!(order, (0..3 * BEES).collect::<Vec<_>>());
+        });
+    }
+}
+
+#[test]
+fn panics_in_a_loop_that_wakes_nobody_are_those_of_its_bees() {
+    let _alone = run_exclusively();
+    silence_panics("part of bee");
+    for hive in hives() {
+        let (panicking, ran) = (AtomicUsize::new(BEES), AtomicUsize::new(0));
+        short_and_then(&hive, |they_panic| {
+            panicking.store(if they_panic { 1 } else { BEES }, Ordering::Relaxed);
+            ran.store(0, Ordering::Relaxed);
+            let run = || {
+                hive.par_for(0..BEES, |_, bee| {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    assert!(bee.id() < panicking.load(Ordering::Relaxed), "part of bee {}", bee.id());
+                });
+            };
+            if they_panic {
+                assert_eq!(panic_message(run), "part of bee 1");
+            } else {
+                run();
+            }
+            assert_eq!(ran.load(Ordering::Relaxed), BEES, "parts that have run");
+        });
+        assert_hive_works(&hive, BEES);
+    }
 }
 
 #[test]

@@ -12,7 +12,6 @@ use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::pool::regions::ApplyResizeAtRegionEnd;
 use crate::pool::run_parts::panic_no_region;
-use crate::protocol::region::body::Wake;
 use crate::region::bee::{Bee, ExactBody};
 use crate::region::no_double_panic::NoDoublePanic;
 
@@ -172,6 +171,6 @@ impl SetTeam<'_> {
         // The deadlock detector of a hive's region looks at the bees of that hive only. Here the leaders of other hives
         // may do what a bee of this hive waits for, so the detector is told that it cannot know.
         let _among_others = shared.team.mark_outside_help();
-        shared.team.run_region(&mut queen_guard, bees as u32, &mut local_body, Wake::AtOnce);
+        shared.team.run_region(&mut queen_guard, bees as u32, &mut local_body);
     }
 }

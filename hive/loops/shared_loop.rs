@@ -232,7 +232,7 @@ impl Loop {
                 self.run_stealing(rule, dispatch, context, round, bees, body);
             }),
             Division::Queue(rule) => self.run_shared(context, bees, |dispatch, round| {
-                self.run_queue(rule, dispatch, round, bees, body);
+                self.run_queue(rule, dispatch, context, round, bees, body);
             }),
         }
     }
@@ -344,7 +344,15 @@ impl Loop {
     }
 
     /// `Guided` and `Factoring`: all bees take units from one queue.
-    fn run_queue(&self, rule: QueueRule, dispatch: &Dispatch, round: u16, bees: usize, body: &mut impl RangeBody) {
+    fn run_queue(
+        &self,
+        rule: QueueRule,
+        dispatch: &Dispatch,
+        context: &RegionContext<'_>,
+        round: u16,
+        bees: usize,
+        body: &mut impl RangeBody,
+    ) {
         let chunks = Chunks::new(&self.range, 1, self.multiple);
         let units = UnitMap::new(chunks.count(), unit_queue::MAX_UNITS);
         let min_chunk = match rule {
@@ -359,6 +367,7 @@ impl Loop {
         };
         while let Some(taken) = dispatch.queue().take(round, units.count, amount) {
             body.run_range(chunks.indices(units.chunks_of(taken)));
+            context.start_if_long();
         }
     }
 

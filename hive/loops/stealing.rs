@@ -70,7 +70,9 @@ impl StealingLoop<'_> {
         }
         loop {
             // Run what is in the own range, including what was stolen and published last time.
-            while run_some(own, &block) {}
+            while run_some(own, &block) {
+                self.context.start_if_long();
+            }
             let Some(units) = self.steal_half() else { return };
             // Publish the stolen units in the own range, so that other bees can steal from them.
             if !own.publish(self.round, &units) {

@@ -14,9 +14,9 @@ use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
-use crate::protocol::region::body::{BodyFn, RegionBody, Wake};
+use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
-use crate::sync::Counter;
+use crate::sync::{Counter, Deadline};
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
 impl Shared {
@@ -60,12 +60,13 @@ impl Shared {
             self.run_cold_loop(queen_guard, bees, size, body)
         } else {
             // The usual case: some worker polls for the start.
-            self.spmd_locked(queen_guard, bees, body, Wake::AtOnce)
+            self.spmd_locked(queen_guard, bees, body)
         }
     }
 
     /// Runs a loop for the holder of the queen lock, who has found all workers asleep. Wakes them only if that pays.
-    #[cold]
+    // Not marked as cold: see `Team::run_region_if_long`.
+    #[inline(never)]
     fn run_cold_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
@@ -73,30 +74,28 @@ impl Shared {
         size: LoopSize,
         body: &mut P,
     ) -> Result<(), Error> {
-        let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, Instant::now());
-        let wake = match self.loop_costs.expected(size) {
-            Some(expected) if !pays(expected) => Wake::IfLong,
-            _ => Wake::AtOnce,
-        };
-        if wake == Wake::AtOnce {
-            self.team.cold_parts.clear_last();
-            self.spmd_locked(queen_guard, bees, body, wake)?;
-            // One thread would have taken as long as the queen has taken for her part, for each of the parts. None: no
-            // worker was asleep any more.
-            if let Some(part) = self.team.cold_parts.last() {
-                self.loop_costs.record_guess(size, part * bees);
+        let begin = Instant::now();
+        let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, begin);
+        if let Some(expected) = self.loop_costs.expected(size)
+            && !pays(expected)
+        {
+            self.team.count_for_queen(Counter::LoneLoops);
+            if P::RUNS_ANYWHERE {
+                self.run_loop_if_long(queen_guard, bees, body, Deadline::new(begin, expected))?;
+            } else {
+                // The bees of the team would meet, so nobody can stand in for one of them, but one alone can do it all.
+                self.run_alone(body);
             }
+            self.loop_costs.record(size, begin.elapsed());
             return Ok(());
         }
-        self.team.count_for_queen(Counter::LoneLoops);
-        let begin = Instant::now();
-        if P::RUNS_ANYWHERE {
-            self.spmd_locked(queen_guard, bees, body, wake)?;
-        } else {
-            // The bees of the team would meet, so nobody can stand in for one of them, but one alone can do it all.
-            self.run_alone(body);
+        self.team.cold_parts.clear_last();
+        self.spmd_locked(queen_guard, bees, body)?;
+        // One thread would have taken as long as the queen has taken for her part, for each of the parts. None: no
+        // worker was asleep any more.
+        if let Some(part) = self.team.cold_parts.last() {
+            self.loop_costs.record_guess(size, part * bees);
         }
-        self.loop_costs.record(size, begin.elapsed());
         Ok(())
     }
 

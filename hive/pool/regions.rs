@@ -13,10 +13,11 @@ use std::sync::atomic::Ordering;
 use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::shared::Shared;
-use crate::protocol::region::body::{RegionBody, Wake};
+use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
+use crate::sync::Deadline;
 
 impl Shared {
     /// Runs a region: see [`Hive::try_spmd`](crate::pool::handle::Hive::try_spmd). The calling thread is bee 0 of it.
@@ -31,7 +32,7 @@ impl Shared {
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, None);
         }
-        self.spmd_locked(&mut self.team.become_queen(), bees, body, Wake::AtOnce)
+        self.spmd_locked(&mut self.team.become_queen(), bees, body)
     }
 
     /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
@@ -56,7 +57,7 @@ impl Shared {
                 let _nested = self.team.mark_outside_help();
                 match loop_size {
                     Some(size) => self.run_loop_as_queen(queen_guard, bees, size, body),
-                    None => self.spmd_locked(queen_guard, bees, body, Wake::AtOnce),
+                    None => self.spmd_locked(queen_guard, bees, body),
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
@@ -89,23 +90,41 @@ impl Shared {
     }
 
     /// Runs a region of at least two bees for the holder of the queen lock. Grows the hive first if it has fewer bees.
-    /// `wake`: as for [`Team::run_region`].
     #[inline]
     pub(crate) fn spmd_locked<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body: &mut P,
-        wake: Wake,
     ) -> Result<(), Error> {
-        // Dropped before the caller releases the queen lock: the region of the next queen may have a pending resize of
-        // its own.
-        let _apply_resize = ApplyResizeAtRegionEnd(self);
+        let _apply_resize = self.prepare_team(bees)?;
+        self.team.run_region(queen_guard, bees, body);
+        Ok(())
+    }
+
+    /// The same for a loop that is expected to be short: the calling thread runs all of it, unless that takes until
+    /// after `deadline`.
+    pub(crate) fn run_loop_if_long<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &P,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        let _apply_resize = self.prepare_team(bees)?;
+        self.team.run_region_if_long(queen_guard, bees, body, deadline);
+        Ok(())
+    }
+
+    /// Makes sure that the hive has a team of `bees`. The result is to be dropped after the region and before the
+    /// caller releases the queen lock: the region of the next queen may have a pending resize of its own.
+    #[inline(always)]
+    fn prepare_team(self: &Arc<Self>, bees: u32) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
+        let apply_resize = ApplyResizeAtRegionEnd(self);
         if bees > self.team.bees() {
             self.grow_to(bees).map_err(|error| Error::from(Problem::Threads(error)))?;
         }
-        self.team.run_region(queen_guard, bees, body, wake);
-        Ok(())
+        Ok(apply_resize)
     }
 
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.

@@ -29,6 +29,7 @@ use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::deadlock::DeadlockDetector;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::groups::Group;
+use crate::protocol::region::late_start::LastUnstarted;
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::max_bees::MAX_BEES;
@@ -80,6 +81,8 @@ pub(crate) struct Team {
     announced_region: AnnouncedRegion,
     /// The last region of several groups whose parts may run on any bee's thread.
     last_loop: LastLoop,
+    /// The last region that was to be started only if it turned out to be long.
+    last_unstarted: LastUnstarted,
     /// How long the parts of regions take that begin while a worker sleeps.
     pub(crate) cold_parts: ColdParts,
     /// How many workers have a thread.
@@ -163,6 +166,7 @@ impl Team {
             resize_state: Mutex::new(ResizeState::default()),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
+            last_unstarted: LastUnstarted::new(),
             cold_parts: ColdParts::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),

@@ -13,6 +13,7 @@ pub(crate) mod cgroups;
 pub(crate) mod cost_of_waking;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;
+pub(crate) mod deadline;
 pub(crate) mod fork;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod kernel_file;

@@ -234,11 +234,10 @@ impl ScopeState {
     unsafe fn end(this: *const Self, credit: Credit) {
         // SAFETY: the scope waits for everything that is counted, so its state lives until the call below. Everything
         // needed after that is copied here.
-        let (destination, owner) = unsafe { ((*this).destination, (*this).owner) };
-        // SAFETY: as above. No reference is made.
-        let (pending, latch) = unsafe { (&raw const (*this).pending, &raw const (*this).latch) };
+        let state = unsafe { &*this };
+        let (destination, owner, latch) = (state.destination, state.owner, &raw const state.latch);
         // SAFETY: as the caller promises.
-        let is_last = unsafe { ScopeCount::end(pending, credit) };
+        let is_last = unsafe { ScopeCount::end(&raw const state.pending, credit) };
         // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
         if let Destination::Team(team) = destination
             && is_last

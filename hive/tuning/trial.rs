@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::protocol::Team;
 use crate::protocol::neighbours::{Location, Neighbours};
-use crate::protocol::region::body::{RegionBody, Wake};
+use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{BarrierShape, Shape};
@@ -106,8 +106,7 @@ fn least_time(team: &Team, deadline: Instant) -> Option<Duration> {
     let mut queen_guard = team.become_queen();
     let mut batch = || {
         let start = Instant::now();
-        (0..REGIONS_PER_BATCH)
-            .for_each(|_| team.run_region(&mut queen_guard, team.bees(), &mut BarrierOnly, Wake::AtOnce));
+        (0..REGIONS_PER_BATCH).for_each(|_| team.run_region(&mut queen_guard, team.bees(), &mut BarrierOnly));
         start.elapsed() / REGIONS_PER_BATCH
     };
     // The first batch does not count: in it the workers arrive from the previous team, or from being spawned.

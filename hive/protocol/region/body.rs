@@ -28,16 +28,6 @@ impl<P: RegionBody> RegionBody for &P {
     }
 }
 
-/// Whether the workers that sleep are woken for a region.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Wake {
-    /// They are woken as it starts.
-    AtOnce,
-    /// They are woken only if the queen's own part turns out to be long. For a region whose parts may run on any bee's
-    /// thread: she stands in for them.
-    IfLong,
-}
-
 /// What tells the type of a body from others: the address of the function that runs it. The compiler may merge the
 /// functions of two types if they are the same, so it is good for guesses only.
 #[derive(Clone, Copy)]

@@ -4,6 +4,7 @@
 use crate::protocol::region::barrier::Barrier;
 use crate::protocol::region::barrier_word::{BaseCount, View};
 use crate::protocol::region::shape::MAX_LEVELS;
+use crate::protocol::region::unstarted::Unstarted;
 
 /// The part that a group has in one region.
 #[derive(Clone, Copy)]
@@ -27,29 +28,56 @@ impl GroupPart<'_> {
     }
 }
 
-/// The parts of the groups that a bee leads in one region, the widest first. The entries after the last part are
-/// `None`.
+/// The parts of the groups that a bee leads in one region, and what else it has to see to at a barrier.
 #[derive(Clone, Copy)]
-pub(crate) struct LedParts<'c>(pub(crate) [Option<GroupPart<'c>>; MAX_LEVELS]);
+pub(crate) struct LedParts<'c> {
+    /// The parts, the widest first. The entries after the last part are `None`.
+    parts: [Option<GroupPart<'c>>; MAX_LEVELS],
+    /// In the part of the queen: the region, if it is started only when it turns out to be long.
+    unstarted: Option<&'c Unstarted>,
+    /// Whether there is anything of both.
+    is_empty: bool,
+}
 
 impl<'c> LedParts<'c> {
     /// For a bee that leads no group, or only groups in which it is the team's only bee.
-    pub(crate) const NONE: Self = Self([None; MAX_LEVELS]);
+    pub(crate) const NONE: Self = Self { parts: [None; MAX_LEVELS], unstarted: None, is_empty: true };
+
+    /// The first of these parts, as many as a bee can lead.
+    pub(crate) fn new(parts: impl IntoIterator<Item = GroupPart<'c>>) -> Self {
+        let mut led_parts = Self::NONE;
+        parts.into_iter().zip(&mut led_parts.parts).for_each(|(part, entry)| *entry = Some(part));
+        Self { is_empty: led_parts.parts[0].is_none(), ..led_parts }
+    }
+
+    /// The same parts, for the queen of a region that may have to be started yet.
+    pub(crate) fn with_unstarted(self, unstarted: &'c Unstarted) -> Self {
+        Self { unstarted: Some(unstarted), is_empty: false, ..self }
+    }
 
     /// Removes and returns the widest part, marked as not collected. For the queen, whose own group this is.
     pub(crate) fn take_widest(&mut self) -> Option<GroupPart<'c>> {
         // The first entry moves to the end, where it is taken out, and the others move up by one.
-        self.0.rotate_left(1);
-        self.0[MAX_LEVELS - 1].take().map(|widest| GroupPart { is_collected: false, ..widest })
+        self.parts.rotate_left(1);
+        let widest = self.parts[MAX_LEVELS - 1].take();
+        self.is_empty = self.parts[0].is_none();
+        widest.map(|widest| GroupPart { is_collected: false, ..widest })
     }
 
     /// The parts, the widest first.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = &GroupPart<'c>> + Clone {
-        self.0.iter().flatten()
+        self.parts.iter().flatten()
     }
 
+    /// The region, if it may have to be started yet.
+    #[inline(always)]
+    pub(crate) fn unstarted(&self) -> Option<&'c Unstarted> {
+        self.unstarted
+    }
+
+    /// Whether the bee leads no group in a region that has been started.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
-        self.0[0].is_none()
+        self.is_empty
     }
 }

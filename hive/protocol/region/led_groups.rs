@@ -58,14 +58,12 @@ impl LedGroups {
     /// the leader is the team's only bee are left out. Each part is marked as collected; the queen changes that of her
     /// widest one.
     pub(crate) fn parts<'c>(&mut self, team: &'c Team, bees: u32) -> LedParts<'c> {
-        let mut led_parts = LedParts::NONE;
         let groups = self.groups.clone();
         let parts = groups.map(|group_id| GroupPart {
             is_collected: true,
             ..self.leader_part(team, group_id, team.group(group_id).start_line(), bees)
         });
-        parts.filter(|part| part.bees > 1).zip(&mut led_parts.0).for_each(|(part, entry)| *entry = Some(part));
-        led_parts
+        LedParts::new(parts.filter(|part| part.bees > 1))
     }
 
     /// The part that one of these groups has in a region whose team has `bees` bees, as a part that is not collected.
@@ -144,6 +142,7 @@ impl Team {
         let outcome = if region.led_parts().is_empty() {
             self.wait_in_own_group(region)
         } else {
+            self.start_if_unstarted(region);
             self.wait_with_led_groups(region)
         };
         self.set_activity(id, || Activity::InRegion(barriers_passed as u32 + 1));

@@ -10,13 +10,13 @@ use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::barrier_word::RegionEnd;
-use crate::protocol::region::body::{BodyFn, RegionBody, Wake};
+use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::led_groups::LedGroups;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartOrder, StartWord};
-use crate::protocol::worker::wake::{Rebind, Sleepers};
+use crate::protocol::worker::wake::Sleepers;
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Activity, Counter, PartTime};
 
@@ -25,29 +25,20 @@ impl Team {
     /// ended.
     ///
     /// The caller holds the queen lock, and the hive has at least `bees` bees (unless a shrink overtakes the start).
-    /// `bees` is at least 2. `wake`: see [`Wake`]; `IfLong` only if `P::RUNS_ANYWHERE`.
+    /// `bees` is at least 2.
     ///
     /// # Panics
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
     #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
-    pub(crate) fn run_region<P: RegionBody>(
-        &self,
-        queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
-        body: &mut P,
-        wake: Wake,
-    ) {
-        // Known to the compiler where the body's type is.
-        let wake = if P::RUNS_ANYWHERE { wake } else { Wake::AtOnce };
+    pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
         debug_assert!(bees > 1, "a team of one meets nobody");
         let start_line = self.root_line();
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (BodyFn::of::<&P>(), ptr::from_ref(body).cast());
-            let wake = P::RUNS_ANYWHERE.then_some(wake);
-            return self.run_region_in_groups(queen_guard, bees, body_fn, body, wake);
+            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
         }
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
@@ -60,7 +51,7 @@ impl Team {
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn: BodyFn::of::<P>(), base: own_group.base }) };
         // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
-        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, wake, BodyFn::of::<P>(), [&own_group]);
+        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, BodyFn::of::<P>(), [&own_group]);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
@@ -69,8 +60,10 @@ impl Team {
         let cold_part = self.cold_parts.begin_if(is_timed);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
-        if let Some(part) = cold_part.end() {
-            self.end_cold_part(&queen, P::RUNS_ANYWHERE.then_some(wake), BodyFn::of::<P>(), part, [&own_group]);
+        if let Some(part) = cold_part.end()
+            && !P::RUNS_ANYWHERE
+        {
+            self.record_cold_part(&queen, BodyFn::of::<P>(), part);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
@@ -89,17 +82,17 @@ impl Team {
     }
 
     /// As `run_region`, for a team that is spread over several groups. `body_fn` runs a reference to the body, and
-    /// `body` is the address of that body. `wake`: None if its parts may not run on any bee's thread.
+    /// `body` is the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
-    #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
+    #[expect(unsafe_code, reason = "runs the body by its address")]
     fn run_region_in_groups(
         &self,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         body_fn: BodyFn,
         body: *const (),
-        wake: Option<Wake>,
+        runs_anywhere: bool,
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let mut led_parts = queen_guard.parts(self, bees);
@@ -107,11 +100,49 @@ impl Team {
         // region of one group.
         let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
         let word = self.root_line().load().next(bees);
-        if wake.is_some() {
+        let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
+        // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.
+        let Sleepers { some_asleep, is_timed } =
+            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere) };
+        self.panics.begin_region(word.epoch());
+        self.slot(0).counters.increment(Counter::Regions);
+        self.set_activity(0, || Activity::InRegion(0));
+        let cold_part = self.cold_parts.begin_if(is_timed);
+        // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
+        // there until the region has ended.
+        self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
+        if let Some(part) = cold_part.end()
+            && !runs_anywhere
+        {
+            self.record_cold_part(&queen, body_fn, part);
+        }
+        let is_poisoned = self.end_groups(queen_guard, &queen, body_fn, runs_anywhere, some_asleep);
+        abort_guard.disarm();
+        if is_poisoned {
+            self.end_poisoned_region(&queen);
+        }
+    }
+
+    /// Starts the region of `word` in the groups that its queen leads. `queen` is her own context, or that of a part
+    /// that she runs in another bee's name. The other arguments: as for `run_region_in_groups`.
+    ///
+    /// # Safety
+    /// The calling thread holds the queen lock. `body_fn` runs a reference to what is at the address `body`, which
+    /// stays there until the region has ended.
+    #[expect(unsafe_code, reason = "tells the team where the caller's part is")]
+    pub(crate) unsafe fn start_groups(
+        &self,
+        queen: &RegionContext<'_>,
+        word: StartWord,
+        body_fn: BodyFn,
+        body: *const (),
+        runs_anywhere: bool,
+    ) -> Sleepers {
+        if runs_anywhere {
             // Before the start, for the workers that lead groups.
             self.last_loop.set(word.epoch());
         }
-        let parts = [&own_group].into_iter().chain(led_parts.iter());
+        let parts = [queen.own_group()].into_iter().chain(queen.led_parts().iter());
         for part in parts.clone() {
             let start_line = self.group(part.group_id).start_line();
             // SAFETY: no region is running, and each earlier queen has taken her closure back.
@@ -120,54 +151,40 @@ impl Team {
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
         }
-        let sleepers = self.wake_if_asleep(word, wake.unwrap_or(Wake::AtOnce), body_fn, parts.clone());
-        let Sleepers { some_asleep, is_timed } = sleepers;
-        let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
-        self.panics.begin_region(word.epoch());
-        self.slot(0).counters.increment(Counter::Regions);
-        self.set_activity(0, || Activity::InRegion(0));
-        let cold_part = self.cold_parts.begin_if(is_timed);
-        // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
-        // there until the region has ended.
-        self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
-        if let Some(part) = cold_part.end() {
-            self.end_cold_part(&queen, wake, body_fn, part, parts);
-        }
+        self.wake_if_asleep(word, body_fn, parts)
+    }
+
+    /// Waits until all workers of a region that `start_groups` has started have left it, and takes the closure back.
+    /// Returns whether the region was poisoned.
+    #[expect(unsafe_code, reason = "runs the body in the name of others")]
+    pub(crate) fn end_groups(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        queen: &RegionContext<'_>,
+        body_fn: BodyFn,
+        runs_anywhere: bool,
+        some_asleep: bool,
+    ) -> bool {
         self.set_activity(0, || Activity::AtRegionEnd);
         // The narrowest group comes first and the widest last: the leaders in a wider group leave it only after they
         // have waited for their own groups.
         let mut is_poisoned = false;
         // SAFETY: the body stays where it is until the region has ended.
-        let lent_body = wake.is_some().then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
-        for part in led_parts.iter().rev().chain([&own_group]) {
-            let end = self.wait_for_group(&queen, part, some_asleep, lent_body);
+        let lent_body = runs_anywhere.then(|| unsafe { LentBody::new(body_fn, &self.root_line().closure_cell) });
+        for part in queen.led_parts().iter().rev().chain([queen.own_group()]) {
+            let end = self.wait_for_group(queen, part, some_asleep, lent_body);
             is_poisoned |= end == RegionEnd::Poisoned;
-            self.finish_group(queen_guard, &queen, part, end);
+            self.finish_group(queen_guard, queen, part, end);
         }
         self.set_activity(0, || Activity::LeftRegion);
-        abort_guard.disarm();
-        if is_poisoned {
-            self.end_poisoned_region(&queen);
-        }
+        is_poisoned
     }
 
-    /// Called when the queen's part of a region has ended in which a worker was asleep. `wake`: as for
-    /// `run_region_in_groups`.
+    /// Records how long the queen's part of a region with this body has taken that is no loop and in which a worker was
+    /// asleep.
     #[cold]
-    fn end_cold_part<'s, 'c: 's>(
-        &'c self,
-        queen: &RegionContext<'_>,
-        wake: Option<Wake>,
-        body: BodyFn,
-        part: PartTime,
-        parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
-    ) {
-        match wake {
-            // Her part has turned out to be long, and so may the others be.
-            Some(Wake::IfLong) if part.is_long() => self.wake_groups(parts, Rebind::Yes),
-            Some(_) => {}
-            None => self.cold_parts.record(body.key().hash(), part.work(queen.barriers_passed() > 0)),
-        }
+    fn record_cold_part(&self, queen: &RegionContext<'_>, body: BodyFn, part: PartTime) {
+        self.cold_parts.record(body.key().hash(), part.work(queen.barriers_passed() > 0));
     }
 
     /// Notes where the counts of a group's barrier stand, for the next region. The calling bee leads the group, and all
@@ -212,6 +229,6 @@ impl Team {
             // waited until all of them had left.
             unsafe { start_line.publish(word, StartOrder { base: part.base, ..order }) };
         }
-        self.wake_if_asleep(word, Wake::AtOnce, order.body_fn, led_parts.iter()).some_asleep
+        self.wake_if_asleep(word, order.body_fn, led_parts.iter()).some_asleep
     }
 }

@@ -237,6 +237,15 @@ impl<'c> RegionContext<'c> {
         }
     }
 
+    /// In a loop that its queen has begun alone: starts it on the workers if it has taken longer than was expected. Is
+    /// called between two chunks of a loop whose chunks are handed out at run time: what is left is then shared out.
+    #[inline(always)]
+    pub(crate) fn start_if_long(&self) {
+        if let Some(unstarted) = self.led_parts.unstarted() {
+            self.team.start_if_long(self, unstarted);
+        }
+    }
+
     /// Waits until all bees of the team have come to this barrier.
     ///
     /// # Panics
@@ -299,6 +308,7 @@ impl<'c> RegionContext<'c> {
 
     #[inline]
     fn wait(&self, spinner: &mut NappingSpinner<'_>, condition: impl FnMut() -> bool, after_nap: impl FnMut()) {
+        self.team.start_if_unstarted(self);
         self.log(|| Event::WaitBegin);
         let outcome = self.poll_until(spinner, condition, after_nap);
         self.log(|| Event::WaitEnd);

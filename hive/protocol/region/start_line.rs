@@ -152,6 +152,14 @@ impl StartLine {
         self.word.store(word.0, Ordering::Release);
     }
 
+    /// Publishes the word of a region that has ended without having been started, so that no other region gets its
+    /// epoch. It includes no worker.
+    pub(crate) fn skip(&self, word: StartWord) {
+        debug_assert_eq!(word.bees(), 1, "nobody is started");
+        // Relaxed: a worker that reads it does nothing.
+        self.word.store(word.0, Ordering::Relaxed);
+    }
+
     /// The order of the region that the current start word has started.
     ///
     /// # Safety

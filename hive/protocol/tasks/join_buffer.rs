@@ -10,7 +10,8 @@ use crate::protocol::tasks::task::Task;
 pub(crate) struct JoinBuffer {
     /// The tasks. Task number `n` is in the entry `n % ENTRIES`.
     tasks: [Cell<Option<Task>>; ENTRIES],
-    /// The number of the next task, which does not wrap around: 2^64 joins take centuries. The tasks that are here have the numbers from `start` up to, and without, `end`.
+    /// The number of the next task. The tasks that are here have the numbers from `start` up to, and without, `end`.
+    /// Numbers do not wrap around: 2^64 joins take centuries.
     end: Cell<u64>,
     /// The number of the oldest task here, unless the buffer is empty. It grows as tasks are taken from the front.
     start: Cell<u64>,

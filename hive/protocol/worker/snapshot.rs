@@ -34,7 +34,7 @@ impl Team {
     /// What the queen and the workers hired so far are doing now.
     pub(crate) fn snapshot(&self) -> Snapshot {
         // The word is read before the bees' records, so a bee may already be in a later region than the one returned.
-        let word = self.root_line().load();
+        let word = self.region_word();
         let states = self.all_slots().map(|slot| BeeState {
             record: slot.activity.get(),
             is_asleep: slot.state() == SlotState::Asleep,
@@ -55,8 +55,7 @@ impl Team {
     /// Shows the activity of a bee to the watchdog, if there is one, and writes nothing to the bee's log.
     pub(crate) fn show_activity(&self, bee: u32, activity: Activity) {
         if self.fixed.instrumentation.has(Instrumentation::WATCHED) {
-            // The region that is running, or the last one if none is.
-            let region = self.root_line().load().epoch() as u32;
+            let region = self.region_word().epoch() as u32;
             self.slot(bee).activity.set(RegionActivity { region, activity });
         }
     }
@@ -65,7 +64,7 @@ impl Team {
     #[cold]
     fn write_activity(&self, bee: u32, activity: Activity) {
         self.show_activity(bee, activity);
-        let word = self.root_line().load();
+        let word = self.region_word();
         // The log is closed, and this does nothing, in a team that is not traced.
         self.slot(bee).log.write(Event::from_activity(activity, word.epoch() as u32, word.bees()));
     }

@@ -37,7 +37,7 @@
 use std::array;
 
 use crate::protocol::Team;
-use crate::protocol::region::body::{BodyFn, Wake};
+use crate::protocol::region::body::BodyFn;
 use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::tasks::deque_marks::DequeMark;
@@ -201,25 +201,21 @@ impl Team {
 // The workers of a region.
 impl Team {
     /// Called after a start in the groups of `parts`, for a team of `bees` that runs `body`: makes sure that workers
-    /// that are asleep come to the region, unless `wake` says that they need not. It wakes the workers that wait for
-    /// starts in these groups. Those that lead further groups start them in turn.
-    ///
+    /// that are asleep come to the region. It wakes the workers that wait for starts in these groups. Those that lead
+    /// further groups start them in turn.
     #[inline(always)]
     pub(crate) fn wake_if_asleep<'s, 'c: 's>(
         &'c self,
         word: StartWord,
-        wake: Wake,
         body: BodyFn,
         parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
     ) -> Sleepers {
         if !self.is_any_asleep(word.bees()) {
             return Sleepers { some_asleep: false, is_timed: false };
         }
-        let is_short = wake == Wake::AtOnce && self.cold_parts.are_short(body.key().hash());
-        if wake == Wake::AtOnce {
-            // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
-            self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
-        }
+        let is_short = self.cold_parts.are_short(body.key().hash());
+        // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
+        self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
         // On a core that has been idle, to read the clock takes microseconds.
         Sleepers { some_asleep: true, is_timed: !is_short || word.epoch().is_multiple_of(REGIONS_PER_TIMING) }
     }
@@ -240,11 +236,7 @@ impl Team {
 
     /// Wakes those workers of these parts of groups that sleep.
     #[cold]
-    pub(crate) fn wake_groups<'s, 'c: 's>(
-        &'c self,
-        parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
-        rebind: Rebind,
-    ) {
+    fn wake_groups<'s, 'c: 's>(&'c self, parts: impl IntoIterator<Item = &'s GroupPart<'c>>, rebind: Rebind) {
         parts.into_iter().for_each(|part| self.wake_group(part, rebind));
     }
 

@@ -1,19 +1,5 @@
-//! How long the parts of cold regions take, in the place of `hive/observe/cold_parts.rs`: a model has no clock,
-//! and says beforehand whether all parts are long.
-
-use std::cell::Cell;
-
-thread_local! {
-    /// Whether parts take longer than it takes to wake a worker. All threads of a model are on one thread of the
-    /// system.
-    static PARTS_ARE_LONG: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Says whether parts are long, until the next call.
-#[allow(dead_code, reason = "only loom's models ask for it")]
-pub(crate) fn set_parts_are_long(are_long: bool) {
-    PARTS_ARE_LONG.set(are_long);
-}
+//! How long the parts of cold regions take, in the place of `hive/observe/cold_parts.rs`: a model has no
+//! clock.
 
 /// Nothing is recorded.
 pub(crate) struct ColdParts;
@@ -40,7 +26,7 @@ pub(crate) struct PartTime;
 
 impl PartTime {
     pub(crate) fn is_long(self) -> bool {
-        PARTS_ARE_LONG.get()
+        false
     }
 
     pub(crate) fn work(self, _: bool) -> Self {

@@ -4,9 +4,10 @@
 //! Most models run such a region, either as the subject of the model or at the end, to show that the hive still works.
 //! The data is held in `Datum`s, so loom reports a race if the protocol does not order an access.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use crate::data::{Datum, data};
 use crate::hive::Hive;
-use crate::protocol::region::body::Wake;
 use crate::protocol::region::region_context::RegionContext;
 
 /// The data of all rounds that a model runs. A round is one region.
@@ -14,12 +15,14 @@ pub(crate) struct CheckedRegion {
     input: Datum,
     outputs: Vec<Datum>,
     round: u32,
+    /// The epoch of the last round that was no team of one.
+    epoch: AtomicU64,
 }
 
 impl CheckedRegion {
     /// Makes the data for a hive of up to `max_bees`.
     pub(crate) fn new(max_bees: u32) -> Self {
-        Self { input: Datum::new(0), outputs: data(max_bees), round: 0 }
+        Self { input: Datum::new(0), outputs: data(max_bees), round: 0, epoch: AtomicU64::new(0) }
     }
 
     /// Runs a region of `bees` bees. Each bee reads the queen's value and writes that value plus its own number,
@@ -28,9 +31,22 @@ impl CheckedRegion {
         self.run_by(bees, |body| hive.region(bees, body));
     }
 
-    /// The same for a loop, in which the queen may run the parts of other bees, and wakes them as `wake` says.
-    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32, wake: Wake) {
-        self.run_by(bees, |body| hive.loop_region(bees, wake, body));
+    /// The same for a loop, in which the queen may run the parts of other bees. `if_long`: she starts it on the workers
+    /// only if her own part is long or waits for others.
+    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32, if_long: bool) {
+        self.run_by(bees, |body| hive.loop_region(bees, if_long, body));
+    }
+
+    /// The same for a loop that is started at the latest when the queen waits, with two barriers in each part.
+    pub(crate) fn run_loop_with_barrier(&mut self, hive: &Hive, bees: u32) {
+        let with_barrier = |body: &(dyn Fn(&RegionContext<'_>) + Sync)| {
+            hive.loop_region(bees, true, |context| {
+                context.barrier();
+                context.barrier();
+                body(context);
+            });
+        };
+        self.run_by(bees, with_barrier);
     }
 
     /// Runs one round of `bees` bees by calling `run` with the body.
@@ -38,7 +54,11 @@ impl CheckedRegion {
         let before: Vec<_> = self.outputs.iter().map(Datum::get).collect();
         self.round += 1;
         self.input.set(100 * self.round);
+        let last_epoch = self.epoch.load(Ordering::Relaxed);
         run(&|context| {
+            // Relaxed: numbers of the model's own, which loom does not know. All bees of a region store the same.
+            assert!(bees == 1 || context.epoch() > last_epoch, "two regions have the same epoch");
+            self.epoch.store(context.epoch().max(last_epoch), Ordering::Relaxed);
             assert_eq!(context.bees(), bees, "a bee of another team");
             assert!(context.id() < bees, "bee {} runs in a team of {bees}", context.id());
             let output = &self.outputs[context.id() as usize];

@@ -15,14 +15,14 @@ use loom::thread;
 
 use crate::protocol::Team;
 use crate::protocol::neighbours::{Location, Neighbours};
-use crate::protocol::region::body::{RegionBody, Wake};
+use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
-use crate::sync::{Semaphore, WaitPolicy};
+use crate::sync::{Deadline, Semaphore, WaitPolicy};
 use crate::{exploration, failure};
 
 /// Poll once and then sleep.
@@ -232,21 +232,36 @@ impl Hive {
         }
     }
 
-    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away, and wakes those that
-    /// sleep as `wake` says.
-    pub(crate) fn loop_region(&self, bees: u32, wake: Wake, body: impl Fn(&RegionContext<'_>) + Sync) {
-        if self.try_run(bees, wake, ModelBody::<_, true>(body)).is_err() {
+    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away. `if_long`: she starts
+    /// it on the workers only if her own part is long or waits for others.
+    pub(crate) fn loop_region(&self, bees: u32, if_long: bool, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.try_loop_region(bees, if_long, body).is_err() {
             failure::fail("a loop in which nobody panicked ended by a panic");
         }
+    }
+
+    /// Runs the parts of a loop and returns the payload of the panic that it ends with.
+    pub(crate) fn try_loop_region(
+        &self,
+        bees: u32,
+        if_long: bool,
+        body: impl Fn(&RegionContext<'_>) + Sync,
+    ) -> std::thread::Result<()> {
+        let body = ModelBody::<_, true>(body);
+        if !if_long {
+            return self.try_run(bees, body);
+        }
+        let mut lock = self.team.become_queen();
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
     }
 
     /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the
     /// unwinding, because loom's threads share one thread's panic count.
     pub(crate) fn try_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) -> std::thread::Result<()> {
-        self.try_run(bees, Wake::AtOnce, ModelBody::<_, false>(body))
+        self.try_run(bees, ModelBody::<_, false>(body))
     }
 
-    fn try_run(&self, bees: u32, wake: Wake, mut body: impl RegionBody) -> std::thread::Result<()> {
+    fn try_run(&self, bees: u32, mut body: impl RegionBody) -> std::thread::Result<()> {
         if bees == 1 {
             // As the library does: a region of the queen alone does not use the team.
             return catch_unwind(AssertUnwindSafe(|| body.run(&RegionContext::alone(&self.team))));
@@ -255,7 +270,7 @@ impl Hive {
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body, wake)))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body)))
     }
 
     /// Runs a region if no task has to be waited for, as the library does for a thread that others may be waiting for.
@@ -263,7 +278,7 @@ impl Hive {
     pub(crate) fn nested_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
         let mut lock = self.team.become_queen();
         if self.team.try_announce_region(&lock, bees) {
-            self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body), Wake::AtOnce);
+            self.team.run_region(&mut lock, bees, &mut ModelBody::<_, false>(body));
             self.team.withdraw_announcement();
         }
     }

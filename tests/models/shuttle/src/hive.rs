@@ -11,7 +11,7 @@ use shuttle::thread::{self, JoinHandle};
 
 use crate::protocol::Team;
 use crate::protocol::neighbours::{Location, Neighbours};
-use crate::protocol::region::body::{RegionBody, Wake};
+use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::region::shape::{BarrierShape, Shape};
@@ -90,7 +90,7 @@ impl Hive {
         if bees > self.team.bees() {
             self.grow_to(bees);
         }
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body), Wake::AtOnce)))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut ModelBody(body))))
     }
 
     /// Runs a region in which no bee panics.

@@ -4,16 +4,15 @@
 //! The protocol is described in `docs/latecomers.md`.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::Model;
 use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
-use crate::observe::cold_parts;
-use crate::protocol::region::body::Wake;
 use crate::protocol::tasks::sleep::Sleep;
-use crate::sync::{Semaphore, WaitPolicy, set_workers_are_unbound};
+use crate::sync::{self, Semaphore, WaitPolicy, set_looks_before_it_is_over, set_workers_are_unbound};
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(
@@ -52,13 +51,11 @@ pub(super) const MODELS: &[Model] = &[
         play(hive, 2, &[Loop, Exact]);
     }),
     Model::bounded(4, "late_in_task", "a worker takes a task that lasts until a loop has returned", || {
-        in_task(PARK, 1, Wake::AtOnce)
+        in_task(PARK, 1, false)
     }),
-    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || {
-        in_task(SPIN, 1, Wake::AtOnce)
-    }),
+    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || in_task(SPIN, 1, false)),
     Model::bounded(3, "late_in_task_twice", "a worker takes a task that lasts until two loops have returned", || {
-        in_task(PARK, 2, Wake::AtOnce)
+        in_task(PARK, 2, false)
     }),
     Model::bounded(
         4,
@@ -75,47 +72,63 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "late_two_groups", "workers of two groups, both led by the queen, may be away", || {
         play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[Loop, Loop])
     }),
-    Model::bounded(4, "unwoken_once", "a worker may sleep while a loop runs for which nobody is woken", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Quiet])
-    }),
+    Model::bounded(
+        4,
+        "unwoken_once",
+        "a worker sleeps or comes for the first time while the queen runs a loop",
+        || play(Hive::with_workers(2, 2, PARK), 2, &[Short]),
+    ),
     Model::bounded(3, "unwoken_then_exact", "the same, and a region that needs each bee follows", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Quiet, Exact])
+        play(Hive::with_workers(2, 2, PARK), 2, &[Short, Exact])
     }),
     Model::bounded(3, "unwoken_after_exact", "a worker may fall asleep after a region, as such a loop begins", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Exact, Quiet])
+        play(Hive::with_workers(2, 2, PARK), 2, &[Exact, Short])
     }),
-    Model::bounded(3, "unwoken_between", "a loop for which nobody is woken between two for which they are", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Loop, Quiet, Loop])
+    Model::bounded(3, "unwoken_between", "such a loop between two that are started on the workers", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Loop, Short, Loop])
     }),
     Model::bounded(2, "unwoken_two", "two workers may sleep while such a loop runs", || {
-        play(Hive::with_workers(3, 3, PARK), 3, &[Quiet, Exact])
+        play(Hive::with_workers(3, 3, PARK), 3, &[Short, Exact])
     }),
     Model::bounded(2, "unwoken_leader", "a worker that leads a group may sleep while such a loop runs", || {
-        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Quiet, Exact])
+        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Short, Exact])
     }),
     Model::bounded(3, "unwoken_in_task", "a worker takes a task that lasts until such a loop has returned", || {
-        in_task(PARK, 1, Wake::IfLong)
+        in_task(PARK, 1, true)
     }),
-    Model::bounded(3, "woken_late", "a worker may sleep, and is woken after the queen's own part of a loop", || {
-        play(Hive::with_workers(2, 2, PARK), 2, &[Late, Exact])
+    Model::bounded(2, "unwoken_panic", "two parts of such a loop panic, of which the queen runs all", || {
+        panic_in_short_loop()
     }),
-    Model::bounded(2, "woken_late_two", "the same for two workers", || {
-        play(Hive::with_workers(3, 3, PARK), 3, &[Late, Quiet])
+    Model::bounded(3, "woken_late", "a loop is started on a worker only after the queen's own part", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Late(0), Exact])
+    }),
+    Model::bounded(2, "woken_late_two", "the same for two workers, and a loop that is not started follows", || {
+        play(Hive::with_workers(3, 3, PARK), 3, &[Late(0), Short])
     }),
     Model::bounded(2, "woken_late_leader", "the same for a worker that leads a group", || {
-        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Late, Exact])
+        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Late(0), Exact])
+    }),
+    Model::bounded(2, "woken_later", "a loop is started after the queen has run the part of a worker as well", || {
+        play(Hive::with_workers(3, 3, PARK), 3, &[Late(1), Exact])
+    }),
+    Model::bounded(2, "woken_by_turn", "a part that the queen runs in a worker's name waits for a later one", turns),
+    Model::bounded(3, "woken_at_barrier", "a loop is started as the queen comes to a barrier in her own part", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Meeting, Short, Exact])
+    }),
+    Model::bounded(1, "woken_at_barrier_leader", "the same in two groups, both led by the queen", || {
+        play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[Meeting])
     }),
     Model::bounded(4, "unbound_twice", "a worker ends its wake-up after its part and sleeps without polling", || {
         unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Exact]))
     }),
     Model::bounded(3, "unbound_then_loop", "the same, and a loop follows, for which nobody is woken", || {
-        unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Quiet]))
+        unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Short]))
     }),
     Model::bounded(2, "unbound_shrunk", "the same, while another thread makes the hive smaller and larger", || {
         unbound(shrink_after_region)
     }),
     Model::bounded(3, "unbound_in_task", "the same for a worker that has run a task", || {
-        unbound(|| in_task(PARK, 1, Wake::AtOnce))
+        unbound(|| in_task(PARK, 1, false))
     }),
 ];
 
@@ -124,30 +137,65 @@ pub(super) const MODELS: &[Model] = &[
 enum Kind {
     /// The queen may stand in for the workers. She wakes those that sleep.
     Loop,
-    /// The same, but she wakes nobody.
-    Quiet,
-    /// The same, but she wakes those that sleep after her own part.
-    Late,
+    /// She runs all parts herself, and the workers never hear of it.
+    Short,
+    /// She runs one part more than this, and then starts the region on the workers, because that has taken long.
+    Late(u32),
+    /// She starts it on the workers at a barrier in her own part.
+    Meeting,
     /// Each bee runs its own part.
     Exact,
 }
-use Kind::{Exact, Late, Loop, Quiet};
+use Kind::{Exact, Late, Loop, Meeting, Short};
 
 /// Runs these regions in a hive of `bees` bees.
 fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
     let mut rounds = CheckedRegion::new(bees);
     for kind in kinds {
         match kind {
-            Loop => rounds.run_loop(&hive, bees, Wake::AtOnce),
-            Quiet => rounds.run_loop(&hive, bees, Wake::IfLong),
-            Late => {
-                cold_parts::set_parts_are_long(true);
-                rounds.run_loop(&hive, bees, Wake::IfLong);
-                cold_parts::set_parts_are_long(false);
+            Loop => rounds.run_loop(&hive, bees, false),
+            Short => rounds.run_loop(&hive, bees, true),
+            Meeting => rounds.run_loop_with_barrier(&hive, bees),
+            Late(looks) => {
+                set_looks_before_it_is_over(*looks);
+                rounds.run_loop(&hive, bees, true);
+                set_looks_before_it_is_over(u32::MAX);
             }
             Exact => rounds.run(&hive, bees),
         }
     }
+    hive.end();
+}
+
+/// A loop that the queen runs alone ends with the panic of the bee with the lowest id, after all parts have run.
+fn panic_in_short_loop() {
+    let hive = Hive::with_workers(3, 3, PARK);
+    exploration::explore();
+    let ran = AtomicU32::new(0);
+    let payload = hive.try_loop_region(3, true, |context| {
+        // Relaxed: only the queen's thread counts.
+        ran.fetch_add(1, Ordering::Relaxed);
+        if context.id() < 2 {
+            std::panic::resume_unwind(Box::new(context.id()));
+        }
+    });
+    assert_eq!(payload.expect_err("two parts have panicked").downcast_ref(), Some(&0_u32));
+    assert_eq!(ran.into_inner(), 3, "parts that have run");
+    CheckedRegion::new(3).run(&hive, 3);
+    hive.end();
+}
+
+/// A loop in which bee 1 waits until bee 2 has had its turn.
+fn turns() {
+    let hive = Hive::with_workers(3, 3, PARK);
+    exploration::explore();
+    let turn = sync::AtomicU32::new(0);
+    hive.loop_region(3, true, |context| match context.id() {
+        // Acquire, and Release: what the waiter sees.
+        1 => context.wait_until(|| turn.load(sync::Ordering::Acquire) == 1),
+        2 => turn.store(1, sync::Ordering::Release),
+        _ => {}
+    });
     hive.end();
 }
 
@@ -174,7 +222,7 @@ fn shrink_after_region() {
 
 /// A task that ends only when `loops` loops have returned has come to a worker, or comes to it later. If the queen
 /// waited for that worker, nobody would go on.
-fn in_task(policy: WaitPolicy, loops: u32, wake: Wake) {
+fn in_task(policy: WaitPolicy, loops: u32, if_long: bool) {
     let hive = Hive::with_tasks(2, 2, policy, Sleep::jec());
     let over = Arc::new(Semaphore::new());
     let (checked, task) = CheckedTask::with_body({
@@ -183,7 +231,7 @@ fn in_task(policy: WaitPolicy, loops: u32, wake: Wake) {
     });
     hive.team.inject(task);
     let mut rounds = CheckedRegion::new(2);
-    (0..loops).for_each(|_| rounds.run_loop(&hive, 2, wake));
+    (0..loops).for_each(|_| rounds.run_loop(&hive, 2, if_long));
     over.post();
     checked.wait();
     rounds.run(&hive, 2);
@@ -202,7 +250,7 @@ fn task_comes(policy: WaitPolicy) {
             checked.wait();
         }
     });
-    CheckedRegion::new(2).run_loop(&hive, 2, Wake::AtOnce);
+    CheckedRegion::new(2).run_loop(&hive, 2, false);
     over.post();
     other.join();
     hive.end();

@@ -3,6 +3,8 @@
 
 #[allow(dead_code, reason = "whole, so that it fits the protocol files as they change")]
 mod atomic;
+#[path = "../../../common/deadline.rs"]
+mod deadline;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod once;
@@ -24,6 +26,7 @@ pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
+pub(crate) use deadline::{Deadline, set_looks_before_deadline};
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use once::OnceLock;

@@ -2,6 +2,8 @@
 //! include this module as `crate::sync`.
 
 mod atomic;
+#[path = "../../../common/deadline.rs"]
+mod deadline;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[path = "../../../common/queues.rs"]
@@ -22,14 +24,13 @@ pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
+pub(crate) use deadline::Deadline;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
-pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, TimedWait, serialize_poll, yield_core,
-};
+pub(crate) use wait_common::{BackOff, NappingSpinner, PollTime, SleepBinding, TimedWait, serialize_poll, yield_core};
 
 /// A scenario has one team.
 pub(crate) fn next_team_number() -> u64 {

@@ -1,0 +1,172 @@
+//! Loops that are started only if they turn out to be long. The parts of a loop do not need each other, so the queen
+//! can run them all, one after another, in the names of the bees. She does so where the workers sleep and the loop is
+//! expected to be too short to wake them for (`pool/lone_loops.rs`): then the workers never hear of it.
+//!
+//! She starts it on the workers after all, as any other region, when it takes longer than was expected, or when a part
+//! waits for other bees. The workers then run the parts that she has not begun. The steps and why they are right are in
+//! `docs/lone-loops.md`.
+
+#![allow(unsafe_code)]
+
+use std::cell::Cell;
+use std::ptr;
+
+use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::start_line::StartWord;
+use crate::protocol::region::unstarted::Unstarted;
+use crate::protocol::{QueenGuard, Team};
+use crate::sync::{Activity, AtomicU32, AtomicU64, Counter, Deadline, Ordering};
+
+/// How a region is started that its queen has begun alone.
+struct LateOrder {
+    /// The start word that the region has if it is started.
+    word: StartWord,
+    /// Runs a reference to `rest`.
+    body_fn: BodyFn,
+    /// The address of the `RestOfLoop`, which stays where it is until the region has ended.
+    rest: *const (),
+}
+
+/// What the workers run of a region that is started late.
+struct RestOfLoop<'b, P> {
+    body: &'b P,
+    /// The queen has begun the parts of the bees with lower ids. Written by her before the start, which publishes it.
+    begun: AtomicU32,
+}
+
+impl<P: RegionBody> RegionBody for RestOfLoop<'_, P> {
+    const RUNS_ANYWHERE: bool = true;
+
+    fn run(&self, region: &RegionContext<'_>) {
+        // Relaxed: the start word has published it.
+        if region.id() >= self.begun.load(Ordering::Relaxed) {
+            self.body.run(region);
+        }
+    }
+}
+
+/// The start word of the last region that was to be started only if it turned out to be long.
+pub(crate) struct LastUnstarted(AtomicU64);
+
+impl LastUnstarted {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(StartWord::NONE.bits()))
+    }
+
+    /// Says that the region of `word` runs, on the queen alone.
+    fn set(&self, word: StartWord) {
+        // Relaxed, here and below: it is only shown to people.
+        self.0.store(word.bits(), Ordering::Relaxed);
+    }
+
+    fn get(&self) -> StartWord {
+        StartWord::from_bits(self.0.load(Ordering::Relaxed))
+    }
+}
+
+impl Team {
+    /// Runs `body` once as each of the first `bees` bees, on the calling thread until `deadline`, and returns when all
+    /// have ended. Otherwise as `run_region`.
+    // Not marked as cold: where the processor has slept, each page of code costs as much as many instructions, and cold
+    // functions have pages of their own.
+    #[inline(never)]
+    pub(crate) fn run_region_if_long<P: RegionBody>(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &P,
+        deadline: Deadline,
+    ) {
+        debug_assert!(P::RUNS_ANYWHERE, "its parts may need each other");
+        let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
+        let mut led_parts = queen_guard.parts(self, bees);
+        let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
+        let word = self.root_line().load().next(bees);
+        let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
+        let body_fn = BodyFn::of::<&RestOfLoop<'_, P>>();
+        let order = LateOrder { word, body_fn, rest: ptr::from_ref(&rest).cast() };
+        let unstarted = Unstarted { deadline, some_asleep: Cell::new(None), order: ptr::from_ref(&order).cast() };
+        let led_parts = led_parts.with_unstarted(&unstarted);
+        let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
+        self.panics.begin_region(word.epoch());
+        self.slot(0).counters.increment(Counter::Regions);
+        self.last_unstarted.set(word);
+        self.set_activity(0, || Activity::InRegion(0));
+        self.run_catching_panic(&queen, || body.run(&queen));
+        self.run_other_parts(&queen, &unstarted, &rest);
+        let is_poisoned = match unstarted.some_asleep.get() {
+            Some(some_asleep) => self.end_groups(queen_guard, &queen, body_fn, true, some_asleep),
+            None => self.end_unstarted(&queen),
+        };
+        abort_guard.disarm();
+        if is_poisoned {
+            self.end_poisoned_region(&queen);
+        }
+    }
+
+    /// Runs the other bees' parts as well, as long as the region has not been started.
+    fn run_other_parts<P: RegionBody>(
+        &self,
+        queen: &RegionContext<'_>,
+        unstarted: &Unstarted,
+        rest: &RestOfLoop<'_, P>,
+    ) {
+        // In the order of the ids, so that a part may wait for the turn of one before it.
+        for id in 1..queen.bees() {
+            self.start_if_long(queen, unstarted);
+            if unstarted.is_started() {
+                return;
+            }
+            // Relaxed: the start publishes it.
+            rest.begun.store(id + 1, Ordering::Relaxed);
+            self.run_part_of(id, queen, queen.own_group(), |region| rest.body.run(region));
+        }
+    }
+
+    /// Ends a region that has not been started. Returns whether it was poisoned.
+    fn end_unstarted(&self, queen: &RegionContext<'_>) -> bool {
+        let root_line = self.root_line();
+        root_line.skip(root_line.load().next(1));
+        self.set_activity(0, || Activity::LeftRegion);
+        self.poison.is_set_for(queen.epoch())
+    }
+
+    /// Starts the region on the workers, if it has not been started yet. Called on its queen's thread before a part of
+    /// it waits for other bees.
+    #[inline(always)]
+    pub(crate) fn start_if_unstarted(&self, region: &RegionContext<'_>) {
+        if let Some(unstarted) = region.led_parts().unstarted() {
+            self.start_late(region, unstarted);
+        }
+    }
+
+    /// Does so if the region has taken longer than was expected.
+    #[inline(never)]
+    pub(crate) fn start_if_long(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
+        if !unstarted.is_started() && unstarted.deadline.has_passed() {
+            self.start_late(region, unstarted);
+        }
+    }
+
+    #[cold]
+    fn start_late(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
+        if unstarted.is_started() {
+            return;
+        }
+        // A forked child has none of the workers.
+        self.policy().abort_if_forked();
+        // SAFETY: the order lies on the stack of `run_region_if_long`, which has made `unstarted` and has not returned.
+        let &LateOrder { word, body_fn, rest } = unsafe { &*unstarted.order.cast() };
+        // SAFETY: the queen of an unstarted region holds the queen lock, and the rest of the loop is in its place.
+        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true) };
+        unstarted.some_asleep.set(Some(sleepers.some_asleep));
+    }
+
+    /// The start word of the region that is running, or of the last one if none is.
+    pub(crate) fn region_word(&self) -> StartWord {
+        let (started, unstarted) = (self.root_line().load(), self.last_unstarted.get());
+        if unstarted.epoch() > started.epoch() { unstarted } else { started }
+    }
+}
