@@ -1,6 +1,7 @@
 //! Threads of the program that call one team at the same time. Each of them may run on all CPUs that the team has.
 
-use std::sync::{Barrier, Mutex};
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -34,7 +35,7 @@ pub(crate) fn requests(team: &impl Callers, job: &Job, measured: &mut Measured) 
         Case::CallersSaturatedP50 => saturated()?.latencies,
         Case::CallersSaturatedP99 => vec![saturated()?.p99()],
         Case::CallersSaturatedTime => vec![saturated()?.time_of_each()],
-        Case::CallersTwoQueens => vec![longest_run(&crowd.two_queens(regions as usize)?) as f64],
+        Case::CallersTwoQueens => vec![most_of_the_other(&crowd.two_queens(regions as usize)?) as f64],
         _ => return Err("this case has no callers".to_owned()),
     };
     Ok(())
@@ -134,40 +135,58 @@ impl<C: Callers> Crowd<'_, C> {
         let begin = Instant::now();
         let sum = self.team.sum_of_roots(self.numbers);
         let took = begin.elapsed().as_nanos() as f64;
-        let (sum, expected) = (sum?, expected_sum(self.numbers.len()));
-        if sum == expected { Ok(took) } else { Err(format!("wrong answer: a sum is {sum}, not {expected}")) }
+        self.check(sum?)?;
+        Ok(took)
     }
 
-    /// Two threads with regions back to back until there were so many. Returns whose they were, in the order in which
-    /// they ended.
-    fn two_queens(&self, regions: usize) -> Result<Vec<usize>, String> {
-        let (start, ended) = (Barrier::new(2), Mutex::new(Vec::with_capacity(regions + 2)));
-        let queen = |id: usize| {
+    /// A region of one of two queens, its answer checked.
+    fn region(&self) -> Result<(), String> {
+        self.check(self.team.sum_of_roots_in_region(self.numbers)?)
+    }
+
+    fn check(&self, sum: f64) -> Result<(), String> {
+        let expected = expected_sum(self.numbers.len());
+        if sum == expected { Ok(()) } else { Err(format!("wrong answer: a sum is {sum}, not {expected}")) }
+    }
+
+    /// Two threads with regions back to back until there were so many. Returns each one's regions, in their order.
+    fn two_queens(&self, regions: usize) -> Result<[Vec<Span>; 2], String> {
+        let (start, ended) = (&Barrier::new(2), &AtomicUsize::new(0));
+        let queen = || {
             cpus::pin_to_any(self.cpus);
-            let warm_up = self.request();
+            let warm_up = self.region();
             start.wait();
             warm_up?;
-            loop {
-                self.request()?;
-                let mut ended = ended.lock().expect("nobody panics with it");
-                if ended.len() >= regions {
-                    return Ok::<_, String>(());
-                }
-                ended.push(id);
+            let mut spans = Vec::with_capacity(regions);
+            // Relaxed: a count that hands nothing on.
+            while ended.fetch_add(1, Ordering::Relaxed) < regions {
+                let call = Instant::now();
+                self.region()?;
+                spans.push(Span { call, end: Instant::now() });
             }
+            Ok::<_, String>(spans)
         };
-        let queen = &queen;
         thread::scope(|scope| {
-            let queens = [0, 1].map(|id| scope.spawn(move || queen(id)));
-            queens.into_iter().try_for_each(|queen| queen.join().expect("no request panics"))
-        })?;
-        Ok(ended.into_inner().expect("nobody panics with it"))
+            let queens = [(); 2].map(|()| scope.spawn(queen));
+            let [first, second] = queens.map(|queen| queen.join().expect("no request panics"));
+            Ok([first?, second?])
+        })
     }
 }
 
-/// The length of the longest run of equal numbers.
-fn longest_run(ids: &[usize]) -> usize {
-    ids.chunk_by(|one, next| one == next).map(<[usize]>::len).max().unwrap_or(0)
+/// A region, with the time that its queen waited for her turn.
+struct Span {
+    call: Instant,
+    end: Instant,
+}
+
+/// The most regions of one queen that ended while one region of the other waited or ran.
+fn most_of_the_other([first, second]: &[Vec<Span>; 2]) -> usize {
+    let most = |of: &[Span], beside: &[Span]| {
+        let until = |time: Instant| beside.partition_point(|other| other.end <= time);
+        of.iter().map(|span| until(span.end) - until(span.call)).max().unwrap_or(0)
+    };
+    most(first, second).max(most(second, first))
 }
 
 #[cfg(test)]
@@ -185,9 +204,19 @@ mod tests {
     }
 
     #[test]
-    fn a_run_ends_where_the_other_queen_comes() {
-        assert_eq!(longest_run(&[]), 0);
-        assert_eq!(longest_run(&[1, 0, 0, 1, 1, 1, 0]), 3);
+    fn regions_that_end_while_the_other_queen_waits_are_counted() {
+        let start = Instant::now();
+        let spans = |times: &[(u64, u64)]| {
+            let at = |time| start + Duration::from_nanos(time);
+            times.iter().map(|&(call, end)| Span { call: at(call), end: at(end) }).collect::<Vec<_>>()
+        };
+        assert_eq!(most_of_the_other(&[spans(&[]), spans(&[(0, 1)])]), 0);
+        // In turn; then the second is away while the first has three; then it waits for two.
+        let first = [(0, 10), (11, 30), (31, 50), (51, 60), (61, 70), (71, 80), (81, 90)];
+        let second = [(1, 20), (21, 40), (75, 100)];
+        assert_eq!(most_of_the_other(&[spans(&first[..6]), spans(&second)]), 1);
+        assert_eq!(most_of_the_other(&[spans(&first), spans(&second)]), 2);
+        assert_eq!(most_of_the_other(&[spans(&second), spans(&first)]), 2);
     }
 
     #[test]
@@ -200,8 +229,8 @@ mod tests {
         assert!(done.elapsed >= Duration::from_micros(50), "{:?}", done.elapsed);
         let longest = done.latencies.iter().copied().fold(0.0, f64::max);
         assert!(done.p99() <= longest && done.time_of_each() > 0.0 && done.cpu_of_each() > 0.0);
-        let order = crowd.two_queens(50).unwrap();
-        assert!(order.len() == 50 && order.iter().all(|id| *id < 2), "{order:?}");
+        let spans = crowd.two_queens(50).unwrap();
+        assert_eq!(spans.iter().map(Vec::len).sum::<usize>(), 50);
     }
 
     #[test]

@@ -90,7 +90,7 @@ named! {
         CallersSaturatedP99 "callers-saturated-p99" "the same: latency that 99 % of the requests do not exceed";
         CallersSaturatedTime "callers-saturated-time" "the same: time for each request, of all four threads together";
         CallersTwoQueens "callers-two-queens"
-            "two threads, regions of 0.2 ms back to back: the most regions in a row of one, while the other waits";
+            "two threads, regions of 0.2 ms back to back: the most of one that end while one of the other is under way";
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Unit {
     Nanoseconds,
     /// CPU time in percent of one CPU.
     PercentOfCpu,
-    /// Regions in a row of one caller.
+    /// Regions of one caller while another waits.
     Regions,
 }
 

@@ -9,6 +9,11 @@ pub(crate) trait Callers: Sync {
     fn sum_of_roots(&self, _numbers: &[f64]) -> Result<f64, String> {
         Err(CANNOT.to_owned())
     }
+
+    /// The same in one region on the whole team, whose callers take turns, where the runtime has regions.
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+        self.sum_of_roots(numbers)
+    }
 }
 
 /// The baseline: each caller does its own work.
@@ -42,6 +47,7 @@ pub(crate) mod tests {
                     let numbers = numbers(len);
                     for _ in 0..20 {
                         assert_eq!(team.sum_of_roots(&numbers), Ok(expected_sum(len)));
+                        assert_eq!(team.sum_of_roots_in_region(&numbers), Ok(expected_sum(len)));
                     }
                 });
             }

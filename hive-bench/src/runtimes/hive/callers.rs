@@ -1,4 +1,5 @@
-//! Requests: each is a reduction over the range, and its caller is the queen of that region.
+//! Requests: each is a reduction, which runs on the team, or on its caller alone while the team is busy. Those of two
+//! queens are regions.
 
 use hive::Reduction;
 
@@ -11,6 +12,11 @@ impl Callers for HiveTeam {
     fn sum_of_roots(&self, numbers: &[f64]) -> Result<f64, String> {
         let sum = Reduction::per_team_size(0.0, |a, b| a + b);
         Ok(self.hive.par_reduce(0..numbers.len(), &sum, |range| sum_of_roots(&numbers[range])))
+    }
+
+    fn sum_of_roots_in_region(&self, numbers: &[f64]) -> Result<f64, String> {
+        let sums = self.hive.spmd_map(self.threads, |bee| sum_of_roots(&numbers[bee.split(0..numbers.len())]));
+        Ok(sums.into_iter().sum())
     }
 }
 
