@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use crossbeam_utils::CachePadded;
 use hive::{Bee, Loop, Ordered, Reduction, Schedule};
 
 use crate::catalog::{Construct, ITERATIONS};
@@ -11,20 +12,22 @@ use super::HiveTeam;
 
 impl Constructs for HiveTeam {
     fn constructs(&mut self, construct: Construct, times: u64, delay: Delay) -> Result<(), String> {
+        // What the workers read lies in cache lines of its own, as the global variables of the programs in C do. If it
+        // lay among the queen's variables, then in some builds she would write to the same line meanwhile, and each
+        // region or round would take a transfer longer.
+        let delay = &CachePadded::new(delay);
         match construct {
-            // The closure holds the delay itself, which then travels in the start line. A reference would make the
-            // worker read the queen's stack, and cost half a region where she writes to the same cache line meanwhile.
             Construct::Parallel => (0..times).for_each(|_| self.hive.spmd(self.threads, move |_| delay.wait())),
             Construct::For => self.loops(times, self.threads, Schedule::Static, delay),
             Construct::ParallelFor => {
-                let body = |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
+                let body = move |range: Range<usize>, _: &Bee<'_>| range.for_each(|_| delay.wait());
                 (0..times).for_each(|_| self.hive.par_for(0..self.threads, body));
             }
-            Construct::Barrier => self.each(times, |bee| {
+            Construct::Barrier => self.each(times, move |bee| {
                 delay.wait();
                 bee.barrier();
             }),
-            Construct::Single => self.each(times, |bee| bee.single(|| delay.wait())),
+            Construct::Single => self.each(times, move |bee| bee.single(|| delay.wait())),
             Construct::Ordered => self.ordered(times as usize, delay),
             Construct::Reduction => return self.reductions(times, delay),
             Construct::Static => self.loops(times, self.iterations(), Schedule::Static, delay),
@@ -43,27 +46,27 @@ impl HiveTeam {
 
     /// Something so many times in one region.
     fn each(&self, times: u64, body: impl Fn(&Bee<'_>) + Sync) {
-        self.hive.spmd(self.threads, |bee| (0..times).for_each(|_| body(bee)));
+        self.hive.spmd(self.threads, move |bee| (0..times).for_each(|_| body(bee)));
     }
 
-    fn loops(&self, times: u64, len: usize, schedule: Schedule, delay: Delay) {
-        let shared = Loop::new(0..len, schedule);
-        self.each(times, |bee| {
-            bee.for_each(&shared, |range| range.for_each(|_| delay.wait()));
+    fn loops(&self, times: u64, len: usize, schedule: Schedule, delay: &CachePadded<Delay>) {
+        let shared = &CachePadded::new(Loop::new(0..len, schedule));
+        self.each(times, move |bee| {
+            bee.for_each(shared, |range| range.for_each(|_| delay.wait()));
             bee.barrier();
         });
     }
 
-    fn ordered(&self, times: usize, delay: Delay) {
-        let turns = Ordered::new(0..times);
-        self.hive.par_for((0..times, Schedule::StaticChunk(1)), |range, bee| {
-            range.for_each(|index| bee.ordered(&turns, index, || delay.wait()));
+    fn ordered(&self, times: usize, delay: &CachePadded<Delay>) {
+        let turns = &CachePadded::new(Ordered::new(0..times));
+        self.hive.par_for((0..times, Schedule::StaticChunk(1)), move |range, bee| {
+            range.for_each(|index| bee.ordered(turns, index, || delay.wait()));
         });
     }
 
-    fn reductions(&self, times: u64, delay: Delay) -> Result<(), String> {
+    fn reductions(&self, times: u64, delay: &CachePadded<Delay>) -> Result<(), String> {
         let sum = Reduction::per_team_size(0.0, |a, b| a + b);
-        let one = |range: Range<usize>| {
+        let one = move |range: Range<usize>| {
             delay.wait();
             range.len() as f64
         };
