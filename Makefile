@@ -2,7 +2,7 @@
 #   make bench       measures hive beside its rivals (arguments for hive-bench: ARGS="--quick")
 #   make test        runs all tests
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
-#                    (ARGS="smt offline" for some of the guests; NUMA_VM is the path of numa-vm)
+#                    (ARGS="smt offline" for some of the guests)
 # What is missing is installed if that is possible; else it is left out, with a line that says so.
 
 CARGO ?= cargo

@@ -69,7 +69,7 @@ fn node_of_cpu(cpu: usize) -> Option<usize> {
     entries.flatten().find_map(|entry| entry.file_name().to_str()?.strip_prefix("node")?.parse().ok())
 }
 
-/// Meant for a guest with several nodes, as `numa-vm` boots it.
+/// Meant for a guest with several nodes, as `tests/numa/run` boots it.
 #[test]
 fn bees_and_what_they_touch_first_are_on_their_hive_s_node() {
     in_own_process("bees_and_what_they_touch_first_are_on_their_hive_s_node", || {

@@ -255,7 +255,7 @@ fn cpus_go_and_come_back() {
     let cpus = proc_threads::cpus(sys::tid());
     let (n, last) = (cpus.len(), cpus[cpus.len() - 1]);
     if !is_in_guest() || n == 1 {
-        report_to_user("cpus_go_and_come_back: skipped: CPUs are switched off in guests of numa-vm only");
+        report_to_user("cpus_go_and_come_back: skipped: CPUs are switched off in guests only");
         return;
     }
     let switch = |on: u8| fs::write(format!("/sys/devices/system/cpu/cpu{last}/online"), on.to_string()).unwrap();

@@ -1,6 +1,8 @@
 //! What the integration tests share: gates, a time limit, tests in processes of their own, what Linux says about
 //! threads, and C calls.
 
+// Tests and hive-bench are compiled with the workspace's Rust, which may be newer than what the library needs.
+#![allow(clippy::incompatible_msrv)]
 #![allow(dead_code, reason = "each test file is a crate of its own and uses its own part of this")]
 
 pub(crate) mod completion_log;
@@ -32,10 +34,10 @@ pub(crate) fn time_limit() -> Duration {
     Duration::from_secs(seconds.unwrap_or(default_seconds))
 }
 
-/// Whether this runs in a guest of numa-vm, where each instruction may be emulated and a test may use the whole
-/// machine. (Outside of guests, `tests/numa/run` reads a path from this variable.)
+/// Whether this runs in a guest of `tests/numa/run`, where each instruction may be emulated and a test may use the
+/// whole machine.
 pub(crate) fn is_in_guest() -> bool {
-    std::env::var_os("NUMA_VM").is_some_and(|value| value == "1")
+    std::env::var_os("HIVE_TEST_GUEST").is_some()
 }
 
 /// Waits until `condition` holds. If it never does, the time limit of [`run_exclusively`] ends the program.

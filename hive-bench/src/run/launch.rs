@@ -24,10 +24,10 @@ fn run_job(job: &Job) -> Result<Measured, String> {
     serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
 }
 
-/// After this the runner is killed. It is far more than a slow machine needs, and more still in a guest of numa-vm,
-/// where every instruction may be emulated.
+/// After this the runner is killed. It is far more than a slow machine needs, and more still in a guest of
+/// `tests/numa/run`, where every instruction may be emulated.
 fn time_limit(job: &Job) -> Duration {
     let slow = if job.runtime == RuntimeId::StdScope { 20 } else { 10 };
-    let emulated = std::env::var_os("NUMA_VM").is_some_and(|value| value == "1");
+    let emulated = std::env::var_os("HIVE_TEST_GUEST").is_some();
     (Duration::from_secs(20) + slow * job.budget.expected(job.case)) * if emulated { 30 } else { 1 }
 }

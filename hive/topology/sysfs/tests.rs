@@ -57,13 +57,29 @@ fn counts(machine: &Machine) -> [usize; 4] {
     [Unit::Core, Unit::Cluster, Unit::Node, Unit::Package].map(|unit| machine.unit_count(unit))
 }
 
+/// Both read the same machine, all of it and without any one of its CPUs: the same CPUs in the same order, in the same
+/// units, and the same nodes. `tests/numa/run` runs this on machines with several nodes.
 #[test]
 #[cfg(feature = "hwloc")]
 fn this_machine_is_what_hwloc_says() {
-    let (by_hwloc, _) = crate::topology::hwloc::read(None).unwrap();
+    use crate::topology::{hwloc, nearest_node};
+    use hwlocality::object::types::ObjectType;
+
+    let (whole, _) = hwloc::read(None).unwrap();
     let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed);
-    let by_files = read(Path::new(ROOT), &nodes, Some(&by_hwloc.mask())).unwrap();
-    assert_eq!(by_files.cpus(), by_hwloc.cpus());
+    let by_files = |allowed: &CpuMask| read(Path::new(ROOT), &nodes, Some(allowed)).unwrap();
+    assert_eq!(by_files(&whole.mask()).cpus(), whole.cpus());
+    for left_out in whole.cpus().iter().filter(|_| whole.cpus().len() > 1) {
+        let mask = whole.mask().difference(&CpuMask::from_iter([left_out.os_index]));
+        assert_eq!(by_files(&mask).cpus(), hwloc::read(Some(&mask)).unwrap().0.cpus(), "within {mask}");
+    }
+    let topology = hwloc::HwlocTopology::new().unwrap();
+    assert!(nodes.numbers().eq(topology.allowed_nodeset().iter_set().map(usize::from)));
+    let hwloc_nodes: Vec<_> = topology.objects_with_type(ObjectType::NUMANode).collect();
+    for cpu in whole.cpus().iter().map(|cpu| cpu.os_index) {
+        let by_hwloc = nearest_node(&hwloc_nodes, cpu).and_then(|node| node.os_index());
+        assert_eq!(nodes.nearest(cpu).map(|node| node.number), by_hwloc, "CPU {cpu}");
+    }
 }
 
 /// Two packages of two cores with two hardware threads each, which Linux numbers one thread of each core after another.
