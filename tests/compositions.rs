@@ -25,6 +25,8 @@
 //! `_MAX_FAILURES` continues after more than forty failures. `HIVE_TEST_TIMEOUT=4` gives up on a case after 4 s, and
 //! `HIVE_TEST_GDB` then shows where its threads are.
 
+// As in tests/common/mod.rs.
+#![allow(clippy::incompatible_msrv)]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -3,6 +3,8 @@
 //!
 //! Each test runs in a process of its own, because a process has one panic hook.
 
+// As in tests/common/mod.rs.
+#![allow(clippy::incompatible_msrv)]
 #![cfg(target_os = "linux")]
 
 mod common;

@@ -10,7 +10,7 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The largest number of units in a loop under these schedules. A unit's number fits into `NEXT_BITS` bits, and so does
 /// the end of the last unit.
-pub(crate) const MAX_UNITS: usize = (1 << NEXT_BITS) - 1;
+pub(crate) const MAX_UNITS: usize = usize::MAX >> usize::BITS.saturating_sub(NEXT_BITS);
 
 /// The width of the field `next` of the word.
 const NEXT_BITS: u32 = 48;

@@ -89,9 +89,8 @@ impl StopFlag {
         let mut is_stopped = self.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
         while !*is_stopped {
             is_stopped = self.stopped.wait_timeout(is_stopped, pause).unwrap_or_else(PoisonError::into_inner).0;
-            if let Some(snapshot) = take_snapshot()
-                && let Some(report) = progress.check(&snapshot, Instant::now())
-            {
+            let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
+            if let Some(report) = report {
                 write_message(&format!("{hive_name}: {report}"));
             }
         }

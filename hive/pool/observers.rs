@@ -48,9 +48,8 @@ impl TracedHive for Shared {
     /// Writes the trace when the hive or the process ends, if the hive is traced. An error goes to standard error,
     /// because no caller is left to return it to.
     fn write_final_trace(&self) {
-        if let Some(tracer) = self.tracer().filter(|_| !self.is_forked())
-            && let Err(error) = self.write_with(tracer)
-        {
+        let Some(tracer) = self.tracer().filter(|_| !self.is_forked()) else { return };
+        if let Err(error) = self.write_with(tracer) {
             let (name, file) = (&self.config.thread_name, tracer.path().display());
             write_message(&format!("{name}: the trace {file} cannot be written: {error}\n"));
         }

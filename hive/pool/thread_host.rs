@@ -13,10 +13,14 @@ use crate::pool::error::Error;
 use crate::pool::handlers::Handlers;
 
 /// A guest library that runs on a hive's threads. Its adapter finds it in the hive's handle by its type.
-pub(crate) trait Guest: Any + Send + Sync {
+pub(crate) trait Guest: Send + Sync {
     /// Gives up the handle's share in the guest. Called on the thread that drops the hive, while the workers still run.
     /// `is_forked`: this process is a forked child of the one that built the hive, and has none of its workers.
     fn leave(self: Box<Self>, is_forked: bool);
+
+    /// The guest as a value whose type can be asked for. (From Rust 1.86 a conversion does this.)
+    #[cfg_attr(not(feature = "rayon"), allow(dead_code))]
+    fn as_any(&self) -> &dyn Any;
 }
 
 /// Starts a guest library in a hive that starts with `bees` bees and has these handlers. Called on the thread that

@@ -35,7 +35,7 @@ impl<T> Node<T> {
     fn pairs_with(&self, right: &Self) -> bool {
         self.level == right.level
             && self.first + (1 << self.level) == right.first
-            && self.first.is_multiple_of(2 << self.level)
+            && self.first % (2 << self.level) == 0
     }
 }
 
@@ -111,10 +111,10 @@ impl<T> Drop for Nodes<T> {
     fn drop(&mut self) {
         // Nodes may be left because a user's closure has panicked. `NoDoublePanic` keeps a panic of a value's own drop
         // from becoming a second one, which would end the process.
-        while needs_drop::<T>()
-            && let Some(node) = self.0.pop()
-        {
-            drop(NoDoublePanic::new(node));
+        if needs_drop::<T>() {
+            while let Some(node) = self.0.pop() {
+                drop(NoDoublePanic::new(node));
+            }
         }
     }
 }

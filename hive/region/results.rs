@@ -110,10 +110,11 @@ impl<R> ResultSlots<'_, R> {
     fn written_slots(&mut self) -> &mut [ResultSlot<R>] {
         // SAFETY: `writer` has initialised the first slot.
         let bees = self.slots.first().map_or(0, |slot| unsafe { slot.assume_init_ref() }.bees);
+        let slots: *mut [MaybeUninit<ResultSlot<R>>] = &raw mut self.slots[..bees];
         // SAFETY: a region of this many bees has ended, in which each bee has called `write_with`, which initialises
         // its slot first of all; or a region of one bee, which has called `write_parts`, which first initialises all of
         // these slots. If no region has run, the count is 0.
-        unsafe { self.slots[..bees].assume_init_mut() }
+        unsafe { &mut *(slots as *mut [ResultSlot<R>]) }
     }
 
     /// Moves the results into a vector.

@@ -323,7 +323,7 @@ impl<'d, T> Parts<'d, T> {
 #[track_caller]
 pub(crate) fn count_rows(len: usize, width: usize) -> usize {
     assert!(width > 0, "a row of 0 elements");
-    assert!(len.is_multiple_of(width), "{len} elements are no whole number of rows of {width}");
+    assert!(len % width == 0, "{len} elements are no whole number of rows of {width}");
     len / width
 }
 

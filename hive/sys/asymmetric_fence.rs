@@ -169,7 +169,7 @@ mod tests {
                     break;
                 }
                 // A yield only now and then, because both sides should write as nearly at the same time as possible.
-                if polls.is_multiple_of(10_000) { yield_now() } else { spin_loop() }
+                if polls % 10_000 == 0 { yield_now() } else { spin_loop() }
             }
         }
     }

@@ -105,7 +105,7 @@ impl CpuCount {
     pub(crate) fn look_seldom(&self) {
         let calls = CALLS.get().wrapping_add(1);
         CALLS.set(calls);
-        if calls.is_multiple_of(CALLS_PER_LOOK) {
+        if calls % CALLS_PER_LOOK == 0 {
             self.look();
         }
     }

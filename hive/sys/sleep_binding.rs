@@ -29,12 +29,11 @@ struct Masks {
 impl SleepBinding {
     /// Allows the calling thread, which is bound to `bound`, to sleep with the mask `unbound`.
     pub(crate) fn allow(&self, bound: CpuMask, unbound: CpuMask) {
-        if bound.is_subset(&unbound)
-            && bound != unbound
-            && let Some(thread) = OtherThread::current()
-        {
-            // Called once, by the worker when it starts.
-            let _ = self.masks.set(Masks { thread, bound, unbound });
+        if bound.is_subset(&unbound) && bound != unbound {
+            if let Some(thread) = OtherThread::current() {
+                // Called once, by the worker when it starts.
+                let _ = self.masks.set(Masks { thread, bound, unbound });
+            }
         }
     }
 

@@ -410,7 +410,7 @@ impl Spinner<'_> {
         self.polls += 1;
         // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
         // POLLS_PER_CLOCK_READ-th.
-        if !self.polls.is_multiple_of(POLLS_PER_CLOCK_READ) {
+        if self.polls % POLLS_PER_CLOCK_READ != 0 {
             self.pause();
             return true;
         }

@@ -239,9 +239,8 @@ impl ScopeState {
         // SAFETY: as the caller promises.
         let is_last = unsafe { ScopeCount::end(&raw const state.pending, credit) };
         // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
-        if let Destination::Team(team) = destination
-            && is_last
-        {
+        let Destination::Team(team) = destination else { return };
+        if is_last {
             // SAFETY: the calling thread runs a task of the team, as one of its bees or in the team's drop, so the team
             // lives until that task has ended.
             let team = unsafe { &*team };

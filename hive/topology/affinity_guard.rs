@@ -68,7 +68,9 @@ impl Drop for AffinityGuard {
 /// mask, so masks are restored in the reverse of the order in which they were replaced.
 fn release(active: &mut Vec<ActiveBinding>, id: u64) {
     active.iter_mut().filter(|binding| binding.guard_id == id).for_each(|tied| tied.is_released = true);
-    while active.pop_if(|binding| binding.is_released).is_some() {}
+    while active.last().is_some_and(|binding| binding.is_released) {
+        active.pop();
+    }
 }
 
 #[cfg(test)]

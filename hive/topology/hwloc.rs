@@ -102,7 +102,7 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
 /// text.
 fn override_note() -> String {
     let variable = OVERRIDE_VARIABLES.iter().find_map(|name| Some((name, env::var_os(name)?)));
-    variable.map(|(name, value)| format!(" ({name}={})", value.display())).unwrap_or_default()
+    variable.map(|(name, value)| format!(" ({name}={})", value.to_string_lossy())).unwrap_or_default()
 }
 
 /// A warning that names the allowed CPUs that hwloc does not know, if there are any. For example, CPUs may have been

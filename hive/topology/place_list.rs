@@ -154,7 +154,7 @@ fn write_places(f: &mut fmt::Formatter<'_>, mut places: &[Vec<usize>]) -> fmt::R
 /// position of the first one. `None` if the places have different lengths, or if this number is not the same for all
 /// CPUs.
 fn stride_between(first: &[usize], second: &[usize]) -> Option<isize> {
-    let difference = |(&a, &b): (&usize, &usize)| b.checked_signed_diff(a);
+    let difference = |(&a, &b): (&usize, &usize)| isize::try_from(b as i128 - a as i128).ok();
     let stride = difference((first.first()?, second.first()?))?;
     let is_regular =
         first.len() == second.len() && first.iter().zip(second).all(|pair| difference(pair) == Some(stride));

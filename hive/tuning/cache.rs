@@ -25,6 +25,8 @@ pub(crate) struct CacheDir {
 impl CacheDir {
     /// The directory that `HIVE_CACHE` names; by default `hive` in the user's cache directory. None: no files are
     /// wanted, or the user's directory is not known.
+    // Deprecated before Rust 1.87, because of a mistake on Windows that was put right in 1.85.
+    #[allow(deprecated)]
     pub(crate) fn from_environment() -> Option<Self> {
         Self::from_variable(env::var_os("HIVE_CACHE").as_deref(), || {
             let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());

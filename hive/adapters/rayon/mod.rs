@@ -108,7 +108,7 @@ impl Hive {
     /// threads, or in a forked child.
     #[track_caller]
     pub fn rayon<R: Send>(&self, n: usize, work: impl FnOnce() -> R + Send) -> R {
-        let guest = self.guest.as_deref().map(|guest| guest as &dyn Any);
+        let guest = self.guest.as_deref().map(Guest::as_any);
         let Some(RayonPool { pool }) = guest.and_then(<dyn Any>::downcast_ref) else {
             panic!("this hive has no rayon on its threads; build it with Hive::builder().host_rayon(true)")
         };
@@ -178,5 +178,9 @@ impl Guest for RayonPool {
             while pool.current_thread_index() == Some(0) && pool.yield_now() == Some(rayon_core::Yield::Executed) {}
             worker::release_pool(&pool);
         }
+    }
+
+    fn as_any(&self) -> &dyn Any {
+        self
     }
 }

@@ -82,9 +82,8 @@ impl<W: Write> Timeline<'_, W> {
         }
         // A bee that is parked while it sleeps writes that into its log only when it wakes up. Until then, the moment
         // that was marked for it tells that it is parked, and since when.
-        if self.open_slices.last() == Some(&Event::Sleep)
-            && let Some(marked) = log.marked_time_since(last).filter(|_| !is_full)
-        {
+        let is_asleep = !is_full && self.open_slices.last() == Some(&Event::Sleep);
+        if let Some(marked) = log.marked_time_since(last).filter(|_| is_asleep) {
             self.write_event(marked, Event::Resume { is_woken: false })?;
             self.write_event(marked, Event::Park)?;
             last = marked;

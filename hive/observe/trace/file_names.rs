@@ -47,7 +47,7 @@ fn numbered(wanted: &Path, number: usize) -> PathBuf {
         return wanted.to_owned();
     }
     match wanted.extension() {
-        Some(extension) => wanted.with_extension(format!("{number}.{}", extension.display())),
+        Some(extension) => wanted.with_extension(format!("{number}.{}", extension.to_string_lossy())),
         None => wanted.with_extension(number.to_string()),
     }
 }

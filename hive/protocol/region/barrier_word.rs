@@ -98,7 +98,7 @@ impl Arrivals {
 
     #[inline(always)]
     fn has_reached(self, goal: Self) -> bool {
-        self.0.wrapping_sub(goal.0).cast_signed() >= 0
+        self.0.wrapping_sub(goal.0) as i64 >= 0
     }
 }
 

@@ -108,9 +108,8 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
         let (region, number, own_name) = (self.region, self.barriers_passed + 1, self.purpose.operation().name());
         // The most precise message: the same operation with another root.
         let same = other.filter(|other| other.operation() == self.purpose.operation());
-        if let (Some(root), Some(other)) = (self.purpose.root(), same.and_then(Purpose::root))
-            && root != other
-        {
+        let roots = self.purpose.root().zip(same.and_then(Purpose::root));
+        if let Some((root, other)) = roots.filter(|(root, other)| root != other) {
             return region.panic_or_poison(format_args!(
                 "at barrier number {number} bee {} calls {own_name} with root {root}, bee {id} with root {other}: \
                  all bees of a team must name the same",

@@ -264,12 +264,11 @@ impl<T> QueenLock<T> {
             if self.queue.has_served(ticket) {
                 return QueenLockGuard::new(self, Acquired::BySwap);
             }
-            if ticket.is_first
-                && self.seems_free()
-                && let Some(guard) = self.try_lock_by_swap()
-            {
-                self.queue.leave_as_first();
-                return guard;
+            if ticket.is_first && self.seems_free() {
+                if let Some(guard) = self.try_lock_by_swap() {
+                    self.queue.leave_as_first();
+                    return guard;
+                }
             }
         }
         let acquired = self.queue.sleep(ticket, policy, || self.try_lock_by_swap());

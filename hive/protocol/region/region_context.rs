@@ -231,6 +231,7 @@ impl<'c> RegionContext<'c> {
     /// The end is prevented even if all other bees had left the region before the fork. So the outcome does not depend
     /// on how far the others were: a child that returns from the region's body waits, and is aborted before it would
     /// sleep.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
     pub(crate) fn forget_others(&self) {
         if self.bees > 1 {
             [&self.own_group].into_iter().chain(self.led_parts.iter()).for_each(|part| part.barrier.prevent_end());
@@ -255,10 +256,10 @@ impl<'c> RegionContext<'c> {
     #[inline]
     #[track_caller]
     pub(crate) fn barrier(&self) {
-        if self.bees > 1
-            && let Err(error) = self.team.wait_at_barrier(self)
-        {
-            return self.leave_broken_barrier(error);
+        if self.bees > 1 {
+            if let Err(error) = self.team.wait_at_barrier(self) {
+                return self.leave_broken_barrier(error);
+            }
         }
         self.barriers_passed.set(self.barriers_passed.get() + 1);
     }

@@ -56,10 +56,10 @@ impl TaskContext<'_> {
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);
         // Step: elsewhere
-        if search_count.is_multiple_of(FAIR_SEARCH_INTERVAL)
-            && let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL)
-        {
-            return Some(task);
+        if search_count % FAIR_SEARCH_INTERVAL == 0 {
+            if let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL) {
+                return Some(task);
+            }
         }
         // What another bee has told this one is asked before the search: what it is told later stays for the next one.
         // Step: told

@@ -135,8 +135,8 @@ impl<'h, 'c> Worker<'h, 'c> {
                 if self.handle_state().is_break() {
                     return;
                 }
-            } else if spinner.should_check_tasks()
-                && let Some(task) = self.poll_tasks(spinner.is_hot())
+            } else if let Some(task) =
+                if spinner.should_check_tasks() { self.poll_tasks(spinner.is_hot()) } else { None }
             {
                 // A task was found. Not every poll looks for one (`should_check_tasks`), because that touches more
                 // cache lines than the start word.

@@ -217,7 +217,7 @@ impl Team {
         // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
         self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
         // On a core that has been idle, to read the clock takes microseconds.
-        Sleepers { some_asleep: true, is_timed: !is_short || word.epoch().is_multiple_of(REGIONS_PER_TIMING) }
+        Sleepers { some_asleep: true, is_timed: !is_short || word.epoch() % REGIONS_PER_TIMING == 0 }
     }
 
     /// Whether any worker of a team of `bees` bees, whose start word the caller has published, has to be woken. It need

@@ -64,7 +64,7 @@ impl Semaphore {
         let deadline = deadline.unwrap_or_default();
         // SAFETY: `timespec` is plain numbers, for which zeros are valid.
         let mut end: libc::timespec = unsafe { MaybeUninit::zeroed().assume_init() };
-        end.tv_sec = deadline.as_secs() as libc::time_t;
+        end.tv_sec = deadline.as_secs() as _;
         end.tv_nsec = deadline.subsec_nanos() as _;
         // SAFETY: `new` has initialised the semaphore, and the time is valid: its nanoseconds are below a second.
         let status = unsafe { libc::sem_timedwait(self.raw.get(), &raw const end) };

@@ -140,10 +140,11 @@ fn get_space_limit(limit: &mut libc::rlimit) -> libc::c_int {
 
 /// The soft limit that `get` reads. `get` calls `getrlimit`, whose first argument has a different type in each C
 /// library. None: there is no limit.
+#[allow(clippy::unnecessary_cast, reason = "on machines of 32 bits a limit has as many")]
 fn soft_limit(get: impl FnOnce(&mut libc::rlimit) -> libc::c_int) -> Option<u64> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let failed = get(&mut limit) != 0;
-    (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur)
+    (!failed && limit.rlim_cur != libc::RLIM_INFINITY).then_some(limit.rlim_cur as u64)
 }
 
 /// The limits of the process's control groups and of the groups above them.

@@ -29,9 +29,8 @@ pub(crate) fn read_quota(read_file: impl Fn(&Path) -> io::Result<Vec<u8>>) -> (O
             CgroupVersion::V2 => reader.read_v2(&directory),
             CgroupVersion::V1 => reader.read_v1(&directory),
         };
-        if let Some(quota) = found
-            && smallest.as_ref().is_none_or(|smallest| quota.cpus < smallest.cpus)
-        {
+        let is_smaller = |quota: &CpuQuota| smallest.as_ref().is_none_or(|smallest| quota.cpus < smallest.cpus);
+        if let Some(quota) = found.filter(is_smaller) {
             smallest = Some(quota);
         }
     }
