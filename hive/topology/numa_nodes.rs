@@ -1,5 +1,6 @@
 //! The NUMA nodes, as Linux describes them under `/sys`: which there are, which of them the process may have memory on,
-//! and which CPUs are local to each.
+//! and which CPUs are local to each. The distances between nodes are not read, because hive does not use them, whatever
+//! reads the machine.
 //!
 //! `sysfs.rs` asks for the node of each CPU, and `memory/nodes.rs` for the nodes that memory can be bound to.
 

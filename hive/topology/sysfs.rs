@@ -303,6 +303,10 @@ fn last_level_cache<'c>(caches: &'c [Cache], core: &CpuMask, package: &CpuMask) 
 }
 
 /// How fast the CPUs are, if there are several kinds of cores.
+///
+/// hwloc also knows clock rates, and tells kinds of cores apart by them where there is neither of the following. They
+/// are not read here: for a nominal rate the kernel may have to ask the CPU itself, which wakes it; and the highest
+/// rates differ between cores of one kind, too.
 enum CoreSpeeds {
     /// The CPUs of each kind, from the slowest kind to the fastest: hybrid processors of Intel.
     Kinds(Vec<CpuMask>),
