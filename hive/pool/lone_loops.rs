@@ -76,9 +76,7 @@ impl Shared {
     ) -> Result<(), Error> {
         let begin = Instant::now();
         let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, begin);
-        if let Some(expected) = self.loop_costs.expected(size)
-            && !pays(expected)
-        {
+        if let Some(expected) = self.loop_costs.expected(size).filter(|expected| !pays(*expected)) {
             self.team.count_for_queen(Counter::LoneLoops);
             if P::RUNS_ANYWHERE {
                 self.run_loop_if_long(queen_guard, bees, body, Deadline::new(begin, expected))?;

@@ -60,10 +60,8 @@ impl Team {
         let cold_part = self.cold_parts.begin_if(is_timed);
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
-        if let Some(part) = cold_part.end()
-            && !P::RUNS_ANYWHERE
-        {
-            self.record_cold_part(&queen, BodyFn::of::<P>(), part);
+        if let Some(part) = cold_part.end() {
+            self.end_cold_part(&queen, BodyFn::of::<P>(), P::RUNS_ANYWHERE, part);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's
@@ -111,10 +109,8 @@ impl Team {
         // SAFETY: `body_fn` was made for the reference that is stored in the root line's cell, and the reference stays
         // there until the region has ended.
         self.run_catching_panic(&queen, || unsafe { body_fn.run(&self.root_line().closure_cell, &queen) });
-        if let Some(part) = cold_part.end()
-            && !runs_anywhere
-        {
-            self.record_cold_part(&queen, body_fn, part);
+        if let Some(part) = cold_part.end() {
+            self.end_cold_part(&queen, body_fn, runs_anywhere, part);
         }
         let is_poisoned = self.end_groups(queen_guard, &queen, body_fn, runs_anywhere, some_asleep);
         abort_guard.disarm();
@@ -180,11 +176,13 @@ impl Team {
         is_poisoned
     }
 
-    /// Records how long the queen's part of a region with this body has taken that is no loop and in which a worker was
-    /// asleep.
+    /// Called when the queen's part of a region has ended in which a worker was asleep. Records how long it has taken,
+    /// unless the region is a loop. The other arguments: as for `run_region_in_groups`.
     #[cold]
-    fn record_cold_part(&self, queen: &RegionContext<'_>, body: BodyFn, part: PartTime) {
-        self.cold_parts.record(body.key().hash(), part.work(queen.barriers_passed() > 0));
+    fn end_cold_part(&self, queen: &RegionContext<'_>, body_fn: BodyFn, runs_anywhere: bool, part: PartTime) {
+        if !runs_anywhere {
+            self.cold_parts.record(body_fn.key().hash(), part.work(queen.barriers_passed() > 0));
+        }
     }
 
     /// Notes where the counts of a group's barrier stand, for the next region. The calling bee leads the group, and all
