@@ -12,7 +12,7 @@ use crate::checked_task::CheckedTask;
 use crate::exploration;
 use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
 use crate::protocol::tasks::sleep::Sleep;
-use crate::sync::{self, Semaphore, WaitPolicy, set_looks_before_it_is_over, set_workers_are_unbound};
+use crate::sync::{self, Semaphore, WaitPolicy, set_looks_before_deadline, set_workers_are_unbound};
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(
@@ -157,9 +157,9 @@ fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
             Short => rounds.run_loop(&hive, bees, true),
             Meeting => rounds.run_loop_with_barrier(&hive, bees),
             Late(looks) => {
-                set_looks_before_it_is_over(*looks);
+                set_looks_before_deadline(*looks);
                 rounds.run_loop(&hive, bees, true);
-                set_looks_before_it_is_over(u32::MAX);
+                set_looks_before_deadline(u32::MAX);
             }
             Exact => rounds.run(&hive, bees),
         }
