@@ -6,11 +6,11 @@ use std::ops::{Deref, Range};
 use std::sync::{Mutex, PoisonError};
 
 use crate::loops::shared_loop::Loop;
-use crate::loops::slice_schedule::SliceSchedule;
 use crate::observe::stats::Stats;
 use crate::pool::builder::Builder;
 use crate::pool::error::Error;
 use crate::pool::handle::{BorrowedHive, Hive};
+use crate::pool::report::Report;
 use crate::reductions::par_scan::Scan;
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
@@ -95,15 +95,21 @@ impl Deref for CurrentHive {
 /// It is a macro so that the usual case, the global hive, is a pointer and nothing else.
 macro_rules! current_hive {
     ($found:ident) => {
-        match global_outside_of_hives() {
+        match crate::global::global_outside_of_hives() {
             Some(hive) => hive,
             None => {
-                $found = find_current_hive();
+                $found = crate::global::find_current_hive();
                 &*$found
             }
         }
     };
 }
+
+mod regions;
+mod slices;
+
+pub use regions::{spmd, spmd_all, spmd_all_map, spmd_map, try_spmd};
+pub use slices::{par_for_mut, par_rows_mut, par_zip_mut};
 
 /// The global hive, if it exists and the calling thread is inside of no hive.
 #[inline(always)]
@@ -129,7 +135,8 @@ fn find_current_hive() -> CurrentHive {
 ///
 /// ```
 /// let x = vec![1.0; 1 << 20];
-/// let sums = hive::spmd_map(hive::bees(), |bee| x[bee.split(0..x.len())].iter().sum::<f64>());
+/// let sums = hive::spmd_all_map(|bee| x[bee.split(0..x.len())].iter().sum::<f64>());
+/// assert_eq!(sums.len(), hive::bees());
 /// assert_eq!(sums.iter().sum::<f64>(), x.len() as f64);
 /// ```
 #[doc(alias("num_threads", "omp_get_max_threads", "current_num_threads", "available_parallelism"))]
@@ -165,61 +172,6 @@ fn build_queen_alone(error: &str) -> Hive {
     hive
 }
 
-/// Runs a region on the [current](crate#which-hive) hive: `body` once on each of `bees` bees, including the caller. See
-/// [`Hive::spmd`].
-///
-/// ```
-/// use std::sync::atomic::{AtomicUsize, Ordering};
-///
-/// let sum = AtomicUsize::new(0);
-/// hive::spmd(4, |bee| {
-///     let part: usize = bee.split(0..1000).sum();
-///     sum.fetch_add(part, Ordering::Relaxed);
-/// });
-/// assert_eq!(sum.into_inner(), 499_500);
-/// ```
-///
-/// # Panics
-/// As [`Hive::spmd`]. If `bees` is 0 or above the limit, the message names [`try_spmd`].
-#[inline]
-#[track_caller]
-#[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
-pub fn spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) {
-    let found;
-    current_hive!(found).spmd(bees, body);
-}
-
-/// Runs a region on the [current](crate#which-hive) hive, or returns an error if it cannot start. See
-/// [`Hive::try_spmd`].
-///
-/// ```
-/// assert!(hive::try_spmd(0, |_| ()).is_err());
-/// ```
-///
-/// # Errors
-/// As [`Hive::try_spmd`].
-#[inline]
-pub fn try_spmd<F: Fn(&Bee<'_>) + Sync>(bees: usize, body: F) -> Result<(), Error> {
-    let found;
-    current_hive!(found).try_spmd(bees, body)
-}
-
-/// Runs a region on the [current](crate#which-hive) hive and returns what `body` returned on each bee, in the order of
-/// the bees' numbers. See [`Hive::spmd_map`].
-///
-/// ```
-/// assert_eq!(hive::spmd_map(3, |bee| bee.id() * 10), [0, 10, 20]);
-/// ```
-///
-/// # Panics
-/// As [`Hive::spmd`].
-#[track_caller]
-#[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]
-pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> Vec<R> {
-    let found;
-    current_hive!(found).spmd_map(bees, body)
-}
-
 /// Runs a loop on the [current](crate#which-hive) hive: a region and a loop in one. See [`Hive::par_for`].
 ///
 /// ```
@@ -240,58 +192,6 @@ pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> V
 pub fn par_for<F: Fn(Range<usize>, &Bee<'_>) + Sync>(work: impl Into<Loop>, body: F) {
     let found;
     current_hive!(found).par_for(work, body);
-}
-
-/// Runs a loop that writes to the elements of a slice, on the [current](crate#which-hive) hive. See
-/// [`Hive::par_for_mut`].
-///
-/// ```
-/// let x = vec![2.0; 1000];
-/// let mut y = vec![1.0; 1000];
-/// hive::par_for_mut(&mut y, hive::Schedule::Static, |range, y, _| {
-///     y.iter_mut().zip(&x[range]).for_each(|(y, x)| *y += 0.5 * x);
-/// });
-/// assert_eq!(y, [2.0; 1000]);
-/// ```
-///
-/// # Panics
-/// As [`Hive::par_for_mut`].
-#[inline]
-#[track_caller]
-#[doc(alias("par_iter_mut", "parallel for", "par_chunks_mut"))]
-pub fn par_for_mut<T: Send, F>(data: &mut [T], schedule: impl SliceSchedule, body: F)
-where
-    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
-{
-    let found;
-    current_hive!(found).par_for_mut(data, schedule, body);
-}
-
-/// Runs a loop that writes to the rows of a slice, on the [current](crate#which-hive) hive. See [`Hive::par_rows_mut`].
-///
-/// ```
-/// // Makes each row of a matrix sum up to one.
-/// let mut matrix = vec![2.0; 50 * 40];
-/// hive::par_rows_mut(&mut matrix, 40, hive::Schedule::Static, |_, rows, _| {
-///     for row in rows.chunks_exact_mut(40) {
-///         let sum: f64 = row.iter().sum();
-///         row.iter_mut().for_each(|x| *x /= sum);
-///     }
-/// });
-/// assert_eq!(matrix, [0.025; 50 * 40]);
-/// ```
-///
-/// # Panics
-/// As [`Hive::par_rows_mut`].
-#[inline]
-#[track_caller]
-#[doc(alias("par_chunks_mut", "par_chunks_exact_mut"))]
-pub fn par_rows_mut<T: Send, F>(data: &mut [T], width: usize, schedule: impl SliceSchedule, body: F)
-where
-    F: Fn(Range<usize>, &mut [T], &Bee<'_>) + Sync,
-{
-    let found;
-    current_hive!(found).par_rows_mut(data, width, schedule, body);
 }
 
 /// Combines what `map` returns for parts of `range`, on the [current](crate#which-hive) hive. See [`Hive::par_reduce`].
@@ -444,6 +344,16 @@ pub fn spawn_on(bee: usize, task: impl FnOnce() + Send + 'static) {
 pub fn stats() -> Stats {
     let found;
     current_hive!(found).stats()
+}
+
+/// Which settings of the [current](crate#which-hive) hive are in effect, and why. See [`Hive::report`].
+///
+/// ```
+/// println!("{}", hive::report());
+/// ```
+pub fn report() -> Report {
+    let found;
+    current_hive!(found).report()
 }
 
 /// Runs `work` once on each worker of the [current](crate#which-hive) hive, not on its queen. See [`Hive::broadcast`].

@@ -8,18 +8,20 @@
 //! assert!((norm - 577_306.967_744_9).abs() < 1e-3);
 //! ```
 //!
+//! The package is `hive-spmd`, the crate `hive`: `cargo add hive-spmd`, then `use hive::...`.
+//!
 //! A hive is a team of threads. Each of them is a *bee*: bee 0, the *queen*, is the calling thread; the others are
 //! *workers*, threads that the hive has made.
 //!
 //! - [`spmd`] runs a closure once on each of n bees of a team, including the calling thread, and returns when all of
-//!   them are done. This is a *region*.
+//!   them are done. This is a *region*. [`spmd_all`] takes all bees that there are.
 //! - [`Bee::barrier`] makes the bees of a region wait for each other; [`Bee::split`] says which part of a range belongs
 //!   to a bee.
 //! - [`resize`] parks surplus workers, so that their cores are free for other programs, and brings them back;
 //!   [`wait_until_parked`] waits until those cores are free.
 //! - [`par_for`], [`par_for_mut`], [`par_reduce`] and [`par_scan`] are a region and a loop in one, with OpenMP's
-//!   [schedules](Schedule); inside regions there are [`Bee::for_each`], [`Bee::all_reduce`], [`Bee::single`] and so on.
-//!   The type of a [`Reduction`] says how reproducible its result is.
+//!   [schedules](Schedule); inside regions there are [`Bee::for_range`], [`Bee::all_reduce`], [`Bee::single`] and so
+//!   on. The type of a [`Reduction`] says how reproducible its result is.
 //! - [`Parts`] lends each bee its own part of a slice for writing, and the parts of the other bees for reading;
 //!   [`PerBee`] holds one value for each bee.
 //! - [`Hive::alloc`] places memory on NUMA nodes. A [`Plan`] says which bee owns which part of it, for memory and loops
@@ -31,7 +33,7 @@
 //! - Between regions the same bees run tasks by work stealing: [`join`], [`scope`], [`spawn`], [`spawn_on`],
 //!   [`broadcast`], [`install`].
 //! - [`Hive`] is a team that a program builds for itself; [`Hive::builder`] says how it waits and where its bees are
-//!   bound; [`Hive::report`] says which settings are in effect, [`Hive::stats`] what the bees have done.
+//!   bound; [`report()`] says which settings are in effect, [`Hive::stats`] what the bees have done.
 //!
 //! # Which hive
 //! The free functions act on the *current* hive: the one that the calling thread works for, as a bee in a
@@ -74,7 +76,6 @@
 //! how the hive is resized while it runs, how bees without work sleep, how bees share out the iterations of a loop, and
 //! how they exchange values.
 
-#[cfg(any(feature = "paralight", feature = "orx-parallel", feature = "rayon"))]
 pub mod adapters;
 mod global;
 #[cfg(doc)]
@@ -102,7 +103,8 @@ mod tuning;
 
 pub use crate::global::{
     bees, broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_reduce, par_rows_mut, par_scan,
-    resize, scope, spawn, spawn_on, spmd, spmd_map, stats, stop_spinning, try_spmd, wait_until_parked,
+    par_zip_mut, report, resize, scope, spawn, spawn_on, spmd, spmd_all, spmd_all_map, spmd_map, stats, stop_spinning,
+    try_spmd, wait_until_parked,
 };
 pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;
@@ -130,8 +132,10 @@ pub use crate::reductions::reduction::Reduction;
 pub use crate::reductions::reproducibility::{Deterministic, PerTeamSize, Reproducibility, Unordered};
 pub use crate::region::bee::Bee;
 pub use crate::region::collective::ordered::Ordered;
-pub use crate::slices::parts::{PartMut, PartRef, Parts};
-pub use crate::slices::per_bee::{PerBee, PerBeeMut};
+pub use crate::slices::par_zip::MutSlices;
+pub use crate::slices::part_guards::{PartMut, PartRef, WholeRef};
+pub use crate::slices::parts::Parts;
+pub use crate::slices::per_bee::{PerBee, PerBeeMut, PerBeeRef};
 pub use crate::sys::parse_error::{ParseError, ParseErrorKind};
 pub use crate::tasks::caller::{CurrentBee, current, yield_now};
 pub use crate::tasks::scope::Scope;

@@ -31,6 +31,7 @@ pub(crate) use crate::sys::part_time::PartTime;
 pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};
 pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::sleep_binding::SleepBinding;
+pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::wait::{WaitPolicy, serialize_poll};
 

@@ -229,13 +229,14 @@ fn stress_right_after_a_hive_was_built() {
 fn stress_while_other_threads_build_and_use_and_drop_hives() {
     in_own_process("stress_while_other_threads_build_and_use_and_drop_hives", || {
         let cpus = proc_threads::cpus(sys::tid());
-        let (shared, over) = (Hive::new(3).unwrap(), AtomicBool::new(false));
+        let (shared, started, over) = (Hive::new(3).unwrap(), Gate::new(), AtomicBool::new(false));
         assert_hive_works(&shared, 4);
         thread::scope(|scope| {
             // The machine is read again for each mask.
             for masks in [[&cpus[..], &cpus[..1]], [&cpus[..1], &cpus[..]]] {
-                let (shared, over) = (&shared, &over);
+                let (shared, started, over) = (&shared, &started, &over);
                 scope.spawn(move || {
+                    started.arrive();
                     while !over.load(Ordering::Relaxed) {
                         for mask in masks {
                             sys::bind(mask);
@@ -247,6 +248,7 @@ fn stress_while_other_threads_build_and_use_and_drop_hives() {
                     }
                 });
             }
+            started.wait_for(2);
             for _ in 0..300 {
                 fork(|| {
                     assert_refuses_calls(&shared);

@@ -11,7 +11,6 @@ mod common;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
@@ -100,7 +99,7 @@ enum Outcome {
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
-const PLACES: [ForkPlace; 13] = [
+const PLACES: [ForkPlace; 14] = [
     ("the queen in a region", true, |scene| {
         scene.hive.spmd(3, |bee| {
             if bee.is_queen() {
@@ -136,13 +135,36 @@ const PLACES: [ForkPlace; 13] = [
     }),
     ("a region of one", false, |scene| scene.hive.spmd(1, |_| scene.fork())),
     ("a loop", true, |scene| scene.hive.par_for((0..9, Schedule::Dynamic(1)), |_, _| scene.fork())),
+    ("the last part of a loop that its caller runs alone", true, |scene| {
+        let run = |forks| {
+            scene.hive.par_for(0..3, |_, bee| {
+                if forks && bee.id() == 2 {
+                    scene.fork();
+                }
+            });
+        };
+        let lone_loops = || scene.hive.stats().total().lone_loops;
+        // Workers that never sleep get this loop as any other. Then it is one more place in a loop.
+        for _ in 0..50 {
+            thread::sleep(Duration::from_millis(2));
+            let before = lone_loops();
+            run(false);
+            if lone_loops() > before {
+                break;
+            }
+        }
+        thread::sleep(Duration::from_millis(2));
+        run(true);
+    }),
     ("a task", true, |scene| {
-        let (sender, receiver) = channel();
-        scene.hive.spawn(move || {
+        // Not a channel: the child hangs on its lock if this thread, which the child does not have, holds that at the
+        // fork.
+        let is_done: &'static Gate = Box::leak(Box::default());
+        scene.hive.spawn(|| {
             scene.fork();
-            sender.send(()).unwrap();
+            is_done.arrive();
         });
-        receiver.recv().unwrap();
+        is_done.wait_for(1);
     }),
     ("a scope", false, |scene| scene.hive.scope(|_| scene.fork())),
     ("a scope with a task that has not ended", true, |scene| {

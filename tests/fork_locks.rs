@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use common::process::{in_own_process, in_own_process_with};
 use common::sys::{Forked, fork};
 use common::trace_reader::TraceDirectory;
-use common::{Rng, assert_contains_all, assert_hive_works, panic_message, silence_panics};
+use common::{Rng, assert_contains_all, assert_hive_works, panic_message, silence_panics, wait_until};
 use hive::{Hive, Placement};
 
 /// Many children, none of which may hang or fail.
@@ -56,18 +56,22 @@ fn fork_during(first: fn(), part: fn()) {
         // From a microsecond to 16 milliseconds, each order of magnitude equally often.
         let wait = Duration::from_nanos(500 << dice.next_up_to(15));
         let process = fork(|| {
-            let begun = AtomicBool::new(false);
+            let (begun, has_forked) = (AtomicBool::new(false), AtomicBool::new(false));
             thread::scope(|scope| {
-                // Once it exists, it starts and ends no threads.
+                // Once it exists, it starts and ends no threads, and does not end before the fork: std has a lock there
+                // on which a child hangs that makes a thread.
                 scope.spawn(|| {
                     begun.store(true, Ordering::Release);
                     first();
+                    wait_until(|| has_forked.load(Ordering::Relaxed));
                 });
                 poll_until(|| begun.load(Ordering::Acquire));
                 let start = Instant::now();
                 poll_until(|| start.elapsed() >= wait);
+                let forked = fork(part);
+                has_forked.store(true, Ordering::Relaxed);
                 let mut child = Children::default();
-                child.record(fork(part));
+                child.record(forked);
                 child.assert_all_succeeded();
             });
         });

@@ -6,6 +6,7 @@
 mod common;
 
 use std::collections::HashSet;
+use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -110,8 +111,8 @@ fn a_loop_that_turns_out_to_be_long_wakes_the_workers_after_all() {
     for schedule in SCHEDULES {
         let hive = Hive::new(BEES).unwrap();
         let threads = Mutex::new(HashSet::new());
-        let run = |is_long| {
-            hive.par_for((0..LEN, schedule), |_, _| {
+        let run = |is_long, times| {
+            hive.par_for((0..LEN * times, schedule), |_, _| {
                 if is_long {
                     threads.lock().unwrap().insert(thread::current().id());
                     thread::sleep(Duration::from_millis(1));
@@ -127,14 +128,21 @@ fn a_loop_that_turns_out_to_be_long_wakes_the_workers_after_all() {
     }
 }
 
-/// Runs `run` with `false` until its loop has run on the caller alone, and then with `true`, all workers asleep. Begins
-/// anew if that loop was not expected to be short, because the one before was disturbed.
-fn short_and_then(hive: &Hive, run: impl Fn(bool)) {
-    loop {
-        until_alone(hive, || run(false));
+/// Calls `run(true, 1)`, which runs one loop, when the hive expects that loop to be short and all workers are asleep.
+/// To teach it so, calls `run(false, times)` before, which runs the same loop, with nothing to do, over that many times
+/// as many indices. A hive knows what an index takes, and with few of them that would be what it takes to begin a loop,
+/// which on a slow machine may be long enough to wake workers. Begins anew if the loop was expected to be long.
+fn short_and_then(hive: &Hive, run: impl Fn(bool, usize)) {
+    const TIMES: usize = 100;
+    // After a long loop it takes so many short ones until the hive has forgotten it.
+    for lessons in iter::once(1).chain(iter::repeat(100)) {
+        for _ in 0..lessons {
+            wait_until_asleep(hive, hive.bees() - 1);
+            run(false, TIMES);
+        }
         wait_until_asleep(hive, hive.bees() - 1);
         let before = lone_loops(hive);
-        run(true);
+        run(true, 1);
         if lone_loops(hive) > before {
             return;
         }
@@ -145,9 +153,9 @@ fn short_and_then(hive: &Hive, run: impl Fn(bool)) {
 fn bees_meet_in_a_loop_that_was_to_wake_nobody() {
     let _alone = run_exclusively();
     for hive in hives() {
-        short_and_then(&hive, |they_meet| {
+        short_and_then(&hive, |they_meet, times| {
             let met = AtomicUsize::new(0);
-            hive.par_for(0..BEES, |_, bee| {
+            hive.par_for(0..BEES * times, |_, bee| {
                 if they_meet {
                     assert_eq!(bee.all_reduce(bee.id(), |a, b| a + b), BEES * (BEES - 1) / 2);
                     met.fetch_add(1, Ordering::Relaxed);
@@ -165,9 +173,10 @@ fn bees_meet_in_a_loop_that_was_to_wake_nobody() {
 fn turns_come_round_in_a_loop_that_was_to_wake_nobody() {
     let _alone = run_exclusively();
     for hive in hives() {
-        short_and_then(&hive, |in_turn| {
-            let (turns, order) = (Ordered::new(0..3 * BEES), Mutex::new(Vec::new()));
-            hive.par_for((0..3 * BEES, Schedule::StaticChunk(1)), |range, bee| {
+        short_and_then(&hive, |in_turn, times| {
+            let indices = 0..3 * BEES * times;
+            let (turns, order) = (Ordered::new(indices.clone()), Mutex::new(Vec::new()));
+            hive.par_for((indices.clone(), Schedule::StaticChunk(1)), |range, bee| {
                 let note = |index| order.lock().unwrap().push(index);
                 range.for_each(|index| if in_turn { bee.ordered(&turns, index, || note(index)) } else { note(index) });
             });
@@ -175,8 +184,51 @@ fn turns_come_round_in_a_loop_that_was_to_wake_nobody() {
             if !in_turn {
                 order.sort_unstable();
             }
-            assert_eq!(order, (0..3 * BEES).collect::<Vec<_>>());
+            assert_eq!(order, indices.collect::<Vec<_>>());
         });
+    }
+}
+
+/// The queen runs the part of bee 1, in which she waits for the turn before it. That one is bee 2's, who takes long.
+/// Meanwhile bee 1 comes to the loop, finds nothing to do and leaves. Nobody may take that for a deadlock.
+#[test]
+fn a_turn_that_takes_long_is_waited_for_in_a_loop_that_was_to_wake_nobody() {
+    let _alone = run_exclusively();
+    for hive in hives() {
+        short_and_then(&hive, |in_turn, times| {
+            let turns = Ordered::new(0..BEES);
+            hive.par_for(0..BEES * times, |_, bee| {
+                if in_turn {
+                    if bee.id() == 2 {
+                        // Nothing tells when the queen has begun to look for a deadlock, so this is a time.
+                        thread::sleep(Duration::from_millis(30));
+                    }
+                    bee.ordered(&turns, [0, 2, 1][bee.id()], || ());
+                }
+            });
+        });
+    }
+}
+
+/// While a region is announced, its workers begin no task before they have come to it. If this loop were begun by its
+/// caller alone, the task would never run, and the test would end at its time limit.
+#[test]
+fn a_short_loop_inside_another_hive_may_wait_for_a_task_of_its_worker() {
+    let _alone = run_exclusively();
+    let outer = Hive::new(2).unwrap();
+    for hive in hives() {
+        let run = |waits| {
+            hive.par_for(0..BEES, |_, bee| {
+                if waits && bee.is_queen() {
+                    let (sender, receiver) = mpsc::channel();
+                    hive.spawn_on(1, move || sender.send(()).unwrap());
+                    receiver.recv().unwrap();
+                }
+            });
+        };
+        until_alone(&hive, || run(false));
+        wait_until_asleep(&hive, BEES - 1);
+        outer.join(|| run(true), || ());
     }
 }
 
@@ -186,11 +238,11 @@ fn panics_in_a_loop_that_wakes_nobody_are_those_of_its_bees() {
     silence_panics("part of bee");
     for hive in hives() {
         let (panicking, ran) = (AtomicUsize::new(BEES), AtomicUsize::new(0));
-        short_and_then(&hive, |they_panic| {
+        short_and_then(&hive, |they_panic, times| {
             panicking.store(if they_panic { 1 } else { BEES }, Ordering::Relaxed);
             ran.store(0, Ordering::Relaxed);
             let run = || {
-                hive.par_for(0..BEES, |_, bee| {
+                hive.par_for(0..BEES * times, |_, bee| {
                     ran.fetch_add(1, Ordering::Relaxed);
                     assert!(bee.id() < panicking.load(Ordering::Relaxed), "part of bee {}", bee.id());
                 });

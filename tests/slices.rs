@@ -116,8 +116,8 @@ fn a_part_is_lent_to_one_writer_or_to_readers() {
     assert_contains_all(&without_barrier, &["written to since the last barrier"]);
     let other_way = with(&|bee, parts| {
         if bee.id() == 0 {
-            drop(parts.part(bee, 0));
-            drop(parts.own_mut(bee));
+            drop(parts.part(bee, 1));
+            drop(parts.part_mut(bee, 1));
         }
     });
     assert_contains_all(&other_way, &["read since the last barrier"]);

@@ -186,8 +186,13 @@ fn hives_are_resized_and_dropped_while_workers_sleep_unbound() {
             subject.unbind();
             subject.hive.resize(1).unwrap();
             subject.hive.wait_until_parked();
-            subject.hive.resize(2).unwrap();
-            assert_eq!(subject.hive.spmd_map(2, |_| proc_threads::cpus(sys::tid()))[1], subject.own);
+            // The worker comes back bound. It is kept awake until the region has begun: a worker that has unbound
+            // itself, but does not sleep yet, runs the region where it is.
+            let cpus = subject.hive.keep_spinning(|| {
+                subject.hive.resize(2).unwrap();
+                subject.hive.spmd_map(2, |_| proc_threads::cpus(sys::tid()))
+            });
+            assert_eq!(cpus[1], subject.own);
         }
         subject.unbind();
         drop(subject);

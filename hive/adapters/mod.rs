@@ -6,5 +6,6 @@ pub mod orx_parallel;
 pub mod paralight;
 #[cfg(feature = "rayon")]
 pub mod rayon;
+pub mod task_pool;
 #[cfg(feature = "paralight")]
 pub(crate) mod work_ranges;

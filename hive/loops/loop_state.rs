@@ -87,6 +87,24 @@ impl LoopState {
         (dispatch, round)
     }
 
+    /// Begins the calling bee's next round, of words whose rounds are of different loops. `uses_range`: whether the bee
+    /// takes units from its work range in this round.
+    pub(crate) fn begin_round_of_any_loop(&self, context: &RegionContext<'_>, uses_range: bool) -> (&Dispatch, u16) {
+        let (dispatch, round) = self.begin_round(context);
+        if !uses_range {
+            // The loop of the next round may need this bee's work range, which must not skip a round.
+            dispatch.range(context.id()).publish(round, &(0..0));
+        }
+        (dispatch, round)
+    }
+
+    /// The region that used the words last, if only one of its bees did.
+    pub(crate) fn region_of_only_user(&self) -> Option<u64> {
+        // Relaxed, both: the caller owns the state, so whoever else has used it has handed it over by other means.
+        let users = (0..self.bees() as u32).filter(|id| self.first.range(*id).has_begun()).count();
+        (users == 1).then(|| self.region.load(Ordering::Relaxed))
+    }
+
     /// The words of the generation that the calling bee is in, after the first. `is_new`: this round is the bee's first
     /// in that generation.
     #[inline(never)]

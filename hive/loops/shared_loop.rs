@@ -9,16 +9,19 @@ use std::fmt;
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use crate::loops::blocks::Blocks;
 use crate::loops::chunks::Chunks;
 use crate::loops::dispatch::Dispatch;
+use crate::loops::loop_call::Call;
 use crate::loops::loop_state::{DispatchKind, LoopState};
+use crate::loops::own_state::OwnState;
 use crate::loops::range_body::RangeBody;
 use crate::loops::schedule::{Division, QueueRule, Schedule, StealingRule};
 use crate::loops::stealing::StealingLoop;
+use crate::loops::unit_map::UnitMap;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
 use crate::protocol::region::region_context::RegionContext;
-use crate::region::split;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
 /// the bees. [`Bee::for_each`](crate::region::bee::Bee::for_each) runs it inside a region;
@@ -39,8 +42,9 @@ use crate::region::split;
 /// hive::par_for(Loop::new(0..100, Schedule::Dynamic(16)).min_work(50), print);
 /// ```
 ///
-/// Inside a region, a loop with a schedule that hands out chunks at run time is made once, outside of the region, and
-/// shared by the bees:
+/// Inside a region, [`Bee::for_range`](crate::region::bee::Bee::for_range) runs a loop that the bees make there, and
+/// waits until all of it is done. A loop for `for_each`, with a schedule that hands out chunks at run time, is made
+/// once, outside of the region, and shared by the bees:
 ///
 /// ```
 /// use std::sync::atomic::{AtomicU64, Ordering};
@@ -71,7 +75,7 @@ pub struct Loop {
     /// The words that the bees share while they run the loop; made by the bee that first needs them. In a box of its
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
-    state: OnceLock<Box<LoopState>>,
+    state: OwnState,
     /// The one round that is run, if `run_in_region` has supplied a state that is ready for it. None: each run begins
     /// its round by `LoopState::begin_round`.
     only_round: Option<u16>,
@@ -98,7 +102,15 @@ impl Loop {
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
-        Self { range, schedule, multiple: 1, min_work: 1, owners: 0, state: OnceLock::new(), only_round: None }
+        Self {
+            range,
+            schedule,
+            multiple: 1,
+            min_work: 1,
+            owners: 0,
+            state: OwnState(OnceLock::new()),
+            only_round: None,
+        }
     }
 
     /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
@@ -163,6 +175,17 @@ impl Loop {
         self.schedule
     }
 
+    /// What the loop is made of, to be compared with that of other bees.
+    pub(crate) fn call(&self) -> Call {
+        Call {
+            range: (self.range.start, self.range.end),
+            schedule: self.schedule,
+            multiple: self.multiple,
+            min_work: self.min_work,
+            owners: self.owners,
+        }
+    }
+
     /// The blocks of a `Static` loop of which each bee runs one; None for other loops.
     #[inline]
     pub(crate) fn blocks(&self) -> Option<Blocks> {
@@ -205,6 +228,13 @@ impl Loop {
     /// Runs the part of the bee that `context` belongs to: passes each range of indices that the bee gets to `body`.
     #[inline]
     pub(crate) fn run(&self, context: &RegionContext<'_>, body: &mut impl RangeBody) {
+        self.run_with(None, context, body);
+    }
+
+    /// Does the same for `Bee::for_range`: each bee has a `Loop` of its own, which all have made of the same arguments,
+    /// and the words that the bees share are those of `common`. It must be for teams of at least this size.
+    #[inline(always)]
+    pub(crate) fn run_with(&self, common: Option<&LoopState>, context: &RegionContext<'_>, body: &mut impl RangeBody) {
         let (id, bees) = (context.id() as usize, self.active_bees(context.bees() as usize));
         match self.schedule.division() {
             // Blocks of owners, whose bees may be missing.
@@ -228,10 +258,10 @@ impl Loop {
                 let chunks = Chunks::new(&self.range, self.single_bee_chunk(), self.multiple);
                 self.run_chunks(&chunks, 0..chunks.count(), body);
             }
-            Division::Stealing(rule) => self.run_shared(context, bees, |dispatch, round| {
+            Division::Stealing(rule) => self.run_shared(common, context, bees, |dispatch, round| {
                 self.run_stealing(rule, dispatch, context, round, bees, body);
             }),
-            Division::Queue(rule) => self.run_shared(context, bees, |dispatch, round| {
+            Division::Queue(rule) => self.run_shared(common, context, bees, |dispatch, round| {
                 self.run_queue(rule, dispatch, context, round, bees, body);
             }),
         }
@@ -267,11 +297,11 @@ impl Loop {
         };
         let (state, round) = cache::take(kind, bees as u32);
         self.only_round = Some(round);
-        self.state = OnceLock::from(state);
+        self.state.0 = OnceLock::from(state);
         let result = region(&self, bees);
         // A panic does not get here; it drops the state, whose words may be in different rounds. If the team was the
         // caller alone, it needed no state, and the words are still in the round before.
-        if let Some(state) = self.state.into_inner() {
+        if let Some(state) = self.state.0.take() {
             let last_round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };
             cache::put(kind, state, last_round);
         }
@@ -290,11 +320,20 @@ impl Loop {
 
     /// Calls `run` for this bee's part, under a schedule that hands out chunks at run time, with the words that the
     /// bees share and the round that begins. `bees` is the number of bees that take part.
-    fn run_shared(&self, context: &RegionContext<'_>, bees: usize, run: impl FnOnce(&Dispatch, u16)) {
-        let state = self.loop_state(context);
-        let (dispatch, round) = match self.only_round {
-            Some(round) => (state.only_dispatch(), round),
-            None => state.begin_round(context),
+    fn run_shared(
+        &self,
+        common: Option<&LoopState>,
+        context: &RegionContext<'_>,
+        bees: usize,
+        run: impl FnOnce(&Dispatch, u16),
+    ) {
+        let (dispatch, round) = match (common, self.only_round) {
+            (Some(state), _) => {
+                let has_ranges = matches!(self.schedule.division(), Division::Stealing(_));
+                state.begin_round_of_any_loop(context, has_ranges && (context.id() as usize) < bees)
+            }
+            (None, Some(round)) => (self.loop_state(context).only_dispatch(), round),
+            (None, None) => self.loop_state(context).begin_round(context),
         };
         // Only after the round has begun: a bee that takes no part counts rounds as the others do.
         if (context.id() as usize) < bees {
@@ -379,7 +418,7 @@ impl Loop {
     fn loop_state(&self, context: &RegionContext<'_>) -> &LoopState {
         let bees = context.bees();
         // Large enough for the whole team of the hive, of which this region may be using only a part.
-        let state = self.state.get_or_init(|| Box::new(LoopState::new(bees.max(context.team().bees()))));
+        let state = self.state.0.get_or_init(|| Box::new(LoopState::new(bees.max(context.team().bees()))));
         assert!(
             bees as usize <= state.bees(),
             "this loop was first run by a hive of {} bees, and cannot be run by a team of {bees}: \
@@ -387,58 +426,6 @@ impl Loop {
             state.bees(),
         );
         state
-    }
-}
-
-/// Groups the chunks of a loop into units, several chunks each where there are more chunks than the shared words can
-/// number.
-struct UnitMap {
-    /// The number of chunks in the loop.
-    chunks: usize,
-    /// The number of chunks in a unit, except for the last unit, which may have fewer.
-    chunks_per_unit: usize,
-    /// The number of units.
-    count: usize,
-}
-
-impl UnitMap {
-    fn new(chunks: usize, max_units: usize) -> Self {
-        let chunks_per_unit = chunks.div_ceil(max_units).max(1);
-        Self { chunks, chunks_per_unit, count: chunks.div_ceil(chunks_per_unit) }
-    }
-
-    /// The numbers of the chunks in these units.
-    #[inline(always)]
-    fn chunks_of(&self, units: Range<usize>) -> Range<usize> {
-        units.start * self.chunks_per_unit..units.end.saturating_mul(self.chunks_per_unit).min(self.chunks)
-    }
-}
-
-/// A range cut into contiguous blocks, one for each bee.
-#[derive(Clone, Copy)]
-pub(crate) struct Blocks {
-    start: usize,
-    end: usize,
-    multiple: usize,
-}
-
-impl Blocks {
-    /// Blocks of `range` that begin at multiples of `multiple`, except where the range itself begins.
-    #[inline]
-    pub(crate) fn new(range: Range<usize>, multiple: usize) -> Self {
-        Self { start: range.start, end: range.end, multiple }
-    }
-
-    /// The block of bee `id` in a team of `bees`.
-    #[inline]
-    pub(crate) fn of(self, id: usize, bees: usize) -> Range<usize> {
-        let range = self.start..self.end;
-        if self.multiple == 1 {
-            return split::block(range, id, bees);
-        }
-        // Divide the multiples among the bees, then convert back to indices.
-        let chunks = Chunks::new(&range, self.multiple, self.multiple);
-        chunks.indices(split::block(0..chunks.count(), id, bees))
     }
 }
 

@@ -136,6 +136,12 @@ impl WorkRange {
         rounds
     }
 
+    /// Whether the owner has begun a round in the region that used the range last.
+    pub(crate) fn has_begun(&self) -> bool {
+        // Relaxed: the caller has the range to itself.
+        self.rounds.load(Ordering::Relaxed) > 0
+    }
+
     /// The number of the buffer that the owner is in. None: it is still in the first generation.
     pub(crate) fn buffer(&self) -> Option<u32> {
         // Relaxed: only the owner uses the word.

@@ -6,8 +6,9 @@ use std::iter;
 use std::ops::Range;
 use std::sync::Arc;
 
+use crate::loops::blocks::Blocks;
 use crate::loops::schedule::Schedule;
-use crate::loops::shared_loop::{Blocks, Loop};
+use crate::loops::shared_loop::Loop;
 use crate::loops::slice_schedule::sealed::LoopOver;
 use crate::memory::mapping::page_size;
 use crate::memory::nodes;

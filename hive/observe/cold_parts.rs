@@ -67,7 +67,7 @@ pub(crate) struct ColdPartTimer<'p> {
 }
 
 impl ColdPartTimer<'_> {
-    /// The part has ended. Returns how long it took, if it was timed.
+    /// Says that the part has ended. Returns how long it took, if it was timed.
     #[inline(always)]
     pub(crate) fn end(self) -> Option<PartTime> {
         self.begin.map(|begin| self.cold_parts.end(begin))
@@ -75,6 +75,7 @@ impl ColdPartTimer<'_> {
 }
 
 impl ColdParts {
+    /// Notes how long the queen's part has taken that began at `begin` and has just ended, and returns it.
     #[cold]
     fn end(&self, begin: Instant) -> PartTime {
         let part = PartTime::since(begin);

@@ -69,9 +69,7 @@ impl Hive {
     /// Builds the hive that `builder` describes: see [`Builder::build`].
     fn build(builder: &Builder) -> Result<Self, Error> {
         // Before anything else, so that a fork cannot leave a child with a library that is half initialised.
-        #[cfg(unix)]
-        fork::call_in_children(&[presence::forget_workers, nesting::forget_other_bees]);
-        process::initialize_libraries();
+        prepare_process();
         let mut machine_info = MachineInfo::detect();
         let environment = Environment::read();
         let config = builder.resolve(&environment, machine_info.usable_cpus())?;
@@ -99,8 +97,11 @@ impl Hive {
             machine_info.warnings.push(warning);
             None
         });
-        let mut hive =
-            Self { shared: Shared::new(config, machine_info, place_map, tracer), _queen_affinity: None, guest: None };
+        let mut hive = Self {
+            shared: Shared::new(config, machine_info, place_map, tracer, None),
+            _queen_affinity: None,
+            guest: None,
+        };
         hive.bind_queen();
         // Before the workers are hired, because the guest decides what their threads run.
         hive.guest = hive.shared.start_guest()?;
@@ -185,6 +186,13 @@ impl Builder {
             calibrates_line: !self.is_urgent,
         })
     }
+}
+
+/// What is done in each process before its first hive is built.
+pub(crate) fn prepare_process() {
+    #[cfg(unix)]
+    fork::call_in_children(&[presence::forget_workers, nesting::forget_other_bees]);
+    process::initialize_libraries();
 }
 
 /// Checks that `1 <= bees <= max_bees <= MAX_BEES`.

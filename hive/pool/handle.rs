@@ -93,8 +93,8 @@ impl Hive {
     #[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
     pub(crate) unsafe fn of_calling_thread() -> Option<BorrowedHive> {
         // In a forked child the hives of the parent process are of no use; what such a thread is inside of further out
-        // belongs to the parent as well.
-        let usable = |team: &Team, _| (!team.policy().is_forked()).then(|| team.owner());
+        // belongs to the parent as well. A task pool is no hive to those who run tasks in it.
+        let usable = |team: &Team, _| (!team.policy().is_forked() && !team.is_task_pool()).then(|| team.owner());
         let owner = nesting::with_innermost(usable).flatten().filter(|owner| !owner.is_none())?;
         // SAFETY: `Shared::new` has given its own address to its team, as `Arc::as_ptr` would. The thread is inside of
         // a region or a task of this hive, or acts for it, for as long as the result lives. A region, and who acts for
@@ -114,8 +114,8 @@ impl Hive {
     ///
     /// The calling thread is bee 0. The other bees are workers, which run at the same time as the caller, so the bees
     /// may wait for one another at [`Bee::barrier`]. `body` may borrow from the caller. If the hive has fewer than
-    /// `bees` bees, it grows first; if it has more, the others are left alone, so that a change of team size costs
-    /// nothing.
+    /// `bees` bees, it grows first, for good; if it has more, the others are left alone, so that a change of team size
+    /// costs nothing. Where the number does not matter, [`spmd_all`](Self::spmd_all) takes all bees that there are.
     ///
     /// # Nested regions
     /// A region inside a region, a task or a join of the same hive runs at once as a team of one: [`Bee::bees`] is 1.
@@ -218,8 +218,8 @@ impl Hive {
     /// [`wait_until_parked`](Self::wait_until_parked) waits for them. Growing brings parked workers back, and keeps
     /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
     /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
-    /// while another runs regions, the other asks for its team's size anew before each region, and may still undo a
-    /// resize that comes between the question and the region.
+    /// while another runs regions, the other takes [`spmd_all`](Self::spmd_all), which never grows the hive. If it asks
+    /// for a size, it does so anew before each region, and may still undo a resize that comes in between.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;

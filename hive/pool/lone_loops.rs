@@ -12,6 +12,7 @@ use std::time::{Duration, Instant};
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
+use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
@@ -37,7 +38,7 @@ impl Shared {
         }
         let size = || LoopSize { body: BodyFn::of::<P>().key(), indices };
         if nesting::is_inside_any() {
-            return self.nested_spmd(bees, body, Some(size()));
+            return self.nested_spmd(bees, body, Start::Loop(size()));
         }
         let queen_guard = self.team.try_become_queen();
         if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
@@ -81,7 +82,8 @@ impl Shared {
             if P::RUNS_ANYWHERE {
                 self.run_loop_if_long(queen_guard, bees, body, Deadline::new(begin, expected))?;
             } else {
-                // The bees of the team would meet, so nobody can stand in for one of them, but one alone can do it all.
+                // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its
+                // body does the whole loop if it is the only bee.
                 self.run_alone(body);
             }
             self.loop_costs.record(size, begin.elapsed());
@@ -89,8 +91,8 @@ impl Shared {
         }
         self.team.cold_parts.clear_last();
         self.spmd_locked(queen_guard, bees, body)?;
-        // One thread would have taken as long as the queen has taken for her part, for each of the parts. None: no
-        // worker was asleep any more.
+        // The guess: for each of the parts one thread would have taken as long as the queen has taken for hers. None:
+        // her part was not timed, because no worker was asleep any more when the region started.
         if let Some(part) = self.team.cold_parts.last() {
             self.loop_costs.record_guess(size, part * bees);
         }

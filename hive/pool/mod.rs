@@ -4,6 +4,7 @@
 //! This folder makes threads, places and clocks available to the protocol code in `hive/protocol/`, which knows nothing
 //! of them. Regions are started here; loops and tasks are methods of the handle that live in folders of their own.
 
+pub(crate) mod all_bees;
 pub(crate) mod build;
 pub(crate) mod builder;
 pub(crate) mod config;
@@ -21,6 +22,7 @@ pub(crate) mod resizing;
 pub(crate) mod run_parts;
 pub(crate) mod shared;
 pub(crate) mod shut_down;
+pub(crate) mod task_pool_state;
 pub(crate) mod thread_host;
 pub(crate) mod wait_graph;
 pub(crate) mod worker_thread;

@@ -19,6 +19,17 @@ use crate::protocol::{QueenGuard, Team};
 use crate::region::nesting;
 use crate::sync::Deadline;
 
+/// What a nested region is started for.
+#[derive(Clone, Copy)]
+pub(crate) enum Start {
+    /// A team of so many bees; the hive grows if it has fewer.
+    Region,
+    /// The bees that there are.
+    Present,
+    /// A loop of this size.
+    Loop(LoopSize),
+}
+
 impl Shared {
     /// Runs a region: see [`Hive::try_spmd`](crate::pool::handle::Hive::try_spmd). The calling thread is bee 0 of it.
     #[inline]
@@ -30,9 +41,40 @@ impl Shared {
         }
         // Inside a region or a task of any hive the thread must not simply wait for the queen lock.
         if nesting::is_inside_any() {
-            return self.nested_spmd(bees, body, None);
+            return self.nested_spmd(bees, body, Start::Region);
         }
         self.spmd_locked(&mut self.team.become_queen(), bees, body)
+    }
+
+    /// Runs a region of all bees that the hive has when the region starts, but of at most `limit`: see
+    /// [`Hive::spmd_all`](crate::pool::handle::Hive::spmd_all). Never grows the hive.
+    pub(crate) fn spmd_present<P: RegionBody>(self: &Arc<Self>, limit: usize, body: &mut P) -> Result<(), Error> {
+        let present = |shared: &Self| shared.checked_bees(limit.min(shared.team.bees() as usize));
+        let bees = present(self)?;
+        if bees == 1 {
+            self.run_alone(body);
+            return Ok(());
+        }
+        if nesting::is_inside_any() {
+            return self.nested_spmd(bees, body, Start::Present);
+        }
+        let mut queen_guard = self.team.become_queen();
+        // The number may have changed while the calling thread waited to be queen.
+        match present(self)? {
+            1 => {
+                drop(queen_guard);
+                self.run_alone(body);
+            }
+            bees => self.run_present(&mut queen_guard, bees, body),
+        }
+        Ok(())
+    }
+
+    /// Runs a region of at least two bees, all of which the hive has had a moment ago. If it has been made smaller
+    /// since, the bees that are surplus take part and then park, as if it had been made smaller during the region.
+    fn run_present<P: RegionBody>(self: &Arc<Self>, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+        let _apply_resize = ApplyResizeAtRegionEnd(self);
+        self.team.run_region(queen_guard, bees, body);
     }
 
     /// Runs a region for a thread that is inside a region, or that runs tasks, of this hive or another one.
@@ -40,14 +82,18 @@ impl Shared {
     /// The team is the caller alone if the caller cannot get the queen lock at once, or if a bee that the team needs
     /// may be waiting, directly or through other hives, for the calling thread. Otherwise the team is a real one.
     ///
-    /// `loop_size`: what is known of the loop that the region is for; None: it is for no loop.
+    /// `start`: what the region is for.
     #[cold]
     pub(crate) fn nested_spmd<P: RegionBody>(
         self: &Arc<Self>,
         bees: u32,
         body: &mut P,
-        loop_size: Option<LoopSize>,
+        start: Start,
     ) -> Result<(), Error> {
+        // A loop that others may be waiting for is announced, and so it is started at once, however short it may be. If
+        // its queen began it alone, its workers could begin no task until it has ended, and she would wait for ever in
+        // a part that waits for a task which only one of them may run.
+        let start = if matches!(start, Start::Loop(_)) && nesting::is_waited_for() { Start::Region } else { start };
         let mut start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
             // The order of the steps matters. The queen lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
@@ -55,18 +101,22 @@ impl Shared {
                 // The announcement is taken back whether the region returns, panics or cannot start.
                 let _withdraw = WithdrawAnnouncement(&self.team);
                 let _nested = self.team.mark_outside_help();
-                match loop_size {
-                    Some(size) => self.run_loop_as_queen(queen_guard, bees, size, body),
-                    None => self.spmd_locked(queen_guard, bees, body),
+                match start {
+                    Start::Region => self.spmd_locked(queen_guard, bees, body),
+                    Start::Present => {
+                        self.run_present(queen_guard, bees, body);
+                        Ok(())
+                    }
+                    Start::Loop(size) => self.run_loop_as_queen(queen_guard, bees, size, body),
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.
-            let mut start =
+            let mut announce_and_run =
                 |queen_guard: &mut QueenGuard<'_>| self.announce_start(queen_guard, bees).then(|| run(queen_guard));
             // None as well if the queen lock is not free, or if waiting for the team would close a cycle of waits
             // between hives.
-            let started =
-                queen_guard.and_then(|queen_guard| self.wait_node.unless_deadlock(|| start(queen_guard)).flatten());
+            let started = queen_guard
+                .and_then(|queen_guard| self.wait_node.unless_deadlock(|| announce_and_run(queen_guard)).flatten());
             started.unwrap_or_else(|| {
                 self.run_alone(body);
                 Ok(())

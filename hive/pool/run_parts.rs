@@ -13,6 +13,8 @@ use crate::region::results;
 pub(crate) enum Work {
     /// Each bee runs its part, as the program has asked for.
     Parts,
+    /// The same on the bees that there are, but no more than are asked for.
+    PresentParts,
     /// A loop over so many indices, in whose parts bees have their numbers.
     Loop(usize),
     /// The same for a loop whose body does not know which bee it runs on. One bee alone may do all of it.
@@ -60,6 +62,7 @@ impl Hive {
         let mut body = UserBody::<F, RUNS_ANYWHERE>::new(body);
         let outcome = match work {
             Work::Parts => self.shared.spmd(bees, &mut body),
+            Work::PresentParts => self.shared.spmd_present(bees, &mut body),
             Work::Loop(indices) => self.shared.run_loop(bees, indices, false, &mut body),
             Work::AnonymousLoop(indices) => self.shared.run_loop(bees, indices, true, &mut body),
         };

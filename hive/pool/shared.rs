@@ -5,8 +5,10 @@
 //! its first step to its last, `resizing.rs` changes the number of bees, and `regions.rs` runs regions. Everything that
 //! bees do among themselves is in `Team` (`hive/protocol/`).
 
+use std::any::Any;
+use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 use std::thread::JoinHandle;
 
 use crate::observe::stats::{Counts, Stats};
@@ -16,6 +18,7 @@ use crate::pool::config::{Config, SleepProtocol};
 use crate::pool::error::Error;
 use crate::pool::lone_callers::LoneCallers;
 use crate::pool::loop_costs::LoopCosts;
+use crate::pool::task_pool_state::TaskPoolState;
 use crate::pool::thread_host::{Guest, ThreadHosts};
 use crate::pool::wait_graph::WaitNode;
 use crate::protocol::Team;
@@ -55,6 +58,9 @@ pub(crate) struct Shared {
     pub(crate) resize_at_region_end: AtomicU32,
     /// What loops have cost so far.
     pub(crate) loop_costs: LoopCosts,
+    /// The words by which bees share out the loops that they make inside of a region: see `loops/for_range.rs`, which
+    /// alone knows their type. Made when they are first needed.
+    pub(crate) loop_words: OnceLock<Box<dyn Any + Send + Sync + UnwindSafe + RefUnwindSafe>>,
     /// How many threads run loops alone.
     pub(crate) lone_callers: LoneCallers,
     /// The handles of the workers' threads, in the order of hiring. Shutting down takes them out and joins them.
@@ -66,6 +72,8 @@ pub(crate) struct Shared {
     pub(crate) has_ended: AtomicBool,
     /// The hive's entry in the graph of waits between hives.
     pub(crate) wait_node: WaitNode,
+    /// What a task pool has besides. None: this is a hive.
+    pub(crate) task_pool: Option<TaskPoolState>,
     /// The worker threads that a guest library wants to own.
     pub(crate) thread_hosts: ThreadHosts,
     /// The thread that reports regions that make no progress, if the program has asked for one.
@@ -83,6 +91,7 @@ impl Shared {
         machine_info: MachineInfo,
         place_map: PlaceMap,
         tracer: Option<Tracer>,
+        task_pool: Option<TaskPoolState>,
     ) -> Arc<Self> {
         let capacity = config.max_bees.max(MIN_BEES_WITH_WORKER);
         let sleep = match config.sleep {
@@ -90,16 +99,7 @@ impl Shared {
             SleepProtocol::Tickle => Sleep::tickle(),
             SleepProtocol::Notify => Sleep::notify(capacity),
         };
-        // How long bees poll and whether they wake up by themselves; and which CPUs belong to the workers alone.
-        let policy = WaitPolicy::new(
-            config.spin,
-            config.poll_interval,
-            machine_info.usable_cpus(),
-            place_map.worker_cpus(config.bees as usize),
-        );
-        let quota_cpus = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
-        let policy = policy.with_cpu_limit(quota_cpus).with_queen_pinned(config.pin_queen);
-        let policy = if config.learns_to_poll { policy.learning() } else { policy };
+        let policy = wait_policy(&config, &machine_info, &place_map, task_pool.is_some());
         // The cache line in which regions are announced. If there is time: the best of several, as measured between the
         // first two bees.
         let start_line = if config.calibrates_line {
@@ -114,6 +114,10 @@ impl Shared {
         // Which bees are near which others, for stealing tasks.
         let neighbours = Neighbours::new(&place_map.unshared_addresses(capacity));
         let team = Team::new(capacity, policy, start_line, sleep, neighbours, shape).with_nesting(nesting::NESTING);
+        let team = match &task_pool {
+            Some(task_pool) => team.with_pool_rules(task_pool.rules),
+            None => team,
+        };
         // The watchdog and the timeline need bees that record what they are doing; other hives are spared the cost.
         let team = if config.watchdog_limit.is_some() { team.record_activity() } else { team };
         let team = if tracer.is_some() { team.record_trace() } else { team };
@@ -125,11 +129,13 @@ impl Shared {
             barrier_choice,
             resize_at_region_end: AtomicU32::new(0),
             loop_costs: LoopCosts::new(),
+            loop_words: OnceLock::new(),
             lone_callers: LoneCallers::new(),
             threads: Mutex::new(Vec::new()),
             live_owners: AtomicUsize::new(1),
             has_ended: AtomicBool::new(false),
             wait_node: WaitNode::new(),
+            task_pool,
             thread_hosts: ThreadHosts::default(),
             watchdog: Watchdog::new(),
             tracer,
@@ -178,4 +184,19 @@ impl Shared {
     pub(crate) fn is_forked(&self) -> bool {
         self.team.policy().is_forked()
     }
+}
+
+/// How the bees of a new hive wait.
+fn wait_policy(config: &Config, machine_info: &MachineInfo, place_map: &PlaceMap, is_task_pool: bool) -> WaitPolicy {
+    // How long bees poll and whether they wake up by themselves; and which CPUs belong to the workers alone.
+    let policy = WaitPolicy::new(
+        config.spin,
+        config.poll_interval,
+        machine_info.usable_cpus(),
+        place_map.worker_cpus(config.bees as usize),
+    );
+    let quota_cpus = quota::usable_cpus(usize::MAX, machine_info.quota.as_ref());
+    let policy = policy.with_cpu_limit(quota_cpus).with_queen_pinned(config.pin_queen);
+    let policy = if config.learns_to_poll { policy.learning() } else { policy };
+    if is_task_pool { policy.without_queen() } else { policy }
 }

@@ -202,17 +202,17 @@ impl RunningWorkers {
 
 /// A worker's share in the hive, counted in `live_owners`: made before the thread is, and dropped when all that the
 /// thread does has ended.
-struct LiveOwner(Arc<Shared>);
+pub(crate) struct LiveOwner(Arc<Shared>);
 
 impl LiveOwner {
-    fn new(shared: &Arc<Shared>) -> Self {
+    pub(crate) fn new(shared: &Arc<Shared>) -> Self {
         // Relaxed: hands nothing over. The caller uses the hive, so some owner exists and keeps the count above 0
         // meanwhile. The AcqRel in `release_owner` orders what the owners do.
         shared.live_owners.fetch_add(1, Ordering::Relaxed);
         Self(Arc::clone(shared))
     }
 
-    fn shared(&self) -> &Shared {
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.0
     }
 }

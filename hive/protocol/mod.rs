@@ -42,6 +42,7 @@ use crate::protocol::region::single::SingleClaim;
 use crate::protocol::region::stand_in::LastLoop;
 use crate::protocol::region::start_line::StartLine;
 use crate::protocol::tasks::deque_marks::DequeMarks;
+use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::TaskInjector;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task::Task;
@@ -128,6 +129,8 @@ struct Fixed {
     nesting: Nesting,
     /// What the team belongs to.
     owner: TeamOwner,
+    /// The rules of a task pool. None: the team is that of a hive.
+    pool_rules: Option<PoolRules>,
 }
 
 impl Team {
@@ -186,6 +189,7 @@ impl Team {
                 instrumentation: Instrumentation::default(),
                 nesting: Nesting::default(),
                 owner: TeamOwner::NONE,
+                pool_rules: None,
             }),
         }
     }
@@ -200,6 +204,21 @@ impl Team {
     pub(crate) fn with_owner(mut self, owner: TeamOwner) -> Self {
         self.fixed.owner = owner;
         self
+    }
+
+    /// Makes this the team of a task pool. Call before anything else is done with the team.
+    #[allow(dead_code, reason = "the models have no task pools")]
+    pub(crate) fn with_pool_rules(mut self, rules: PoolRules) -> Self {
+        self.fixed.pool_rules = Some(rules);
+        // The slot of bee 0 exists already, and has a deque for the order of a hive.
+        self.fixed.slots = SlotTable::new(self.fixed.slots.capacity());
+        self.fixed.slots.make(0, || Slot::new(0, SlotState::Awake).with_pool_rules(rules));
+        self
+    }
+
+    /// Whether this is the team of a task pool.
+    pub(crate) fn is_task_pool(&self) -> bool {
+        self.fixed.pool_rules.is_some()
     }
 
     /// What the team belongs to.

@@ -88,6 +88,17 @@ pub(crate) fn within_tasks<R>(context: &TaskContext<'_>, body: impl FnOnce() -> 
     within_frame(context.team(), ptr::from_ref(context).cast(), body)
 }
 
+/// Makes the calling thread, which is inside of nothing, a bee that runs tasks with `context` until the thread ends.
+///
+/// # Panics
+/// If the thread is inside of something.
+pub(crate) fn run_tasks_from_now_on(context: &'static TaskContext<'static>) {
+    assert!(!is_inside_any(), "the thread is inside of a region or a task");
+    let frame = Frame { tag: Cell::new(context.team()), context: ptr::from_ref(context).cast(), outer: ptr::null() };
+    // Leaked: it is on the thread's list to the end.
+    set_innermost(Box::leak(Box::new(frame)));
+}
+
 /// Runs `body` as somebody who acts for the hive of `team` without being inside of it: the free functions act on that
 /// hive.
 pub(crate) fn acting_for<R>(team: &Team, body: impl FnOnce() -> R) -> R {
@@ -234,7 +245,7 @@ pub(crate) fn is_inside_region_of(team: &Team) -> bool {
 
 /// Whether the calling thread is inside the region with this key, of more than one bee: see
 /// [`RegionContext::region_key`].
-fn is_in_region(key: u64) -> bool {
+pub(crate) fn is_in_region(key: u64) -> bool {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     unsafe { roles() }.filter_map(Role::region_context).any(|context| context.bees() > 1 && context.region_key() == key)
 }
@@ -303,6 +314,43 @@ pub(crate) fn with_innermost_tasks_of_any<R>(use_it: impl FnOnce(Option<&TaskCon
     let runs_tasks = tag.addr() > HIGHEST_TAG.addr();
     // SAFETY: as in `with_innermost_tasks`.
     use_it(runs_tasks.then(|| unsafe { &*context.cast::<TaskContext<'_>>() }))
+}
+
+/// Calls `use_it` with the context by which the calling thread belongs to a task pool, and with None if it belongs to
+/// none. Inside of `use_it`, what the thread does in that pool is the innermost.
+#[inline(always)]
+pub(crate) fn with_pool_context<R>(use_it: impl for<'t> FnOnce(Option<&'t TaskContext<'t>>) -> R) -> R {
+    // SAFETY: the context is passed to `use_it` only, which returns before this function does.
+    if let Some(context) = unsafe { innermost_pool_context() } {
+        return use_it(Some(context));
+    }
+    if INNERMOST.get().is_null() { use_it(None) } else { with_pool_context_further_out(use_it) }
+}
+
+/// The context by which the calling thread runs tasks of a task pool, if that is the innermost thing that it does.
+///
+/// # Safety
+/// The result is not used after the calling function has returned, since its frame may be gone by then.
+#[inline(always)]
+pub(crate) unsafe fn innermost_pool_context<'t>() -> Option<&'t TaskContext<'t>> {
+    let (tag, context) = INNERMOST_CACHE.get();
+    if tag.addr() <= HIGHEST_TAG.addr() {
+        return None;
+    }
+    // SAFETY: as in `with_innermost_tasks`; the caller does not use it longer than the frame is there.
+    let context = unsafe { &*context.cast::<TaskContext<'_>>() };
+    context.is_in_pool().then_some(context)
+}
+
+/// `with_pool_context` on a thread that is inside of something else than a task pool, or else further in.
+#[cold]
+#[inline(never)]
+fn with_pool_context_further_out<R>(use_it: impl for<'t> FnOnce(Option<&'t TaskContext<'t>>) -> R) -> R {
+    // SAFETY: the context is passed to `use_it` only, which returns before this function does.
+    match unsafe { roles() }.filter_map(Role::task_context).find(|context| context.is_in_pool()) {
+        Some(context) => within_tasks(context, || use_it(Some(context))),
+        None => use_it(None),
+    }
 }
 
 /// Calls `use_it` with the context by which the calling thread runs tasks of `team`, at any depth, and with None if it

@@ -1,6 +1,6 @@
-//! The borrow state of one part of a `Parts`: borrowed by one bee that writes to it, or by several that read it. Like
-//! the state of a `RefCell`, but for several threads, and aware of the phases between barriers. Called by
-//! `Parts::borrow` and by the drop of its guards.
+//! The borrow state of one part of a `Parts`, or of one value of a `PerBee`: borrowed by one bee that writes to it, or
+//! by several that read it. Like the state of a `RefCell`, but for several threads, and aware of the phases between
+//! barriers. Called by `Parts::borrow` and by `PerBee`, and by the drop of their guards.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -9,13 +9,14 @@ use crate::region::bee::Bee;
 /// The borrow state of one part, in one word.
 ///
 /// ```text
-///   63                                   14  13   12            0
-///  ┌───────────────────────────────────────┬─────┬──────────────┐
-///  │                 phase                 │  W  │    count     │
-///  └───────────────────────────────────────┴─────┴──────────────┘
+///   63                             15  14    13   12            0
+///  ┌─────────────────────────────────┬─────┬─────┬──────────────┐
+///  │              phase              │  O  │  W  │    count     │
+///  └─────────────────────────────────┴─────┴─────┴──────────────┘
 /// ```
 ///
 /// - `phase`: the phase in which the part was last borrowed; 0: none that needs to be compared. See [`Phase`].
+/// - `O`: whether others than the part's own bee have read it in that phase.
 /// - `W`: whether the last borrow was for writing.
 /// - `count`: how many have the part borrowed now.
 #[derive(Clone, Copy)]
@@ -23,11 +24,16 @@ struct BorrowWord(u64);
 
 impl BorrowWord {
     const WRITE_BIT: u64 = 1 << 13;
+    const OTHERS_BIT: u64 = 1 << 14;
     const COUNT_MASK: u64 = Self::WRITE_BIT - 1;
-    const PHASE_SHIFT: u32 = 14;
+    const PHASE_SHIFT: u32 = 15;
 
-    fn new(phase: Phase, write: bool, count: u64) -> Self {
-        Self((phase.0 << Self::PHASE_SHIFT) | (u64::from(write) * Self::WRITE_BIT) | count)
+    fn written(phase: Phase) -> Self {
+        Self((phase.0 << Self::PHASE_SHIFT) | Self::WRITE_BIT | 1)
+    }
+
+    fn read(phase: Phase, by_others: bool, count: u64) -> Self {
+        Self((phase.0 << Self::PHASE_SHIFT) | (u64::from(by_others) * Self::OTHERS_BIT) | count)
     }
 
     fn phase(self) -> Phase {
@@ -36,6 +42,10 @@ impl BorrowWord {
 
     fn is_write(self) -> bool {
         self.0 & Self::WRITE_BIT != 0
+    }
+
+    fn is_read_by_others(self) -> bool {
+        self.0 & Self::OTHERS_BIT != 0
     }
 
     fn count(self) -> u64 {
@@ -49,7 +59,7 @@ impl BorrowWord {
 /// Bees in the same phase do not know of each other how far they are. So what one of them reads, no other may write in
 /// the same phase, even if it happens to do so at another time. Because the phase is compared, such a mistake is found
 /// each time it is made, and not only when the two accesses happen to overlap.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Phase(u64);
 
 impl Phase {
@@ -87,28 +97,30 @@ pub(crate) struct BorrowState(AtomicU64);
 
 impl BorrowState {
     /// Borrows the part for writing, in this phase. Allowed if nobody has it borrowed, and it has not been read in this
-    /// phase.
-    pub(crate) fn try_write(&self, phase: Phase) -> Result<(), BorrowError> {
+    /// phase; if the bee borrows its own part (`is_own`), not by others.
+    pub(crate) fn try_write(&self, phase: Phase, is_own: bool) -> Result<(), BorrowError> {
         self.try_borrow(|word| match word {
             _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten),
             _ if word.count() > 0 => Err(BorrowError::BeingRead),
-            _ if word.phase().is_same(phase) && !word.is_write() => Err(BorrowError::ReadThisPhase),
-            _ => Ok(BorrowWord::new(phase, true, 1)),
+            _ if word.phase().is_same(phase) && !word.is_write() && (!is_own || word.is_read_by_others()) => {
+                Err(BorrowError::ReadThisPhase)
+            }
+            _ => Ok(BorrowWord::written(phase)),
         })
     }
 
     /// Borrows the part for reading, in this phase. Allowed if nobody has it borrowed for writing, and it has not been
-    /// written to in this phase.
-    pub(crate) fn try_read(&self, phase: Phase) -> Result<(), BorrowError> {
+    /// written to in this phase. `is_own`: by the bee whose own part it is.
+    pub(crate) fn try_read(&self, phase: Phase, is_own: bool) -> Result<(), BorrowError> {
         self.try_borrow(|word| match word {
             _ if word.count() == 0 && word.is_write() && word.phase().is_same(phase) => {
                 Err(BorrowError::WrittenThisPhase)
             }
-            // The first reader.
-            _ if word.count() == 0 => Ok(BorrowWord::new(phase, false, 1)),
-            _ if word.is_write() => Err(BorrowError::BeingWritten),
+            // The first reader of this phase.
+            _ if word.count() == 0 && !word.phase().is_same(phase) => Ok(BorrowWord::read(phase, !is_own, 1)),
+            _ if word.count() > 0 && word.is_write() => Err(BorrowError::BeingWritten),
             _ if word.count() == BorrowWord::COUNT_MASK => Err(BorrowError::TooManyReaders),
-            _ => Ok(BorrowWord::new(phase, false, word.count() + 1)),
+            _ => Ok(BorrowWord::read(phase, !is_own || word.is_read_by_others(), word.count() + 1)),
         })
     }
 
@@ -144,40 +156,61 @@ mod tests {
     #[test]
     fn one_writes_or_several_read() {
         let (state, phase) = (BorrowState::default(), Phase(0));
-        assert_eq!(state.try_write(phase), Ok(()));
+        assert_eq!(state.try_write(phase, false), Ok(()));
         assert_eq!(
-            (state.try_write(phase), state.try_read(phase)),
+            (state.try_write(phase, false), state.try_read(phase, false)),
             (Err(BorrowError::BeingWritten), Err(BorrowError::BeingWritten))
         );
         state.release();
         assert_eq!(
-            (state.try_read(phase), state.try_read(phase), state.try_write(phase)),
+            (state.try_read(phase, false), state.try_read(phase, false), state.try_write(phase, false)),
             (Ok(()), Ok(()), Err(BorrowError::BeingRead))
         );
         state.release();
-        assert_eq!(state.try_write(phase), Err(BorrowError::BeingRead));
+        assert_eq!(state.try_write(phase, false), Err(BorrowError::BeingRead));
         state.release();
-        assert_eq!(state.try_write(phase), Ok(()));
+        assert_eq!(state.try_write(phase, false), Ok(()));
     }
 
     #[test]
     fn in_one_phase_a_part_is_written_or_read() {
         let state = BorrowState::default();
-        assert_eq!(state.try_write(Phase(5)), Ok(()));
+        assert_eq!(state.try_write(Phase(5), false), Ok(()));
         state.release();
-        assert_eq!(state.try_read(Phase(5)), Err(BorrowError::WrittenThisPhase));
-        assert_eq!(state.try_write(Phase(5)), Ok(()), "again by the same");
+        assert_eq!(state.try_read(Phase(5), false), Err(BorrowError::WrittenThisPhase));
+        assert_eq!(state.try_write(Phase(5), false), Ok(()), "again by the same");
         state.release();
-        assert_eq!(state.try_read(Phase(6)), Ok(()));
+        assert_eq!(state.try_read(Phase(6), false), Ok(()));
         state.release();
-        assert_eq!(state.try_write(Phase(6)), Err(BorrowError::ReadThisPhase));
-        assert_eq!(state.try_write(Phase(7)), Ok(()));
+        assert_eq!(state.try_write(Phase(6), false), Err(BorrowError::ReadThisPhase));
+        assert_eq!(state.try_write(Phase(7), false), Ok(()));
+    }
+
+    #[test]
+    fn what_only_its_bee_has_read_it_may_write_to() {
+        let (state, phase) = (BorrowState::default(), Phase(5));
+        assert_eq!(state.try_read(phase, true), Ok(()));
+        assert_eq!(state.try_write(phase, true), Err(BorrowError::BeingRead));
+        state.release();
+        assert_eq!(state.try_write(phase, false), Err(BorrowError::ReadThisPhase), "another bee");
+        assert_eq!(state.try_write(phase, true), Ok(()));
+        state.release();
+        assert_eq!(state.try_read(phase, false), Err(BorrowError::WrittenThisPhase));
+        // In the next phase another bee reads it, before the own bee does and after it.
+        for others_first in [true, false] {
+            let phase = Phase(6 + u64::from(others_first));
+            for is_own in [!others_first, others_first] {
+                assert_eq!(state.try_read(phase, is_own), Ok(()));
+                state.release();
+            }
+            assert_eq!(state.try_write(phase, true), Err(BorrowError::ReadThisPhase));
+        }
     }
 
     #[test]
     fn readers_are_counted_up_to_what_there_is_room_for() {
         let state = BorrowState::default();
-        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(Phase(1)).is_ok()));
-        assert_eq!(state.try_read(Phase(1)), Err(BorrowError::TooManyReaders));
+        assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(Phase(1), false).is_ok()));
+        assert_eq!(state.try_read(Phase(1), false), Err(BorrowError::TooManyReaders));
     }
 }

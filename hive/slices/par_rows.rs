@@ -12,7 +12,7 @@ use crate::region::bee::Bee;
 use crate::slices::parts::count_rows;
 
 /// A pointer to the start of the slice, for all bees of the region.
-struct SlicePtr<T>(*mut T);
+pub(crate) struct SlicePtr<T>(pub(crate) *mut T);
 
 // SAFETY: all that a shared `SlicePtr` gives out are parts of the slice. By the contract of `range_mut` they do not
 // overlap, so each element is accessed by one thread at a time, which `T: Send` allows.
@@ -26,7 +26,7 @@ impl<T> SlicePtr<T> {
     /// - The slice stays mutably borrowed for `'s`.
     /// - Nobody else gets any of these elements during `'s`.
     #[inline(always)]
-    unsafe fn range_mut<'s>(&self, range: Range<usize>) -> &'s mut [T] {
+    pub(crate) unsafe fn range_mut<'s>(&self, range: Range<usize>) -> &'s mut [T] {
         // SAFETY: the caller promises that the range lies in the slice, that the slice lives for `'s`, and that nobody
         // else has these elements.
         unsafe { std::slice::from_raw_parts_mut(self.0.wrapping_add(range.start), range.len()) }

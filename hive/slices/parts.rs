@@ -5,19 +5,21 @@
 
 use std::fmt;
 use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut, Range};
+use std::ops::Range;
 
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
 use crate::slices::borrow::{BorrowError, BorrowState, Phase};
+use crate::slices::part_guards::{BorrowGuard, BorrowStates, PartMut, PartRef, WholeGuard, WholeRef};
 
 /// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
 /// others. Borrows are checked at run time: at any time a part is borrowed by one bee that writes to it, or by any
 /// number of bees that read it.
 ///
-/// In one phase, that is, between two barriers, a part may be either written to or read, whichever bees do it; only in
-/// a team of one bee there are no phases. If one bee reads what its neighbour writes to in the same phase, one of the
+/// In one phase, that is, between two barriers, a part may be either written to or read, whichever bees do it. There
+/// are two exceptions: a bee may write to its own part if nobody but itself has read it in this phase; and in a team of
+/// one bee there are no phases. If one bee reads what its neighbour writes to in the same phase, one of the
 /// two panics, whichever comes second. If two bees write to one part in the same phase, they panic only if both have it
 /// at the same time: one may write after the other, and which of them comes last is chance. So a stencil in place,
 /// which reads the neighbours' edges, is safe Rust:
@@ -228,9 +230,9 @@ impl<'d, T> Parts<'d, T> {
     /// ```
     ///
     /// # Panics
-    /// If the team has more bees than there are parts, if another has the part borrowed, or if the part has been read
-    /// in this phase. In a destructor [that must not panic](Bee::barrier), where barriers do not wait and phases do not
-    /// end, a part that cannot be borrowed is empty instead.
+    /// If the team has more bees than there are parts, if another has the part borrowed, or if another bee has read the
+    /// part in this phase. In a destructor [that must not panic](Bee::barrier), where barriers do not wait and phases
+    /// do not end, a part that cannot be borrowed is empty instead.
     #[inline]
     #[track_caller]
     pub fn own_mut(&self, bee: &Bee<'_>) -> PartMut<'_, T> {
@@ -293,6 +295,54 @@ impl<'d, T> Parts<'d, T> {
         PartRef { slice, _guard: guard }
     }
 
+    /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
+    ///
+    /// This counts one more reader of each part, so it takes as long as that many calls of [`part`](Self::part): for
+    /// phases in which each bee needs elements from everywhere, such as a vector that a matrix is multiplied by.
+    ///
+    /// ```
+    /// use hive::Parts;
+    ///
+    /// // Powers of a permutation: in each step, each element becomes the one that it points to.
+    /// let (mut next, bees) = ((0..60).map(|i| (i + 1) % 60).collect::<Vec<usize>>(), 3);
+    /// let parts = Parts::new(&mut next, bees);
+    /// hive::spmd(bees, |bee| {
+    ///     for _ in 0..4 {
+    ///         let own = {
+    ///             let all = parts.whole(bee);
+    ///             all[parts.range(bee.id())].iter().map(|i| all[*i]).collect::<Vec<_>>()
+    ///         };
+    ///         bee.barrier(); // all have read
+    ///         parts.own_mut(bee).copy_from_slice(&own);
+    ///         bee.barrier(); // all have written
+    ///     }
+    /// });
+    /// drop(parts);
+    /// assert_eq!(next[7], 7 + 16);
+    /// ```
+    ///
+    /// # Panics
+    /// If some part is borrowed for writing, or has been written to in this phase. In a destructor, as
+    /// [`own_mut`](Self::own_mut).
+    #[track_caller]
+    #[doc(alias("gather", "allgather", "read_all"))]
+    pub fn whole(&self, bee: &Bee<'_>) -> WholeRef<'_, T> {
+        let mut guard = WholeGuard { borrows: &self.borrows, parts: 0 };
+        while guard.parts < self.count() {
+            let (part, phase) = (guard.parts, Phase::of(bee));
+            if let Err(error) = self.borrows.of(part).try_read(phase, part == bee.id()) {
+                report_refusal(error, part, bee);
+                return WholeRef { slice: &[], _guard: guard };
+            }
+            guard.parts += 1;
+        }
+        let len = self.cuts[self.count()];
+        // SAFETY: this is the whole slice, which is mutably borrowed for 'd. The parts cover it, and until the guard
+        // gives all of them back, nobody has one for writing.
+        let slice = unsafe { std::slice::from_raw_parts(self.data, len) };
+        WholeRef { slice, _guard: guard }
+    }
+
     /// Borrows part number `part` by `acquire`. Returns its indices, and a guard that gives the part back when it is
     /// dropped. If the part cannot be borrowed, panics; in a destructor that must not panic, returns no indices
     /// instead.
@@ -302,11 +352,11 @@ impl<'d, T> Parts<'d, T> {
         &self,
         bee: &Bee<'_>,
         part: usize,
-        acquire: impl FnOnce(&BorrowState, Phase) -> Result<(), BorrowError>,
+        acquire: impl FnOnce(&BorrowState, Phase, bool) -> Result<(), BorrowError>,
     ) -> (Range<usize>, BorrowGuard<'_>) {
         let range = self.range(part);
         let state = self.borrows.of(part);
-        match acquire(state, Phase::of(bee)) {
+        match acquire(state, Phase::of(bee), part == bee.id()) {
             Ok(()) => (range, BorrowGuard(Some(state))),
             Err(error) => {
                 report_refusal(error, part, bee);
@@ -349,112 +399,5 @@ fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
 impl<T> fmt::Debug for Parts<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "Parts {{ cuts: {:?} }}", self.cuts)
-    }
-}
-
-/// The borrow states of all parts. If there are few, each has cache lines of its own.
-struct BorrowStates {
-    states: Box<[BorrowState]>,
-    /// The distance between the states of two neighbouring parts.
-    stride: usize,
-}
-
-impl BorrowStates {
-    /// A distance of 128 bytes: a cache line and the one that the processor fetches with it.
-    const PADDED_STRIDE: usize = 128 / size_of::<BorrowState>();
-    /// With more parts than this, the states lie side by side, to save memory.
-    const MAX_PADDED: usize = 1024;
-
-    fn new(parts: usize) -> Self {
-        let stride = if parts <= Self::MAX_PADDED { Self::PADDED_STRIDE } else { 1 };
-        Self { states: (0..parts * stride).map(|_| BorrowState::default()).collect(), stride }
-    }
-
-    /// The borrow state of part `part`.
-    #[inline(always)]
-    fn of(&self, part: usize) -> &BorrowState {
-        &self.states[part * self.stride]
-    }
-}
-
-/// Gives a part back when it is dropped. None: nothing was borrowed.
-struct BorrowGuard<'p>(Option<&'p BorrowState>);
-
-impl Drop for BorrowGuard<'_> {
-    #[inline]
-    fn drop(&mut self) {
-        if let Some(state) = self.0 {
-            state.release();
-        }
-    }
-}
-
-/// A part borrowed for writing, until this is dropped. See [`Parts::own_mut`].
-///
-/// ```
-/// let mut x = vec![3.0, 1.0, 2.0, 6.0, 5.0, 4.0];
-/// let parts = hive::Parts::new(&mut x, 2);
-/// hive::spmd(2, |bee| {
-///     let mut own: hive::PartMut<'_, f64> = parts.own_mut(bee);
-///     own.sort_unstable_by(f64::total_cmp); // it is a slice
-/// });
-/// drop(parts);
-/// assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
-/// ```
-pub struct PartMut<'p, T> {
-    slice: &'p mut [T],
-    _guard: BorrowGuard<'p>,
-}
-
-/// A part borrowed for reading, until this is dropped. See [`Parts::part`].
-///
-/// ```
-/// let mut x = vec![1.0, 2.0, 3.0, 4.0];
-/// let parts = hive::Parts::new(&mut x, 2);
-/// let sums = hive::spmd_map(2, |bee| {
-///     let other: hive::PartRef<'_, f64> = parts.part(bee, 1 - bee.id());
-///     other.iter().sum::<f64>() // it is a slice
-/// });
-/// assert_eq!(sums, [7.0, 3.0]);
-/// ```
-pub struct PartRef<'p, T> {
-    slice: &'p [T],
-    _guard: BorrowGuard<'p>,
-}
-
-impl<T> Deref for PartMut<'_, T> {
-    type Target = [T];
-
-    #[inline(always)]
-    fn deref(&self) -> &[T] {
-        self.slice
-    }
-}
-
-impl<T> DerefMut for PartMut<'_, T> {
-    #[inline(always)]
-    fn deref_mut(&mut self) -> &mut [T] {
-        self.slice
-    }
-}
-
-impl<T> Deref for PartRef<'_, T> {
-    type Target = [T];
-
-    #[inline(always)]
-    fn deref(&self) -> &[T] {
-        self.slice
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for PartMut<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slice.fmt(f)
-    }
-}
-
-impl<T: fmt::Debug> fmt::Debug for PartRef<'_, T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slice.fmt(f)
     }
 }

@@ -28,6 +28,7 @@ pub(crate) mod semaphore;
 pub(crate) mod signal_mask;
 pub(crate) mod sleep_binding;
 pub(crate) mod stderr;
+pub(crate) mod steal_pacing;
 pub(crate) mod thread_id;
 pub(crate) mod thread_limits;
 pub(crate) mod wait;

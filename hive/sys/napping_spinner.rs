@@ -43,7 +43,7 @@ pub(crate) struct NappingSpinner<'p> {
     spinner: Spinner<'p>,
     /// How many bees may wait in a row.
     row: u32,
-    /// When the spinner first said that it is time to sleep. None: not yet.
+    /// When the polling came to an end, that is, when `spinner` first said that it is time to sleep. None: it has not.
     over_since: Option<Instant>,
 }
 

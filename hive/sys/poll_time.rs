@@ -97,7 +97,7 @@ impl PollTime {
         }
     }
 
-    /// Says that the wait has ended without a region.
+    /// Says that the wait has ended with something else than a region, a task for example. It teaches nothing.
     pub(crate) fn forget_wait(&mut self) {
         self.asleep_since = None;
         self.short_regions = 0;
@@ -130,8 +130,8 @@ impl PollTime {
         self.learn_from(gap, is_loop.then(|| part.duration()));
     }
 
-    /// The same for a region that came after `gap`. `part`: how long the worker's part of a loop took; None: the region
-    /// was no loop.
+    /// Learns how long to poll from a region that came after `gap`. `part`: how long the worker's part took, if the
+    /// region was a loop; None if it was not.
     fn learn_from(&mut self, gap: Duration, part: Option<Duration>) {
         self.limit = part.map_or(Duration::MAX, |part| part.saturating_mul(GAP_PER_PART));
         self.score = if gap <= self.spin.min(self.limit) {

@@ -14,8 +14,8 @@ use crate::sys::cpu_mask::CpuMask;
 pub(crate) struct SleepBinding {
     /// What the worker may change between. Empty: it keeps its binding.
     masks: OnceLock<Masks>,
-    /// Whether the thread is unbound. The worker sets this before it sleeps. Whoever ends its sleep or parks it may
-    /// clear it; at all other times only the worker writes it.
+    /// Whether the thread is unbound. The worker sets this before it sleeps. The thread that wakes it, or a shrink that
+    /// parks it, may bind it again and clear this; a shrink may be late with that, when the worker is awake again.
     is_unbound: AtomicBool,
 }
 
@@ -75,7 +75,7 @@ impl SleepBinding {
         }
         let is_refused = masks.thread.change_mask(&masks.unbound, &masks.bound).is_err();
         if is_refused {
-            // The waits of the hive have to go on yielding to a worker that stays unbound.
+            // The worker stays unbound, and the waits of the hive have to go on yielding to it. So it stays counted.
             self.is_unbound.store(true, Ordering::Relaxed);
         }
         !is_refused

@@ -69,6 +69,8 @@ pub(crate) struct WaitPolicy {
     /// Whether the program has asked hive to bind the queen, so that hive may change the masks of the program's
     /// threads.
     may_move_queen: bool,
+    /// Whether the hive's own threads run everything, so that no queen wants a CPU as well.
+    has_no_queen: bool,
     /// The number of `keep_spinning` sections that are open. While there are any, a waiting bee polls and does not go
     /// to sleep, unless there are fewer CPUs than threads that want one.
     spin_sections: AtomicU32,
@@ -100,6 +102,7 @@ impl WaitPolicy {
             cpus: CpuCount::new(cpus),
             worker_cpus,
             may_move_queen: false,
+            has_no_queen: false,
             spin_sections,
             spin_epoch,
             waker_cpu,
@@ -111,6 +114,11 @@ impl WaitPolicy {
     /// queen to be bound.
     pub(crate) fn with_queen_pinned(self, is_pinned: bool) -> Self {
         Self { may_move_queen: is_pinned, ..self }
+    }
+
+    /// The same policy for a task pool, whose callers wait while its workers run.
+    pub(crate) fn without_queen(self) -> Self {
+        Self { has_no_queen: true, ..self }
     }
 
     /// The same policy for a process that may never use more than `cpus` CPUs at a time, whatever its mask is.
@@ -358,7 +366,7 @@ impl WaitPolicy {
     /// polls then may keep the very thread that it waits for off its core.
     #[inline(always)]
     fn is_oversubscribed(&self) -> bool {
-        presence::awake_workers() >= self.cpus.get()
+        presence::awake_workers() + usize::from(!self.has_no_queen) > self.cpus.get()
     }
 }
 

@@ -10,8 +10,9 @@
 
 #![allow(unsafe_code)]
 
+use std::mem::ManuallyDrop;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::thread;
+use std::{ptr, thread};
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::ignore_panic;
@@ -31,7 +32,73 @@ where
 {
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the closures just run in order.
-    if context.try_make_room() { join_buffered::<false, _, _, _, _>(context, a, b) } else { join_in_order(a, b) }
+    if context.try_make_room() { join_buffered::<false, _, _, _, _>(context, a, |_| b()) } else { join_in_order(a, b) }
+}
+
+/// As `join`, in a task pool, where the outermost joins of each task are visible to all bees as they begin: see
+/// `protocol/tasks/pool_rules.rs`. `b` is told whether another thread runs it.
+///
+/// A thread that waits in a join runs other tasks, in which it joins and waits again, so the stack may hold hundreds of
+/// joins. In a build without optimisation each function that gets the closures by value has copies of them on the
+/// stack. So they are moved here once, and passed on by reference.
+#[inline]
+pub(crate) fn join_in_pool<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce(bool) -> RB + Send,
+    RB: Send,
+{
+    let (a, b) = (ManuallyDrop::new(a), ManuallyDrop::new(b));
+    if context.is_next_join_visible() {
+        // SAFETY: the closures are not used again, and are forgotten.
+        return unsafe { join_visible(context, &*a, &*b) };
+    }
+    // SAFETY: as above.
+    let a = unsafe { ptr::read(&raw const *a) };
+    // SAFETY: as above.
+    let b = unsafe { ptr::read(&raw const *b) };
+    if context.try_make_room() {
+        join_buffered::<false, _, _, _, _>(context, a, b)
+    } else {
+        join_in_order(a, || b(false))
+    }
+}
+
+/// Runs `a` on the calling thread while `b` is in the bee's deque, and then runs `b` as well if nobody has taken it.
+///
+/// # Safety
+/// The caller does not use the closures afterwards, nor drop them.
+#[inline(never)]
+unsafe fn join_visible<A, B, RA, RB>(context: &TaskContext<'_>, a: *const A, b: *const B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce(bool) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the caller gives `b` away. It lies on this stack; the task refers to it.
+    let job = StackJob::new(context, unsafe { ptr::read(b) });
+    // SAFETY: as in `join_buffered`.
+    let task = unsafe { job.task() };
+    // As in `join_buffered`.
+    let abort_guard = AbortOnUnwind::new("in a join");
+    context.push_visible_join(task);
+    context.begin_task();
+    // SAFETY: the caller gives `a` away.
+    let a = catch_unwind(AssertUnwindSafe(|| unsafe { ptr::read(a) }()));
+    let is_reclaimed = context.reclaim_visible_join(&task);
+    abort_guard.disarm();
+    match a {
+        Ok(a) if is_reclaimed => {
+            // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
+            let b = catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)));
+            context.end_task();
+            match b {
+                Ok(b) => (a, b),
+                Err(panic) => drop_and_rethrow(panic, a),
+            }
+        }
+        a => end_shared_or_panicked(context, &job, is_reclaimed, a),
+    }
 }
 
 /// As `join`, for a thread that has only just become a bee. The second closure is shared at once, even if no bee is
@@ -44,7 +111,7 @@ where
     RB: Send,
 {
     if context.try_make_room() || context.share_joins_now() {
-        join_buffered::<true, _, _, _, _>(context, a, b)
+        join_buffered::<true, _, _, _, _>(context, a, |_| b())
     } else {
         join_in_order(a, b)
     }
@@ -56,7 +123,7 @@ where
 fn join_buffered<const AT_ONCE: bool, A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     // `b` lies on this stack. The task refers to it.
@@ -88,7 +155,7 @@ where
     // `a` has taken its time, and `b` may as well: share older joins that are kept, if bees are idle now.
     context.share_joins();
     // SAFETY: this bee owns the job, and it has taken the task back, so nobody else runs it.
-    let b = catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }));
+    let b = catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)));
     context.end_task();
     abort_guard.disarm();
     match b {
@@ -108,7 +175,7 @@ fn end_shared_or_panicked<B, RA, RB>(
     a: thread::Result<RA>,
 ) -> (RA, RB)
 where
-    B: FnOnce() -> RB + Send,
+    B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
     // Other bees may run the task, so nothing may unwind the frame of the join, and this one is further in.
@@ -120,7 +187,7 @@ where
     let b = if is_reclaimed || context.reclaim_or_wait(&task, job.latch()) {
         context.share_joins();
         // SAFETY: this bee owns the job, and it has the task, so nobody else runs it.
-        catch_unwind(AssertUnwindSafe(unsafe { job.take_work() }))
+        catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)))
     } else {
         // SAFETY: this bee owns the job, and the latch is set.
         unsafe { job.take_result() }

@@ -12,8 +12,10 @@ use crate::protocol::Team;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::nesting;
 
-/// A closure to be run, and later its result. Either the owner takes the closure back, or exactly one thread runs it as
+/// A closure to be run, and later its result. The closure is told whether another bee
+/// than the owner runs it. Either the owner takes the closure back, or exactly one thread runs it as
 /// a task and sets the latch.
 ///
 /// Most jobs are taken back at once. So a job is never moved, and has no tags that say what is in it: a join writes the
@@ -32,7 +34,7 @@ pub(crate) struct StackJob<F, R> {
     owner: u32,
 }
 
-impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
+impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
     /// A job of the bee that `context` belongs to. The closure is dropped only if it is run.
     #[inline(always)]
     pub(crate) fn new(context: &TaskContext<'_>, work: F) -> Self {
@@ -55,6 +57,13 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
         // SAFETY: the caller promises that the job stays in its place. Its closure and its result are `Send`, so the
         // task may be run on another thread.
         unsafe { Task::new::<Self>(self) }
+    }
+
+    /// Whether the calling thread, which runs the task, is another bee than the owner.
+    fn is_elsewhere(&self) -> bool {
+        // SAFETY: the team outlives its bees, and the calling thread is one of them.
+        let team = unsafe { &*self.team };
+        nesting::with_innermost_tasks(team, |context| context.is_none_or(|context| context.id() != self.owner))
     }
 
     /// The latch that is set when another bee has run the task.
@@ -86,13 +95,14 @@ impl<F: FnOnce() -> R + Send, R: Send> StackJob<F, R> {
     }
 }
 
-impl<F: FnOnce() -> R + Send, R: Send> Run for StackJob<F, R> {
+impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
     unsafe fn run(this: *const Self) {
         // SAFETY: the owner keeps the job in its place until the latch is set, which is done below.
         let job = unsafe { &*this };
         // SAFETY: a task is run once, and the owner takes the closure only if nobody runs the task.
         let work = unsafe { job.take_work() };
-        let result = catch_unwind(AssertUnwindSafe(work));
+        let is_elsewhere = job.is_elsewhere();
+        let result = catch_unwind(AssertUnwindSafe(|| work(is_elsewhere)));
         // SAFETY: the owner does not touch `result` before the latch is set.
         unsafe { *job.result.get() = MaybeUninit::new(result) };
         let (team, owner, latch) = (job.team, job.owner, &raw const job.latch);

@@ -278,7 +278,7 @@ impl CacheKinds {
             self.unread -= 1;
             let number = self.unread;
             match self.next_level.take().or_else(|| self.level(files, number)) {
-                // All others are of the first level as well.
+                // The caches that have not been read have lower numbers, so they are of the first level as well.
                 Some(1) => self.unread = 0,
                 Some(level) => {
                     let kind = files.text(&format!("cpu{}/cache/index{number}/type", self.cpu));

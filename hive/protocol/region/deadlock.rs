@@ -135,10 +135,15 @@ impl RegionContext<'_> {
         Some(StallGuard { region: self, last_confirmed: Cell::new(None) })
     }
 
-    /// How many bees are stalled if this part of the region is: this bee, and the one that runs the part in its name.
-    /// The latter has ended its own part, but does not count as having left.
+    /// How many bees are stalled if this part of the region is. Usually that is this bee. If a leader runs the part in
+    /// this bee's name, the leader is stalled as well: its own part has ended, but it does not count as having left.
+    ///
+    /// One case is different. If the queen has begun a loop alone and runs this part from then, this bee comes to the
+    /// loop by itself once it has been started, finds nothing to do and leaves. So it counts as having left, and only
+    /// the queen is stalled.
     fn bees_stalled_by_one(&self) -> u32 {
-        1 + u32::from(self.is_stood_in_for())
+        let has_been_excused = self.is_stood_in_for() && self.led_parts().unstarted().is_none();
+        1 + u32::from(has_been_excused)
     }
 }
 

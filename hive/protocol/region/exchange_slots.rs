@@ -35,6 +35,8 @@ pub(crate) enum Operation {
     BroadcastFrom,
     Single,
     ReduceOver,
+    ForRange,
+    AllReduceCloned,
     ParScan,
     /// The operation on several hives. This is what the bees of each hive do among themselves for it.
     AllReduceOfHives,
@@ -51,6 +53,8 @@ impl Operation {
             Self::BroadcastFrom => "broadcast_from",
             Self::Single => "single",
             Self::ReduceOver => "reduce_over",
+            Self::ForRange => "for_range",
+            Self::AllReduceCloned => "all_reduce_cloned",
             Self::ParScan => "par_scan",
             Self::AllReduceOfHives => "all_reduce of several hives",
         }

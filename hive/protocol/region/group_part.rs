@@ -33,9 +33,10 @@ impl GroupPart<'_> {
 pub(crate) struct LedParts<'c> {
     /// The parts, the widest first. The entries after the last part are `None`.
     parts: [Option<GroupPart<'c>>; MAX_LEVELS],
-    /// In the part of the queen: the region, if it is started only when it turns out to be long.
+    /// The region, if its queen has begun it alone. Only she has this, in her own part and in those that she runs in
+    /// the names of workers before she starts the region.
     unstarted: Option<&'c Unstarted>,
-    /// Whether there is anything of both.
+    /// Whether there are no parts and `unstarted` is None. Then a barrier has nothing to do but to wait.
     is_empty: bool,
 }
 
@@ -69,13 +70,14 @@ impl<'c> LedParts<'c> {
         self.parts.iter().flatten()
     }
 
-    /// The region, if it may have to be started yet.
+    /// The region, if its queen has begun it alone. It may have been started since.
     #[inline(always)]
     pub(crate) fn unstarted(&self) -> Option<&'c Unstarted> {
         self.unstarted
     }
 
-    /// Whether the bee leads no group in a region that has been started.
+    /// Whether the bee has nobody to see to at a barrier: it leads no group, and is not the queen of a region that she
+    /// has begun alone.
     #[inline(always)]
     pub(crate) fn is_empty(&self) -> bool {
         self.is_empty

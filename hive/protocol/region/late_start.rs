@@ -113,7 +113,7 @@ impl Team {
         unstarted: &Unstarted,
         rest: &RestOfLoop<'_, P>,
     ) {
-        // In the order of the ids, so that a part may wait for the turn of one before it.
+        // In the order of the ids: a part that waits for the turn of an earlier one then finds that this has had it.
         for id in 1..queen.bees() {
             self.start_if_long(queen, unstarted);
             if unstarted.is_started() {
@@ -121,12 +121,14 @@ impl Team {
             }
             // Relaxed: the start publishes it.
             rest.begun.store(id + 1, Ordering::Relaxed);
-            self.run_part_of(id, queen, queen.own_group(), |region| rest.body.run(region));
+            self.run_part_of(id, queen, queen.own_group(), queen.led_parts(), |region| rest.body.run(region));
         }
     }
 
     /// Ends a region that has not been started. Returns whether it was poisoned.
     fn end_unstarted(&self, queen: &RegionContext<'_>) -> bool {
+        // A child that was forked in the last part is not to return from the region either: see `docs/fork.md`.
+        self.policy().abort_if_forked();
         let root_line = self.root_line();
         root_line.skip(root_line.load().next(1));
         self.set_activity(0, || Activity::LeftRegion);
@@ -142,7 +144,7 @@ impl Team {
         }
     }
 
-    /// Does so if the region has taken longer than was expected.
+    /// Starts the region on the workers if it has not been started yet and has taken longer than was expected.
     #[inline(never)]
     pub(crate) fn start_if_long(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
         if !unstarted.is_started() && unstarted.deadline.has_passed() {
@@ -150,6 +152,8 @@ impl Team {
         }
     }
 
+    /// Starts the region on the workers, unless that has been done. `region` is the part that the queen is running: her
+    /// own, or one that she runs in a worker's name.
     #[cold]
     fn start_late(&self, region: &RegionContext<'_>, unstarted: &Unstarted) {
         if unstarted.is_started() {

@@ -84,7 +84,9 @@ impl Team {
             self.add_bees_led_by(id, leader.bees(), &mut ids);
             // In the order of the ids, so that a part may wait for the turn of one before it.
             ids.sort_unstable();
-            ids.into_iter().for_each(|id| self.run_part_of(id, leader, part, |region| body.run(region)));
+            for id in ids {
+                self.run_part_of(id, leader, part, &LedParts::NONE, |region| body.run(region));
+            }
             // It arrives for the one that was excused, and so for all that this one would have arrived for.
             self.arrive_at_end(part, &RegionContext::new(self, id, leader.bees(), leader.epoch(), *part));
         }
@@ -103,19 +105,19 @@ impl Team {
         }
     }
 
-    /// Runs the part of bee `id` by `run`, on the thread of `leader`.
+    /// Runs the part of bee `id` by `run`, on the thread of `leader`. `led_parts`: those of the leader if it is the
+    /// queen of a region that has not been started yet, because this part may be what waits for the start. Else none.
     pub(crate) fn run_part_of(
         &self,
         id: u32,
         leader: &RegionContext<'_>,
         part: &GroupPart<'_>,
+        led_parts: &LedParts<'_>,
         run: impl FnOnce(&RegionContext<'_>),
     ) {
         // A forked child has none of these bees, and must not run their parts: its parent does.
         self.policy().abort_if_forked();
         let region = RegionContext::new(self, id, leader.bees(), leader.epoch(), *part);
-        // If the leader may have to start the region yet, this part may be what waits for that.
-        let led_parts = if leader.led_parts().unstarted().is_some() { leader.led_parts() } else { &LedParts::NONE };
         let region = region.with_led_parts(led_parts).run_by(leader.id());
         self.slot(leader.id()).counters.increment(Counter::StandIns);
         self.run_catching_panic(&region, || run(&region));

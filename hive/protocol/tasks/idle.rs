@@ -220,11 +220,15 @@ impl Team {
         self.sleep.supports_tasks() && slot.queues.has_mailbox_task()
     }
 
-    /// Whether there may be a task that bee `bee` may run, other than those in its own deque and its mailbox. It is
-    /// cheap, and sometimes late: no bee falls asleep on the strength of it.
-    pub(crate) fn may_have_task_for(&self, bee: u32) -> bool {
-        self.sleep.supports_tasks()
-            && (!self.injector.is_empty() || self.deque_marks.is_another_marked(bee, self.hired.count()))
+    /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee
+    /// falls asleep on the strength of it.
+    pub(crate) fn may_have_task_in_deques(&self, bee: u32) -> bool {
+        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired.count())
+    }
+
+    /// Whether there may be a task in the injector.
+    pub(crate) fn may_have_injected_task(&self) -> bool {
+        self.sleep.supports_tasks() && !self.injector.is_empty()
     }
 
     /// Whether there is a task that any bee may run, as far as this thread can see. Looks into the injector and every

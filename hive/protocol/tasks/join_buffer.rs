@@ -33,7 +33,8 @@ impl JoinBuffer {
     }
 
     /// Whether there is no task here.
-    fn is_empty(&self) -> bool {
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
         self.start.get() == self.end.get()
     }
 

@@ -23,6 +23,14 @@ impl Latch {
         // Acquire: pairs with the Release in `set_latch`; makes visible what the owner waits for.
         self.is_set.load(Ordering::Acquire)
     }
+
+    /// Sets the latch on the thread of the bee that it belongs to, which has run the last of the work by itself. It is
+    /// awake, and looks at the latch again before it sleeps.
+    #[inline]
+    pub(crate) fn set_as_owner(&self) {
+        // Relaxed: only the owner looks. How this thread has learned that all is done orders what other bees did.
+        self.is_set.store(true, Ordering::Relaxed);
+    }
 }
 
 impl Team {

@@ -4,12 +4,15 @@
 //! See `docs/sleep.md`.
 
 pub(crate) mod deque_marks;
+pub(crate) mod fifo;
 pub(crate) mod idle;
 pub(crate) mod join_buffer;
 pub(crate) mod latch;
+pub(crate) mod pool_rules;
 pub(crate) mod queues;
 pub(crate) mod scope_count;
 mod search;
 pub(crate) mod sleep;
 pub(crate) mod task;
 pub(crate) mod task_context;
+mod visible_joins;

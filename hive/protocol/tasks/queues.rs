@@ -55,7 +55,15 @@ impl TaskInjector {
 impl LocalQueues {
     /// An empty mailbox and an empty deque, from which its owner takes the newest task first.
     pub(crate) fn new() -> Self {
-        let deque = Worker::new_lifo();
+        Self::around(Worker::new_lifo())
+    }
+
+    /// The same, but the owner takes the oldest task of its deque first, as thieves do.
+    pub(crate) fn breadth_first() -> Self {
+        Self::around(Worker::new_fifo())
+    }
+
+    fn around(deque: Worker<Task>) -> Self {
         Self { mailbox: Injector::new(), stealer: deque.stealer(), owner_end: Mutex::new(Some(deque)) }
     }
 
@@ -110,6 +118,11 @@ impl LocalQueues {
     pub(crate) fn deque_len(&self) -> usize {
         self.stealer.len()
     }
+}
+
+/// Takes the oldest task of `queue`.
+pub(crate) fn take_oldest(queue: &Injector<Task>) -> Option<Task> {
+    steal_until_clear(|| queue.steal())
 }
 
 /// Repeats `steal` until it is clear whether there was a task: a steal that collides with another one says neither.

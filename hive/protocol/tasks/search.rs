@@ -28,7 +28,10 @@ impl TaskContext<'_> {
     /// asleep on the strength of it.
     pub(crate) fn may_find_task(&self) -> bool {
         // The marks say nothing of the bee's own queues, which cost it little to look into.
-        self.team.may_have_task_for(self.id) || !self.deque().is_empty() || self.team.has_mailbox_task(self.slot)
+        self.team.may_have_injected_task()
+            || (self.steal_pacing.may_steal() && self.team.may_have_task_in_deques(self.id))
+            || !self.deque().is_empty()
+            || self.team.has_mailbox_task(self.slot)
     }
 
     /// A task for a worker that is in no task. `last_epoch` is the epoch of the last region that the worker has seen.
@@ -85,14 +88,17 @@ impl TaskContext<'_> {
     /// Looks for a task in the places that a search that begins with the bee's own deque may never reach: a task that
     /// spawns itself again without end would always be found first there. `round` decides where this begins, because
     /// what is found first here may also come again without end.
+    ///
+    /// A task pool promises in which order a thread runs what it has spawned, so there the oldest is not taken early.
     #[cold]
     fn find_fairly(&self, round: u32) -> Option<Task> {
-        let sources = [Self::take_from_mailbox, Self::take_from_injector, Self::take_own_oldest, Self::steal_anywhere];
+        let own_oldest = if self.is_in_pool() { |_: &Self| None } else { Self::take_own_oldest };
+        let sources = [Self::take_from_mailbox, Self::take_from_injector, own_oldest, Self::steal_anywhere];
         (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
     }
 
     /// Takes a task that only this bee may run.
-    fn take_from_mailbox(&self) -> Option<Task> {
+    pub(super) fn take_from_mailbox(&self) -> Option<Task> {
         self.slot.queues.take_from_mailbox()
     }
 
@@ -103,6 +109,9 @@ impl TaskContext<'_> {
 
     /// Takes a task from the injector, and some more into the bee's own deque.
     fn take_from_injector(&self) -> Option<Task> {
+        if self.is_in_pool() {
+            return self.team.injector.take();
+        }
         self.take_batch(|deque| self.team.injector.take_batch(deque))
     }
 
@@ -151,7 +160,13 @@ impl TaskContext<'_> {
         {
             return None;
         }
-        let task = self.take_batch(|deque| victim.queues.steal_batch(deque))?;
+        // In a task pool most tasks are halves of joins, and the bee that has queued them waits for each that is gone.
+        // So a thief leaves it those that it can still run itself.
+        let steal = || match self.is_in_pool() {
+            true => victim.queues.steal(),
+            false => self.take_batch(|deque| victim.queues.steal_batch(deque)),
+        };
+        let task = self.steal_pacing.measure(steal, || self.deque().is_empty())?;
         self.slot.counters.increment(match distance {
             Distance::Core => Counter::StealsInCore,
             Distance::Cluster => Counter::StealsInCluster,

@@ -8,11 +8,12 @@ use std::cell::Cell;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Counter, Event, Worker};
+use crate::sync::{Counter, Event, StealPacing, Worker};
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
@@ -26,7 +27,13 @@ pub(crate) struct TaskContext<'c> {
     /// The mark that tells others that there may be tasks in the deque.
     pub(super) mark: DequeMark<'c>,
     /// The second halves of joins that no other bee has asked for yet.
-    join_buffer: JoinBuffer,
+    pub(super) join_buffer: JoinBuffer,
+    /// The rules of the task pool that the team belongs to. None: the team is that of a hive.
+    pub(super) pool_rules: Option<PoolRules>,
+    /// In a task pool: how many more levels of joins the task in hand puts into the deque as they begin.
+    pub(super) visible_levels_left: Cell<u32>,
+    /// What the bee knows of its steals: whether it may steal now.
+    pub(super) steal_pacing: StealPacing,
     /// How many searches for a task have begun. It wraps.
     pub(super) search_count: Cell<u32>,
     /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
@@ -63,6 +70,9 @@ impl<'c> TaskContext<'c> {
             deque: Some(slot.queues.acquire_deque()),
             mark: team.deque_marks.mark_of(id),
             join_buffer: JoinBuffer::new(),
+            pool_rules: team.fixed.pool_rules,
+            visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
+            steal_pacing: StealPacing::new(),
             search_count: Cell::new(0),
             is_inactive: Cell::new(false),
             woke_without_work: Cell::new(false),
@@ -137,9 +147,12 @@ impl<'c> TaskContext<'c> {
 
     /// Queues a task that any bee may run, in the bee's own deque, and tells others of it.
     pub(crate) fn push(&self, task: Task) {
-        // A lone queen runs it herself, or leaves it to a worker when she goes (`inject_remaining`). So she wakes
-        // nobody.
-        if self.is_lone_queen() {
+        if self.is_alone_in_pool() {
+            // The only thread of a task pool runs it before it sleeps, and no other looks for it.
+            self.deque().push(task);
+        } else if self.is_lone_queen() {
+            // A lone queen runs it herself, or leaves it to a worker when she goes (`inject_remaining`). So she wakes
+            // nobody.
             self.deque().push(task);
             self.mark.announce_push();
         } else {
@@ -254,7 +267,11 @@ impl<'c> TaskContext<'c> {
         self.slot.counters.increment(Counter::Tasks);
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
+        let steal = self.steal_pacing.begin_task();
         self.team.run_recorded(self.id, || task.run());
+        if let Some(steal) = steal {
+            self.steal_pacing.learn(steal);
+        }
         self.end_task();
         // If the process was forked in the task, the child ends here.
         self.team.policy().abort_if_forked();
@@ -354,6 +371,10 @@ impl<'c> TaskContext<'c> {
     /// Runs tasks until `latch` is set or a task is found for which `is_sought`. Returns whether one was found; it has
     /// not been run.
     fn wait_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
+        self.within_wait(|| self.run_until_found(latch, is_sought))
+    }
+
+    fn run_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
         let mut is_found = false;
         // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
@@ -371,6 +392,13 @@ impl<'c> TaskContext<'c> {
     /// Waits until there is a task, which it returns, or until `latch` is set.
     #[cold]
     fn wait_for_task(&self, latch: &Latch) -> Option<Task> {
+        // The bee has run all else that is its own. What is left of its joins further out may now be run by any bee,
+        // this one included.
+        if self.share_all_joins() {
+            if let Some(task) = self.find_task() {
+                return Some(task);
+            }
+        }
         let mut spinner = self.team.policy().spinner();
         // At once, without polling first: other bees share their joins with those that are known to have nothing to do.
         // A surplus bee does not count among these.

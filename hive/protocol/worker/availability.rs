@@ -58,8 +58,9 @@ impl Availability {
         // A worker that has run its part and then gone away has left this very epoch.
         seen != PRESENT
             && seen != epoch
-            // Relaxed, both: the fence in `Team::wake_if_asleep`, which comes before, publishes the start to a worker
-            // that comes back. If it fails, the worker has come back, and the caller waits for its exit.
+            // Relaxed, both: a worker that comes back and finds itself excused learns of the start by the fence in
+            // `Team::wake_if_asleep`, which the caller has executed before. If the exchange fails, the worker has come
+            // back first, and the caller waits for its exit.
             && self.0.compare_exchange(seen, epoch, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 }

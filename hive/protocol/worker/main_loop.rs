@@ -38,7 +38,8 @@ pub(crate) struct Worker<'h, 'c> {
     poll_time: PollTime,
     /// The epoch of the last region that the worker had to wait for.
     waited_epoch: u64,
-    /// Whether the worker, which is bound otherwise, sleeps or runs unbound, unless its waker has bound it again.
+    /// Whether the worker has unbound itself for its sleep and has not been seen bound since. Its waker may have bound
+    /// it again: `Slot::sleep_binding` knows.
     may_be_unbound: bool,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,

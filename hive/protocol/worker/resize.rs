@@ -97,6 +97,10 @@ impl Team {
     /// The slot of a worker that is being hired. It starts PARKED.
     fn new_slot(&self, id: u32) -> Slot {
         let slot = Slot::new(id, SlotState::Parked);
+        let slot = match self.fixed.pool_rules {
+            Some(rules) => slot.with_pool_rules(rules),
+            None => slot,
+        };
         if self.fixed.instrumentation.has(Instrumentation::LOGGED) {
             slot.log.open(MAX_LOG_ENTRIES);
         }
@@ -244,6 +248,20 @@ impl Team {
         }
     }
 
+    /// Terminates worker `id`, which has been counted as hired, if `terminate_all` has been called. For a worker whose
+    /// hire was taken for a failure: then `terminate_all` may not have known of it.
+    pub(crate) fn terminate_if_ended(&self, id: u32) {
+        let resize_state = lock_resize_state(&self.resize_state);
+        if resize_state.is_terminated {
+            let slot = self.slot(id);
+            let state = slot.terminate();
+            // It was PARKED, unless `terminate_all` has known of it.
+            if state.is_blocked() {
+                slot.unblock(state);
+            }
+        }
+    }
+
     /// Queues a task that only bee `id` may run. After `terminate_all` any bee may run it: the calling one, which is in
     /// the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
     ///
@@ -251,8 +269,9 @@ impl Team {
     /// terminated after that, if at all: a worker looks into its mailbox once more when it finds itself terminated.
     pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
         match self.lock_unless_terminated() {
-            Some(_lock) => self.inject_to(id, task),
-            None => self.inject(task),
+            // In a task pool whose building has failed, not all of the bees have been hired.
+            Some(_lock) if id == 0 || self.is_hired(id as usize) => self.inject_to(id, task),
+            _ => self.inject(task),
         }
     }
 

@@ -28,6 +28,7 @@
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::region::exchange_slots::ExchangeSlots;
+use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
 use crate::protocol::worker::task_phase::TaskPhaseWord;
@@ -155,6 +156,11 @@ impl Slot {
             activity: ActivityCell::default(),
             log: CachePadded::default(),
         }
+    }
+
+    /// The same slot in the team of a task pool, with queues that follow its rules.
+    pub(crate) fn with_pool_rules(self, rules: PoolRules) -> Self {
+        Self { queues: if rules.is_breadth_first { LocalQueues::breadth_first() } else { self.queues }, ..self }
     }
 
     /// Whether the state is AWAKE. The main loop asks this in every round.

@@ -30,6 +30,11 @@ impl SlotTable {
         Self((0..max_bees).map(|_| SlotCell { slot: OnceLock::new(), model_probe: UnsafeCell::new(()) }).collect())
     }
 
+    /// How many bees there is room for.
+    pub(crate) fn capacity(&self) -> u32 {
+        self.0.len() as u32
+    }
+
     /// Makes the slot of bee `id` by calling `slot`, unless there is one already. The caller holds the lock of the
     /// team's `ResizeState`, or no second thread has the team yet.
     pub(crate) fn make(&self, id: u32, slot: impl FnOnce() -> Slot) {

@@ -72,9 +72,13 @@ impl Team {
     /// Runs `task`, and records that bee `bee` is in a task meanwhile. Called by the bee itself.
     #[inline(always)]
     pub(crate) fn run_recorded(&self, bee: u32, task: impl FnOnce()) {
-        if self.fixed.instrumentation == Instrumentation::NONE {
-            return task();
-        }
+        if self.fixed.instrumentation == Instrumentation::NONE { task() } else { self.run_and_record(bee, task) }
+    }
+
+    /// The same in a team that is traced or watched. Out of line, so that the usual way has a small stack frame.
+    #[cold]
+    #[inline(never)]
+    fn run_and_record(&self, bee: u32, task: impl FnOnce()) {
         let slot = self.slot(bee);
         // A task may run in the middle of a region or of another task, which the bee then goes on with.
         let before = slot.activity.get();

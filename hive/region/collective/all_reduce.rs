@@ -13,7 +13,8 @@ impl Bee<'_> {
     /// `op(op(v0, v1), v2)` and so on.
     ///
     /// All bees must call it, with the same type and the same `op`. It is a barrier as well. Because of the fixed
-    /// order, the result is the same from run to run, bit by bit, as long as the team has the same size.
+    /// order, the result is the same from run to run, bit by bit, as long as the team has the same size. Values that
+    /// are not `Copy` are for [`all_reduce_cloned`](Self::all_reduce_cloned).
     ///
     /// ```
     /// let x: Vec<f64> = (0..1000).map(f64::from).collect();

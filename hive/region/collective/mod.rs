@@ -6,6 +6,7 @@
 //! check that debug builds make. `ordered` is the exception: it exchanges nothing.
 
 pub(crate) mod all_reduce;
+pub(crate) mod all_reduce_cloned;
 pub(crate) mod broadcast;
 pub(crate) mod ordered;
 pub(crate) mod scan;

@@ -104,6 +104,11 @@ impl<T> Worker<T> {
         Self(Arc::new(List::new()))
     }
 
+    /// For breadth-first task pools, of which there are no models.
+    pub(crate) fn new_fifo() -> Self {
+        Self::new_lifo()
+    }
+
     pub(crate) fn stealer(&self) -> Stealer<T> {
         Stealer(Arc::clone(&self.0))
     }

@@ -10,12 +10,21 @@ use crate::observe::cold_parts::PartTime;
 thread_local! {
     /// Whether workers are bound to no CPU. All threads of a model are on one thread of the system.
     static WORKERS_ARE_UNBOUND: Cell<bool> = const { Cell::new(false) };
+
+    /// Whether workers steal only when they look for the last time before they sleep.
+    static STEALS_ARE_PAUSED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Says whether workers are bound to no CPU, until the next call.
 #[allow(dead_code, reason = "only loom's models ask for it")]
 pub(crate) fn set_workers_are_unbound(are_unbound: bool) {
     WORKERS_ARE_UNBOUND.set(are_unbound);
+}
+
+/// Says whether workers steal only when they look for the last time before they sleep, until the next call.
+#[allow(dead_code, reason = "only loom's models ask for it")]
+pub(crate) fn set_steals_are_paused(are_paused: bool) {
+    STEALS_ARE_PAUSED.set(are_paused);
 }
 
 impl WaitPolicy {
@@ -144,6 +153,29 @@ impl PollTime {
     pub(crate) fn may_sleep_unbound(&self) -> bool {
         WORKERS_ARE_UNBOUND.get()
     }
+}
+
+/// In a model the pauses between steals do not end before the worker falls asleep, or there are none.
+pub(crate) struct StealPacing;
+
+impl StealPacing {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn may_steal(&self) -> bool {
+        !STEALS_ARE_PAUSED.get()
+    }
+
+    pub(crate) fn measure<T>(&self, steal: impl FnOnce() -> Option<T>, _: impl FnOnce() -> bool) -> Option<T> {
+        steal()
+    }
+
+    pub(crate) fn begin_task(&self) -> Option<()> {
+        None
+    }
+
+    pub(crate) fn learn(&self, (): ()) {}
 }
 
 /// In a model each thread has a CPU of its own, and is bound to none.

@@ -21,6 +21,7 @@ pub(crate) mod work_range;
 
 use std::sync::atomic::{AtomicU16, Ordering};
 
+use dispatch::Dispatch;
 pub(crate) use generations::Generations;
 use loop_state::LoopState;
 pub(crate) use single_range::SingleRange;
@@ -67,16 +68,29 @@ impl Loop {
     /// Runs a bee's part of round `round`, counted over all regions. `work` is called with each unit after it has been
     /// counted.
     pub(crate) fn run(&self, context: &RegionContext<'_>, round: u32, mut work: impl FnMut(u32)) {
-        let mut run = |unit| {
+        let run = |unit| {
             self.count(round, unit);
             work(unit);
         };
-        let bees = context.bees() as usize;
         let (words, number) = self.loop_state.begin_round(context);
         let other = self.numbers[round as usize].swap(number, Ordering::Relaxed);
         assert!(other == 0 || other == number, "one bee takes round {round} for number {number}, another for {other}");
+        self.take_units(context, words, number, self.distribution, context.bees(), run);
+    }
+
+    /// Takes units of the round with this number, until none is left, as one of the first `active` bees.
+    fn take_units(
+        &self,
+        context: &RegionContext<'_>,
+        words: &Dispatch,
+        number: u16,
+        distribution: Distribution,
+        active: u32,
+        mut run: impl FnMut(u32),
+    ) {
+        let bees = active as usize;
         let stealing = StealingLoop { dispatch: words, context, round: number, bees, units: self.units };
-        match self.distribution {
+        match distribution {
             Distribution::OneByOne => stealing.run_dynamic(|some| some.for_each(&mut run)),
             Distribution::InParts => stealing.run_affinity(|part| part.for_each(&mut run)),
             Distribution::FromQueue => {
@@ -84,6 +98,17 @@ impl Loop {
                     part.for_each(|unit| run(unit as u32));
                 }
             }
+        }
+    }
+
+    /// Runs a bee's part of round `round` as `Bee::for_range` does, whose rounds are of different loops: of this
+    /// distribution, and on the first `active` bees of the team.
+    pub(crate) fn run_as(&self, context: &RegionContext<'_>, round: u32, distribution: Distribution, active: u32) {
+        let takes_part = context.id() < active;
+        let has_ranges = distribution != Distribution::FromQueue;
+        let (words, number) = self.loop_state.begin_round_of_any_loop(context, has_ranges && takes_part);
+        if takes_part {
+            self.take_units(context, words, number, distribution, active, |unit| self.count(round, unit));
         }
     }
 

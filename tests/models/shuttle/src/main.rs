@@ -20,7 +20,10 @@ mod region;
 mod scenarios;
 mod sync;
 
-use std::process::ExitCode;
+use std::env;
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 use std::time::Instant;
 
 use scenarios::{SCENARIOS, Scenario};
@@ -33,8 +36,11 @@ const SEED: u64 = 0xbee;
 /// How often priorities change in one execution of PCT.
 const PCT_DEPTH: usize = 4;
 
+/// How many scenarios run at a time.
+const PROCESSES: usize = 2;
+
 fn main() -> ExitCode {
-    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let arguments: Vec<_> = env::args().skip(1).collect();
     let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
     let filter = match arguments[..] {
         [] => "",
@@ -42,16 +48,40 @@ fn main() -> ExitCode {
             SCENARIOS.iter().for_each(|scene| println!("{:10} {}", scene.name, scene.description));
             return ExitCode::SUCCESS;
         }
+        ["scenario", name] => {
+            let scene = SCENARIOS.iter().find(|scene| scene.name == name);
+            return exit_code(scene.is_some_and(run_both_schedulers));
+        }
         [filter] => filter,
         _ => {
-            eprintln!("usage: [list | PART_OF_NAME]");
+            eprintln!("usage: [list | scenario NAME | PART_OF_NAME]");
             return ExitCode::FAILURE;
         }
     };
     let scenes: Vec<_> = SCENARIOS.iter().filter(|scene| scene.name.contains(filter)).collect();
-    let passed = scenes.iter().filter(|scene| run_both_schedulers(scene)).count();
+    let passed = run_all(&scenes);
     println!("scenarios: {passed} passed, {} failed", scenes.len() - passed);
-    if passed == scenes.len() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    exit_code(passed == scenes.len())
+}
+
+fn exit_code(passed: bool) -> ExitCode {
+    if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Runs the scenarios, each in a process of its own, and returns how many passed. A scenario has one thread, on which
+/// shuttle switches between those of the script.
+fn run_all(scenes: &[&Scenario]) -> usize {
+    let (next, passed) = (AtomicUsize::new(0), AtomicUsize::new(0));
+    let program = env::current_exe().expect("this program has a path");
+    // Relaxed, both: the numbers hand nothing else over, and the end of the threads orders the last of them.
+    let run_some = || {
+        while let Some(scene) = scenes.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let ended = Command::new(&program).args(["scenario", scene.name]).status().expect("this program runs");
+            passed.fetch_add(usize::from(ended.success()), Ordering::Relaxed);
+        }
+    };
+    thread::scope(|scope| (0..PROCESSES).for_each(|_| _ = scope.spawn(run_some)));
+    passed.into_inner()
 }
 
 /// Runs a scenario under both schedulers. Returns whether it passed.

@@ -27,6 +27,12 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "deadlock_both", "both bees wait for turns that do not come, and one is told", || {
         reported(SPIN, [3, 5])
     }),
+    Model::bounded(
+        2,
+        "deadlock_in_name",
+        "the queen waits for a turn in the part of a worker, who comes and leaves, and is not told of a deadlock",
+        turn_in_name_of_worker,
+    ),
 ];
 
 /// Waits until `next_index` is `index`, and declares the bee stalled if that is not so at once. Returns whether the
@@ -91,5 +97,20 @@ fn reported(policy: WaitPolicy, waits: [u32; 2]) {
     });
     exploration::stop_exploring();
     assert_eq!(tellings.load(Ordering::Relaxed), 1, "bees are told");
+    hive.end();
+}
+
+/// A loop that the queen begins alone. She waits in the part of bee 1 for the turn that bee 2 passes on, so the loop is
+/// started. Then bee 1 leaves it at once, since the queen has begun its part.
+fn turn_in_name_of_worker() {
+    let hive = Hive::with_workers(3, 3, PARK);
+    exploration::explore();
+    let turn = AtomicU32::new(0);
+    hive.loop_region(3, true, |context| match context.id() {
+        1 => assert!(!wait_for_ordered_index(context, &turn, 1), "the queen is told that the turn never comes"),
+        // Release: pairs with the Acquire in `wait_for_ordered_index`.
+        2 => turn.store(1, Ordering::Release),
+        _ => {}
+    });
     hive.end();
 }

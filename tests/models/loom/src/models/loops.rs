@@ -25,6 +25,21 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(1, "loop_rounds", "two bees, two rounds of a unit", || rounds(OneByOne, 2, 1, 2)),
     Model::bounded(1, "loop_rounds_affinity", "the same in parts", || rounds(InParts, 2, 1, 2)),
     Model::bounded(1, "loop_barriers", "two bees, two rounds with a barrier after each", with_barriers),
+    Model::bounded(
+        1,
+        "loop_for_range",
+        "two bees, a round from one queue and one from their ranges, with barriers",
+        || of_different_loops(&[(FromQueue, 2), (OneByOne, 2)]),
+    ),
+    Model::bounded(1, "loop_for_range_alone", "a round from the range of one bee, and one from those of both", || {
+        of_different_loops(&[(OneByOne, 1), (InParts, 2)])
+    }),
+    Model::bounded(
+        1,
+        "loop_for_range_rounds",
+        "a round from the range of one bee, one from the queue, and one from both ranges",
+        || of_different_loops(&[(OneByOne, 1), (FromQueue, 2), (OneByOne, 2)]),
+    ),
     Model::bounded(1, "loop_regions", "a round in a second region", || regions(OneByOne)),
     Model::bounded(2, "loop_regions_queue", "the same from one queue", || regions(FromQueue)),
     Model::bounded(
@@ -134,6 +149,21 @@ fn with_barriers() {
     in_region(&hive, 2, |context| {
         for round in 0..2 {
             shared.run(context, round, |_| {});
+            context.barrier();
+            shared.assert_run(round);
+        }
+    });
+    hive.end();
+}
+
+/// Rounds as those of `Bee::for_range`: each is of another loop, on as many bees as are said here, and ends with a
+/// barrier.
+fn of_different_loops(rounds: &[(Distribution, u32)]) {
+    let hive = Hive::with_workers_unexplored(2, SPIN);
+    let shared = Loop::new(OneByOne, 2, 2, rounds.len() as u32);
+    in_region(&hive, 2, |context| {
+        for (round, (distribution, active)) in (0..).zip(rounds) {
+            shared.run_as(context, round, *distribution, *active);
             context.barrier();
             shared.assert_run(round);
         }

@@ -15,7 +15,7 @@ use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::sleep::Sleep;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence};
+use crate::sync::{AtomicBool, Ordering, Semaphore, WaitPolicy, fence, set_steals_are_paused};
 
 /// Makes a sleep protocol.
 type Protocol = fn() -> Sleep;
@@ -52,11 +52,18 @@ pub(super) const MODELS: &[Model] = &[
         "a bee and the queen queue a task each, and another bee runs both",
         || inside_hot_bee(1, true),
     ),
+    Model::bounded(3, "task_inside_paused", "task_inside, and the worker steals only right before it sleeps", || {
+        with_paused_steals(|| inside(JEC, 2))
+    }),
+    Model::bounded(2, "task_inside_paused_two", "the same with two workers", || with_paused_steals(|| inside(JEC, 3))),
     Model::bounded(4, "task_mailbox", "a worker falls asleep while a task comes that only it may run", || mailbox(JEC)),
     Model::bounded(3, "task_mailbox_parking", "a worker that is parking gets a task that only it may run", || {
         mailbox_while_parking(JEC)
     }),
     Model::bounded(3, "task_latch", "the queen falls asleep while a worker does what she waits for", || latch(JEC)),
+    Model::bounded(3, "task_latch_paused", "the same, and the worker steals only right before it sleeps", || {
+        with_paused_steals(|| latch(JEC))
+    }),
     Model::bounded(2, "task_shrink", "a worker is parked while a task comes", || shrink(JEC, 2, 1)),
     Model::bounded(1, "task_shrink_two", "one of two workers is parked while a task comes", || shrink(JEC, 3, 2)),
     Model::bounded(3, "task_parked", "a task comes to a hive whose only worker is parked", || parked(JEC)),
@@ -113,6 +120,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "tickle_outside_again", "task_outside_again, with the tickle protocol", || outside(TICKLE, 2, 2)),
     Model::bounded(1, "tickle_outside_two", "task_outside_two, with the tickle protocol", || outside(TICKLE, 3, 2)),
     Model::bounded(3, "tickle_inside", "task_inside, with the tickle protocol", || inside(TICKLE, 2)),
+    Model::bounded(3, "tickle_inside_paused", "task_inside_paused, with the tickle protocol", || {
+        with_paused_steals(|| inside(TICKLE, 2))
+    }),
     Model::bounded(2, "tickle_inside_two", "task_inside_two, with the tickle protocol", || inside(TICKLE, 3)),
     Model::bounded(4, "tickle_mailbox", "task_mailbox, with the tickle protocol", || mailbox(TICKLE)),
     Model::bounded(3, "tickle_latch", "task_latch, with the tickle protocol", || latch(TICKLE)),
@@ -128,6 +138,9 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "notify_outside_again", "task_outside_again, with the notify protocol", || outside(NOTIFY, 2, 2)),
     Model::bounded(1, "notify_outside_two", "task_outside_two, with the notify protocol", || outside(NOTIFY, 3, 2)),
     Model::bounded(3, "notify_inside", "task_inside, with the notify protocol", || inside(NOTIFY, 2)),
+    Model::bounded(3, "notify_inside_paused", "task_inside_paused, with the notify protocol", || {
+        with_paused_steals(|| inside(NOTIFY, 2))
+    }),
     Model::bounded(2, "notify_inside_two", "task_inside_two, with the notify protocol", || inside(NOTIFY, 3)),
     Model::bounded(4, "notify_mailbox", "task_mailbox, with the notify protocol", || mailbox(NOTIFY)),
     Model::bounded(3, "notify_latch", "task_latch, with the notify protocol", || latch(NOTIFY)),
@@ -145,6 +158,13 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(1, "notify_mutual_wait", "task_mutual_wait, with the notify protocol", || mutual_wait(NOTIFY)),
     Model::bounded(2, "notify_notified", "task_notified, with the notify protocol", || notified(NOTIFY)),
 ];
+
+/// Runs `script` with workers that steal only when they look for the last time before they sleep.
+fn with_paused_steals(script: impl FnOnce()) {
+    set_steals_are_paused(true);
+    script();
+    set_steals_are_paused(false);
+}
 
 /// The jobs event counter by itself. In a hive the last check before sleeping would make up for a fault of the counter,
 /// so this model leaves that check out. A thread that finds no task and falls asleep must have been seen by the thread

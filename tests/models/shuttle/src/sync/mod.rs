@@ -30,7 +30,9 @@ pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
-pub(crate) use wait_common::{BackOff, NappingSpinner, PollTime, SleepBinding, TimedWait, serialize_poll, yield_core};
+pub(crate) use wait_common::{
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, serialize_poll, yield_core,
+};
 
 /// A scenario has one team.
 pub(crate) fn next_team_number() -> u64 {

@@ -1,0 +1,166 @@
+//! How a task pool is built: [`PoolBuilder`].
+
+use std::any::Any;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use crate::adapters::task_pool::handle::TaskPool;
+use crate::adapters::task_pool::thread::PoolThread;
+use crate::pool::build::prepare_process;
+use crate::pool::builder::Builder;
+use crate::pool::environment::Environment;
+use crate::pool::error::Error;
+use crate::pool::shared::Shared;
+use crate::pool::task_pool_state::TaskPoolState;
+use crate::protocol::region::max_bees::MAX_BEES;
+use crate::protocol::region::shape::BarrierShape;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::nesting;
+use crate::topology::machine_info::MachineInfo;
+use crate::topology::pin_policy::Pin;
+use crate::topology::place_map::PlaceMap;
+
+/// The largest number of threads that a pool can have.
+pub const MAX_THREADS: usize = MAX_BEES as usize - 1;
+
+/// Settings of a pool that is to be built.
+///
+/// ```
+/// use hive::adapters::task_pool::builder::PoolBuilder;
+///
+/// let builder = PoolBuilder::new(2).exit_handler(|index| println!("{index} ends"));
+/// let pool = builder.build(|thread| std::thread::Builder::new().spawn(|| thread.run()).map(drop))?;
+/// assert_eq!(pool.threads(), 2);
+/// # Ok::<(), hive::adapters::task_pool::builder::BuildError>(())
+/// ```
+#[derive(Clone, Debug)]
+#[must_use = "a builder does nothing until build() is called"]
+pub struct PoolBuilder {
+    threads: usize,
+    uses_current_thread: bool,
+    is_breadth_first: bool,
+    hive: Builder,
+}
+
+/// Why a pool was not built. The threads that it had by then end by themselves.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum BuildError {
+    /// The calling thread was to be the pool's first one, and is a thread of a pool or of a hive already.
+    AlreadyInPool,
+    /// A thread could not be started.
+    Thread(io::Error),
+    /// The hive that the pool is made of could not be built.
+    Hive(Error),
+}
+
+impl PoolBuilder {
+    /// A pool of so many threads: at least 1; if there are more than [`MAX_THREADS`], so many.
+    pub fn new(threads: usize) -> Self {
+        let threads = threads.clamp(1, MAX_THREADS);
+        Self { threads, uses_current_thread: false, is_breadth_first: false, hive: Builder::new() }
+    }
+
+    /// Makes the thread that calls [`build`](Self::build) the pool's thread 0, until it ends. It runs tasks while it
+    /// waits for something in the pool, and when it yields.
+    pub fn use_current_thread(mut self) -> Self {
+        self.uses_current_thread = true;
+        self
+    }
+
+    /// Makes each thread run its oldest task first, and not its newest.
+    pub fn breadth_first(mut self) -> Self {
+        self.is_breadth_first = true;
+        self
+    }
+
+    /// A function that each thread calls with its index before anything else, but for the one that builds the pool.
+    pub fn start_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hive = self.hive.start_handler(handler);
+        self
+    }
+
+    /// A function that each of these threads calls with its index when the pool has ended. What it spawns is still run.
+    pub fn exit_handler(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
+        self.hive = self.hive.exit_handler(handler);
+        self
+    }
+
+    /// A function that gets the panics that nobody waits for: those of spawned jobs and of the other handlers. Without
+    /// it, such a panic ends the process.
+    pub fn panic_handler(mut self, handler: impl Fn(Box<dyn Any + Send>) + Send + Sync + 'static) -> Self {
+        self.hive = self.hive.panic_handler(handler);
+        self
+    }
+
+    /// Builds the pool. `start` is called once for each thread of the pool, in the order of their indices, and has to
+    /// call [`PoolThread::run`] on that thread, now or later. Tasks are run as soon as one of the threads is there.
+    ///
+    /// # Errors
+    /// The first error of `start`; or if the calling thread cannot be the pool's.
+    ///
+    /// # Panics
+    /// If `start` does. As after an error, the threads that run already end by themselves.
+    pub fn build(self, mut start: impl FnMut(PoolThread) -> io::Result<()>) -> Result<TaskPool, BuildError> {
+        if self.uses_current_thread && nesting::is_inside_any() {
+            return Err(BuildError::AlreadyInPool);
+        }
+        let first_bee = u32::from(!self.uses_current_thread);
+        let bees = self.threads as u32 + first_bee;
+        let shared = self.shared(first_bee, bees)?;
+        // From here on an early return, or a panic, ends the threads that there are.
+        let pool = TaskPool::new(shared);
+        let team = &pool.shared().team;
+        if self.uses_current_thread {
+            become_first_thread(pool.shared());
+        }
+        team.grow_to(bees, |bee, epoch| start(PoolThread::new(pool.shared(), bee, epoch)))
+            .map_err(BuildError::Thread)?;
+        Ok(pool)
+    }
+
+    /// What the pool's threads share.
+    fn shared(&self, first_bee: u32, bees: u32) -> Result<Arc<Shared>, BuildError> {
+        prepare_process();
+        let machine_info = MachineInfo::detect();
+        // What the environment says of bees and places is for hives.
+        let Environment { spin, .. } = Environment::read();
+        let environment = Environment { spin, ..Environment::default() };
+        let count = bees as usize;
+        let builder = self.hive.clone().urgent().bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
+        let config = builder.resolve(&environment, machine_info.usable_cpus()).map_err(BuildError::Hive)?;
+        let place_map = PlaceMap::build(&config.places, count, count, &machine_info);
+        let place_map = place_map.unwrap_or_else(|error| unreachable!("no thread has a place: {error}"));
+        let state = TaskPoolState::new(self.threads as u32, first_bee, self.is_breadth_first);
+        Ok(Shared::new(config, machine_info, place_map, None, Some(state)))
+    }
+}
+
+/// Makes the calling thread bee 0 of a pool, for as long as it lives.
+fn become_first_thread(shared: &Arc<Shared>) {
+    // Leaked, as the frame is that the thread has from now on: the thread may use both at any time until it has ended,
+    // in the destructors of its thread-locals as well.
+    let shared: &'static Arc<Shared> = Box::leak(Box::new(Arc::clone(shared)));
+    let context: &'static TaskContext<'static> = Box::leak(Box::new(TaskContext::new(&shared.team, 0)));
+    nesting::run_tasks_from_now_on(context);
+}
+
+impl fmt::Display for BuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::AlreadyInPool => f.write_str("the current thread belongs to a pool or a hive already"),
+            Self::Thread(error) => error.fmt(f),
+            Self::Hive(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::AlreadyInPool => None,
+            Self::Thread(error) => Some(error),
+            Self::Hive(error) => Some(error),
+        }
+    }
+}

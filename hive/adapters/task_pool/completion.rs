@@ -1,0 +1,106 @@
+//! What a thread waits for that has handed something over to a pool: a latch, if the thread runs tasks meanwhile, or
+//! else a semaphore.
+
+#![allow(unsafe_code)]
+
+use std::ptr;
+use std::sync::Arc;
+
+use crate::adapters::task_pool::pool_bee::PoolBee;
+use crate::pool::shared::Shared;
+use crate::protocol::Team;
+use crate::protocol::tasks::latch::Latch;
+use crate::sys::semaphore::Semaphore;
+
+thread_local! {
+    /// What the calling thread sleeps on. Shared with the thread that wakes it, because this one may have ended before
+    /// that has come back from the post.
+    static SEMAPHORE: Arc<Semaphore> = Arc::new(Semaphore::new());
+}
+
+/// The end of something that one thread waits for.
+pub(super) struct Completion {
+    latch: Latch,
+    waiter: Waiter,
+}
+
+/// Who waits.
+enum Waiter {
+    /// A bee of the pool whose threads do what it waits for.
+    Bee(*const Team, u32),
+    /// A bee of another pool, which may end as soon as the bee has gone on.
+    BeeOfAnotherPool(*const Shared, u32),
+    /// A thread that belongs to no pool.
+    Outsider(Arc<Semaphore>),
+}
+
+impl Completion {
+    /// Something that `waiter` waits for, or, if that is None, the calling thread, which belongs to no pool; and that
+    /// the threads of `pool` do.
+    pub(super) fn new(pool: &Shared, waiter: Option<PoolBee<'_>>) -> Self {
+        let waiter = match waiter {
+            Some(me) if me.is_of(pool) => Waiter::Bee(me.context().team(), me.context().id()),
+            // The address that the team keeps is the one that the `Arc` itself has given, as the count needs it.
+            Some(me) => Waiter::BeeOfAnotherPool(me.context().team().owner().0.cast(), me.context().id()),
+            // In the destructors of its thread-locals a thread may have lost its semaphore already.
+            None => Waiter::Outsider(SEMAPHORE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Semaphore::new()))),
+        };
+        Self { latch: Latch::new(), waiter }
+    }
+
+    /// Lets the waiting thread go on.
+    ///
+    /// # Safety
+    /// `*this` lives until this is called, and may be gone when this returns. It is called once, on a thread of the
+    /// pool that does the work.
+    pub(super) unsafe fn set(this: *const Self) {
+        // SAFETY: the caller promises that it lives. What is needed after the waiting thread can see the end is copied.
+        let waiter = unsafe { &(*this).waiter };
+        // SAFETY: as above; this makes a pointer to a part of it.
+        let latch = unsafe { &raw const (*this).latch };
+        match *waiter {
+            // SAFETY: the latch is not set yet.
+            Waiter::Bee(team, bee) if is_calling_bee(team, bee) => unsafe { &*latch }.set_as_owner(),
+            // SAFETY: the team is that of the calling thread's pool. The latch is not set yet.
+            Waiter::Bee(team, bee) => unsafe { set_latch(team, latch, bee) },
+            Waiter::BeeOfAnotherPool(shared, bee) => {
+                // SAFETY: the pointer is from the `Arc` of that pool, which its bee keeps alive while it waits.
+                unsafe { Arc::increment_strong_count(shared) };
+                // SAFETY: the count of this one was added above. It keeps that pool's team to the end of this arm.
+                let shared = unsafe { Arc::from_raw(shared) };
+                // SAFETY: `shared` keeps the team. The latch is not set yet.
+                unsafe { set_latch(&raw const shared.team, latch, bee) };
+            }
+            Waiter::Outsider(ref semaphore) => {
+                let semaphore = Arc::clone(semaphore);
+                semaphore.post();
+            }
+        }
+    }
+
+    /// Waits for the end: `waiter`, or the calling thread, which belongs to no pool, is what `new` got. Once only.
+    pub(super) fn wait(&self, waiter: Option<PoolBee<'_>>) {
+        match (&self.waiter, waiter) {
+            (Waiter::Outsider(semaphore), _) => semaphore.wait(),
+            (_, Some(me)) => me.context().wait_in_pool(&self.latch),
+            (_, None) => unreachable!("a bee does not wait as an outsider"),
+        }
+    }
+}
+
+/// Whether the calling thread is bee `bee` of `team`.
+#[inline]
+fn is_calling_bee(team: *const Team, bee: u32) -> bool {
+    PoolBee::with(|me| me.is_some_and(|it| it.context().id() == bee && ptr::eq(it.context().team(), team)))
+}
+
+/// Sets a latch of bee `bee` of `team`.
+///
+/// # Safety
+/// The team lives, and so does the latch, until it is set.
+unsafe fn set_latch(team: *const Team, latch: *const Latch, bee: u32) {
+    // SAFETY: as the caller promises.
+    let team = unsafe { &*team };
+    // SAFETY: as the caller promises.
+    unsafe { team.set_latch(latch, bee) };
+}

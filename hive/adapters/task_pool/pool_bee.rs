@@ -1,0 +1,114 @@
+//! A thread of a task pool, as the code that runs on it sees it.
+
+use std::fmt;
+use std::ptr;
+
+use crate::adapters::task_pool::shared::{index_of, threads_of};
+use crate::pool::shared::Shared;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::nesting;
+use crate::tasks::join;
+
+/// The calling thread as a thread of its pool. It stays on that thread.
+#[derive(Clone, Copy)]
+pub struct PoolBee<'m> {
+    context: &'m TaskContext<'m>,
+}
+
+impl<'m> PoolBee<'m> {
+    pub(super) fn new(context: &'m TaskContext<'m>) -> Self {
+        Self { context }
+    }
+
+    pub(super) fn context(&self) -> &'m TaskContext<'m> {
+        self.context
+    }
+
+    /// Calls `use_it` with the calling thread as a bee of the pool that it belongs to, or with None if it belongs to
+    /// none.
+    #[inline(always)]
+    pub fn with<R>(use_it: impl FnOnce(Option<PoolBee<'_>>) -> R) -> R {
+        nesting::with_pool_context(|context| use_it(context.map(PoolBee::new)))
+    }
+
+    /// The calling thread as a bee of the pool whose tasks are the innermost thing that it does. `None`: it may still
+    /// be a bee of a pool, as [`with`](Self::with) says.
+    ///
+    /// It is there beside `with` because each closure that closures are passed into has copies of them on the stack in
+    /// a build without optimisation.
+    ///
+    /// # Safety
+    /// The result is not used after the calling function has returned.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "the lifetime is the caller's choice")]
+    pub unsafe fn innermost() -> Option<PoolBee<'m>> {
+        // SAFETY: as the caller promises.
+        unsafe { nesting::innermost_pool_context() }.map(PoolBee::new)
+    }
+
+    /// Whether this is a thread of that pool.
+    #[inline(always)]
+    pub(super) fn is_of(&self, shared: &Shared) -> bool {
+        ptr::eq(self.context.team(), &raw const shared.team)
+    }
+
+    /// What the threads of the pool share.
+    #[expect(unsafe_code, reason = "finds the pool by the address that its team keeps")]
+    pub(super) fn shared(&self) -> &'m Shared {
+        let owner = self.context.team().owner().0.cast::<Shared>();
+        // SAFETY: `Shared::new` has given its own address to its team, and the `Shared`, which has the team, lives as
+        // long as the context that refers to the team.
+        unsafe { &*owner }
+    }
+
+    /// The number of the thread in its pool, from 0.
+    #[inline]
+    pub fn index(&self) -> usize {
+        index_of(self.shared(), self.context.id())
+    }
+
+    /// The number of threads of the pool.
+    pub fn threads(&self) -> usize {
+        threads_of(self.shared())
+    }
+
+    /// A number that no other pool or hive of this process has.
+    pub fn pool_number(&self) -> u64 {
+        self.context.team().unique_number()
+    }
+
+    /// Runs two closures, possibly at the same time. `b` learns whether another thread than this one runs it.
+    ///
+    /// # Panics
+    /// With the panic of `a`, or else of `b`, after both have ended.
+    #[inline]
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA,
+        B: FnOnce(bool) -> RB + Send,
+        RB: Send,
+    {
+        join::join_in_pool(self.context, a, b)
+    }
+
+    /// Runs one task, of this thread or of another one. Returns whether there was one.
+    pub fn run_one(&self) -> bool {
+        self.context.run_one_from_anywhere()
+    }
+
+    /// Runs one task that this thread has queued itself, or that only it may run. Returns whether there was one.
+    pub fn run_one_own(&self) -> bool {
+        self.context.run_one_own()
+    }
+
+    /// Whether tasks that this thread has queued itself wait to be run.
+    pub fn has_pending_tasks(&self) -> bool {
+        self.context.has_pending_tasks()
+    }
+}
+
+impl fmt::Debug for PoolBee<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolBee").field("index", &self.index()).field("pool_number", &self.pool_number()).finish()
+    }
+}

@@ -1,0 +1,105 @@
+//! Jobs of task pools that nobody waits for, and broadcasts.
+
+#![allow(unsafe_code)]
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::adapters::task_pool::pool_bee::PoolBee;
+use crate::adapters::task_pool::queues::{push_fifo, push_or_inject, send_to};
+use crate::adapters::task_pool::scope::PoolScope;
+use crate::adapters::task_pool::shared::{release, state_of, threads_of};
+use crate::pool::shared::Shared;
+use crate::protocol::tasks::task::Task;
+use crate::region::closure_size::is_large;
+use crate::tasks::heap_job::HeapJob;
+use crate::tasks::send_ptr::SendPtr;
+
+/// Spawns a job, in the order of the calling thread's such jobs if `in_order`.
+///
+/// # Panics
+/// In a forked child.
+pub(super) fn spawn(pool: &Shared, in_order: bool, job: impl FnOnce() + Send + 'static) {
+    pool.assert_not_forked();
+    state_of(pool).add_keepers(1);
+    let task =
+        if is_large(&job) { detached(pool, Box::new(job) as Box<dyn FnOnce() + Send>) } else { detached(pool, job) };
+    if in_order { push_fifo(pool, task) } else { push_or_inject(pool, task) }
+}
+
+/// Spawns a job that each thread of the pool runs once.
+///
+/// # Panics
+/// In a forked child.
+pub(super) fn spawn_broadcast(pool: &Shared, job: impl Fn(PoolBee<'_>) + Send + Sync + 'static) {
+    pool.assert_not_forked();
+    let (job, threads) = (Arc::new(job), threads_of(pool));
+    // All at once: the pool must not end between the first and the last.
+    state_of(pool).add_keepers(threads);
+    for bee in state_of(pool).first_bee..pool.config.bees {
+        let job = Arc::clone(&job);
+        let on_bee = move || PoolBee::with(|me| me.into_iter().for_each(|me| job(me)));
+        send_to(pool, bee, detached(pool, on_bee));
+    }
+}
+
+/// Runs `work` once on each thread of the pool, and returns the results. If the calling thread belongs to a pool,
+/// `caller` says so.
+///
+/// # Panics
+/// With the first panic of `work`, after all have ended; and in a forked child.
+pub(super) fn broadcast<R: Send>(
+    pool: &Shared,
+    caller: Option<PoolBee<'_>>,
+    work: impl Fn(PoolBee<'_>) -> R + Sync,
+) -> Vec<R> {
+    let threads = threads_of(pool);
+    if let (Some(me), 1) = (caller.filter(|caller| caller.is_of(pool)), threads) {
+        // The calling thread is the only one.
+        return vec![work(me)];
+    }
+    let results: Vec<_> = (0..threads).map(|_| Mutex::new(None)).collect();
+    let put = |me: PoolBee<'_>| {
+        let result = work(me);
+        *results[me.index()].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
+    };
+    let put = &put;
+    PoolScope::run_in(pool, caller, false, |scope| scope.spawn_broadcast(move |_, me| put(me)));
+    let result = |slot: Mutex<Option<R>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
+    results.into_iter().filter_map(result).collect()
+}
+
+/// A task that runs `job`, whose panic goes to the panic handler, and that is a keeper of the pool, counted already.
+fn detached(pool: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
+    let pool = SendPtr(&raw const *pool);
+    // SAFETY: the thread that runs the task belongs to the pool and keeps what its threads share.
+    let work = move || unsafe { pool.get() }.config.handlers.catch_panic(job);
+    // SAFETY: as above.
+    let end = move |()| release(unsafe { pool.get() });
+    // SAFETY: the job is `'static`, and the pointer is valid when it is used, as said above.
+    unsafe { HeapJob::task(work, end) }
+}
+
+impl PoolBee<'_> {
+    /// Spawns a job in the pool, which nobody waits for.
+    pub fn spawn(&self, job: impl FnOnce() + Send + 'static) {
+        spawn(self.shared(), false, job);
+    }
+
+    /// As [`spawn`](Self::spawn), but the jobs that this thread spawns this way are begun in that order.
+    pub fn spawn_fifo(&self, job: impl FnOnce() + Send + 'static) {
+        spawn(self.shared(), true, job);
+    }
+
+    /// Spawns a job that each thread of the pool runs once.
+    pub fn spawn_broadcast(&self, job: impl Fn(PoolBee<'_>) + Send + Sync + 'static) {
+        spawn_broadcast(self.shared(), job);
+    }
+
+    /// Runs `work` once on each thread of the pool, and returns the results in the order of their indices.
+    ///
+    /// # Panics
+    /// With the first panic of `work`, after all have ended.
+    pub fn broadcast<R: Send>(&self, work: impl Fn(PoolBee<'_>) -> R + Sync) -> Vec<R> {
+        broadcast(self.shared(), Some(*self), work)
+    }
+}

@@ -1,0 +1,80 @@
+//! A thread of a task pool, from its first step to its last.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{Ordering, fence};
+
+use crate::adapters::task_pool::shared::index_of;
+use crate::pool::shared::Shared;
+use crate::pool::worker_thread::LiveOwner;
+use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::main_loop::Worker;
+use crate::region::nesting;
+use crate::sys::presence;
+
+/// A thread that a pool needs: see [`PoolBuilder::build`](super::builder::PoolBuilder::build).
+pub struct PoolThread {
+    owner: LiveOwner,
+    bee: u32,
+    epoch: u64,
+}
+
+impl PoolThread {
+    pub(super) fn new(shared: &Arc<Shared>, bee: u32, epoch: u64) -> Self {
+        Self { owner: LiveOwner::new(shared), bee, epoch }
+    }
+
+    /// The number of the thread in its pool, from 0.
+    pub fn index(&self) -> usize {
+        index_of(self.owner.shared(), self.bee)
+    }
+
+    /// Runs the pool's tasks on the calling thread until the pool has ended. Afterwards the thread belongs to no pool.
+    pub fn run(self) {
+        let Self { owner, bee, epoch } = self;
+        run_bee(owner.shared(), bee, epoch);
+    }
+}
+
+impl fmt::Debug for PoolThread {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PoolThread").field("index", &self.index()).finish_non_exhaustive()
+    }
+}
+
+/// The main function of a pool's thread. Unlike a hive's worker, it neither binds the thread nor blocks signals: the
+/// thread belongs to whoever has started it.
+fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
+    // A panic here is a fault of hive: tasks and handlers catch the panics of the program's code.
+    let abort_guard = AbortOnUnwind::new("in the main function of a pool's thread");
+    let _on_core = presence::count_on_core();
+    let policy = shared.team.policy();
+    policy.begin_to_look_at_cpus(false);
+    let context = TaskContext::new(&shared.team, bee);
+    // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
+    // The fence pairs with the one in `handle::release`: either this finds that the pool has ended, or `terminate_all`
+    // finds this bee, which the context has counted as hired.
+    fence(Ordering::SeqCst);
+    // Relaxed: ordered by the fence. Usually no lock is taken here: `start` may be waiting for this thread, and runs
+    // under that lock.
+    if shared.has_ended.load(Ordering::Relaxed) {
+        shared.team.terminate_if_ended(bee);
+    }
+    let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
+    nesting::within_tasks(&context, || {
+        if handlers.start.is_some() {
+            context.run_as_task(|| handlers.run_start_handler(index));
+        }
+        policy.abort_if_forked();
+        Worker::new(&context, epoch).run();
+        if handlers.exit.is_some() {
+            context.run_as_task(|| handlers.run_exit_handler(index));
+            // What the handler has spawned lies in this bee's deque, and the other threads may have ended.
+            context.run_all();
+        }
+    });
+    // A child that was forked in a task or a handler must not go on: it has none of the pool's other threads.
+    policy.abort_if_forked();
+    abort_guard.disarm();
+}

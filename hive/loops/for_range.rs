@@ -1,0 +1,133 @@
+//! `Bee::for_range`: OpenMP's `for` inside a region. The bees need not have made a `Loop` before; the words by which
+//! they share out the indices belong to the hive, which runs one region at a time.
+
+use std::any::Any;
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crossbeam_utils::CachePadded;
+
+use crate::loops::loop_call::report_other_call;
+use crate::loops::loop_state::LoopState;
+use crate::loops::shared_loop::Loop;
+use crate::pool::shared::Shared;
+use crate::protocol::region::exchange_slots::Operation;
+use crate::protocol::region::region_context::RegionContext;
+use crate::region::bee::Bee;
+
+impl Bee<'_> {
+    /// Runs a loop on all bees of the team, and waits until all of its indices are done: OpenMP's `for` inside a
+    /// region, with the barrier at its end. Calls `body` with one range of indices after another, as
+    /// [`for_each`](Self::for_each) does.
+    ///
+    /// `work` is what [`par_for`](crate::pool::handle::Hive::par_for) takes: a range, a range and a
+    /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). All bees
+    /// must call it, with equal arguments. Nothing has to be made outside of the region, so the bounds may depend on
+    /// what the bees have found out inside:
+    ///
+    /// ```
+    /// use hive::{Parts, Schedule};
+    ///
+    /// // Gaussian elimination by columns, each of which is a part that one bee writes and all may read.
+    /// let n = 50;
+    /// let mut a: Vec<f64> = (0..n * n).map(|i| if i / n == i % n { n as f64 } else { 1.0 }).collect();
+    /// let columns = Parts::rows(&mut a, n, n);
+    /// hive::spmd_all(|bee| {
+    ///     for k in 0..n {
+    ///         bee.for_range((k + 1..n, Schedule::Dynamic(4)), |range| {
+    ///             let pivots = columns.part(bee, k);
+    ///             for j in range {
+    ///                 let mut column = columns.part_mut(bee, j);
+    ///                 let factor = column[k] / pivots[k];
+    ///                 (k + 1..n).for_each(|i| column[i] -= factor * pivots[i]);
+    ///             }
+    ///         });
+    ///     }
+    /// });
+    /// drop(columns);
+    /// let determinant: f64 = (0..n).map(|k| a[k * n + k] / (n - 1) as f64).product();
+    /// assert!((determinant - 99.0 / 49.0).abs() < 1e-9);
+    /// ```
+    ///
+    /// A loop that needs no barrier at its end, OpenMP's `nowait`, is [`for_each`](Self::for_each).
+    ///
+    /// # Panics
+    /// If the arguments of two bees differ; if the schedule asks for chunks of 0 indices; and as
+    /// [`barrier`](Self::barrier). If the arguments differ, some indices may have been run before.
+    ///
+    /// If `body` panics and the panic is caught inside of the region, this bee has not been at the barrier of this
+    /// call, and the region fails, as after any missed barrier.
+    #[inline]
+    #[track_caller]
+    #[doc(alias("omp for", "worksharing", "parallel for", "for loop in a region"))]
+    pub fn for_range(&self, work: impl Into<Loop>, mut body: impl FnMut(Range<usize>)) {
+        let own = work.into();
+        if self.bees() == 1 {
+            return own.run(self.context, &mut body);
+        }
+        let common = if own.needs_no_state() { None } else { Some(common_state(self.context)) };
+        if common.is_some_and(|common| !common.agrees_on_call(self.context, own.call().fingerprint())) {
+            let (id, call) = (self.id(), own.call());
+            return report_other_call(self.context, &format_args!("bee {id} calls it with {call}"));
+        }
+        own.run_with(common.map(|common| &common.words), self.context, &mut body);
+        let calls = self.exchange(Operation::ForRange, &[own.call()]);
+        // Each bee compares with the queen. None: the barrier is broken, and this bee must not panic.
+        let of_queen = if self.is_queen() { None } else { calls.and_then(|calls| calls.value(0, 0)) };
+        if let Some(other) = of_queen.filter(|other| *other != own.call()) {
+            let (id, call) = (self.id(), own.call());
+            report_other_call(self.context, &format_args!("bee {id} calls it with {call}, bee 0 with {other}"));
+        }
+    }
+}
+
+/// What a hive keeps for `for_range`: the words for teams of up to 1, 2, 4, 8 bees and so on, each made when it is
+/// first needed. So they need not be made anew when the hive has grown, while bees of a region are using them.
+#[derive(Default)]
+struct CommonStates([OnceLock<Box<CommonState>>; u32::BITS as usize]);
+
+/// What the bees of a team share.
+struct CommonState {
+    /// The words by which they share out the indices.
+    words: LoopState,
+    /// The phase of the last call, in the upper 48 bits, and a fingerprint of what its first bee has called it with.
+    last_call: CachePadded<AtomicU64>,
+}
+
+impl CommonState {
+    /// Whether the calling bee calls `for_range` with the same arguments as the first bee of the team that has called
+    /// it in this phase, as far as the fingerprint goes. Only a bee that is still in the phase may ask; all bees meet
+    /// at the end of each call, so none does when another has gone on.
+    fn agrees_on_call(&self, context: &RegionContext<'_>, fingerprint: u64) -> bool {
+        const FINGERPRINT_BITS: u32 = 16;
+        // Neighbouring phases have neighbouring keys. The product has all of a key's bits in its upper ones.
+        let phase = context.phase_key().wrapping_mul(0x9e37_79b9_7f4a_7c15) >> FINGERPRINT_BITS << FINGERPRINT_BITS;
+        let own = phase | fingerprint >> (u64::BITS - FINGERPRINT_BITS);
+        // Relaxed, all: the word itself is compared, and nothing is passed on with it.
+        let mut found = self.last_call.load(Ordering::Relaxed);
+        while found >> FINGERPRINT_BITS != phase >> FINGERPRINT_BITS {
+            // Of an earlier phase: this bee may be the first.
+            match self.last_call.compare_exchange(found, own, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(other) => found = other,
+            }
+        }
+        found == own
+    }
+}
+
+/// What the hive has for a team of this size. No other region uses it meanwhile: a hive runs one region of several bees
+/// at a time.
+#[expect(unsafe_code, reason = "finds the hive by the address that its team keeps")]
+fn common_state<'c>(context: &RegionContext<'c>) -> &'c CommonState {
+    let bees = context.bees().next_power_of_two();
+    let owner = context.team().owner().0.cast::<Shared>();
+    // SAFETY: `Shared::new` has given its own address to its team, which is a part of it. So it lives as long as the
+    // team, which the context has borrowed for 'c.
+    let shared: &'c Shared = unsafe { &*owner };
+    let states: &(dyn Any + Send + Sync) = &**shared.loop_words.get_or_init(|| Box::new(CommonStates::default()));
+    let states = states.downcast_ref::<CommonStates>().unwrap_or_else(|| unreachable!("nobody else uses the cell"));
+    let new_state = || CommonState { words: LoopState::new(bees), last_call: CachePadded::new(AtomicU64::new(0)) };
+    states.0[bees.ilog2() as usize].get_or_init(|| Box::new(new_state()))
+}

@@ -1,0 +1,30 @@
+//! What is different in the team of a task pool (`hive/adapters/task_pool/`): all of its bees are threads that the pool
+//! was given, nobody takes the queen's place for a while, and code that was written for Rayon expects more of a join.
+//!
+//! Such code may wait in the first half of a join for what the second half does, and it divides its work by a few joins
+//! only, whose halves take long. So the outermost joins of each task are put into the deque as they begin, where a bee
+//! that becomes idle at any later time finds them. Joins further in are kept in the join buffer, as in every team: in a
+//! recursion these are nearly all, and they are small.
+
+/// The rules of a task pool.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PoolRules {
+    /// How many levels of joins in each task are put into the deque as they begin. 0: the pool has one thread only.
+    pub(crate) visible_levels: u32,
+    /// Whether a bee takes the oldest task of its own deque first, and not the newest.
+    pub(crate) is_breadth_first: bool,
+}
+
+/// With so many levels of visible joins, one part in 32 of a recursion stays hidden, however late another bee asks.
+const LEVELS_OF_ONE_BEE: u32 = 5;
+
+impl PoolRules {
+    /// The rules of a pool of so many threads.
+    pub(crate) fn new(threads: u32, is_breadth_first: bool) -> Self {
+        // With a single thread nobody would take what is visible. Otherwise the work is divided among the threads by
+        // as many levels as it takes, and each has parts to give away.
+        let visible_levels =
+            if threads == 1 { 0 } else { LEVELS_OF_ONE_BEE + threads.next_power_of_two().trailing_zeros() };
+        Self { visible_levels, is_breadth_first }
+    }
+}

@@ -1,0 +1,99 @@
+//! What the bees of a task pool do otherwise than those of a hive (`pool_rules.rs`): joins that are visible to all bees
+//! as they begin, and yields that say what they have done.
+
+use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::task_context::TaskContext;
+
+impl<'c> TaskContext<'c> {
+    /// Whether the bee belongs to a task pool.
+    #[inline(always)]
+    pub(crate) fn is_in_pool(&self) -> bool {
+        self.pool_rules.is_some()
+    }
+
+    /// Whether the bee is the only thread of a task pool.
+    #[inline(always)]
+    pub(crate) fn is_alone_in_pool(&self) -> bool {
+        self.pool_rules.is_some_and(|rules| rules.visible_levels == 0)
+    }
+
+    /// Whether a join that begins now is to be visible to all bees at once.
+    #[inline(always)]
+    pub(crate) fn is_next_join_visible(&self) -> bool {
+        self.visible_levels_left.get() > 0
+    }
+
+    /// Puts the second half of a join, which is to be visible, into the deque.
+    pub(crate) fn push_visible_join(&self, task: Task) {
+        self.visible_levels_left.set(self.visible_levels_left.get() - 1);
+        self.push(task);
+    }
+
+    /// Takes `task`, the second half of a visible join, back out of the deque, if it is the next one there. If another
+    /// task is, which the first half has left behind, runs that. Returns whether the bee has `task` again, and nobody
+    /// else runs it.
+    pub(crate) fn reclaim_visible_join(&self, task: &Task) -> bool {
+        self.visible_levels_left.set(self.visible_levels_left.get() + 1);
+        match self.deque().pop() {
+            Some(next) if next.is_same(task) => true,
+            Some(next) => {
+                self.within_wait(|| self.run(next));
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// Runs `wait`, which runs other tasks, with the levels of joins counted anew: each of these tasks begins a
+    /// recursion of its own.
+    ///
+    /// If the join buffer has tasks of the recursions further out, the joins of these tasks go there as well. In the
+    /// deque they would come to lie below older ones that are shared later, and the bee would have to run these first.
+    pub(crate) fn within_wait<R>(&self, wait: impl FnOnce() -> R) -> R {
+        let levels = self.pool_rules.filter(|_| self.join_buffer.is_empty()).map_or(0, |rules| rules.visible_levels);
+        let outer = self.visible_levels_left.replace(levels);
+        let result = wait();
+        self.visible_levels_left.set(outer);
+        result
+    }
+
+    /// Moves all tasks from the join buffer to the deque, for a bee that has nothing else to run. Returns whether there
+    /// were any.
+    pub(crate) fn share_all_joins(&self) -> bool {
+        let oldest = std::iter::from_fn(|| self.join_buffer.pop_oldest());
+        oldest.map(|task| self.push(task)).count() > 0
+    }
+
+    /// Whether the bee has tasks that wait to be run: in its own deque, or second halves of its joins.
+    pub(crate) fn has_pending_tasks(&self) -> bool {
+        !self.deque().is_empty() || !self.join_buffer.is_empty()
+    }
+
+    /// Runs one task of the bee's own: from its deque, from its mailbox, or else the second half of a join that it is
+    /// in the middle of. Returns whether there was one.
+    pub(crate) fn run_one_own(&self) -> bool {
+        let own = || self.deque().pop().or_else(|| self.take_from_mailbox());
+        let task = own().or_else(|| if self.share_all_joins() { own() } else { None });
+        task.map(|task| self.within_wait(|| self.run(task))).is_some()
+    }
+
+    /// Runs one task, from wherever the bee may take one. Returns whether there was one.
+    pub(crate) fn run_one_from_anywhere(&self) -> bool {
+        self.run_one_own() || self.find_task().map(|task| self.within_wait(|| self.run(task))).is_some()
+    }
+
+    /// Runs the tasks that are left in the whole team, until there are none.
+    pub(crate) fn run_all(&self) {
+        while let Some(task) = self.find_task_exhaustively() {
+            self.run(task);
+        }
+    }
+
+    /// Waits for `latch`, which this bee owns: see [`wait_until`](Self::wait_until).
+    pub(crate) fn wait_in_pool(&self, latch: &Latch) {
+        if !latch.is_set() {
+            self.wait_until(latch);
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! `Bee::all_reduce_cloned`: a reduction of values that are not `Copy`, such as vectors.
+
+#![expect(unsafe_code, reason = "reads values that other bees keep until all have read them")]
+
+use crate::protocol::region::exchange_slots::Operation;
+use crate::region::bee::Bee;
+
+/// The address of a bee's value, which the other bees read.
+struct Shown<T>(*const T);
+
+impl<T> Clone for Shown<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Shown<T> {}
+
+// SAFETY: the other bees clone the value through the address, which `T: Sync` allows, and do nothing else with it.
+unsafe impl<T: Sync> Send for Shown<T> {}
+
+impl Bee<'_> {
+    /// As [`all_reduce`](Self::all_reduce), for values that are not `Copy`: vectors, strings, large numbers. Each bee
+    /// clones the values of all bees and combines them, so for long vectors in large teams a
+    /// [`PerBee`](crate::slices::per_bee::PerBee), of which each bee sums up some indices, is faster.
+    ///
+    /// All bees must call it, with the same type and the same `op`. It is two barriers.
+    ///
+    /// ```
+    /// let words = ["hive", "queen", "bee", "worker"];
+    /// hive::spmd(2, |bee| {
+    ///     let own: Vec<usize> = words[bee.split(0..4)].iter().map(|word| word.len()).collect();
+    ///     let all = bee.all_reduce_cloned(own, |a, b| [a, b].concat());
+    ///     assert_eq!(all, [4, 5, 3, 6]);
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    /// As [`all_reduce`](Self::all_reduce). If there is a panic, the value of each bee that had not finished is never
+    /// dropped, because other bees may still be reading it.
+    #[track_caller]
+    #[doc(alias("allreduce", "allgather", "reduction", "MPI_Allreduce", "MPI_Allgather"))]
+    pub fn all_reduce_cloned<T: Clone + Send + Sync + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+        if self.bees() == 1 {
+            return value;
+        }
+        // Not owned by anything from here on: if this bee unwinds, others may still read the value.
+        let own = Box::into_raw(Box::new(value));
+        let shown = self.exchange(Operation::AllReduceCloned, &[Shown(own.cast_const())]);
+        // First all values, then `op`, which may do anything, such as wait at a barrier.
+        let values = shown.and_then(|shown| {
+            let clone_of = |id| {
+                let address = shown.value(id, 0)?.0;
+                // SAFETY: that bee has shown the address of its value in this exchange. It drops the value only after
+                // it has passed a later barrier, to which this bee comes after this. A clone cannot come to it, because
+                // a `T` of the program that is 'static has borrowed no `Bee`.
+                Some(unsafe { &*address }.clone())
+            };
+            (0..self.context.bees()).map(clone_of).collect::<Option<Vec<T>>>()
+        });
+        let combined = values.and_then(|values| values.into_iter().reduce(op));
+        let passed_before = self.context.barriers_passed();
+        self.barrier();
+        // In a destructor that must not panic, nobody may have come to either barrier: then the value stays, and this
+        // bee makes do with a clone of its own.
+        if self.context.barriers_passed() == passed_before {
+            // SAFETY: the value is dropped below only.
+            return combined.unwrap_or_else(|| unsafe { &*own }.clone());
+        }
+        // SAFETY: the box is this bee's own, and all bees have come to the barrier after they have read the value.
+        let own = unsafe { Box::from_raw(own) };
+        combined.unwrap_or(*own)
+    }
+}

@@ -1,0 +1,158 @@
+//! How often a worker without work steals.
+//!
+//! A steal costs the thief some hundred nanoseconds, and its victim about as much: the task, and what it works on, have
+//! to come from the core where they were made, and the victim has to wait for the thief where it would have run the
+//! task itself. So a task that takes no longer than all that is better left to its owner. A program with many short
+//! joins in a row, each of which begins when the one before has ended, offers one such task after the other, and a
+//! thief that is quick to take each of them makes it several times slower.
+//!
+//! So a worker measures what its steals bring. After one that brought too little, it steals nothing for a while:
+//! first for as long as the steal took, then twice as long each time, up to the time that it would take to come if it
+//! slept. After a steal that paid it steals at once again. It measures only tasks that it has stolen one at a time;
+//! where a deque has many, it takes several at once, and they cost less.
+//!
+//! The worker still runs what comes from outside and what only it may run, and before it sleeps it looks into all
+//! deques. So every task is run; which bee runs it, and within these limits when, is all that changes.
+
+use std::cell::Cell;
+use std::time::{Duration, Instant};
+
+use crate::sys::cost_of_waking::COST_OF_WAKING;
+
+/// A steal pays if the stolen task took at least so many times as long as the steal. What the steal costs its victim,
+/// and the transfer of the task's data and of its result, take longer than the steal itself, and most of that is
+/// counted as a part of the task.
+const WORK_PER_STEAL: u32 = 4;
+
+/// What one worker knows of its steals.
+pub(crate) struct StealPacing {
+    /// How long the worker steals nothing after the next steal that does not pay, at least.
+    pause: Cell<Duration>,
+    /// Until when it steals nothing. None: it may steal now.
+    until: Cell<Option<Instant>>,
+    /// The last steal, from its end until the stolen task begins.
+    last_steal: Cell<Option<TimedSteal>>,
+}
+
+/// A steal of one task.
+#[derive(Clone, Copy)]
+pub(crate) struct TimedSteal {
+    took: Duration,
+    ended: Instant,
+}
+
+impl StealPacing {
+    pub(crate) fn new() -> Self {
+        Self { pause: Cell::new(Duration::ZERO), until: Cell::new(None), last_steal: Cell::new(None) }
+    }
+
+    /// Whether the worker may steal now.
+    #[inline(always)]
+    pub(crate) fn may_steal(&self) -> bool {
+        self.until.get().is_none() || self.is_pause_over()
+    }
+
+    #[cold]
+    fn is_pause_over(&self) -> bool {
+        let is_over = self.until.get().is_none_or(|until| Instant::now() >= until);
+        if is_over {
+            self.until.set(None);
+        }
+        is_over
+    }
+
+    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task.
+    #[inline(always)]
+    pub(crate) fn measure<T>(&self, steal: impl FnOnce() -> Option<T>, is_lone: impl FnOnce() -> bool) -> Option<T> {
+        let began = Instant::now();
+        let stolen = steal();
+        if stolen.is_some() && is_lone() {
+            let ended = Instant::now();
+            self.last_steal.set(Some(TimedSteal { took: ended - began, ended }));
+        }
+        stolen
+    }
+
+    /// The steal that has brought the task that is about to run, if that was stolen alone. What this returns is passed
+    /// to `learn` after the task.
+    #[inline(always)]
+    pub(crate) fn begin_task(&self) -> Option<TimedSteal> {
+        // The usual task was not stolen, and costs one look.
+        if self.last_steal.get().is_none() { None } else { self.last_steal.take() }
+    }
+
+    /// Learns from the task that `steal` has brought, and that has just ended.
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn learn(&self, steal: TimedSteal) {
+        let now = Instant::now();
+        self.learn_from(steal.took, now - steal.ended, now);
+    }
+
+    /// The same for a steal that took so long and a task that took `work`.
+    fn learn_from(&self, steal: Duration, work: Duration, now: Instant) {
+        if work >= steal.saturating_mul(WORK_PER_STEAL) {
+            self.pause.set(Duration::ZERO);
+        } else {
+            let pause = (self.pause.get() * 2).clamp(steal.min(COST_OF_WAKING), COST_OF_WAKING);
+            self.pause.set(pause);
+            self.until.set(now.checked_add(pause));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STEAL: Duration = Duration::from_nanos(500);
+
+    #[test]
+    fn a_steal_that_does_not_pay_is_followed_by_a_pause_that_grows() {
+        let (pacing, now) = (StealPacing::new(), Instant::now());
+        let pauses = [(); 9].map(|()| {
+            pacing.learn_from(STEAL, STEAL * 3, now);
+            pacing.until.get().unwrap() - now
+        });
+        assert_eq!(pauses[..7].to_vec(), (0..7).map(|doublings| STEAL * (1 << doublings)).collect::<Vec<_>>());
+        assert_eq!(pauses[7..], [COST_OF_WAKING; 2]);
+    }
+
+    #[test]
+    fn a_steal_that_pays_ends_the_pauses() {
+        let (pacing, now) = (StealPacing::new(), Instant::now());
+        (0..5).for_each(|_| pacing.learn_from(STEAL, STEAL * 3, now));
+        pacing.until.set(None);
+        pacing.learn_from(STEAL, STEAL * 4, now);
+        assert!(pacing.may_steal());
+        pacing.learn_from(STEAL, Duration::ZERO, now);
+        assert_eq!(pacing.until.get(), Some(now + STEAL));
+    }
+
+    #[test]
+    fn a_steal_that_was_interrupted_does_not_make_a_longer_pause() {
+        let (pacing, now) = (StealPacing::new(), Instant::now());
+        pacing.learn_from(COST_OF_WAKING * 100, STEAL, now);
+        assert_eq!(pacing.until.get(), Some(now + COST_OF_WAKING));
+    }
+
+    #[test]
+    fn the_pause_ends() {
+        let pacing = StealPacing::new();
+        pacing.learn_from(Duration::from_millis(1), Duration::ZERO, Instant::now());
+        while !pacing.may_steal() {}
+        assert!(pacing.until.get().is_none());
+    }
+
+    #[test]
+    fn only_a_task_that_was_stolen_alone_is_measured() {
+        let pacing = StealPacing::new();
+        assert_eq!(pacing.measure(|| Some(1), || false), Some(1));
+        assert!(pacing.begin_task().is_none());
+        assert_eq!(pacing.measure(|| None::<u32>, || true), None);
+        assert!(pacing.begin_task().is_none());
+        assert_eq!(pacing.measure(|| Some(2), || true), Some(2));
+        assert!(pacing.begin_task().is_some());
+        assert!(pacing.begin_task().is_none());
+    }
+}
