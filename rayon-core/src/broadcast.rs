@@ -1,0 +1,81 @@
+//! Closures that each thread of a pool runs once.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use hive::adapters::task_pool::pool_bee::PoolBee;
+
+use crate::global::global;
+
+/// What a closure learns that each thread of a pool runs.
+pub struct BroadcastContext<'a> {
+    me: PoolBee<'a>,
+    /// It is about the thread that it is on, and is not to be kept.
+    _stays: PhantomData<&'a mut dyn Fn()>,
+}
+
+impl<'a> BroadcastContext<'a> {
+    pub(crate) fn new(me: PoolBee<'a>) -> Self {
+        Self { me, _stays: PhantomData }
+    }
+
+    /// The number of the thread in its pool, from 0.
+    pub fn index(&self) -> usize {
+        self.me.index()
+    }
+
+    /// The number of the pool's threads.
+    pub fn num_threads(&self) -> usize {
+        self.me.threads()
+    }
+}
+
+impl fmt::Debug for BroadcastContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BroadcastContext")
+            .field("index", &self.index())
+            .field("num_threads", &self.num_threads())
+            .field("pool", &self.me.pool_number())
+            .finish()
+    }
+}
+
+/// Runs `op` once on each thread of the calling thread's pool, or else of the global one, and returns the results in
+/// the order of the threads' indices.
+///
+/// ```
+/// let squares = rayon_core::broadcast(|context| context.index() * context.index());
+/// assert!(squares.iter().enumerate().all(|(index, &square)| square == index * index));
+/// ```
+///
+/// # Panics
+/// With a panic of `op`, after all have ended.
+pub fn broadcast<OP, R>(op: OP) -> Vec<R>
+where
+    OP: Fn(BroadcastContext<'_>) -> R + Sync,
+    R: Send,
+{
+    let op = |me: PoolBee<'_>| op(BroadcastContext::new(me));
+    PoolBee::with(|me| match me {
+        Some(me) => me.broadcast(op),
+        None => global().broadcast(op),
+    })
+}
+
+/// Spawns a job that each thread of the calling thread's pool, or else of the global one, runs once.
+///
+/// ```
+/// let (sender, receiver) = std::sync::mpsc::channel();
+/// rayon_core::spawn_broadcast(move |context| sender.send(context.index()).unwrap());
+/// assert_eq!(receiver.iter().count(), rayon_core::current_num_threads());
+/// ```
+pub fn spawn_broadcast<OP>(op: OP)
+where
+    OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,
+{
+    let op = move |me: PoolBee<'_>| op(BroadcastContext::new(me));
+    PoolBee::with(|me| match me {
+        Some(me) => me.spawn_broadcast(op),
+        None => global().spawn_broadcast(op),
+    })
+}

@@ -1,0 +1,262 @@
+//! How a pool is built.
+
+use std::any::Any;
+use std::num::NonZero;
+use std::{env, fmt, io, thread};
+
+use hive::adapters::task_pool::builder::PoolBuilder;
+use hive::adapters::task_pool::handle::TaskPool;
+
+use crate::error::ThreadPoolBuildError;
+use crate::global;
+use crate::pool::ThreadPool;
+use crate::thread::{CustomSpawn, DefaultSpawn, ThreadBuilder, ThreadSpawn};
+
+/// Settings of a pool that is to be built.
+///
+/// ```
+/// let builder = rayon_core::ThreadPoolBuilder::new().num_threads(2).thread_name(|index| format!("solver {index}"));
+/// let pool = builder.build()?;
+/// assert!(pool.install(|| std::thread::current().name().unwrap().starts_with("solver")));
+/// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+/// ```
+pub struct ThreadPoolBuilder<S = DefaultSpawn> {
+    num_threads: usize,
+    uses_current_thread: bool,
+    is_breadth_first: bool,
+    thread_name: Option<Box<dyn FnMut(usize) -> String>>,
+    stack_size: Option<usize>,
+    panic_handler: Option<Box<PanicHandler>>,
+    start_handler: Option<Box<IndexHandler>>,
+    exit_handler: Option<Box<IndexHandler>>,
+    spawn: S,
+}
+
+type PanicHandler = dyn Fn(Box<dyn Any + Send>) + Send + Sync;
+type IndexHandler = dyn Fn(usize) + Send + Sync;
+
+impl Default for ThreadPoolBuilder {
+    fn default() -> Self {
+        Self {
+            num_threads: 0,
+            uses_current_thread: false,
+            is_breadth_first: false,
+            thread_name: None,
+            stack_size: None,
+            panic_handler: None,
+            start_handler: None,
+            exit_handler: None,
+            spawn: DefaultSpawn,
+        }
+    }
+}
+
+impl ThreadPoolBuilder {
+    /// A builder with the default settings.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Builds a pool whose threads may borrow from outside, runs `with_pool`, and waits until the threads have ended.
+    /// Each thread calls `wrapper`, which has to call [`ThreadBuilder::run`].
+    ///
+    /// ```
+    /// let greeting = String::from("hello");
+    /// let length = rayon_core::ThreadPoolBuilder::new().num_threads(2).build_scoped(
+    ///     |thread| {
+    ///         println!("{greeting} from thread {}", thread.index());
+    ///         thread.run()
+    ///     },
+    ///     |pool| pool.install(|| greeting.len()),
+    /// );
+    /// assert_eq!(length.unwrap(), 5);
+    /// ```
+    ///
+    /// # Errors
+    /// As [`build`](Self::build).
+    ///
+    /// # Panics
+    /// If `with_pool` or a call of `wrapper` does.
+    pub fn build_scoped<W, F, R>(self, wrapper: W, with_pool: F) -> Result<R, ThreadPoolBuildError>
+    where
+        W: Fn(ThreadBuilder) + Sync,
+        F: FnOnce(&ThreadPool) -> R,
+    {
+        let wrapper = &wrapper;
+        thread::scope(|scope| {
+            let start = |thread: ThreadBuilder| thread.to_std().spawn_scoped(scope, || wrapper(thread)).map(drop);
+            // Dropped at the end of this closure, also by a panic: then the threads end, which the scope waits for.
+            let pool = self.spawn_handler(start).build()?;
+            Ok(with_pool(&pool))
+        })
+    }
+}
+
+impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
+    /// Builds a pool.
+    ///
+    /// # Errors
+    /// If a thread cannot be started, or if [`use_current_thread`](Self::use_current_thread) was asked for on a thread
+    /// that belongs to a pool already. The threads started by then end by themselves.
+    pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
+        self.build_pool().map(ThreadPool::of)
+    }
+
+    /// Builds the global pool, which the functions use that name no pool, on threads that belong to none.
+    ///
+    /// ```
+    /// rayon_core::ThreadPoolBuilder::new().num_threads(2).build_global().unwrap();
+    /// assert_eq!(rayon_core::current_num_threads(), 2);
+    /// ```
+    ///
+    /// # Errors
+    /// If there is a global pool already; else as [`build`](Self::build).
+    pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
+        global::build_global(|| self.build_pool())
+    }
+
+    pub(crate) fn build_pool(self) -> Result<TaskPool, ThreadPoolBuildError> {
+        let Self { mut thread_name, stack_size, mut spawn, .. } = self;
+        let mut builder = PoolBuilder::new(if self.num_threads > 0 { self.num_threads } else { default_threads() });
+        if self.uses_current_thread {
+            builder = builder.use_current_thread();
+        }
+        if self.is_breadth_first {
+            builder = builder.breadth_first();
+        }
+        if let Some(handler) = self.panic_handler {
+            builder = builder.panic_handler(handler);
+        }
+        if let Some(handler) = self.start_handler {
+            builder = builder.start_handler(handler);
+        }
+        if let Some(handler) = self.exit_handler {
+            builder = builder.exit_handler(handler);
+        }
+        let pool = builder.build(|thread| {
+            let name = thread_name.as_mut().map(|name| name(thread.index()));
+            spawn.spawn(ThreadBuilder { name, stack_size, thread })
+        });
+        Ok(pool?)
+    }
+}
+
+impl<S> ThreadPoolBuilder<S> {
+    /// The number of threads. With 0, the default, it is that of the variable `RAYON_NUM_THREADS`, or else of
+    /// `RAYON_RS_NUM_CPUS`, or else the number of CPUs that the process may use.
+    pub fn num_threads(mut self, num_threads: usize) -> Self {
+        self.num_threads = num_threads;
+        self
+    }
+
+    /// Makes the calling thread the pool's thread 0, for as long as it lives, so that one thread less is started. It
+    /// runs tasks of the pool when it waits for something in the pool, and when it yields.
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// pool.spawn(move || sender.send(6 * 7).unwrap());
+    /// assert_eq!(rayon_core::yield_now(), Some(rayon_core::Yield::Executed));
+    /// assert_eq!(receiver.recv(), Ok(42));
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn use_current_thread(mut self) -> Self {
+        self.uses_current_thread = true;
+        self
+    }
+
+    /// Makes each thread run its oldest task first.
+    #[deprecated(note = "`scope_fifo` and `spawn_fifo` do much the same")]
+    pub fn breadth_first(mut self) -> Self {
+        self.is_breadth_first = true;
+        self
+    }
+
+    /// A function that gives each thread a name, by its index.
+    pub fn thread_name<F: FnMut(usize) -> String + 'static>(mut self, name: F) -> Self {
+        self.thread_name = Some(Box::new(name));
+        self
+    }
+
+    /// The size of the threads' stacks in bytes.
+    pub fn stack_size(mut self, bytes: usize) -> Self {
+        self.stack_size = Some(bytes);
+        self
+    }
+
+    /// A function that gets the panics of spawned jobs and of the other handlers. Without it, such a panic ends the
+    /// process.
+    pub fn panic_handler<H>(mut self, handler: H) -> Self
+    where
+        H: Fn(Box<dyn Any + Send>) + Send + Sync + 'static,
+    {
+        self.panic_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// A function that each thread calls with its index as it begins.
+    pub fn start_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
+        self.start_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// A function that each thread calls with its index when the pool has ended. What it spawns is still run.
+    pub fn exit_handler<H: Fn(usize) + Send + Sync + 'static>(mut self, handler: H) -> Self {
+        self.exit_handler = Some(Box::new(handler));
+        self
+    }
+
+    /// A function that starts the threads. It is called once for each, and has to see to it that the thread calls
+    /// [`ThreadBuilder::run`].
+    ///
+    /// ```
+    /// let pool = rayon_core::ThreadPoolBuilder::new()
+    ///     .num_threads(2)
+    ///     .spawn_handler(|thread| {
+    ///         std::thread::spawn(|| thread.run());
+    ///         Ok(())
+    ///     })
+    ///     .build()?;
+    /// assert_eq!(pool.install(|| 6 * 7), 42);
+    /// # Ok::<(), rayon_core::ThreadPoolBuildError>(())
+    /// ```
+    pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
+    where
+        F: FnMut(ThreadBuilder) -> io::Result<()>,
+    {
+        ThreadPoolBuilder {
+            spawn: CustomSpawn(spawn),
+            num_threads: self.num_threads,
+            uses_current_thread: self.uses_current_thread,
+            is_breadth_first: self.is_breadth_first,
+            thread_name: self.thread_name,
+            stack_size: self.stack_size,
+            panic_handler: self.panic_handler,
+            start_handler: self.start_handler,
+            exit_handler: self.exit_handler,
+        }
+    }
+}
+
+impl<S> fmt::Debug for ThreadPoolBuilder<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ThreadPoolBuilder")
+            .field("num_threads", &self.num_threads)
+            .field("use_current_thread", &self.uses_current_thread)
+            .field("breadth_first", &self.is_breadth_first)
+            .field("stack_size", &self.stack_size)
+            .field("has_thread_name", &self.thread_name.is_some())
+            .field("has_panic_handler", &self.panic_handler.is_some())
+            .field("has_start_handler", &self.start_handler.is_some())
+            .field("has_exit_handler", &self.exit_handler.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+/// How many threads a pool has whose program does not say.
+fn default_threads() -> usize {
+    let variable = |name| env::var(name).ok().and_then(|value| value.parse::<usize>().ok());
+    // A 0 in the first one asks for the number of CPUs, whatever the second one says.
+    let asked = variable("RAYON_NUM_THREADS").or_else(|| variable("RAYON_RS_NUM_CPUS"));
+    asked.filter(|&threads| threads > 0).unwrap_or_else(|| thread::available_parallelism().map_or(1, NonZero::get))
+}

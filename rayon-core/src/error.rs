@@ -1,0 +1,55 @@
+//! Why a pool was not built.
+
+use std::error::Error;
+use std::{fmt, io};
+
+use hive::adapters::task_pool::builder::BuildError;
+
+/// Why a pool was not built: see [`ThreadPoolBuilder::build`](crate::ThreadPoolBuilder::build).
+///
+/// ```
+/// let builder = rayon_core::ThreadPoolBuilder::new().spawn_handler(|_| Err(std::io::Error::other("no")));
+/// assert_eq!(builder.build().unwrap_err().to_string(), "no");
+/// ```
+#[derive(Debug)]
+pub struct ThreadPoolBuildError(Kind);
+
+#[derive(Debug)]
+enum Kind {
+    GlobalPoolExists,
+    AlreadyInPool,
+    Io(io::Error),
+}
+
+impl ThreadPoolBuildError {
+    pub(crate) const GLOBAL_POOL_EXISTS: Self = Self(Kind::GlobalPoolExists);
+}
+
+impl From<BuildError> for ThreadPoolBuildError {
+    fn from(error: BuildError) -> Self {
+        Self(match error {
+            BuildError::AlreadyInPool => Kind::AlreadyInPool,
+            BuildError::Thread(error) => Kind::Io(error),
+            other => Kind::Io(io::Error::other(other)),
+        })
+    }
+}
+
+impl fmt::Display for ThreadPoolBuildError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Kind::GlobalPoolExists => f.write_str("The global thread pool has already been initialized."),
+            Kind::AlreadyInPool => f.write_str("The current thread is already part of another thread pool."),
+            Kind::Io(error) => error.fmt(f),
+        }
+    }
+}
+
+impl Error for ThreadPoolBuildError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.0 {
+            Kind::GlobalPoolExists | Kind::AlreadyInPool => None,
+            Kind::Io(error) => Some(error),
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! The global pool, and what the functions act on that name no pool: the pool of the calling thread, or else the
+//! global one.
+
+use hive::adapters::task_pool::builder::MAX_THREADS;
+use hive::adapters::task_pool::global::GlobalPool;
+use hive::adapters::task_pool::handle::TaskPool;
+use hive::adapters::task_pool::pool_bee::PoolBee;
+
+use crate::builder::ThreadPoolBuilder;
+use crate::error::ThreadPoolBuildError;
+
+static GLOBAL: GlobalPool = GlobalPool::new();
+
+/// The global pool. Builds it if there is none.
+///
+/// # Panics
+/// If it cannot be built.
+#[inline]
+pub(crate) fn global() -> &'static TaskPool {
+    GLOBAL.get().unwrap_or_else(build_default)
+}
+
+#[cold]
+fn build_default() -> &'static TaskPool {
+    GLOBAL
+        .get_or_build(|| ThreadPoolBuilder::new().build_pool())
+        .unwrap_or_else(|error| panic!("the global thread pool cannot be built: {error}"))
+}
+
+/// Builds the global pool by `build`.
+pub(crate) fn build_global(
+    build: impl FnOnce() -> Result<TaskPool, ThreadPoolBuildError>,
+) -> Result<(), ThreadPoolBuildError> {
+    GLOBAL.build(build).unwrap_or(Err(ThreadPoolBuildError::GLOBAL_POOL_EXISTS)).map(drop)
+}
+
+/// Runs `work` on the calling thread, if that belongs to a pool, and otherwise on a thread of the global pool. `work`
+/// also learns whether it was handed over for that.
+#[inline]
+pub(crate) fn in_current_pool<R: Send>(work: impl FnOnce(PoolBee<'_>, bool) -> R + Send) -> R {
+    PoolBee::with(|me| match me {
+        Some(me) => work(me, false),
+        None => global().enter(work),
+    })
+}
+
+/// The number of threads of the pool that the calling thread belongs to, or else of the global pool, which is built if
+/// there is none.
+///
+/// ```
+/// let pool = rayon_core::ThreadPoolBuilder::new().num_threads(3).build().unwrap();
+/// assert_eq!(pool.install(rayon_core::current_num_threads), 3);
+/// ```
+pub fn current_num_threads() -> usize {
+    PoolBee::with(|me| me.map_or_else(|| global().threads(), |me| me.threads()))
+}
+
+/// The largest number of threads that a pool can have. A pool that is to have more gets so many.
+///
+/// ```
+/// assert!(rayon_core::max_num_threads() >= 255);
+/// ```
+pub fn max_num_threads() -> usize {
+    MAX_THREADS
+}
