@@ -73,7 +73,7 @@ impl Budget {
         outside_tasks: 100_000,
         search_depth: 9,
         use_windows: [100, 10, 2],
-        requests: [250, 100, 1000],
+        requests: [250, 500, 1000],
         late_windows_ms: [(100, 1000), (1000, 1200)],
     };
 
@@ -93,7 +93,7 @@ impl Budget {
         outside_tasks: 5_000,
         search_depth: 6,
         use_windows: [10, 3, 1],
-        requests: [60, 20, 200],
+        requests: [60, 100, 200],
         late_windows_ms: [(100, 150), (150, 250)],
     };
 

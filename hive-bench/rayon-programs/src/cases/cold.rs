@@ -1,0 +1,50 @@
+//! A parallel sum after the program has slept.
+
+use std::thread::sleep;
+use std::time::Duration;
+
+use rayon::prelude::*;
+
+use super::{Case, Iteration, case, timed};
+use crate::numbers::Numbers;
+
+pub(super) fn cases() -> Vec<Case> {
+    vec![
+        case(
+            "cold-2ms-outside",
+            "par_iter().sum() of about 50 us after 2 ms of sleep, from outside of the pool",
+            || outside(Duration::from_millis(2)),
+        ),
+        case("cold-2ms-inside", "the same by a thread of the pool, which slept itself", || {
+            inside(Duration::from_millis(2))
+        }),
+        case("cold-20ms-outside", "as cold-2ms-outside, after 20 ms", || outside(Duration::from_millis(20))),
+        case("cold-20ms-inside", "as cold-2ms-inside, after 20 ms", || inside(Duration::from_millis(20))),
+    ]
+}
+
+/// What is added up.
+fn numbers() -> Vec<f64> {
+    Numbers::fractions(6, 12_000)
+}
+
+/// Sleeps, and then adds up the roots. The sum is rounded in another way each time.
+fn sum_after(gap: Duration, numbers: &[f64], expected: f64) -> Duration {
+    sleep(gap);
+    let (time, sum) = timed(|| numbers.par_iter().map(|x| x.sqrt()).sum::<f64>());
+    assert!((sum / expected - 1.0).abs() < 1e-9, "the sum is {sum}, not {expected}");
+    time
+}
+
+fn outside(gap: Duration) -> Iteration {
+    let numbers = numbers();
+    let expected = numbers.iter().map(|x| x.sqrt()).sum();
+    Box::new(move || sum_after(gap, &numbers, expected))
+}
+
+fn inside(gap: Duration) -> Iteration {
+    let numbers = numbers();
+    let expected = numbers.iter().map(|x| x.sqrt()).sum();
+    // The scope's closure runs in the pool.
+    Box::new(move || rayon::scope(|_| sum_after(gap, &numbers, expected)))
+}
