@@ -42,22 +42,20 @@ fn main() {
         let dot = |a: &[f64], b: &[f64]| {
             bee.reduce_over(0..n, &sum, |range| a[range.clone()].iter().zip(&b[range]).map(|(a, b)| a * b).sum::<f64>())
         };
-        // Each bee keeps its own part of these vectors, and all of the direction.
-        let (mut x, mut r, mut p, mut q) = (vec![0.0; n], b.clone(), b.clone(), vec![0.0; n]);
+        // Each bee keeps its own part of these vectors. The direction is shared.
+        let (mut x, mut r, mut q) = (vec![0.0; n], b.clone(), vec![0.0; n]);
         let mut rr = dot(&r, &r);
         while rr.sqrt() > 1e-10 {
-            own.clone().for_each(|i| q[i] = rows[i].iter().map(|(j, value)| value * p[*j]).sum());
-            let alpha = rr / dot(&p, &q);
-            own.clone().for_each(|i| (x[i], r[i]) = (x[i] + alpha * p[i], r[i] - alpha * q[i]));
+            {
+                let p = direction.whole(bee);
+                own.clone().for_each(|i| q[i] = rows[i].iter().map(|(j, value)| value * p[*j]).sum());
+                let alpha = rr / dot(&p, &q);
+                own.clone().for_each(|i| (x[i], r[i]) = (x[i] + alpha * p[i], r[i] - alpha * q[i]));
+            }
+            // All bees have read the direction when they have summed this up.
             let before = std::mem::replace(&mut rr, dot(&r, &r));
-            direction
-                .own_mut(bee)
-                .iter_mut()
-                .zip(own.clone())
-                .for_each(|(shared, i)| *shared = r[i] + rr / before * p[i]);
-            bee.barrier();
-            (0..bees).for_each(|part| p[direction.range(part)].copy_from_slice(&direction.part(bee, part)));
-            bee.barrier();
+            direction.own_mut(bee).iter_mut().zip(&r[own.clone()]).for_each(|(p, r)| *p = r + rr / before * *p);
+            bee.barrier(); // all have written
         }
         x[own].to_vec()
     });
