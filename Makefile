@@ -1,14 +1,17 @@
 # Sets up a machine that has Rust, C tools, make and git, and then does the job:
 #   make bench       measures hive beside its rivals (arguments for hive-bench: ARGS="--quick")
 #   make test        runs all tests
+#   make test-rayon  runs the test suites of rayon-core and rayon on the drop-in rayon-core (ARGS="--threads 1,2,4")
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
 #                    (ARGS="smt offline" for some of the guests)
+#   make test-aarch64  builds the library's tests for Linux on aarch64 and runs them under emulation; long
+#                    (ARGS="hive regions" for some of the programs)
 # What is missing is installed if that is possible; else it is left out, with a line that says so.
 
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: bench test test-numa setup
+.PHONY: bench test test-rayon test-numa test-aarch64 setup
 .DEFAULT_GOAL := test
 
 setup:
@@ -20,6 +23,13 @@ bench: setup
 test: setup
 	$(CARGO) test --workspace $$(.ci/features all)
 	.ci/test-without-hwloc
+	$(CARGO) test --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
+
+test-rayon:
+	tests/rayon/run $(ARGS)
 
 test-numa: setup
 	tests/numa/run $(ARGS)
+
+test-aarch64:
+	tests/aarch64/run $(ARGS)
