@@ -105,7 +105,8 @@ fn values_of_other_bees_are_read_after_a_barrier() {
         });
         // If the two happen to have it at once, that is what is said; else that a barrier is missing.
         let both_at_once = message.contains("is out already");
-        assert_contains_all(&message, &[&format!("the value of bee {writer} "), if both_at_once { "" } else { "barrier" }]);
+        let why = if both_at_once { "is out already" } else { "barrier" };
+        assert_contains_all(&message, &[&format!("the value of bee {writer} "), why]);
     }
     let message = panic_message(|| hive.spmd(2, |bee| drop(values.of(bee, 4))));
     assert_contains_all(&message, &["values for 4 bees, and none for bee 4"]);
