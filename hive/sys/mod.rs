@@ -25,6 +25,7 @@ pub(crate) mod poll_time;
 pub(crate) mod presence;
 pub(crate) mod process;
 pub(crate) mod semaphore;
+pub(crate) mod shared_cpu;
 pub(crate) mod signal_mask;
 pub(crate) mod sleep_binding;
 pub(crate) mod stderr;

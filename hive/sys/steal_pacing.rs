@@ -9,7 +9,8 @@
 //! So a worker measures what its steals bring. After one that brought too little, it steals nothing for a while:
 //! first for as long as the steal took, then twice as long each time, up to the time that it would take to come if it
 //! slept. After a steal that paid it steals at once again. It measures only tasks that it has stolen one at a time;
-//! where a deque has many, it takes several at once, and they cost less.
+//! where a deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part of
+//! its work: two bees that steal the halves of one small recursion from each other wait most of the time.
 //!
 //! The worker still runs what comes from outside and what only it may run, and before it sleeps it looks into all
 //! deques. So every task is run; which bee runs it, and within these limits when, is all that changes.
@@ -24,6 +25,10 @@ use crate::sys::cost_of_waking::COST_OF_WAKING;
 /// counted as a part of the task.
 const WORK_PER_STEAL: u32 = 4;
 
+/// How long the worker steals nothing after the first look into a deque that was empty already, about as long as a steal
+/// takes.
+const SHORTEST_VAIN_PAUSE: Duration = Duration::from_nanos(500);
+
 /// What one worker knows of its steals.
 pub(crate) struct StealPacing {
     /// How long the worker steals nothing after the next steal that does not pay, at least.
@@ -32,6 +37,10 @@ pub(crate) struct StealPacing {
     until: Cell<Option<Instant>>,
     /// The last steal, from its end until the stolen task begins.
     last_steal: Cell<Option<TimedSteal>>,
+    /// How many stolen tasks that are measured the worker is in the middle of.
+    measured_depth: Cell<u32>,
+    /// How long the worker has waited in such tasks, and had nothing to run meanwhile, since it exists.
+    waited: Cell<Duration>,
 }
 
 /// A steal of one task.
@@ -39,11 +48,19 @@ pub(crate) struct StealPacing {
 pub(crate) struct TimedSteal {
     took: Duration,
     ended: Instant,
+    /// What `StealPacing::waited` was then.
+    waited: Duration,
 }
 
 impl StealPacing {
     pub(crate) fn new() -> Self {
-        Self { pause: Cell::new(Duration::ZERO), until: Cell::new(None), last_steal: Cell::new(None) }
+        Self {
+            pause: Cell::new(Duration::ZERO),
+            until: Cell::new(None),
+            last_steal: Cell::new(None),
+            measured_depth: Cell::new(0),
+            waited: Cell::new(Duration::ZERO),
+        }
     }
 
     /// Whether the worker may steal now.
@@ -68,7 +85,7 @@ impl StealPacing {
         let stolen = steal();
         if stolen.is_some() && is_lone() {
             let ended = Instant::now();
-            self.last_steal.set(Some(TimedSteal { took: ended - began, ended }));
+            self.last_steal.set(Some(TimedSteal { took: ended - began, ended, waited: self.waited.get() }));
         }
         stolen
     }
@@ -78,7 +95,39 @@ impl StealPacing {
     #[inline(always)]
     pub(crate) fn begin_task(&self) -> Option<TimedSteal> {
         // The usual task was not stolen, and costs one look.
-        if self.last_steal.get().is_none() { None } else { self.last_steal.take() }
+        if self.last_steal.get().is_none() { None } else { self.begin_measured_task() }
+    }
+
+    #[cold]
+    fn begin_measured_task(&self) -> Option<TimedSteal> {
+        self.measured_depth.set(self.measured_depth.get() + 1);
+        self.last_steal.take()
+    }
+
+    /// Runs `wait`, in which the worker waits and runs nothing.
+    #[inline(always)]
+    pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        if self.measured_depth.get() == 0 {
+            return wait();
+        }
+        let began = Instant::now();
+        let result = wait();
+        self.waited.set(self.waited.get() + began.elapsed());
+        result
+    }
+
+    /// Says that the worker has looked into a deque that was to have tasks, and that its owner has emptied meanwhile. The
+    /// owner loses the deque's cache lines by that, and is faster with its tasks than this worker is with looking.
+    #[cold]
+    pub(crate) fn note_vain_look(&self) {
+        self.pause_from(Instant::now(), SHORTEST_VAIN_PAUSE);
+    }
+
+    /// Steals nothing from `now` on: for twice as long as the last time, but for `shortest` at least.
+    fn pause_from(&self, now: Instant, shortest: Duration) {
+        let pause = (self.pause.get() * 2).clamp(shortest.min(COST_OF_WAKING), COST_OF_WAKING);
+        self.pause.set(pause);
+        self.until.set(now.checked_add(pause));
     }
 
     /// Learns from the task that `steal` has brought, and that has just ended.
@@ -86,7 +135,9 @@ impl StealPacing {
     #[inline(never)]
     pub(crate) fn learn(&self, steal: TimedSteal) {
         let now = Instant::now();
-        self.learn_from(steal.took, now - steal.ended, now);
+        self.measured_depth.set(self.measured_depth.get() - 1);
+        let waited = self.waited.get() - steal.waited;
+        self.learn_from(steal.took, (now - steal.ended).saturating_sub(waited), now);
     }
 
     /// The same for a steal that took so long and a task that took `work`.
@@ -94,9 +145,7 @@ impl StealPacing {
         if work >= steal.saturating_mul(WORK_PER_STEAL) {
             self.pause.set(Duration::ZERO);
         } else {
-            let pause = (self.pause.get() * 2).clamp(steal.min(COST_OF_WAKING), COST_OF_WAKING);
-            self.pause.set(pause);
-            self.until.set(now.checked_add(pause));
+            self.pause_from(now, steal);
         }
     }
 }
@@ -142,6 +191,25 @@ mod tests {
         pacing.learn_from(Duration::from_millis(1), Duration::ZERO, Instant::now());
         while !pacing.may_steal() {}
         assert!(pacing.until.get().is_none());
+    }
+
+    #[test]
+    fn what_a_stolen_task_waits_is_not_its_work() {
+        let pacing = StealPacing::new();
+        let sleep = || std::thread::sleep(Duration::from_millis(2));
+        for (is_work, pauses) in [(false, true), (true, false)] {
+            pacing.while_waiting(sleep);
+            pacing.measure(|| Some(()), || true);
+            let steal = pacing.begin_task().unwrap();
+            if is_work {
+                sleep()
+            } else {
+                pacing.while_waiting(sleep)
+            }
+            pacing.learn(TimedSteal { took: Duration::from_micros(100), ..steal });
+            assert_eq!(pacing.pause.get() > Duration::ZERO, pauses);
+        }
+        assert_eq!(pacing.measured_depth.get(), 0);
     }
 
     #[test]

@@ -9,14 +9,19 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
+use crate::sys::cost_of_waking::COST_OF_WAKING;
 use crate::sys::cpu_count::CpuCount;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::{affinity, fork, presence};
+use crate::sys::{affinity, fork, presence, shared_cpu};
 
 /// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
 /// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
 /// hand-over would take longer by up to the length of one.
 const HOT_POLLS: u32 = 256;
+
+/// The same in a task pool, before the first yield. A thread from outside, for which a task has just ended, may have been
+/// put on the CPU of any thread of the pool, and gets it only then.
+const HOT_POLLS_OF_POOL: u32 = 32;
 
 /// Polls from one reading of the clock to the next. Reading it takes 20 ns or more.
 const POLLS_PER_CLOCK_READ: u32 = 16;
@@ -277,6 +282,12 @@ impl WaitPolicy {
         Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
     }
 
+    /// The spinner for the wait of a thread from outside for a task pool, which runs what it has handed over.
+    pub(crate) fn spinner_of_outsider(&self) -> Spinner<'_> {
+        // A wake-up costs no more than this.
+        Spinner { yields_between: true, ..self.spinner_with_time(self.spin.min(COST_OF_WAKING)) }
+    }
+
     /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
     /// look for one.
     #[inline(always)]
@@ -313,7 +324,11 @@ impl WaitPolicy {
     #[inline(always)]
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
         // A spinner that begins with HOT_POLLS polls counted is past its first phase.
-        let polls = if self.is_oversubscribed() { HOT_POLLS } else { 0 };
+        let polls = match self.is_oversubscribed() {
+            true => HOT_POLLS,
+            false if self.has_no_queen => HOT_POLLS - HOT_POLLS_OF_POOL,
+            false => 0,
+        };
         Spinner {
             policy: self,
             spin,
@@ -324,6 +339,13 @@ impl WaitPolicy {
             deadline: None,
             now: None,
         }
+    }
+
+    /// Whether a worker sleeps where another thread wants its CPU all the time, so that it is woken on another CPU if one
+    /// is free (`shared_cpu.rs`). So it is in task pools whose spin time the program has not chosen. A hive's workers
+    /// are bound, or yield to a queen whose part of a region ends soon.
+    fn leaves_shared_cpus(&self) -> bool {
+        self.has_no_queen && self.is_learning
     }
 
     /// Makes all waiting bees of the hive go on polling until the guard is dropped, as long as there are CPUs enough.
@@ -419,8 +441,7 @@ impl Spinner<'_> {
         // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
         // POLLS_PER_CLOCK_READ-th.
         if self.polls % POLLS_PER_CLOCK_READ != 0 {
-            self.pause();
-            return true;
+            return !self.pause();
         }
         // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
         self.polls = HOT_POLLS;
@@ -484,10 +505,20 @@ impl Spinner<'_> {
 
     /// Passes the time between two polls of the second phase. Where the thread that this one waits for may be queued on
     /// the same CPU, behind this very thread, a yield lets it run. If no other thread wants the CPU, that takes a
-    /// fraction of a microsecond.
+    /// fraction of a microsecond. Returns whether this thread had better sleep, because another one on its CPU goes on
+    /// and on.
     #[inline(always)]
-    fn pause(&self) {
-        if self.yields_between || self.policy.has_unbound_worker() { yield_now() } else { spin_loop() }
+    fn pause(&self) -> bool {
+        let leaves_shared_cpu = !self.yields_between && self.policy.leaves_shared_cpus();
+        if leaves_shared_cpu {
+            return shared_cpu::yield_and_look();
+        }
+        if self.yields_between || self.policy.has_unbound_worker() {
+            yield_now()
+        } else {
+            spin_loop()
+        }
+        false
     }
 
     /// One step of the third phase: yields the core. Returns whether to poll again.

@@ -1,5 +1,5 @@
-//! What a thread waits for that has handed something over to a pool: a latch, if the thread runs tasks meanwhile, or
-//! else a semaphore.
+//! What a thread waits for that has handed something over to a pool: a latch, which differs by whether the thread runs
+//! tasks meanwhile.
 
 #![allow(unsafe_code)]
 
@@ -9,6 +9,7 @@ use std::sync::Arc;
 use crate::adapters::task_pool::pool_bee::PoolBee;
 use crate::pool::shared::Shared;
 use crate::protocol::Team;
+use crate::protocol::tasks::caller_latch::CallerLatch;
 use crate::protocol::tasks::latch::Latch;
 use crate::sys::semaphore::Semaphore;
 
@@ -30,8 +31,8 @@ enum Waiter {
     Bee(*const Team, u32),
     /// A bee of another pool, which may end as soon as the bee has gone on.
     BeeOfAnotherPool(*const Shared, u32),
-    /// A thread that belongs to no pool.
-    Outsider(Arc<Semaphore>),
+    /// A thread that belongs to no pool, and what it waits for in place of the latch of bees.
+    Outsider(CallerLatch, Arc<Semaphore>),
 }
 
 impl Completion {
@@ -43,7 +44,10 @@ impl Completion {
             // The address that the team keeps is the one that the `Arc` itself has given, as the count needs it.
             Some(me) => Waiter::BeeOfAnotherPool(me.context().team().owner().0.cast(), me.context().id()),
             // In the destructors of its thread-locals a thread may have lost its semaphore already.
-            None => Waiter::Outsider(SEMAPHORE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Semaphore::new()))),
+            None => {
+                let semaphore = SEMAPHORE.try_with(Arc::clone).unwrap_or_else(|_| Arc::new(Semaphore::new()));
+                Waiter::Outsider(CallerLatch::new(), semaphore)
+            }
         };
         Self { latch: Latch::new(), waiter }
     }
@@ -71,19 +75,39 @@ impl Completion {
                 // SAFETY: `shared` keeps the team. The latch is not set yet.
                 unsafe { set_latch(&raw const shared.team, latch, bee) };
             }
-            Waiter::Outsider(ref semaphore) => {
-                let semaphore = Arc::clone(semaphore);
-                semaphore.post();
+            Waiter::Outsider(ref latch, ref semaphore) => {
+                if latch.set() {
+                    // The caller sleeps, and goes on only because of the post.
+                    let semaphore = Arc::clone(semaphore);
+                    semaphore.post();
+                }
             }
         }
     }
 
-    /// Waits for the end: `waiter`, or the calling thread, which belongs to no pool, is what `new` got. Once only.
-    pub(super) fn wait(&self, waiter: Option<PoolBee<'_>>) {
+    /// Waits for the end. `pool` and `waiter` are what `new` got. Once only.
+    pub(super) fn wait(&self, pool: &Shared, waiter: Option<PoolBee<'_>>) {
         match (&self.waiter, waiter) {
-            (Waiter::Outsider(semaphore), _) => semaphore.wait(),
+            (Waiter::Outsider(latch, semaphore), _) => wait_outside(pool, latch, semaphore),
             (_, Some(me)) => me.context().wait_in_pool(&self.latch),
             (_, None) => unreachable!("a bee does not wait as an outsider"),
+        }
+    }
+}
+
+/// Waits for `latch`, which the threads of `pool` set, on a thread that belongs to no pool.
+fn wait_outside(pool: &Shared, latch: &CallerLatch, semaphore: &Semaphore) {
+    let policy = pool.team.policy();
+    let mut spinner = policy.spinner_of_outsider();
+    while !latch.is_set() {
+        if !spinner.spin_once() {
+            if latch.begin_sleep() {
+                // In a forked child nobody would end this wait.
+                policy.abort_if_forked();
+                // The caller may be a worker of a hive.
+                policy.while_off_core(|| semaphore.wait());
+            }
+            return;
         }
     }
 }

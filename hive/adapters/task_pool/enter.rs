@@ -35,7 +35,7 @@ pub(super) fn hand_over<R: Send>(
     // SAFETY: the job stays here until it has been run, which is waited for below, and its closure and result are
     // `Send`. Nothing unwinds before that, because of the guard.
     pool.team.inject(unsafe { Task::new(&raw const job) });
-    job.completion.wait(caller);
+    job.completion.wait(pool, caller);
     abort_guard.disarm();
     match job.result.into_inner() {
         Some(Ok(result)) => result,

@@ -3,6 +3,7 @@
 //!
 //! See `docs/sleep.md`.
 
+pub(crate) mod caller_latch;
 pub(crate) mod deque_marks;
 pub(crate) mod fifo;
 pub(crate) mod idle;

@@ -13,13 +13,13 @@ const FAIR_SEARCH_INTERVAL: u32 = 64;
 
 impl TaskContext<'_> {
     /// Looks for a task to run: in the bee's own queues, in the injector, and in those deques of other bees that are
-    /// marked.
+    /// marked, unless the bee is not to steal for a moment.
     pub(crate) fn find_task(&self) -> Option<Task> {
         self.find_task_with(Self::steal_where_marked)
     }
 
-    /// Does the same, but looks into the deques of all others whether they are marked or not. For the checks before
-    /// sleep.
+    /// Does the same, but looks into the deques of all others at any time, whether they are marked or not. For the
+    /// checks before sleep, and for who asks whether there is a task.
     pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {
         self.find_task_with(Self::steal_anywhere)
     }
@@ -134,7 +134,7 @@ impl TaskContext<'_> {
     /// Steals from the nearest bee whose deque is marked and has a task.
     fn steal_where_marked(&self) -> Option<Task> {
         let marks = &self.team.deque_marks;
-        if !marks.is_another_marked(self.id, self.team.hired.count()) {
+        if !self.steal_pacing.may_steal() || !marks.is_another_marked(self.id, self.team.hired.count()) {
             return None;
         }
         let mut marked = self.team.others_by_distance(self.id).filter(|(slot, _)| marks.mark_of(slot.id).is_set());
@@ -155,10 +155,15 @@ impl TaskContext<'_> {
     /// Steals from the bee of slot `victim`, and counts the steal by distance.
     fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
         // An empty deque is not to be looked at by each thief, so its mark is cleared.
-        if victim.queues.is_deque_empty()
-            && self.team.deque_marks.mark_of(victim.id).clear_if_empty(|| victim.queues.is_deque_empty())
-        {
-            return None;
+        let mark = self.team.deque_marks.mark_of(victim.id);
+        if victim.queues.is_deque_empty() {
+            let is_marked = mark.is_set();
+            if mark.clear_if_empty(|| victim.queues.is_deque_empty()) {
+                if is_marked {
+                    self.steal_pacing.note_vain_look();
+                }
+                return None;
+            }
         }
         // In a task pool most tasks are halves of joins, and the bee that has queued them waits for each that is gone.
         // So a thief leaves it those that it can still run itself.

@@ -160,9 +160,10 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Whether this is the queen of a hive in which all workers are surplus.
+    /// Whether this is the queen of a hive in which all workers are surplus. The thread that a task pool is built by,
+    /// and belongs to, is none: it may wait in the middle of that for what the other threads of the pool run.
     fn is_lone_queen(&self) -> bool {
-        self.id == 0 && self.team.bees() == 1
+        self.id == 0 && self.team.bees() == 1 && !self.is_in_pool()
     }
 
     /// Makes room for one more task in the join buffer, and returns whether there is room. If the buffer is full, its
@@ -257,7 +258,7 @@ impl<'c> TaskContext<'c> {
 
     /// Runs one task, if there is one. Returns whether there was.
     pub(crate) fn run_one(&self) -> bool {
-        self.find_task().map(|task| self.run(task)).is_some()
+        self.find_task_exhaustively().map(|task| self.run(task)).is_some()
     }
 
     /// Runs a task. The bee no longer counts as one that searches.
@@ -378,7 +379,7 @@ impl<'c> TaskContext<'c> {
         let mut is_found = false;
         // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
-            match self.find_task().or_else(|| self.wait_for_task(latch)) {
+            match self.find_task().or_else(|| self.steal_pacing.while_waiting(|| self.wait_for_task(latch))) {
                 Some(task) if is_sought(&task) => is_found = true,
                 Some(task) => self.run(task),
                 // `wait_for_task` has seen the latch set.

@@ -48,10 +48,10 @@ impl<'c> TaskContext<'c> {
     /// Runs `wait`, which runs other tasks, with the levels of joins counted anew: each of these tasks begins a
     /// recursion of its own.
     ///
-    /// If the join buffer has tasks of the recursions further out, the joins of these tasks go there as well. In the
-    /// deque they would come to lie below older ones that are shared later, and the bee would have to run these first.
+    /// If the join buffer has tasks of the recursions further out, a later share may put these on top of the halves of
+    /// joins that such a task has in the deque. Then the bee runs them first (`reclaim_visible_join`).
     pub(crate) fn within_wait<R>(&self, wait: impl FnOnce() -> R) -> R {
-        let levels = self.pool_rules.filter(|_| self.join_buffer.is_empty()).map_or(0, |rules| rules.visible_levels);
+        let levels = self.pool_rules.map_or(0, |rules| rules.visible_levels);
         let outer = self.visible_levels_left.replace(levels);
         let result = wait();
         self.visible_levels_left.set(outer);
@@ -80,7 +80,7 @@ impl<'c> TaskContext<'c> {
 
     /// Runs one task, from wherever the bee may take one. Returns whether there was one.
     pub(crate) fn run_one_from_anywhere(&self) -> bool {
-        self.run_one_own() || self.find_task().map(|task| self.within_wait(|| self.run(task))).is_some()
+        self.run_one_own() || self.find_task_exhaustively().map(|task| self.within_wait(|| self.run(task))).is_some()
     }
 
     /// Runs the tasks that are left in the whole team, until there are none.

@@ -306,11 +306,12 @@ impl<'h, 'c> Worker<'h, 'c> {
 
     /// Looks for a task. `has_just_begun`: whether the worker has only just begun to wait. It is then not yet counted
     /// among those that search, because the next region may follow at once, and a region is not to pay for that count.
+    /// A task pool has no regions, and who hands a task over to it would wake another worker.
     fn poll_tasks(&mut self, has_just_begun: bool) -> Option<Task> {
         if !self.team.sleep.supports_tasks() {
             return None;
         }
-        if !has_just_begun {
+        if !has_just_begun || self.task_context.is_in_pool() {
             self.task_context.begin_search();
         }
         // The worker goes away before it takes a task, because the task may take long.

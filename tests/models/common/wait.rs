@@ -175,6 +175,12 @@ impl StealPacing {
         None
     }
 
+    pub(crate) fn note_vain_look(&self) {}
+
+    pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
+        wait()
+    }
+
     pub(crate) fn learn(&self, (): ()) {}
 }
 

@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 37] = [
+const HINTS: [(&str, &[&str]); 38] = [
     ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
@@ -53,6 +53,7 @@ const HINTS: [(&str, &[&str]); 37] = [
     ("tickle.rs", &["tickle"]),
     ("notify.rs", &["notify"]),
     ("idle.rs", &["sleep_one", "task"]),
+    ("caller_latch.rs", &["caller_latch"]),
     ("latch.rs", &["task_latch"]),
     ("scope_count.rs", &["scope"]),
     ("resize.rs:fence", &["task_shrink"]),

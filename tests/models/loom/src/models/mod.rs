@@ -2,6 +2,7 @@
 //! preemptions allows.
 
 mod barrier;
+mod caller_latch;
 mod deadlock;
 mod end;
 mod exchange;
@@ -64,6 +65,7 @@ pub(crate) fn all() -> Vec<Model> {
         queen_lock::MODELS,
         waits::MODELS,
         tasks::MODELS,
+        caller_latch::MODELS,
         scopes::MODELS,
         exchange::MODELS,
         deadlock::MODELS,
