@@ -9,6 +9,8 @@ use std::thread::JoinHandle;
 
 use crate::observe::trace::traced_hives::TracedHive;
 use crate::pool::shared::Shared;
+use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::nesting;
 use crate::sys::presence::while_off_core;
 
 impl Shared {
@@ -47,9 +49,22 @@ impl Shared {
         // AcqRel: pairs with itself in the other owners. The last owner has seen everything that the others did before
         // they gave up theirs.
         if self.live_owners.fetch_sub(1, Ordering::AcqRel) == 1 {
-            self.team.run_leftover_tasks();
+            self.run_leftover_tasks();
             self.write_final_trace();
         }
+    }
+}
+
+impl Shared {
+    /// Runs what is still queued. The jobs of a task pool expect to be run by one of its threads.
+    fn run_leftover_tasks(&self) {
+        if self.task_pool.is_none() {
+            return self.team.run_leftover_tasks();
+        }
+        // Bee 1 is there in every pool but one that consists of the thread that has built it, which never ends. All
+        // threads have ended, so the bee has no other context.
+        let context = TaskContext::new(&self.team, 1);
+        nesting::within_tasks(&context, || self.team.run_leftover_tasks());
     }
 }
 

@@ -49,7 +49,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::hired::Hired;
 use crate::protocol::worker::occupancy::Occupancy;
 use crate::protocol::worker::pending_parks::PendingParks;
-use crate::protocol::worker::resize::ResizeState;
+use crate::protocol::worker::resize::{Mail, ResizeState};
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
@@ -77,6 +77,8 @@ pub(crate) struct Team {
     pending_parks: PendingParks,
     /// Locked during a resize, so that only one is made at a time. Holds the record of the hive's sizes, for the trace.
     resize_state: Mutex<ResizeState>,
+    /// Which bees get tasks for them alone.
+    mail: Mutex<Mail>,
     /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
     /// to it.
     announced_region: AnnouncedRegion,
@@ -167,6 +169,7 @@ impl Team {
             deque_marks: DequeMarks::new(max_bees),
             pending_parks: PendingParks::new(),
             resize_state: Mutex::new(ResizeState::default()),
+            mail: Mutex::new(Mail::ToAll),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
             last_unstarted: LastUnstarted::new(),
@@ -286,7 +289,7 @@ impl Team {
         self.queue_and_notify(0, None, || self.injector.push(task));
     }
 
-    /// Queues a task that only bee `id` may run. The bee must have been hired.
+    /// Queues a task that only bee `id` may run. The bee has a slot.
     pub(crate) fn inject_to(&self, id: u32, task: Task) {
         self.send_to_mailbox(id, task);
     }

@@ -99,6 +99,14 @@ pub(crate) fn run_tasks_from_now_on(context: &'static TaskContext<'static>) {
     set_innermost(Box::leak(Box::new(frame)));
 }
 
+/// Undoes `run_tasks_from_now_on`, on a thread that is inside of nothing else. Only the frame stays in memory.
+pub(crate) fn stop_running_tasks(context: &'static TaskContext<'static>) {
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
+    let mut inside = unsafe { roles() }.map(|role| role.task_context().is_some_and(|it| ptr::eq(it, context)));
+    assert!(inside.next() == Some(true) && inside.next().is_none(), "the thread is inside of something else");
+    set_innermost(ptr::null());
+}
+
 /// Runs `body` as somebody who acts for the hive of `team` without being inside of it: the free functions act on that
 /// hive.
 pub(crate) fn acting_for<R>(team: &Team, body: impl FnOnce() -> R) -> R {

@@ -1,7 +1,13 @@
 //! What a bee has of a `Parts`: a part to write to or to read, or the whole slice to read, until it is dropped; and the
 //! borrow states that such a guard gives back. `Parts` (`parts.rs`) makes them.
+//!
+//! The guards have pointers to the elements, and no references: a reference that is passed to a function, in whatever,
+//! has to be valid until that returns, and `drop` gives the elements back before it does.
+
+#![expect(unsafe_code, reason = "gives out references to what is borrowed until the guard is dropped")]
 
 use std::fmt;
+use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use crate::slices::borrow::BorrowState;
@@ -67,8 +73,23 @@ impl Drop for WholeGuard<'_> {
 /// assert_eq!(firsts, [1, 2]);
 /// ```
 pub struct WholeRef<'p, T> {
-    pub(crate) slice: &'p [T],
-    pub(crate) _guard: WholeGuard<'p>,
+    elements: *const [T],
+    _guard: WholeGuard<'p>,
+    _borrow: PhantomData<&'p [T]>,
+}
+
+// SAFETY: as the reference in `_borrow` may be sent.
+unsafe impl<'p, T> Send for WholeRef<'p, T> where &'p [T]: Send {}
+// SAFETY: as the reference in `_borrow` may be shared.
+unsafe impl<'p, T> Sync for WholeRef<'p, T> where &'p [T]: Sync {}
+
+impl<'p, T> WholeRef<'p, T> {
+    /// # Safety
+    /// The elements live for `'p`, and until `guard` gives them back nobody else writes to them.
+    #[inline(always)]
+    pub(crate) unsafe fn new(elements: *mut [T], guard: WholeGuard<'p>) -> Self {
+        Self { elements, _guard: guard, _borrow: PhantomData }
+    }
 }
 
 impl<T> Deref for WholeRef<'_, T> {
@@ -76,13 +97,14 @@ impl<T> Deref for WholeRef<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.slice
+        // SAFETY: as `new` was promised, and the guard is still there.
+        unsafe { &*self.elements }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for WholeRef<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slice.fmt(f)
+        (**self).fmt(f)
     }
 }
 
@@ -99,8 +121,23 @@ impl<T: fmt::Debug> fmt::Debug for WholeRef<'_, T> {
 /// assert_eq!(x, [1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
 /// ```
 pub struct PartMut<'p, T> {
-    pub(crate) slice: &'p mut [T],
-    pub(crate) _guard: BorrowGuard<'p>,
+    elements: *mut [T],
+    _guard: BorrowGuard<'p>,
+    _borrow: PhantomData<&'p mut [T]>,
+}
+
+// SAFETY: as the reference in `_borrow` may be sent.
+unsafe impl<'p, T> Send for PartMut<'p, T> where &'p mut [T]: Send {}
+// SAFETY: as the reference in `_borrow` may be shared.
+unsafe impl<'p, T> Sync for PartMut<'p, T> where &'p mut [T]: Sync {}
+
+impl<'p, T> PartMut<'p, T> {
+    /// # Safety
+    /// The elements live for `'p`, and until `guard` gives them back nobody else has them.
+    #[inline(always)]
+    pub(crate) unsafe fn new(elements: *mut [T], guard: BorrowGuard<'p>) -> Self {
+        Self { elements, _guard: guard, _borrow: PhantomData }
+    }
 }
 
 /// A part borrowed for reading, until this is dropped. See [`Parts::part`](crate::slices::parts::Parts::part).
@@ -115,8 +152,23 @@ pub struct PartMut<'p, T> {
 /// assert_eq!(sums, [7.0, 3.0]);
 /// ```
 pub struct PartRef<'p, T> {
-    pub(crate) slice: &'p [T],
-    pub(crate) _guard: BorrowGuard<'p>,
+    elements: *const [T],
+    _guard: BorrowGuard<'p>,
+    _borrow: PhantomData<&'p [T]>,
+}
+
+// SAFETY: as the reference in `_borrow` may be sent.
+unsafe impl<'p, T> Send for PartRef<'p, T> where &'p [T]: Send {}
+// SAFETY: as the reference in `_borrow` may be shared.
+unsafe impl<'p, T> Sync for PartRef<'p, T> where &'p [T]: Sync {}
+
+impl<'p, T> PartRef<'p, T> {
+    /// # Safety
+    /// The elements live for `'p`, and until `guard` gives them back nobody else writes to them.
+    #[inline(always)]
+    pub(crate) unsafe fn new(elements: *mut [T], guard: BorrowGuard<'p>) -> Self {
+        Self { elements, _guard: guard, _borrow: PhantomData }
+    }
 }
 
 impl<T> Deref for PartMut<'_, T> {
@@ -124,14 +176,16 @@ impl<T> Deref for PartMut<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.slice
+        // SAFETY: as `new` was promised, and the guard is still there.
+        unsafe { &*self.elements }
     }
 }
 
 impl<T> DerefMut for PartMut<'_, T> {
     #[inline(always)]
     fn deref_mut(&mut self) -> &mut [T] {
-        self.slice
+        // SAFETY: as in `deref`, and nobody else has the elements.
+        unsafe { &mut *self.elements }
     }
 }
 
@@ -140,18 +194,19 @@ impl<T> Deref for PartRef<'_, T> {
 
     #[inline(always)]
     fn deref(&self) -> &[T] {
-        self.slice
+        // SAFETY: as `new` was promised, and the guard is still there.
+        unsafe { &*self.elements }
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for PartMut<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slice.fmt(f)
+        (**self).fmt(f)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for PartRef<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.slice.fmt(f)
+        (**self).fmt(f)
     }
 }

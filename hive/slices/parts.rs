@@ -6,6 +6,7 @@
 use std::fmt;
 use std::marker::PhantomData;
 use std::ops::Range;
+use std::ptr;
 
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
@@ -265,8 +266,7 @@ impl<'d, T> Parts<'d, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_write);
         // SAFETY: the range lies in the slice, which is mutably borrowed for 'd. Until the guard gives the borrow back,
         // nobody else has this part, and parts do not overlap. If the part could not be borrowed, the range is empty.
-        let slice = unsafe { std::slice::from_raw_parts_mut(self.data.wrapping_add(range.start), range.len()) };
-        PartMut { slice, _guard: guard }
+        unsafe { PartMut::new(self.elements(range), guard) }
     }
 
     /// Borrows part number `part`, a neighbour's or the bee's own, for reading.
@@ -291,8 +291,7 @@ impl<'d, T> Parts<'d, T> {
         let (range, guard) = self.borrow(bee, part, BorrowState::try_read);
         // SAFETY: as in `part_mut`, except that others may also have the part borrowed for reading; nobody has it for
         // writing.
-        let slice = unsafe { std::slice::from_raw_parts(self.data.wrapping_add(range.start), range.len()) };
-        PartRef { slice, _guard: guard }
+        unsafe { PartRef::new(self.elements(range), guard) }
     }
 
     /// Borrows all parts for reading, as one slice: what all bees have written before the last barrier.
@@ -332,15 +331,20 @@ impl<'d, T> Parts<'d, T> {
             let (part, phase) = (guard.parts, Phase::of(bee));
             if let Err(error) = self.borrows.of(part).try_read(phase, part == bee.id()) {
                 report_refusal(error, part, bee);
-                return WholeRef { slice: &[], _guard: guard };
+                // SAFETY: there is no element in it.
+                return unsafe { WholeRef::new(self.elements(0..0), guard) };
             }
             guard.parts += 1;
         }
-        let len = self.cuts[self.count()];
         // SAFETY: this is the whole slice, which is mutably borrowed for 'd. The parts cover it, and until the guard
         // gives all of them back, nobody has one for writing.
-        let slice = unsafe { std::slice::from_raw_parts(self.data, len) };
-        WholeRef { slice, _guard: guard }
+        unsafe { WholeRef::new(self.elements(0..self.cuts[self.count()]), guard) }
+    }
+
+    /// A pointer to these elements.
+    #[inline(always)]
+    fn elements(&self, range: Range<usize>) -> *mut [T] {
+        ptr::slice_from_raw_parts_mut(self.data.wrapping_add(range.start), range.len())
     }
 
     /// Borrows part number `part` by `acquire`. Returns its indices, and a guard that gives the part back when it is

@@ -60,7 +60,7 @@ where
     if context.try_make_room() {
         join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
-        join_in_order(a, || b(false))
+        join_in_order_of_pool(a, b)
     }
 }
 
@@ -194,6 +194,19 @@ where
     };
     context.end_task();
     abort_guard.disarm();
+    match (a, b) {
+        (Ok(a), Ok(b)) => (a, b),
+        (Err(panic), other) => drop_and_rethrow(panic, other),
+        (other, Err(panic)) => drop_and_rethrow(panic, other),
+    }
+}
+
+/// Runs the two closures one after the other. The second is run even if the first panics, and as in Rayon the thread is
+/// not panicking then: what the second does with locks, and what it runs while it waits, has nothing to do with that.
+#[inline(always)]
+fn join_in_order_of_pool<A: FnOnce() -> RA, B: FnOnce(bool) -> RB, RA, RB>(a: A, b: B) -> (RA, RB) {
+    let a = catch_unwind(AssertUnwindSafe(a));
+    let b = catch_unwind(AssertUnwindSafe(|| b(false)));
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => drop_and_rethrow(panic, other),

@@ -2,7 +2,10 @@
 
 mod common;
 
+use std::io::Error;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use common::{next, pool};
@@ -99,5 +102,101 @@ fn start_and_exit_handlers_are_not_called_for_the_thread_itself() {
         ended.sort_unstable();
         assert_eq!(ended, [1, 2]);
         assert!(receiver.try_recv().is_err());
+    });
+}
+
+#[test]
+fn what_the_thread_has_spawned_is_its_own_after_the_pool_has_ended() {
+    on_a_thread(|| {
+        let own = thread::current().id();
+        let kept = Mutex::new(None);
+        let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread();
+        let keep = |thread| {
+            *kept.lock().unwrap() = Some(thread);
+            Ok(())
+        };
+        let pool = builder.spawn_handler(keep).build().unwrap();
+        let (jobs, held) = (AtomicUsize::new(0), Mutex::new(()));
+        rayon_core::scope(|scope| {
+            for _ in 0..10 {
+                scope.spawn(|_| {
+                    drop(held.lock().unwrap());
+                    assert_eq!((thread::current().id(), rayon_core::current_thread_index()), (own, Some(0)));
+                    jobs.fetch_add(1, Ordering::Relaxed);
+                });
+            }
+            // None of the jobs is run by whoever ends the pool, in the middle of this.
+            let _held = held.lock().unwrap();
+            drop(pool);
+            let thread = kept.lock().unwrap().take();
+            thread::spawn(|| drop(thread)).join().unwrap();
+            assert_eq!(jobs.load(Ordering::Relaxed), 0);
+        });
+        assert_eq!(jobs.load(Ordering::Relaxed), 10);
+    });
+}
+
+#[test]
+fn a_broadcast_is_complete_although_the_pool_ends_meanwhile_or_has_ended() {
+    on_a_thread(|| {
+        let pool = ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
+        let (calls, second_has_run) = (AtomicUsize::new(0), Barrier::new(2));
+        rayon_core::scope(|scope| {
+            scope.spawn_broadcast(|_, context| {
+                calls.fetch_add(1, Ordering::Relaxed);
+                if context.index() == 1 {
+                    second_has_run.wait();
+                }
+            });
+            second_has_run.wait();
+            drop(pool);
+        });
+        assert_eq!(calls.load(Ordering::Relaxed), 2);
+        // Now this thread is the only one, or will be soon.
+        assert_eq!(rayon_core::broadcast(|_| calls.fetch_add(1, Ordering::Relaxed)).len(), 2);
+        assert_eq!(calls.load(Ordering::Relaxed), 4);
+    });
+}
+
+#[test]
+fn a_spawn_handler_may_queue_tasks_and_wait_for_them() {
+    on_a_thread(|| {
+        let ((sender, receiver), (to_all, indices)) = (channel(), channel());
+        let builder = ThreadPoolBuilder::new().num_threads(3).use_current_thread();
+        let start = |new: rayon_core::ThreadBuilder| {
+            if new.index() == 2 {
+                // Thread 1 is there, and nobody else can run this.
+                let sender = sender.clone();
+                rayon_core::spawn(move || sender.send(rayon_core::current_thread_index()).unwrap());
+                assert_eq!(next(&receiver), Some(1));
+                // Thread 2 is not yet, but what is for it alone waits for it.
+                let to_all = Mutex::new(to_all.clone());
+                rayon_core::spawn_broadcast(move |context| to_all.lock().unwrap().send(context.index()).unwrap());
+            }
+            thread::spawn(|| new.run());
+            Ok(())
+        };
+        let _pool = builder.spawn_handler(start).build().unwrap();
+        while rayon_core::yield_now() == Some(Yield::Executed) {}
+        let mut all: Vec<_> = (0..3).map(|_| next(&indices)).collect();
+        all.sort_unstable();
+        assert_eq!(all, [0, 1, 2]);
+    });
+}
+
+#[test]
+fn after_a_failure_the_thread_belongs_to_no_pool() {
+    on_a_thread(|| {
+        let (sender, receiver) = channel();
+        let builder = ThreadPoolBuilder::new().num_threads(2).use_current_thread();
+        let refuse = |_| {
+            let sender = sender.clone();
+            rayon_core::spawn(move || sender.send(rayon_core::current_thread_index()).unwrap());
+            Err(Error::other("no"))
+        };
+        assert!(builder.spawn_handler(refuse).build().is_err());
+        assert_eq!((next(&receiver), rayon_core::current_thread_index()), (Some(0), None));
+        let pool = ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
+        assert_eq!(pool.current_thread_index(), Some(0));
     });
 }

@@ -3,10 +3,11 @@
 mod common;
 
 use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
-use std::thread;
+use std::thread::{self, panicking};
 
 use common::{next, pool};
 use rayon_core::{ThreadPoolBuilder, Yield};
@@ -330,4 +331,95 @@ fn in_a_job_the_functions_of_hive_act_on_the_global_hive() {
         rayon_core::join(|| id, || rayon_core::current_thread_index().is_some())
     });
     assert!(joined.iter().enumerate().all(|(bee, &join)| join == (bee, true)));
+}
+
+/// A join whose first half waits for what the second does, in a task that a thread finds where it waits deep inside of a
+/// recursion: the other thread, which has nothing to do only later, must find that half.
+#[test]
+fn joins_in_tasks_that_a_wait_runs_are_visible_to_threads_that_become_idle_later() {
+    fn deep(levels: usize, leaf: &(dyn Fn() + Sync)) {
+        if levels == 0 {
+            return leaf();
+        }
+        rayon_core::join(|| deep(levels - 1, leaf), || ());
+    }
+    for (is_spawned, levels) in [(false, 2), (false, 7), (false, 12), (true, 7)] {
+        let pool = pool(2);
+        let gate = Barrier::new(2);
+        let (begin, begun) = channel();
+        let (is_begun, at_leaf) = (Mutex::new(begun), AtomicBool::new(false));
+        let begin = Mutex::new(begin);
+        let has_begun = AtomicBool::new(false);
+        let wait_for_half = || {
+            has_begun.store(true, Ordering::Release);
+            let done = AtomicBool::new(false);
+            let wait = || {
+                while !done.load(Ordering::Acquire) {
+                    thread::yield_now()
+                }
+            };
+            rayon_core::join(wait, || done.store(true, Ordering::Release));
+        };
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let leaf = || {
+                    rayon_core::scope(|scope| {
+                        scope.spawn(|_| {
+                            begin.lock().unwrap().send(()).unwrap();
+                            gate.wait();
+                        });
+                        next(&is_begun.lock().unwrap());
+                        if is_spawned {
+                            scope.spawn(|_| wait_for_half());
+                        }
+                        at_leaf.store(true, Ordering::Release);
+                    });
+                };
+                pool.install(|| deep(levels, &leaf));
+            });
+            while !at_leaf.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            if !is_spawned {
+                threads.spawn(|| pool.install(wait_for_half));
+            }
+            while !has_begun.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+            gate.wait();
+        });
+    }
+}
+
+#[test]
+fn the_second_half_of_a_join_does_not_run_while_the_thread_panics() {
+    fn deep(levels: usize) {
+        if levels > 0 {
+            rayon_core::join(|| deep(levels - 1), || ());
+            return;
+        }
+        let is_panicking = AtomicBool::new(true);
+        let join =
+            || rayon_core::join(|| resume_unwind(Box::new(())), || is_panicking.store(panicking(), Ordering::Relaxed));
+        assert!(catch_unwind(AssertUnwindSafe(join)).is_err());
+        assert!(!is_panicking.load(Ordering::Relaxed));
+    }
+    for (threads, levels) in [(1, 0), (1, 12), (2, 12)] {
+        pool(threads).install(|| deep(levels));
+    }
+}
+
+#[test]
+fn a_thread_of_a_pool_does_not_become_one_of_another() {
+    let (sender, receiver) = channel();
+    let (outer, builder) = (pool(1), ThreadPoolBuilder::new().num_threads(1));
+    let send = |new| {
+        sender.send(new).unwrap();
+        Ok(())
+    };
+    let inner = builder.spawn_handler(send).build().unwrap();
+    let new = next(&receiver);
+    let refused = catch_unwind(AssertUnwindSafe(|| outer.install(|| new.run()))).unwrap_err();
+    assert!(refused.downcast_ref::<&str>().unwrap().contains("cannot run the tasks of a pool"));
+    outer.install(|| drop(inner));
 }

@@ -2,7 +2,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
-use std::{fmt, io};
+use std::{fmt, io, mem};
 
 use crate::adapters::task_pool::handle::TaskPool;
 use crate::adapters::task_pool::thread::PoolThread;
@@ -12,6 +12,8 @@ use crate::pool::environment::Environment;
 use crate::pool::error::Error;
 use crate::pool::shared::Shared;
 use crate::pool::task_pool_state::TaskPoolState;
+use crate::pool::worker_thread::LiveOwner;
+use crate::protocol::Team;
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -111,11 +113,21 @@ impl PoolBuilder {
         // From here on an early return, or a panic, ends the threads that there are.
         let pool = TaskPool::new(shared);
         let team = &pool.shared().team;
-        if self.uses_current_thread {
-            become_first_thread(pool.shared());
+        // What is for one thread alone may be queued before that is there, by handlers.
+        team.make_all_slots();
+        let first_thread = self.uses_current_thread.then(|| FirstThread::begin(pool.shared()));
+        // Also after an error or a panic.
+        let hiring = EndHiring(team);
+        // One after the other, so that each runs tasks as soon as it is there: the next call of `start` may wait for
+        // one.
+        for size in 2..=bees {
+            team.grow_to(size, |bee, epoch| start(PoolThread::new(pool.shared(), bee, epoch)))
+                .map_err(BuildError::Thread)?;
         }
-        team.grow_to(bees, |bee, epoch| start(PoolThread::new(pool.shared(), bee, epoch)))
-            .map_err(BuildError::Thread)?;
+        drop(hiring);
+        if let Some(first_thread) = first_thread {
+            first_thread.stay();
+        }
         Ok(pool)
     }
 
@@ -136,13 +148,47 @@ impl PoolBuilder {
     }
 }
 
-/// Makes the calling thread bee 0 of a pool, for as long as it lives.
-fn become_first_thread(shared: &Arc<Shared>) {
-    // Leaked, as the frame is that the thread has from now on: the thread may use both at any time until it has ended,
-    // in the destructors of its thread-locals as well.
-    let shared: &'static Arc<Shared> = Box::leak(Box::new(Arc::clone(shared)));
-    let context: &'static TaskContext<'static> = Box::leak(Box::new(TaskContext::new(&shared.team, 0)));
-    nesting::run_tasks_from_now_on(context);
+/// Ends the hiring of threads when it is dropped.
+struct EndHiring<'t>(&'t Team);
+
+impl Drop for EndHiring<'_> {
+    fn drop(&mut self) {
+        self.0.end_hiring();
+    }
+}
+
+/// The calling thread as bee 0 of a pool that is being built.
+struct FirstThread {
+    context: &'static TaskContext<'static>,
+    /// As long as the thread belongs to the pool, nobody else runs what it has queued. None: it stays to its end.
+    owner: Option<LiveOwner>,
+}
+
+impl FirstThread {
+    fn begin(shared: &Arc<Shared>) -> Self {
+        let owner = LiveOwner::new(shared);
+        // Leaked, as the frame is that the thread has from now on: the thread may use both at any time until it has
+        // ended, in the destructors of its thread-locals as well.
+        let shared: &'static Arc<Shared> = Box::leak(Box::new(Arc::clone(shared)));
+        let context: &'static TaskContext<'static> = Box::leak(Box::new(TaskContext::new(&shared.team, 0)));
+        nesting::run_tasks_from_now_on(context);
+        Self { context, owner: Some(owner) }
+    }
+
+    /// The thread belongs to the pool until it has ended.
+    fn stay(mut self) {
+        mem::forget(self.owner.take());
+    }
+}
+
+impl Drop for FirstThread {
+    /// If the pool could not be built, the thread runs what it has queued, and belongs to no pool again.
+    fn drop(&mut self) {
+        if self.owner.is_some() {
+            self.context.run_all();
+            nesting::stop_running_tasks(self.context);
+        }
+    }
 }
 
 impl fmt::Display for BuildError {

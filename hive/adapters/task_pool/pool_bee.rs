@@ -107,6 +107,11 @@ impl<'m> PoolBee<'m> {
     }
 }
 
+/// Calls `work` with the calling thread as a bee of the pool whose job it runs.
+pub(super) fn on_calling_bee(work: impl FnOnce(PoolBee<'_>)) {
+    PoolBee::with(|me| work(me.unwrap_or_else(|| unreachable!("the threads of a pool run its jobs"))));
+}
+
 impl fmt::Debug for PoolBee<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PoolBee").field("index", &self.index()).field("pool_number", &self.pool_number()).finish()

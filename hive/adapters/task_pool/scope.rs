@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::{fmt, ptr};
 
 use crate::adapters::task_pool::completion::Completion;
-use crate::adapters::task_pool::pool_bee::PoolBee;
+use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
 use crate::adapters::task_pool::queues;
-use crate::adapters::task_pool::shared::{state_of, threads_of};
+use crate::adapters::task_pool::shared::{bees_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::fifo::Fifo;
@@ -69,7 +69,7 @@ impl<'scope> PoolScope<'scope> {
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
         // AcqRel: pairs with itself in `end_job`: what the jobs have done has happened.
         if scope.pending.fetch_sub(1, Ordering::AcqRel) > 1 {
-            scope.completion.wait(caller);
+            scope.completion.wait(pool, caller);
         }
         abort_guard.disarm();
         match (result, scope.panic.into_inner()) {
@@ -106,12 +106,17 @@ impl<'scope> PoolScope<'scope> {
     /// Spawns a job that each thread of the pool runs once.
     pub fn spawn_broadcast(&self, job: impl Fn(&Self, PoolBee<'_>) + Send + Sync + 'scope) {
         let pool = self.pool();
-        let (job, first) = (Arc::new(job), state_of(pool).first_bee);
-        for bee in first..pool.config.bees {
+        let job = Arc::new(job);
+        for bee in bees_of(pool) {
             let job = Arc::clone(&job);
-            let on_bee = move |scope: &Self| PoolBee::with(|me| me.into_iter().for_each(|it| job(scope, it)));
-            queues::send_to(pool, bee, self.prepare(on_bee));
+            self.spawn_on(bee, move |scope, me| job(scope, me));
         }
+    }
+
+    /// Spawns a job that bee `bee` of the pool runs, or any other that is left in a pool that has ended.
+    pub(super) fn spawn_on(&self, bee: u32, job: impl FnOnce(&Self, PoolBee<'_>) + Send + 'scope) {
+        let on_bee = move |scope: &Self| on_calling_bee(|me| job(scope, me));
+        queues::send_to(self.pool(), bee, self.prepare(on_bee));
     }
 
     /// The number of threads of the scope's pool.
@@ -125,8 +130,12 @@ impl<'scope> PoolScope<'scope> {
     }
 
     /// Makes a task that runs `job` in this scope, and counts it.
+    ///
+    /// # Panics
+    /// In a forked child: nobody would run it there.
     #[inline]
     fn prepare(&self, job: impl FnOnce(&Self) + Send + 'scope) -> Task {
+        self.pool().assert_not_forked();
         if is_large(&job) {
             self.prepare_small(Box::new(job) as Box<dyn FnOnce(&Self) + Send + 'scope>)
         } else {

@@ -1,5 +1,6 @@
 //! What all files of this folder ask of a pool's shared state.
 
+use std::ops::Range;
 use std::sync::atomic::{Ordering, fence};
 
 use crate::pool::shared::Shared;
@@ -10,8 +11,13 @@ pub(super) fn state_of(shared: &Shared) -> &TaskPoolState {
     shared.task_pool.as_ref().unwrap_or_else(|| unreachable!("a task pool has this"))
 }
 
+/// The numbers of the bees that are the pool's threads, in the order of their indices.
+pub(super) fn bees_of(shared: &Shared) -> Range<u32> {
+    state_of(shared).first_bee..shared.config.bees
+}
+
 pub(super) fn threads_of(shared: &Shared) -> usize {
-    shared.config.bees as usize - state_of(shared).first_bee as usize
+    bees_of(shared).len()
 }
 
 /// Counts a keeper of the pool as gone, and ends the pool if it was the last. A job that an exit handler spawns is a

@@ -2,12 +2,12 @@
 
 #![allow(unsafe_code)]
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
-use crate::adapters::task_pool::pool_bee::PoolBee;
+use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
 use crate::adapters::task_pool::queues::{push_fifo, push_or_inject, send_to};
 use crate::adapters::task_pool::scope::PoolScope;
-use crate::adapters::task_pool::shared::{release, state_of, threads_of};
+use crate::adapters::task_pool::shared::{bees_of, release, state_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::is_large;
@@ -35,15 +35,14 @@ pub(super) fn spawn_broadcast(pool: &Shared, job: impl Fn(PoolBee<'_>) + Send + 
     let (job, threads) = (Arc::new(job), threads_of(pool));
     // All at once: the pool must not end between the first and the last.
     state_of(pool).add_keepers(threads);
-    for bee in state_of(pool).first_bee..pool.config.bees {
+    for bee in bees_of(pool) {
         let job = Arc::clone(&job);
-        let on_bee = move || PoolBee::with(|me| me.into_iter().for_each(|me| job(me)));
-        send_to(pool, bee, detached(pool, on_bee));
+        send_to(pool, bee, detached(pool, move || on_calling_bee(|me| job(me))));
     }
 }
 
 /// Runs `work` once on each thread of the pool, and returns the results. If the calling thread belongs to a pool,
-/// `caller` says so.
+/// `caller` says so. In a pool that has ended, threads that are left run it in the place of those that are not.
 ///
 /// # Panics
 /// With the first panic of `work`, after all have ended; and in a forked child.
@@ -57,15 +56,14 @@ pub(super) fn broadcast<R: Send>(
         // The calling thread is the only one.
         return vec![work(me)];
     }
-    let results: Vec<_> = (0..threads).map(|_| Mutex::new(None)).collect();
-    let put = |me: PoolBee<'_>| {
-        let result = work(me);
-        *results[me.index()].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-    };
-    let put = &put;
-    PoolScope::run_in(pool, caller, false, |scope| scope.spawn_broadcast(move |_, me| put(me)));
-    let result = |slot: Mutex<Option<R>>| slot.into_inner().unwrap_or_else(PoisonError::into_inner);
-    results.into_iter().filter_map(result).collect()
+    let mut results: Vec<_> = (0..threads).map(|_| None).collect();
+    PoolScope::run_in(pool, caller, false, |scope| {
+        let work = &work;
+        for (bee, result) in bees_of(pool).zip(&mut results) {
+            scope.spawn_on(bee, move |_, me| *result = Some(work(me)));
+        }
+    });
+    results.into_iter().map(|result| result.unwrap_or_else(|| unreachable!("each job has ended"))).collect()
 }
 
 /// A task that runs `job`, whose panic goes to the panic handler, and that is a keeper of the pool, counted already.

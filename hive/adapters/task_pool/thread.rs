@@ -31,7 +31,14 @@ impl PoolThread {
     }
 
     /// Runs the pool's tasks on the calling thread until the pool has ended. Afterwards the thread belongs to no pool.
+    ///
+    /// # Panics
+    /// If the thread belongs to a pool or a hive already, which would have it back only when this pool has ended.
     pub fn run(self) {
+        assert!(
+            !nesting::is_inside_any(),
+            "a thread cannot run the tasks of a pool inside of a task or a region; start one of its own for that"
+        );
         let Self { owner, bee, epoch } = self;
         run_bee(owner.shared(), bee, epoch);
     }

@@ -19,9 +19,20 @@ use crate::sync::{Counter, Event, Log, MAX_LOG_ENTRIES, Mutex, Ordering, fence};
 pub(crate) struct ResizeState {
     /// The sizes that the hive has had, each with its time. It is written only in a hive that is traced.
     log: Log,
-    /// Whether the workers have been terminated. From then on no size changes, nobody is hired, and no task goes to one
-    /// worker alone, since that worker may be gone.
+    /// Whether the workers have been terminated. From then on no size changes, and nobody is hired.
     is_terminated: bool,
+}
+
+/// Which bees get tasks for them alone. Its lock is held for a moment only, and not while a thread is made: what makes
+/// it may be the program's code, which may queue tasks.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mail {
+    /// Every bee that has a slot: those that have not been hired will be.
+    ToAll,
+    /// Every bee that has been hired. Nobody is hired any more.
+    ToHired,
+    /// None: the workers are about to be terminated, and each of them may be gone.
+    Closed,
 }
 
 impl Team {
@@ -231,6 +242,8 @@ impl Team {
     pub(crate) fn terminate_all(&self) {
         let mut resize_state = lock_resize_state(&self.resize_state);
         resize_state.is_terminated = true;
+        // Before any worker is terminated: see `inject_to_bee_or_any`.
+        *self.mail.lock().unwrap_or_else(PoisonError::into_inner) = Mail::Closed;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
@@ -262,17 +275,41 @@ impl Team {
         }
     }
 
-    /// Queues a task that only bee `id` may run. After `terminate_all` any bee may run it: the calling one, which is in
-    /// the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
+    /// Queues a task that only bee `id` may run, which has a slot. After `terminate_all` any bee may run it: the calling
+    /// one, which is in the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
     ///
-    /// The bee must have been hired. The lock is held until the task is in the bee's mailbox, so that the bee is
-    /// terminated after that, if at all: a worker looks into its mailbox once more when it finds itself terminated.
+    /// The lock is held until the task is in the mailbox, so that the bee is terminated after that, if at all: a worker
+    /// looks into its mailbox once more when it finds itself terminated.
     pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
-        match self.lock_unless_terminated() {
-            // In a task pool whose building has failed, not all of the bees have been hired.
-            Some(_lock) if id == 0 || self.is_hired(id as usize) => self.inject_to(id, task),
-            _ => self.inject(task),
+        let mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        if *mail == Mail::ToAll || (*mail == Mail::ToHired && id <= self.hired.count()) {
+            self.inject_to(id, task);
+        } else {
+            drop(mail);
+            self.inject(task);
         }
+    }
+
+    /// Says that no more workers are hired than there are. Any bee may run what has been queued for others.
+    pub(crate) fn end_hiring(&self) {
+        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
+        if *mail == Mail::ToAll {
+            *mail = Mail::ToHired;
+        }
+        // Nothing is put there from here on.
+        drop(mail);
+        let never_hired = (self.hired.count() + 1..self.fixed.slots.capacity()).map(|id| self.slot(id));
+        for slot in never_hired {
+            while let Some(task) = slot.queues.take_from_mailbox() {
+                self.inject(task);
+            }
+        }
+    }
+
+    /// Makes the slots of all bees, for a team that no second thread has yet: tasks can then be queued for bees that
+    /// have not been hired.
+    pub(crate) fn make_all_slots(&self) {
+        (1..self.fixed.slots.capacity()).for_each(|id| self.fixed.slots.make(id, || self.new_slot(id)));
     }
 
     /// Locks the state of resizes. None if the workers have been terminated.
