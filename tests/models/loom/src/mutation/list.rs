@@ -97,9 +97,9 @@ const NOT_RUN: [(&str, &str); 18] = [
     ("pending_parks.rs:fetch_sub#1=relaxed", "redundant with the fence in `park`, which comes before it"),
     ("occupancy.rs:load#1=relaxed", "redundant with the fence in `start`, before which a team's size is read"),
     (
-        "loop_state.rs:load#1=relaxed",
+        "loop_state.rs:load#2=relaxed",
         "no model shows what it orders, and finding that out takes four minutes; the same mutant of the load in the \
-         loop below it, load#3, is rejected, and so is that of the store with which both pair",
+         loop below it, load#4, is rejected, and so is that of the store with which both pair",
     ),
     ("buffer_pool.rs:store#1=relaxed", REUSED_WORDS_REASON),
     ("buffer_pool.rs:fetch_add#1=relaxed", REUSED_WORDS_REASON),
