@@ -4,6 +4,7 @@
 #![allow(unsafe_code)]
 
 use crate::protocol::tasks::task::{Run, Task};
+use crate::tasks::job_memory::{put_on_heap, take_out};
 
 /// The closures of a task on the heap.
 pub(crate) struct HeapJob<F, E> {
@@ -22,17 +23,17 @@ impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> HeapJob<F, E> {
     /// # Safety
     /// What `work` borrows lives until `work` has run, and what `end` borrows lives as long as `end` needs it.
     pub(crate) unsafe fn task(work: F, end: E) -> Task {
-        let job = Box::into_raw(Box::new(Self { work, end }));
-        // SAFETY: the box lives until `run` takes it back, and `F` and `E` are `Send`. That what they borrow lives long
-        // enough is the caller's promise.
+        let job = put_on_heap(Self { work, end });
+        // SAFETY: the job is there until `run` takes it out, and `F` and `E` are `Send`. That what they borrow lives
+        // long enough is the caller's promise.
         unsafe { Task::new::<Self>(job) }
     }
 }
 
 impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> Run for HeapJob<F, E> {
     unsafe fn run(this: *const Self) {
-        // SAFETY: `task` made the pointer from a box, and a task is run once, so this is the only owner.
-        let Self { work, end } = *unsafe { Box::from_raw(this.cast_mut()) };
+        // SAFETY: `task` has put it on the heap, and a task is run once, so this is the only owner.
+        let Self { work, end } = unsafe { take_out(this.cast_mut()) };
         end(work());
     }
 }

@@ -11,6 +11,7 @@ pub(crate) mod enter;
 pub(crate) mod first_panic;
 pub(crate) mod handle;
 pub(crate) mod heap_job;
+pub(crate) mod job_memory;
 pub(crate) mod join;
 pub(crate) mod scope;
 pub(crate) mod send_ptr;

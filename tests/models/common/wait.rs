@@ -53,7 +53,12 @@ impl WaitPolicy {
         self.spinner()
     }
 
-    /// In a forked child the library ends the process here. No model forks.
+    /// No model forks.
+    pub(crate) fn is_forked(&self) -> bool {
+        false
+    }
+
+    /// In a forked child the library ends the process here.
     pub(crate) fn abort_if_forked(&self) {}
 
     /// In the library the queen leaves the workers' CPUs here, or yields. In a model each thread has its own.
