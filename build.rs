@@ -53,9 +53,11 @@ fn commit() -> String {
         return "unknown".to_owned();
     }
     // A commit changes the log of HEAD, changing the branch changes HEAD, and adding files changes the index. Each of
-    // them can change the description below.
+    // them can change the description below. In a worktree they are not in `.git`, which is a file there.
     for file in ["HEAD", "index", "logs/HEAD"] {
-        println!("cargo::rerun-if-changed=.git/{file}");
+        if let Some(path) = output("git", &["rev-parse", "--git-path", file]) {
+            println!("cargo::rerun-if-changed={path}");
+        }
     }
     let described = output("git", &["describe", "--always", "--dirty", "--abbrev=12", "--exclude=*"]);
     described.unwrap_or_else(|| warn("the commit"))
