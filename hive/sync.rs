@@ -31,9 +31,10 @@ pub(crate) use crate::sys::part_time::PartTime;
 pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};
 pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::sleep_binding::SleepBinding;
+pub(crate) use crate::sys::spinner::serialize_poll;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
-pub(crate) use crate::sys::wait::{WaitPolicy, serialize_poll};
+pub(crate) use crate::sys::wait::WaitPolicy;
 
 /// Up to how many workers of a group one bee wakes by itself when a region starts. If there are more, a sleeping worker
 /// is woken first, and wakes half of the others.

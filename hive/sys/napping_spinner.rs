@@ -4,7 +4,8 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use crate::sys::presence::while_off_core;
-use crate::sys::wait::{Spinner, WaitPolicy};
+use crate::sys::spinner::Spinner;
+use crate::sys::wait::WaitPolicy;
 
 /// The shortest and the longest nap: see [`NappingSpinner`].
 const SHORTEST_NAP: Duration = Duration::from_micros(50);

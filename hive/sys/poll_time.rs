@@ -16,7 +16,8 @@ use std::time::{Duration, Instant};
 
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 use crate::sys::part_time::PartTime;
-use crate::sys::wait::{Spinner, WaitPolicy};
+use crate::sys::spinner::Spinner;
+use crate::sys::wait::WaitPolicy;
 
 /// For loops, polling pays up to so many times the length of the worker's part.
 const GAP_PER_PART: u32 = 8;

@@ -6,11 +6,11 @@
 //! joins in a row, each of which begins when the one before has ended, offers one such task after the other, and a
 //! thief that is quick to take each of them makes it several times slower.
 //!
-//! So a worker measures what its steals bring. After one that brought too little, it steals nothing for a while:
-//! first for as long as the steal took, then twice as long each time, up to the time that it would take to come if it
-//! slept. After a steal that paid it steals at once again. It measures only tasks that it has stolen one at a time;
-//! where a deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part of
-//! its work: two bees that steal the halves of one small recursion from each other wait most of the time.
+//! So a worker measures what its steals bring. After one that brought too little, it steals nothing for a while: first
+//! for as long as the steal took, then twice as long each time, up to the time that it would take to come if it slept.
+//! After a steal that paid it steals at once again. It measures only tasks that it has stolen one at a time; where a
+//! deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part of its
+//! work: two bees that steal the halves of one small recursion from each other wait most of the time.
 //!
 //! The worker still runs what comes from outside and what only it may run, and before it sleeps it looks into all
 //! deques. So every task is run; which bee runs it, and within these limits when, is all that changes.
@@ -25,8 +25,8 @@ use crate::sys::cost_of_waking::COST_OF_WAKING;
 /// counted as a part of the task.
 const WORK_PER_STEAL: u32 = 4;
 
-/// How long the worker steals nothing after the first look into a deque that was empty already, about as long as a steal
-/// takes.
+/// How long the worker steals nothing after the first look into a deque that was empty already, about as long as a
+/// steal takes.
 const SHORTEST_VAIN_PAUSE: Duration = Duration::from_nanos(500);
 
 /// What one worker knows of its steals.
@@ -116,8 +116,8 @@ impl StealPacing {
         result
     }
 
-    /// Says that the worker has looked into a deque that was to have tasks, and that its owner has emptied meanwhile. The
-    /// owner loses the deque's cache lines by that, and is faster with its tasks than this worker is with looking.
+    /// Says that the worker has looked into a deque that was to have tasks, and that its owner has emptied meanwhile.
+    /// The owner loses the deque's cache lines by that, and is faster with its tasks than this worker is with looking.
     #[cold]
     pub(crate) fn note_vain_look(&self) {
         self.pause_from(Instant::now(), SHORTEST_VAIN_PAUSE);

@@ -333,8 +333,8 @@ fn in_a_job_the_functions_of_hive_act_on_the_global_hive() {
     assert!(joined.iter().enumerate().all(|(bee, &join)| join == (bee, true)));
 }
 
-/// A join whose first half waits for what the second does, in a task that a thread finds where it waits deep inside of a
-/// recursion: the other thread, which has nothing to do only later, must find that half.
+/// A join whose first half waits for what the second does, in a task that a thread finds where it waits deep inside of
+/// a recursion: the other thread, which has nothing to do only later, must find that half.
 #[test]
 fn joins_in_tasks_that_a_wait_runs_are_visible_to_threads_that_become_idle_later() {
     fn deep(levels: usize, leaf: &(dyn Fn() + Sync)) {

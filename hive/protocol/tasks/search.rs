@@ -19,8 +19,8 @@ impl TaskContext<'_> {
         self.find_own_newest().or_else(|| self.find_task_with(Self::steal_where_marked))
     }
 
-    /// The bee's own newest task, if a search would begin with that, and if the bee has one. In the middle of many tasks
-    /// of its own it finds nearly all of them here.
+    /// The bee's own newest task, if a search would begin with that, and if the bee has one. In the middle of many
+    /// tasks of its own it finds nearly all of them here.
     #[inline(always)]
     fn find_own_newest(&self) -> Option<Task> {
         let next_search = self.search_count.get().wrapping_add(1);

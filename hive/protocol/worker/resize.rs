@@ -275,8 +275,9 @@ impl Team {
         }
     }
 
-    /// Queues a task that only bee `id` may run, which has a slot. After `terminate_all` any bee may run it: the calling
-    /// one, which is in the middle of a task of this hive, comes to it before it ends, and bee `id` may be gone.
+    /// Queues a task that only bee `id` may run, which has a slot. After `terminate_all` any bee may run it: the
+    /// calling one, which is in the middle of a task of this hive, comes to it before it ends, and bee `id` may be
+    /// gone.
     ///
     /// The lock is held until the task is in the mailbox, so that the bee is terminated after that, if at all: a worker
     /// looks into its mailbox once more when it finds itself terminated.

@@ -1,0 +1,302 @@
+//! How long a waiting thread polls before it sleeps, and what it does between two polls.
+//!
+//! Every wait in the protocols takes a [`Spinner`] from the [`WaitPolicy`] of its hive and asks that after each
+//! unsuccessful poll whether to poll again. The length of a wait is measured in time, not in PAUSE instructions,
+//! because a PAUSE takes from 10 to 140 cycles.
+
+use std::hint::spin_loop;
+use std::sync::atomic::Ordering;
+use std::thread::yield_now;
+use std::time::{Duration, Instant};
+
+use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::wait::WaitPolicy;
+use crate::sys::{presence, shared_cpu};
+
+/// Polls at the beginning of a wait, without PAUSE instructions and without reading the clock. They take a microsecond
+/// or two, in which most regions begin and end if they follow each other closely. With PAUSE instructions, each
+/// hand-over would take longer by up to the length of one.
+const HOT_POLLS: u32 = 256;
+
+/// The same in a task pool, before the first yield. A thread from outside, for which a task has just ended, may have
+/// been put on the CPU of any thread of the pool, and gets it only then.
+const HOT_POLLS_OF_POOL: u32 = 32;
+
+/// Polls from one reading of the clock to the next. Reading it takes 20 ns or more.
+const POLLS_PER_CLOCK_READ: u32 = 16;
+
+/// In the first phase of a wait, polls from one look for tasks to the next.
+const POLLS_PER_TASK_CHECK: u32 = 8;
+
+/// How often a waiting thread yields its core between polls before it sleeps. A thread that was waiting for this core
+/// gets it.
+const MAX_YIELDS: u32 = 16;
+
+/// In place of the number of yields of a spinner: there is to be no polling.
+const SPENT: u32 = u32::MAX;
+
+/// Ends one poll before the next one begins, which takes some 7 ns. Without it, a processor that executes ahead has
+/// dozens of loads of the polled line under way when the line changes. It then has to discard them, with all the work
+/// that depends on them, and a hand-over between neighbouring cores takes half as long again.
+#[inline(always)]
+#[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "std has no safe name for this instruction")]
+pub(crate) fn serialize_poll() {
+    // SAFETY: every x86-64 processor has this instruction.
+    unsafe { std::arch::x86_64::_mm_lfence() }
+}
+
+/// The same for other processors, by the instruction that each has for it. On ARM that is an ISB, which discards what
+/// the processor has executed ahead.
+#[inline(always)]
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn serialize_poll() {
+    spin_loop();
+}
+
+impl WaitPolicy {
+    /// The spinner for one wait.
+    #[inline(always)]
+    pub(crate) fn spinner(&self) -> Spinner<'_> {
+        self.spinner_with_time(self.spin)
+    }
+
+    /// The spinner for a wait for bees that were asleep and have been woken. A core that has been idle for long may
+    /// take longer to wake up than a wait usually polls; if the waiting thread went to sleep, it would take as long
+    /// again to wake that one.
+    #[inline(always)]
+    pub(crate) fn spinner_for_sleepers(&self) -> Spinner<'_> {
+        let spinner = self.spinner_with_time(self.spin.saturating_mul(8));
+        // A bee that is bound to no CPU may have been put on this one, so the wait begins with a yield.
+        if self.has_unbound_worker() { Spinner { polls: HOT_POLLS, ..spinner } } else { spinner }
+    }
+
+    /// The spinner for the wait of a thread that wants to be queen while another one is. The team is at work meanwhile,
+    /// so if there are CPUs for the team only, this thread keeps one of them from it.
+    pub(crate) fn spinner_beside_team(&self) -> Spinner<'_> {
+        // The team's queen and this thread want a CPU as well.
+        let is_in_the_way = presence::awake_workers() + 2 > self.cpus.get();
+        let spinner = self.spinner();
+        Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
+    }
+
+    /// The spinner for the wait of a thread from outside for a task pool, which runs what it has handed over.
+    pub(crate) fn spinner_of_outsider(&self) -> Spinner<'_> {
+        // A wake-up costs no more than this.
+        Spinner { yields_between: true, ..self.spinner_with_time(self.spin.min(COST_OF_WAKING)) }
+    }
+
+    /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
+    /// look for one.
+    #[inline(always)]
+    pub(crate) fn spinner_after_task(&self) -> Spinner<'_> {
+        let spinner = self.spinner();
+        Spinner { polls: spinner.polls.max(POLLS_PER_TASK_CHECK - 1), ..spinner }
+    }
+
+    /// The spinner for the wait of a worker for its next region, in which it polls no longer than `limit`. The
+    /// wait ends early if waits have been told to stop polling since `spin_epoch` was asked for.
+    #[inline(always)]
+    pub(crate) fn worker_spinner(&self, spin_epoch: u32, limit: Duration) -> Spinner<'_> {
+        Spinner { spin_epoch, ..self.spinner_with_time(self.spin.min(limit)) }
+    }
+
+    /// The spinner for a wait in which a worker does not poll.
+    pub(crate) fn spent_spinner(&self) -> Spinner<'_> {
+        let (spinner, now) = (self.spinner_with_time(Duration::ZERO), Some(Instant::now()));
+        Spinner { polls: HOT_POLLS, yields: SPENT, deadline: now, now, ..spinner }
+    }
+
+    /// A spinner that polls for `spin`. If there are fewer CPUs than threads that want one, it skips the first phase.
+    #[inline(always)]
+    fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
+        // A spinner that begins with HOT_POLLS polls counted is past its first phase.
+        let polls = match self.is_oversubscribed() {
+            true => HOT_POLLS,
+            false if self.has_no_queen => HOT_POLLS - HOT_POLLS_OF_POOL,
+            false => 0,
+        };
+        Spinner {
+            policy: self,
+            spin,
+            polls,
+            yields: 0,
+            spin_epoch: self.spin_epoch(),
+            yields_between: false,
+            deadline: None,
+            now: None,
+        }
+    }
+}
+
+/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses; polls with
+/// PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's spin time
+/// is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+pub(crate) struct Spinner<'p> {
+    policy: &'p WaitPolicy,
+    /// How long the second phase lasts.
+    spin: Duration,
+    /// The polls so far. In the second phase the number goes round, from `HOT_POLLS` up to the next multiple of
+    /// `POLLS_PER_CLOCK_READ`.
+    polls: u32,
+    /// The yields so far, in the third phase. `SPENT`: the thread is not to poll at all.
+    yields: u32,
+    /// The policy's number of calls of `stop_spinning` when the wait began.
+    spin_epoch: u32,
+    /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
+    /// workers are bound. See `pause`.
+    yields_between: bool,
+    /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
+    deadline: Option<Instant>,
+    /// When the clock was read last.
+    now: Option<Instant>,
+}
+
+impl Spinner<'_> {
+    /// Call this after a poll that has found nothing. Returns whether to poll again; if not, it is time to sleep.
+    #[inline(always)]
+    pub(crate) fn spin_once(&mut self) -> bool {
+        if self.is_hot() {
+            self.polls += 1;
+            serialize_poll();
+            return true;
+        }
+        self.spin_once_slowly()
+    }
+
+    /// The second and the third phase.
+    #[cold]
+    fn spin_once_slowly(&mut self) -> bool {
+        if self.yields == SPENT {
+            return false;
+        }
+        // Polling would be useless or is not wanted: go on to the third phase at once.
+        if self.policy.is_oversubscribed() || self.is_told_to_stop() {
+            return self.yield_once();
+        }
+        self.polls += 1;
+        // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
+        // POLLS_PER_CLOCK_READ-th.
+        if self.polls % POLLS_PER_CLOCK_READ != 0 {
+            return !self.pause();
+        }
+        // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
+        self.polls = HOT_POLLS;
+        self.policy.abort_if_forked();
+        if self.spin == Duration::MAX || self.policy.keeps_spinning() {
+            self.deadline = None;
+            self.policy.cpus.look_seldom();
+            return true;
+        }
+        let now = Instant::now();
+        self.now = Some(now);
+        match self.deadline {
+            Some(deadline) if now >= deadline => {
+                // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
+                if self.yields == 0 {
+                    self.policy.give_way_to_workers();
+                }
+                self.yield_once()
+            }
+            Some(_) => {
+                self.policy.yield_to_worker();
+                true
+            }
+            None => {
+                // A spin time beyond the range of the clock is endless.
+                self.deadline = now.checked_add(self.spin);
+                self.policy.yield_to_worker();
+                true
+            }
+        }
+    }
+
+    /// Whether the wait is in its first phase, that is, has only just begun.
+    #[inline(always)]
+    pub(crate) fn is_hot(&self) -> bool {
+        self.polls < HOT_POLLS
+    }
+
+    /// When the wait began, or a little later. None: the clock has not been read yet.
+    pub(crate) fn began(&self) -> Option<Instant> {
+        self.deadline?.checked_sub(self.spin)
+    }
+
+    /// When the clock was read last, which is not long ago.
+    pub(crate) fn last_seen(&self) -> Option<Instant> {
+        self.now
+    }
+
+    /// Whether to look for tasks as well as at what is polled. In the first phase that is done only now and then,
+    /// because a look for tasks reads many cache lines.
+    #[inline(always)]
+    pub(crate) fn should_check_tasks(&self) -> bool {
+        !self.is_hot() || self.polls % POLLS_PER_TASK_CHECK == POLLS_PER_TASK_CHECK - 1
+    }
+
+    /// Whether waits have been told to stop polling since this one began.
+    fn is_told_to_stop(&self) -> bool {
+        // Relaxed: see `stop_spinning`.
+        self.policy.spin_epoch.load(Ordering::Relaxed) != self.spin_epoch
+    }
+
+    /// Passes the time between two polls of the second phase. Where the thread that this one waits for may be queued on
+    /// the same CPU, behind this very thread, a yield lets it run. If no other thread wants the CPU, that takes a
+    /// fraction of a microsecond. Returns whether this thread had better sleep, because another one on its CPU goes on
+    /// and on.
+    #[inline(always)]
+    fn pause(&self) -> bool {
+        let leaves_shared_cpu = !self.yields_between && self.policy.leaves_shared_cpus();
+        if leaves_shared_cpu {
+            return shared_cpu::yield_and_look();
+        }
+        if self.yields_between || self.policy.has_unbound_worker() {
+            yield_now()
+        } else {
+            spin_loop()
+        }
+        false
+    }
+
+    /// One step of the third phase: yields the core. Returns whether to poll again.
+    fn yield_once(&mut self) -> bool {
+        self.policy.abort_if_forked();
+        // Saturating: a wait with naps goes on after its last yield, with one more yield after each nap.
+        self.yields = self.yields.saturating_add(1);
+        yield_now();
+        let is_over = self.yields > MAX_YIELDS;
+        if is_over {
+            self.policy.cpus.look();
+        }
+        !is_over
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::sys::cpu_mask::CpuMask;
+
+    #[test]
+    fn a_spinner_ends_after_the_spin_time_and_not_before() {
+        let policy = WaitPolicy::new(Duration::from_millis(5), None, usize::MAX, CpuMask::new());
+        let start = Instant::now();
+        let mut spinner = policy.spinner();
+        while spinner.spin_once() {}
+        assert!(start.elapsed() >= Duration::from_millis(5));
+    }
+
+    #[test]
+    fn an_endless_spin_does_not_end() {
+        let policy = WaitPolicy::new(Duration::MAX, None, usize::MAX, CpuMask::new());
+        let mut spinner = policy.spinner();
+        assert!((0..10 * HOT_POLLS).all(|_| spinner.spin_once()));
+    }
+
+    #[test]
+    fn where_cpus_are_short_nobody_polls_for_long() {
+        let policy = WaitPolicy::new(Duration::MAX, None, 0, CpuMask::new());
+        let mut spinner = policy.spinner();
+        assert!((0..=MAX_YIELDS).any(|_| !spinner.spin_once()));
+    }
+}
