@@ -63,7 +63,7 @@ impl Shared {
         }
         // Bee 1 is there in every pool but one that consists of the thread that has built it, which never ends. All
         // threads have ended, so the bee has no other context.
-        let context = TaskContext::new(&self.team, 1);
+        let context = TaskContext::of_ended_bee(&self.team, 1);
         nesting::within_tasks(&context, || self.team.run_leftover_tasks());
     }
 }

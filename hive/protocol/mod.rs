@@ -49,7 +49,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::hired::Hired;
 use crate::protocol::worker::occupancy::Occupancy;
 use crate::protocol::worker::pending_parks::PendingParks;
-use crate::protocol::worker::resize::{Mail, ResizeState};
+use crate::protocol::worker::resize::{Addressees, ResizeState};
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
@@ -78,7 +78,7 @@ pub(crate) struct Team {
     /// Locked during a resize, so that only one is made at a time. Holds the record of the hive's sizes, for the trace.
     resize_state: Mutex<ResizeState>,
     /// Which bees get tasks for them alone.
-    mail: Mutex<Mail>,
+    addressees: Addressees,
     /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
     /// to it.
     announced_region: AnnouncedRegion,
@@ -169,7 +169,7 @@ impl Team {
             deque_marks: DequeMarks::new(max_bees),
             pending_parks: PendingParks::new(),
             resize_state: Mutex::new(ResizeState::default()),
-            mail: Mutex::new(Mail::ToAll),
+            addressees: Addressees::new(0..max_bees),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
             last_unstarted: LastUnstarted::new(),

@@ -100,7 +100,7 @@ pub(crate) fn run_tasks_from_now_on(context: &'static TaskContext<'static>) {
 }
 
 /// Undoes `run_tasks_from_now_on`, on a thread that is inside of nothing else. Only the frame stays in memory.
-pub(crate) fn stop_running_tasks(context: &'static TaskContext<'static>) {
+pub(crate) fn stop_running_tasks(context: &TaskContext<'static>) {
     // SAFETY: the frames are only looked at here, and nothing of them is kept.
     let mut inside = unsafe { roles() }.map(|role| role.task_context().is_some_and(|it| ptr::eq(it, context)));
     assert!(inside.next() == Some(true) && inside.next().is_none(), "the thread is inside of something else");
@@ -175,8 +175,8 @@ impl Frame {
             // SAFETY: only `acting_for` makes frames of this kind, from a reference to a `Team` that outlives the call
             // and so the frame.
             ACTING_TAG => Role::Acting(unsafe { &*self.context.cast() }),
-            // SAFETY: only `within_tasks` makes frames with a team's address, from a reference to a `TaskContext` that
-            // outlives the call and so the frame.
+            // SAFETY: only `within_tasks` and `run_tasks_from_now_on` make frames with a team's address, from a
+            // reference to a `TaskContext` that is there until the frame is taken off the list.
             _ => Role::Tasks(unsafe { &*self.context.cast() }),
         }
     }

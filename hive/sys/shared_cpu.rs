@@ -25,7 +25,8 @@ thread_local! {
     static SWITCHES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// Yields the CPU. Returns whether nearly all of the last yields have let another thread run.
+/// Yields the CPU. Returns whether nearly all of the last yields have let another thread run, or other threads have
+/// taken the CPU as often since: then it is wanted as well.
 #[inline]
 pub(crate) fn yield_and_look() -> bool {
     yield_now();
@@ -41,7 +42,7 @@ pub(crate) fn yield_and_look() -> bool {
 
 /// How often the kernel has put another thread in the calling thread's place while that could have gone on. 0 on
 /// systems that do not say so for a single thread.
-#[cfg(any(target_os = "linux", target_os = "android"))]
+#[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "std has no name for this call")]
 fn switches() -> i64 {
     // SAFETY: a `rusage` is plain numbers, for which zeros are valid.
@@ -51,30 +52,31 @@ fn switches() -> i64 {
     if status == 0 { usage.ru_nivcsw as i64 } else { 0 }
 }
 
-#[cfg(not(any(target_os = "linux", target_os = "android")))]
+#[cfg(not(target_os = "linux"))]
 fn switches() -> i64 {
     0
 }
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicBool, Ordering};
-
     use super::*;
-    use crate::sys::affinity;
 
     /// Two threads that are bound to one CPU, and yield to each other.
     #[test]
     #[cfg(target_os = "linux")]
     fn threads_on_one_cpu_see_that_they_share_it() {
-        let Some(cpu) = affinity::current_cpu() else { return };
-        let is_seen = AtomicBool::new(false);
+        use std::sync::atomic::{AtomicBool, Ordering};
+        use std::time::{Duration, Instant};
+
+        use core_affinity::CoreId;
+
+        let id = crate::sys::affinity::current_cpu().expect("the kernel says it");
+        let (is_seen, deadline) = (AtomicBool::new(false), Instant::now() + Duration::from_secs(60));
         let look_for_it = || {
-            core_affinity::set_for_current(core_affinity::CoreId { id: cpu });
+            assert!(core_affinity::set_for_current(CoreId { id }), "the thread is bound");
             while !is_seen.load(Ordering::Relaxed) {
-                if yield_and_look() {
-                    is_seen.store(true, Ordering::Relaxed);
-                }
+                is_seen.fetch_or(yield_and_look(), Ordering::Relaxed);
+                assert!(Instant::now() < deadline, "it is never seen");
             }
         };
         std::thread::scope(|scope| {

@@ -91,7 +91,7 @@ impl WaitPolicy {
     #[inline(always)]
     pub(crate) fn spinner_after_task(&self) -> Spinner<'_> {
         let spinner = self.spinner();
-        Spinner { polls: spinner.polls.max(POLLS_PER_TASK_CHECK - 1), ..spinner }
+        Spinner { polls: spinner.polls | (POLLS_PER_TASK_CHECK - 1), ..spinner }
     }
 
     /// The spinner for the wait of a worker for its next region, in which it polls no longer than `limit`. The
@@ -129,7 +129,8 @@ impl WaitPolicy {
     }
 }
 
-/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses; polls with
+/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses (fewer in a
+/// task pool); polls with
 /// PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's spin time
 /// is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
 pub(crate) struct Spinner<'p> {

@@ -48,7 +48,7 @@ pub(crate) struct StealPacing {
 pub(crate) struct TimedSteal {
     took: Duration,
     ended: Instant,
-    /// What `StealPacing::waited` was then.
+    /// What `StealPacing::waited` was when the stolen task began.
     waited: Duration,
 }
 
@@ -85,7 +85,7 @@ impl StealPacing {
         let stolen = steal();
         if stolen.is_some() && is_lone() {
             let ended = Instant::now();
-            self.last_steal.set(Some(TimedSteal { took: ended - began, ended, waited: self.waited.get() }));
+            self.last_steal.set(Some(TimedSteal { took: ended - began, ended, waited: Duration::ZERO }));
         }
         stolen
     }
@@ -101,7 +101,8 @@ impl StealPacing {
     #[cold]
     fn begin_measured_task(&self) -> Option<TimedSteal> {
         self.measured_depth.set(self.measured_depth.get() + 1);
-        self.last_steal.take()
+        // A steal that comes in the middle of a wait ends that: what was waited before it is counted by now.
+        self.last_steal.take().map(|steal| TimedSteal { waited: self.waited.get(), ..steal })
     }
 
     /// Runs `wait`, in which the worker waits and runs nothing.
@@ -196,19 +197,26 @@ mod tests {
     #[test]
     fn what_a_stolen_task_waits_is_not_its_work() {
         let pacing = StealPacing::new();
-        let sleep = || std::thread::sleep(Duration::from_millis(2));
+        let sleep = || std::thread::sleep(Duration::from_millis(120));
+        // Inside of another stolen task, so that waits are measured.
+        pacing.measure(|| Some(()), || true);
+        let outer = pacing.begin_task().unwrap();
         for (is_work, pauses) in [(false, true), (true, false)] {
-            pacing.while_waiting(sleep);
-            pacing.measure(|| Some(()), || true);
+            // The steal ends a wait that was as long.
+            pacing.while_waiting(|| {
+                sleep();
+                pacing.measure(|| Some(()), || true);
+            });
             let steal = pacing.begin_task().unwrap();
             if is_work {
                 sleep()
             } else {
                 pacing.while_waiting(sleep)
             }
-            pacing.learn(TimedSteal { took: Duration::from_micros(100), ..steal });
+            pacing.learn(TimedSteal { took: Duration::from_millis(25), ..steal });
             assert_eq!(pacing.pause.get() > Duration::ZERO, pauses);
         }
+        pacing.learn(outer);
         assert_eq!(pacing.measured_depth.get(), 0);
     }
 

@@ -8,7 +8,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use common::{next, pool};
+use common::{next, pool, wait_for_all};
 use rayon_core::{ThreadPoolBuilder, Yield};
 
 /// Runs `test` on a new thread.
@@ -198,5 +198,41 @@ fn after_a_failure_the_thread_belongs_to_no_pool() {
         assert_eq!((next(&receiver), rayon_core::current_thread_index()), (Some(0), None));
         let pool = ThreadPoolBuilder::new().num_threads(2).use_current_thread().build().unwrap();
         assert_eq!(pool.current_thread_index(), Some(0));
+    });
+}
+
+/// The first of the new threads is there, and runs a job that goes on after the failure.
+#[test]
+fn after_a_failure_the_jobs_of_the_other_threads_need_this_one_no_more() {
+    on_a_thread(|| {
+        let ((begin, begun), (go_on, gate)) = (channel(), channel::<()>());
+        let gate = Mutex::new(Some(gate));
+        let (send, results) = channel();
+        let builder = ThreadPoolBuilder::new().num_threads(3).use_current_thread();
+        let start = |new: rayon_core::ThreadBuilder| {
+            if new.index() == 2 {
+                let (begin, send, gate) = (begin.clone(), send.clone(), gate.lock().unwrap().take().unwrap());
+                rayon_core::spawn(move || {
+                    begin.send(()).unwrap();
+                    gate.recv().unwrap();
+                    let indices = rayon_core::broadcast(|context| context.index());
+                    let last = Mutex::new(send.clone());
+                    rayon_core::spawn_broadcast(move |context| last.lock().unwrap().send(context.index()).unwrap());
+                    send.send(indices.len()).unwrap();
+                });
+                next(&begun);
+                return Err(Error::other("no"));
+            }
+            thread::spawn(|| new.run());
+            Ok(())
+        };
+        assert!(builder.spawn_handler(start).build().is_err());
+        assert_eq!(rayon_core::current_thread_index(), None);
+        go_on.send(()).unwrap();
+        // The broadcast is complete, and what is left of the pool runs the other one for all three, and ends.
+        drop(send);
+        let mut all = wait_for_all(&results);
+        all.sort_unstable();
+        assert_eq!(all, [1, 1, 1, 3]);
     });
 }

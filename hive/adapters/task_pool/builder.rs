@@ -1,5 +1,7 @@
 //! How a task pool is built: [`PoolBuilder`].
 
+#![allow(unsafe_code)]
+
 use std::any::Any;
 use std::sync::Arc;
 use std::{fmt, io, mem};
@@ -153,13 +155,16 @@ struct EndHiring<'t>(&'t Team);
 
 impl Drop for EndHiring<'_> {
     fn drop(&mut self) {
-        self.0.end_hiring();
+        self.0.end_hiring(0);
     }
 }
 
 /// The calling thread as bee 0 of a pool that is being built.
 struct FirstThread {
-    context: &'static TaskContext<'static>,
+    /// From a box each. The thread may use both at any time until it has ended, in the destructors of its thread-locals
+    /// as well, so they stay for ever if the pool is built.
+    shared: *mut Arc<Shared>,
+    context: *mut TaskContext<'static>,
     /// As long as the thread belongs to the pool, nobody else runs what it has queued. None: it stays to its end.
     owner: Option<LiveOwner>,
 }
@@ -167,12 +172,13 @@ struct FirstThread {
 impl FirstThread {
     fn begin(shared: &Arc<Shared>) -> Self {
         let owner = LiveOwner::new(shared);
-        // Leaked, as the frame is that the thread has from now on: the thread may use both at any time until it has
-        // ended, in the destructors of its thread-locals as well.
-        let shared: &'static Arc<Shared> = Box::leak(Box::new(Arc::clone(shared)));
-        let context: &'static TaskContext<'static> = Box::leak(Box::new(TaskContext::new(&shared.team, 0)));
-        nesting::run_tasks_from_now_on(context);
-        Self { context, owner: Some(owner) }
+        let shared = Box::into_raw(Box::new(Arc::clone(shared)));
+        // SAFETY: the box is there until the context is gone.
+        let team: &'static Team = unsafe { &(&*shared).team };
+        let context = Box::into_raw(Box::new(TaskContext::new(team, 0)));
+        // SAFETY: the box is there until `stop_running_tasks`.
+        nesting::run_tasks_from_now_on(unsafe { &*context });
+        Self { shared, context, owner: Some(owner) }
     }
 
     /// The thread belongs to the pool until it has ended.
@@ -182,12 +188,27 @@ impl FirstThread {
 }
 
 impl Drop for FirstThread {
-    /// If the pool could not be built, the thread runs what it has queued, and belongs to no pool again.
+    /// If the pool could not be built, the thread belongs to no pool again. The other threads of the pool run what this
+    /// one has queued; if there are none, it does so itself.
     fn drop(&mut self) {
-        if self.owner.is_some() {
-            self.context.run_all();
-            nesting::stop_running_tasks(self.context);
+        if self.owner.is_none() {
+            return;
         }
+        // SAFETY: it is there until the end of this function.
+        let shared = unsafe { &*self.shared };
+        // SAFETY: as above.
+        let context = unsafe { &*self.context };
+        shared.team.end_hiring(1);
+        if shared.team.has_worker() {
+            context.inject_remaining()
+        } else {
+            context.run_all()
+        }
+        nesting::stop_running_tasks(context);
+        // SAFETY: it is from a box, and nothing refers to it any more.
+        drop(unsafe { Box::from_raw(self.context) });
+        // SAFETY: as above.
+        drop(unsafe { Box::from_raw(self.shared) });
     }
 }
 

@@ -44,7 +44,7 @@ impl TaskPool {
 
     /// Runs `work` on a thread of this pool and returns its result. `work` also learns whether it has been handed over
     /// for that. If the calling thread belongs to another pool, it runs tasks of that one until `work` has ended; if it
-    /// belongs to none, it sleeps.
+    /// belongs to none, it polls for a moment and then sleeps.
     ///
     /// # Panics
     /// With the panic of `work`. Also in a forked child.

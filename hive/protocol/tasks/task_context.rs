@@ -83,6 +83,14 @@ impl<'c> TaskContext<'c> {
         }
     }
 
+    /// A context for what is left to be run when the thread of bee `id` has ended, or has never begun.
+    pub(crate) fn of_ended_bee(team: &'c Team, id: u32) -> Self {
+        let context = Self::new(team, id);
+        // Nobody wakes it for the first time.
+        context.is_past_first_wake.set(true);
+        context
+    }
+
     /// A context for a thread in the queen's place, which holds the queen lock of the team and is in no region of it.
     pub(crate) fn for_queen(team: &'c Team, queen_guard: QueenGuard<'c>) -> Self {
         let context = Self::new(team, 0);

@@ -5,7 +5,7 @@
 //! A resize changes only the states of bees, never a start word. So it does not need the queen lock: it works while a
 //! region runs, and waits neither for the region nor for any bee. The lock of `ResizeState` keeps resizes apart.
 
-use std::ops::DerefMut;
+use std::ops::{DerefMut, Range};
 use std::sync::PoisonError;
 
 use crate::protocol::Team;
@@ -23,17 +23,9 @@ pub(crate) struct ResizeState {
     is_terminated: bool,
 }
 
-/// Which bees get tasks for them alone. Its lock is held for a moment only, and not while a thread is made: what makes
-/// it may be the program's code, which may queue tasks.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mail {
-    /// Every bee that has a slot: those that have not been hired will be.
-    ToAll,
-    /// Every bee that has been hired. Nobody is hired any more.
-    ToHired,
-    /// None: the workers are about to be terminated, and each of them may be gone.
-    Closed,
-}
+/// Which bees get tasks for them alone: those that are there, or will be. Its lock is held for a moment only, and not
+/// while a thread is made: what makes it may be the program's code, which may queue tasks.
+pub(crate) type Addressees = Mutex<Range<u32>>;
 
 impl Team {
     /// Makes the hive `bees` bees large, the queen included. `hire(id, epoch)` starts the thread of a worker that does
@@ -243,7 +235,7 @@ impl Team {
         let mut resize_state = lock_resize_state(&self.resize_state);
         resize_state.is_terminated = true;
         // Before any worker is terminated: see `inject_to_bee_or_any`.
-        *self.mail.lock().unwrap_or_else(PoisonError::into_inner) = Mail::Closed;
+        *self.addressees.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
         for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
@@ -282,25 +274,25 @@ impl Team {
     /// The lock is held until the task is in the mailbox, so that the bee is terminated after that, if at all: a worker
     /// looks into its mailbox once more when it finds itself terminated.
     pub(crate) fn inject_to_bee_or_any(&self, id: u32, task: Task) {
-        let mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
-        if *mail == Mail::ToAll || (*mail == Mail::ToHired && id <= self.hired.count()) {
+        let addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
+        if addressees.contains(&id) {
             self.inject_to(id, task);
         } else {
-            drop(mail);
+            drop(addressees);
             self.inject(task);
         }
     }
 
-    /// Says that no more workers are hired than there are. Any bee may run what has been queued for others.
-    pub(crate) fn end_hiring(&self) {
-        let mut mail = self.mail.lock().unwrap_or_else(PoisonError::into_inner);
-        if *mail == Mail::ToAll {
-            *mail = Mail::ToHired;
-        }
+    /// Says that bees below `first` are gone, and that no more workers are hired than there are: those from 1 on may
+    /// run tasks for them alone until `terminate_all`. Any bee may run what has been queued for others.
+    pub(crate) fn end_hiring(&self, first: u32) {
+        let hired = self.hired.count();
+        let mut addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
+        *addressees = first.max(addressees.start)..addressees.end.min(hired + 1);
         // Nothing is put there from here on.
-        drop(mail);
-        let never_hired = (self.hired.count() + 1..self.fixed.slots.capacity()).map(|id| self.slot(id));
-        for slot in never_hired {
+        drop(addressees);
+        let others = (0..first).chain(hired + 1..self.fixed.slots.capacity()).map(|id| self.slot(id));
+        for slot in others {
             while let Some(task) = slot.queues.take_from_mailbox() {
                 self.inject(task);
             }

@@ -1,5 +1,6 @@
 //! The slots of a team's bees, by number. `ResizeState`'s lock protects the making of a slot when its worker is hired;
-//! the queen's is made with the team. A slot stays for the life of the team, so that references to it need no count.
+//! the queen's is made with the team, and so are all of a task pool's, before a second thread has it. A slot stays for
+//! the life of the team, so that references to it need no count.
 
 #![allow(unsafe_code)]
 
@@ -8,7 +9,7 @@ use std::sync::OnceLock;
 use crate::protocol::worker::slot::Slot;
 use crate::sync::UnsafeCell;
 
-/// Room for one slot for each bee that the team can ever have, each filled when its bee is hired.
+/// Room for one slot for each bee that the team can ever have, each filled when its bee is hired, at the latest.
 pub(crate) struct SlotTable(Box<[SlotCell]>);
 
 struct SlotCell {
@@ -45,7 +46,7 @@ impl SlotTable {
         });
     }
 
-    /// The slot of bee `id`, which the caller knows to have been hired.
+    /// The slot of bee `id`, which the caller knows to have been hired, or to belong to a task pool.
     ///
     /// # Panics
     /// If the slot was never made, which is a fault of the caller.
