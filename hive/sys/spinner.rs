@@ -18,8 +18,9 @@ use crate::sys::{presence, shared_cpu};
 /// hand-over would take longer by up to the length of one.
 const HOT_POLLS: u32 = 256;
 
-/// The same in a task pool, before the first yield. A thread from outside, for which a task has just ended, may have
-/// been put on the CPU of any thread of the pool, and gets it only then.
+/// The same for a thread of a task pool between two tasks, and for who has handed one over. A thread from outside, for
+/// which a task has just ended, may have been put on the CPU of any thread of the pool that has nothing to do, and gets
+/// it only when that yields.
 const HOT_POLLS_OF_POOL: u32 = 32;
 
 /// Polls from one reading of the clock to the next. Reading it takes 20 ns or more.
@@ -83,22 +84,24 @@ impl WaitPolicy {
     /// The spinner for the wait of a thread from outside for a task pool, which runs what it has handed over.
     pub(crate) fn spinner_of_outsider(&self) -> Spinner<'_> {
         // A wake-up costs no more than this.
-        Spinner { yields_between: true, ..self.spinner_with_time(self.spin.min(COST_OF_WAKING)) }
+        let spinner = self.spinner_with_time(self.spin.min(COST_OF_WAKING));
+        Spinner { polls: spinner.polls.max(HOT_POLLS - HOT_POLLS_OF_POOL), yields_between: true, ..spinner }
     }
 
-    /// The spinner for a wait that begins after a task. Another task may be there already, so this wait begins with a
-    /// look for one.
+    /// The spinner for the wait of a worker that begins after a task. Another task may be there already, so this wait
+    /// begins with a look for one. In a task pool a few polls come first: threads that take short tasks from one
+    /// another as fast as they can get in each other's way.
     #[inline(always)]
     pub(crate) fn spinner_after_task(&self) -> Spinner<'_> {
-        let spinner = self.spinner();
-        Spinner { polls: spinner.polls | (POLLS_PER_TASK_CHECK - 1), ..spinner }
+        let spinner = self.spinner().between_tasks();
+        Spinner { polls: spinner.polls.max(POLLS_PER_TASK_CHECK - 1), ..spinner }
     }
 
     /// The spinner for the wait of a worker for its next region, in which it polls no longer than `limit`. The
     /// wait ends early if waits have been told to stop polling since `spin_epoch` was asked for.
     #[inline(always)]
     pub(crate) fn worker_spinner(&self, spin_epoch: u32, limit: Duration) -> Spinner<'_> {
-        Spinner { spin_epoch, ..self.spinner_with_time(self.spin.min(limit)) }
+        Spinner { spin_epoch, ..self.spinner_with_time(self.spin.min(limit)).between_tasks() }
     }
 
     /// The spinner for a wait in which a worker does not poll.
@@ -111,11 +114,7 @@ impl WaitPolicy {
     #[inline(always)]
     fn spinner_with_time(&self, spin: Duration) -> Spinner<'_> {
         // A spinner that begins with HOT_POLLS polls counted is past its first phase.
-        let polls = match self.is_oversubscribed() {
-            true => HOT_POLLS,
-            false if self.has_no_queen => HOT_POLLS - HOT_POLLS_OF_POOL,
-            false => 0,
-        };
+        let polls = if self.is_oversubscribed() { HOT_POLLS } else { 0 };
         Spinner {
             policy: self,
             spin,
@@ -123,16 +122,16 @@ impl WaitPolicy {
             yields: 0,
             spin_epoch: self.spin_epoch(),
             yields_between: false,
+            leaves_shared_cpu: false,
             deadline: None,
             now: None,
         }
     }
 }
 
-/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses (fewer in a
-/// task pool); polls with
-/// PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's spin time
-/// is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
+/// Decides, for one wait, whether to poll again. A wait has three phases: `HOT_POLLS` polls without pauses, or fewer;
+/// polls with PAUSE instructions (with yields, if some of the hive's workers are not bound to CPUs) until the policy's
+/// spin time is over; `MAX_YIELDS` polls with a yield of the core between them. After that it is time to sleep.
 pub(crate) struct Spinner<'p> {
     policy: &'p WaitPolicy,
     /// How long the second phase lasts.
@@ -147,6 +146,8 @@ pub(crate) struct Spinner<'p> {
     /// Whether the thread that this one waits for may be queued on the same CPU, behind this very thread, although the
     /// workers are bound. See `pause`.
     yields_between: bool,
+    /// Whether the thread sleeps at once where another one goes on and on on its CPU (`shared_cpu.rs`).
+    leaves_shared_cpu: bool,
     /// When the second phase ends. None: the clock has not been read yet, or the phase has no end.
     deadline: Option<Instant>,
     /// When the clock was read last.
@@ -154,6 +155,18 @@ pub(crate) struct Spinner<'p> {
 }
 
 impl Spinner<'_> {
+    /// The same for a worker that is in no task: see `HOT_POLLS_OF_POOL` and `shared_cpu.rs`. A hive's workers are
+    /// bound, or yield to a queen whose part of a region ends soon. A thread that waits in the middle of a task has
+    /// more to lose by a yield, and who has nothing to do makes room for others.
+    #[inline(always)]
+    fn between_tasks(self) -> Self {
+        if !self.policy.has_no_queen {
+            return self;
+        }
+        let polls = self.polls.max(HOT_POLLS - HOT_POLLS_OF_POOL);
+        Self { polls, leaves_shared_cpu: self.policy.spin_time().1, ..self }
+    }
+
     /// Call this after a poll that has found nothing. Returns whether to poll again; if not, it is time to sleep.
     #[inline(always)]
     pub(crate) fn spin_once(&mut self) -> bool {
@@ -247,8 +260,7 @@ impl Spinner<'_> {
     /// and on.
     #[inline(always)]
     fn pause(&self) -> bool {
-        let leaves_shared_cpu = !self.yields_between && self.policy.leaves_shared_cpus();
-        if leaves_shared_cpu {
+        if self.leaves_shared_cpu {
             return shared_cpu::yield_and_look();
         }
         if self.yields_between || self.policy.has_unbound_worker() {

@@ -224,13 +224,6 @@ impl WaitPolicy {
         self.spin_epoch.load(Ordering::Relaxed)
     }
 
-    /// Whether a worker sleeps where another thread wants its CPU all the time, so that it is woken on another CPU if
-    /// one is free (`shared_cpu.rs`). So it is in task pools whose spin time the program has not chosen. A hive's
-    /// workers are bound, or yield to a queen whose part of a region ends soon.
-    pub(super) fn leaves_shared_cpus(&self) -> bool {
-        self.has_no_queen && self.is_learning
-    }
-
     /// Makes all waiting bees of the hive go on polling until the guard is dropped, as long as there are CPUs enough.
     pub(crate) fn keep_spinning(&self) -> impl Drop + use<'_> {
         struct SpinSection<'p>(&'p AtomicU32);
