@@ -87,7 +87,7 @@ impl Completion {
         let [run, end] = [self.clone(), self.clone()];
         // SAFETY: by the caller's promise the borrows live until `wait` returns, and `wait` returns only after the task
         // has been counted as ended, when nothing of `work` is left. The second closure borrows nothing.
-        unsafe { HeapJob::task(move || run.run(work), move |()| end.end_one()) }
+        unsafe { HeapJob::<_, _>::task(move || run.run(work), move |()| end.end_one()) }
     }
 
     /// Runs a task's work, and records its panic if it has one.

@@ -272,6 +272,6 @@ impl Hive {
         };
         // SAFETY: the closure is `'static` and keeps its panics to itself; the pointer that it holds is valid as said
         // above.
-        unsafe { HeapJob::task(work, |()| ()) }
+        unsafe { HeapJob::<_, _>::task(work, |()| ()) }
     }
 }

@@ -7,7 +7,9 @@ use crate::protocol::tasks::task::{Run, Task};
 use crate::tasks::job_memory::{put_on_heap, take_out};
 
 /// The closures of a task on the heap.
-pub(crate) struct HeapJob<F, E> {
+///
+/// `KEPT`: whether its memory is one that threads keep (`job_memory.rs`).
+pub(crate) struct HeapJob<F, E, const KEPT: bool = false> {
     /// What the task does.
     work: F,
     /// What runs with the result of `work` after `work` has gone: it tells whoever waits for the task that it has
@@ -15,7 +17,7 @@ pub(crate) struct HeapJob<F, E> {
     end: E,
 }
 
-impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> HeapJob<F, E> {
+impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send, const KEPT: bool> HeapJob<F, E, KEPT> {
     /// A task that runs `work`, which must not panic, and then `end`, which may tell another thread that the task has
     /// ended. When `end` runs, nothing of `work` is left, so what `work` has borrowed may go away at once. It could not
     /// while `work` ran: references that are handed to a function are promised to be valid until it returns.
@@ -23,17 +25,24 @@ impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> HeapJob<F, E> {
     /// # Safety
     /// What `work` borrows lives until `work` has run, and what `end` borrows lives as long as `end` needs it.
     pub(crate) unsafe fn task(work: F, end: E) -> Task {
-        let job = put_on_heap(Self { work, end });
+        let job = Self { work, end };
+        let job = if KEPT { put_on_heap(job) } else { Box::into_raw(Box::new(job)) };
         // SAFETY: the job is there until `run` takes it out, and `F` and `E` are `Send`. That what they borrow lives
         // long enough is the caller's promise.
         unsafe { Task::new::<Self>(job) }
     }
 }
 
-impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send> Run for HeapJob<F, E> {
+impl<T, F: FnOnce() -> T + Send, E: FnOnce(T) + Send, const KEPT: bool> Run for HeapJob<F, E, KEPT> {
     unsafe fn run(this: *const Self) {
-        // SAFETY: `task` has put it on the heap, and a task is run once, so this is the only owner.
-        let Self { work, end } = unsafe { take_out(this.cast_mut()) };
+        let this = this.cast_mut();
+        let Self { work, end } = if KEPT {
+            // SAFETY: `task` has put it there, and a task is run once, so this is the only owner.
+            unsafe { take_out(this) }
+        } else {
+            // SAFETY: `task` made the pointer from a box, and this is the only owner, as above.
+            *unsafe { Box::from_raw(this) }
+        };
         end(work());
     }
 }

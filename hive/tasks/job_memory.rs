@@ -1,8 +1,10 @@
-//! The memory of tasks on the heap. A thread keeps some blocks of those that it has run, and puts the next ones that it
-//! spawns there: to ask the allocator and to give back to it takes as long as all else that a short task costs.
+//! The memory of the spawned tasks of task pools. A thread keeps some blocks of those that it has run, and puts the
+//! next ones that it spawns there: to ask the allocator and to give back to it takes as long as all else that a short
+//! task costs.
 //!
 //! A thread that only spawns asks the allocator each time, and one that only runs gives back to it what it does not
-//! keep. When a thread ends, it gives back all.
+//! keep. When a thread ends, it gives back all. A hive's own tasks are often spawned by one thread and run by another,
+//! and that took a third longer this way; so they do without.
 
 #![allow(unsafe_code)]
 

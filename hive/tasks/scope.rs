@@ -209,7 +209,7 @@ impl<'scope> Scope<'scope> {
         let end = |(state, credit): (SendPtr<ScopeState>, Credit)| unsafe { ScopeState::end(state.raw(), credit) };
         // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for the task. `run` catches
         // the task's panic.
-        unsafe { HeapJob::task(work, end) }
+        unsafe { HeapJob::<_, _>::task(work, end) }
     }
 
     /// Runs a task of the scope of `state`, and records its panic if it has one. Returns what is left of its credit.

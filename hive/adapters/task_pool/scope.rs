@@ -153,7 +153,7 @@ impl<'scope> PoolScope<'scope> {
         let end = move |()| unsafe { Self::end_job(scope.raw()) };
         // SAFETY: what the job borrows outlives `'scope`, and so the scope, which waits for the job. `run_job` catches
         // its panic.
-        unsafe { HeapJob::task(work, end) }
+        unsafe { HeapJob::<_, _, true>::task(work, end) }
     }
 
     fn run_job(&self, job: impl FnOnce(&Self)) {

@@ -74,7 +74,7 @@ fn detached(pool: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
     // SAFETY: as above.
     let end = move |()| release(unsafe { pool.get() });
     // SAFETY: the job is `'static`, and the pointer is valid when it is used, as said above.
-    unsafe { HeapJob::task(work, end) }
+    unsafe { HeapJob::<_, _, true>::task(work, end) }
 }
 
 impl PoolBee<'_> {
