@@ -81,11 +81,11 @@ impl WaitPolicy {
         Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
     }
 
-    /// The spinner for the wait of a thread from outside for a task pool, which runs what it has handed over.
+    /// The spinner for the wait of a thread that has handed a task over to a task pool, and belongs to none.
     pub(crate) fn spinner_of_outsider(&self) -> Spinner<'_> {
-        // A wake-up costs no more than this.
-        let spinner = self.spinner_with_time(self.spin.min(COST_OF_WAKING));
-        Spinner { polls: spinner.polls.max(HOT_POLLS - HOT_POLLS_OF_POOL), yields_between: true, ..spinner }
+        // No longer than it would take to wake this thread if it slept.
+        let spinner = self.spinner_with_time(self.spin.min(COST_OF_WAKING)).with_hot_polls_of_pool();
+        Spinner { yields_between: true, ..spinner }
     }
 
     /// The spinner for the wait of a worker that begins after a task. Another task may be there already, so this wait
@@ -163,8 +163,14 @@ impl Spinner<'_> {
         if !self.policy.has_no_queen {
             return self;
         }
-        let polls = self.polls.max(HOT_POLLS - HOT_POLLS_OF_POOL);
-        Self { polls, leaves_shared_cpu: self.policy.spin_time().1, ..self }
+        let (_, learns_to_poll) = self.policy.spin_time();
+        Self { leaves_shared_cpu: learns_to_poll, ..self.with_hot_polls_of_pool() }
+    }
+
+    /// The same with no more than `HOT_POLLS_OF_POOL` polls in the first phase.
+    #[inline(always)]
+    fn with_hot_polls_of_pool(self) -> Self {
+        Self { polls: self.polls.max(HOT_POLLS - HOT_POLLS_OF_POOL), ..self }
     }
 
     /// Call this after a poll that has found nothing. Returns whether to poll again; if not, it is time to sleep.

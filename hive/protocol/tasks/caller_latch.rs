@@ -3,7 +3,7 @@
 //!
 //! The thread that has run the task posts the semaphore only if the caller sleeps. A post costs a system call, and if
 //! the caller sleeps on another CPU, an interrupt there as well; under a hypervisor that takes both threads some 10 us.
-//! A caller that polls yields between its polls, so it is in nobody's way for longer than that.
+//! A caller that polls yields its CPU between polls, so a thread of the pool that waits for that CPU soon has it.
 //!
 //! Each side changes the state by one compare-and-swap, so one of them is second and sees what the other has done. If
 //! that is the caller, the task has ended, and it does not sleep. If it is the other, it posts. Until then the caller

@@ -283,8 +283,8 @@ impl Team {
         }
     }
 
-    /// Says that bees below `first` are gone, and that no more workers are hired than there are: those from 1 on may
-    /// run tasks for them alone until `terminate_all`. Any bee may run what has been queued for others.
+    /// Says that no more workers are hired than there are, and that the bees below `first` have left. From now on only
+    /// the others get tasks for them alone. What has been queued for a bee that is not there, any bee may run.
     pub(crate) fn end_hiring(&self, first: u32) {
         let hired = self.hired.count();
         let mut addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
