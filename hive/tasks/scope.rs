@@ -11,6 +11,8 @@ use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 
+use crossbeam_utils::CachePadded;
+
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::latch::Latch;
@@ -60,8 +62,9 @@ struct ScopeState {
     latch: Latch,
     /// The first panic of a task.
     panic: FirstPanic,
-    /// The number of tasks that have not ended, the body among them.
-    pending: ScopeCount,
+    /// The number of tasks that have not ended, the body among them. It has a cache line of its own, because every task
+    /// changes it, and reads what lies beside it.
+    pending: CachePadded<ScopeCount>,
 }
 
 /// Where the tasks of a scope are queued. What the pointers refer to outlives the scope.
@@ -107,7 +110,8 @@ fn run_scope<'scope, R>(
     wait: impl FnOnce(&ScopeState),
 ) -> R {
     let (pending, credit) = ScopeCount::new();
-    let state = ScopeState { destination, owner, latch: Latch::new(), panic: FirstPanic::default(), pending };
+    let (panic, pending) = (FirstPanic::default(), CachePadded::new(pending));
+    let state = ScopeState { destination, owner, latch: Latch::new(), panic, pending };
     let scope = Scope::new(&state, credit);
     let abort_guard = AbortOnUnwind::new("in a scope");
     let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
@@ -236,8 +240,9 @@ impl ScopeState {
         // needed after that is copied here.
         let state = unsafe { &*this };
         let (destination, owner, latch) = (state.destination, state.owner, &raw const state.latch);
+        let pending = ptr::from_ref::<ScopeCount>(&state.pending);
         // SAFETY: as the caller promises.
-        let is_last = unsafe { ScopeCount::end(&raw const state.pending, credit) };
+        let is_last = unsafe { ScopeCount::end(pending, credit) };
         // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
         let Destination::Team(team) = destination else { return };
         if is_last {

@@ -2,11 +2,10 @@
 
 #![allow(unsafe_code)]
 
+use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::{fmt, ptr};
 
 use crate::adapters::task_pool::completion::Completion;
 use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
@@ -15,20 +14,21 @@ use crate::adapters::task_pool::shared::{bees_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::fifo::Fifo;
-use crate::protocol::tasks::task::Task;
+use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
+use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
+use crate::protocol::tasks::task::{Run, Task};
 use crate::region::closure_size::is_large;
 use crate::region::nesting::drop_and_rethrow;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::heap_job::HeapJob;
-use crate::tasks::send_ptr::SendPtr;
+use crate::tasks::job_memory::{put_on_heap, take_out};
 
 /// A scope of a pool. Any thread may spawn jobs in it, from the scope's body, from its jobs, or from threads of their
 /// own.
 pub struct PoolScope<'scope> {
     /// The pool, which the caller of the scope, or a thread of the pool that runs its jobs, keeps alive.
     pool: *const Shared,
-    /// How many jobs have not ended, the body among them.
-    pending: AtomicUsize,
+    /// How many jobs have not ended, the body among them, and the credits of the bees that run them.
+    pending: ScopeCount,
     /// Set by what ends last, unless that is the body.
     completion: Completion,
     /// The first panic of a job.
@@ -59,7 +59,7 @@ impl<'scope> PoolScope<'scope> {
         let fifos = if has_fifos { pool.config.bees } else { 0 };
         let scope = Self {
             pool,
-            pending: AtomicUsize::new(1),
+            pending: ScopeCount::of_body(),
             completion: Completion::new(pool, caller),
             panic: FirstPanic::default(),
             fifos: (0..fifos).map(|_| Fifo::new()).collect(),
@@ -67,10 +67,9 @@ impl<'scope> PoolScope<'scope> {
         };
         let abort_guard = AbortOnUnwind::new("in a scope");
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        // AcqRel: pairs with itself in `end_job`: what the jobs have done has happened.
-        if scope.pending.fetch_sub(1, Ordering::AcqRel) > 1 {
-            scope.completion.wait(pool, caller);
-        }
+        // SAFETY: the body is counted, and has ended.
+        unsafe { Self::end_at_once(&raw const scope) };
+        scope.completion.wait(pool, caller);
         abort_guard.disarm();
         match (result, scope.panic.into_inner()) {
             (Ok(result), None) => result,
@@ -82,7 +81,13 @@ impl<'scope> PoolScope<'scope> {
     /// Spawns a job. The jobs that one thread spawns are begun in the reverse order, as far as that thread runs them.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'scope) {
         let task = self.prepare(job);
-        queues::push_or_inject(self.pool(), task);
+        self.with_calling_bee(|me| {
+            self.count_job(me);
+            match me {
+                Some(me) => me.context().push(task),
+                None => self.pool().team.inject(task),
+            }
+        });
     }
 
     /// Spawns a job that is begun after those that the calling thread has spawned this way before.
@@ -92,14 +97,17 @@ impl<'scope> PoolScope<'scope> {
     pub fn spawn_fifo(&self, job: impl FnOnce(&Self) + Send + 'scope) {
         assert!(!self.fifos.is_empty(), "spawn_fifo in a scope that has no queues for it");
         let task = self.prepare(job);
-        PoolBee::with(|me| match me.filter(|me| me.is_of(self.pool())) {
-            Some(me) => {
-                let context = me.context();
-                // SAFETY: the queue belongs to the scope, which waits for the job, and the job is in the queue until
-                // the proxy has found it.
-                context.push(unsafe { self.fifos[context.id() as usize].push(task) });
+        self.with_calling_bee(|me| {
+            self.count_job(me);
+            match me {
+                Some(me) => {
+                    let context = me.context();
+                    // SAFETY: the queue belongs to the scope, which waits for the job, and the job is in the queue
+                    // until the proxy has found it.
+                    context.push(unsafe { self.fifos[context.id() as usize].push(task) });
+                }
+                None => self.pool().team.inject(task),
             }
-            None => self.pool().team.inject(task),
         });
     }
 
@@ -116,7 +124,9 @@ impl<'scope> PoolScope<'scope> {
     /// Spawns a job that bee `bee` of the pool runs, or any other that is left in a pool that has ended.
     pub(super) fn spawn_on(&self, bee: u32, job: impl FnOnce(&Self, PoolBee<'_>) + Send + 'scope) {
         let on_bee = move |scope: &Self| on_calling_bee(|me| job(scope, me));
-        queues::send_to(self.pool(), bee, self.prepare(on_bee));
+        let task = self.prepare(on_bee);
+        self.with_calling_bee(|me| self.count_job(me));
+        queues::send_to(self.pool(), bee, task);
     }
 
     /// The number of threads of the scope's pool.
@@ -129,7 +139,22 @@ impl<'scope> PoolScope<'scope> {
         unsafe { &*self.pool }
     }
 
-    /// Makes a task that runs `job` in this scope, and counts it.
+    /// Calls `use_it` with the calling thread as a bee of the scope's pool, or with None if it is none.
+    #[inline(always)]
+    fn with_calling_bee<R>(&self, use_it: impl FnOnce(Option<PoolBee<'_>>) -> R) -> R {
+        PoolBee::with(|me| use_it(me.filter(|me| me.is_of(self.pool()))))
+    }
+
+    /// Counts a job that is about to be queued by the calling thread, which is `me` in the scope's pool.
+    #[inline(always)]
+    fn count_job(&self, me: Option<PoolBee<'_>>) {
+        match me {
+            Some(me) => me.context().held_credit.add(self),
+            None => self.pending.add_from_another_thread(),
+        }
+    }
+
+    /// Makes a task that runs `job` in this scope. It is counted before it is queued.
     ///
     /// # Panics
     /// In a forked child: nobody would run it there.
@@ -144,16 +169,10 @@ impl<'scope> PoolScope<'scope> {
     }
 
     fn prepare_small(&self, job: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        // Relaxed: a count. The job is handed over by its queue.
-        self.pending.fetch_add(1, Ordering::Relaxed);
-        let scope = SendPtr(ptr::from_ref(self));
-        // SAFETY: the scope lives until this job has ended, because the job is counted and the scope waits for it.
-        let work = move || unsafe { scope.get() }.run_job(job);
-        // SAFETY: the job is counted, has ended when this runs, and nothing of it is left.
-        let end = move |()| unsafe { Self::end_job(scope.raw()) };
-        // SAFETY: what the job borrows outlives `'scope`, and so the scope, which waits for the job. `run_job` catches
-        // its panic.
-        unsafe { HeapJob::<_, _, true>::task(work, end) }
+        let job = put_on_heap(ScopeJob { scope: self, job });
+        // SAFETY: it is there until `run` takes it out. What the job borrows outlives `'scope`, and so the scope, which
+        // waits for the job; and the job is `Send`.
+        unsafe { Task::new(job) }
     }
 
     fn run_job(&self, job: impl FnOnce(&Self)) {
@@ -162,21 +181,59 @@ impl<'scope> PoolScope<'scope> {
         }
     }
 
-    /// Counts a job as ended, and ends the wait for the scope if nothing else is counted.
+    /// Counts the body as ended, or a job that has been run by no bee of the pool.
     ///
     /// # Safety
-    /// The job is counted, has ended, and is counted as ended once. The scope may be gone when this returns.
-    unsafe fn end_job(this: *const Self) {
+    /// It is counted, has ended, and is counted as ended once. After a job the scope may be gone when this returns.
+    unsafe fn end_at_once(this: *const Self) {
         // SAFETY: what is counted keeps the scope.
-        let completion = unsafe { &raw const (*this).completion };
-        // SAFETY: as above, until the subtraction.
-        let pending = unsafe { &(*this).pending };
-        // AcqRel: pairs with itself in the other jobs and in `run_in`: the one that ends last has seen what all others
-        // did, and hands that on.
-        if pending.fetch_sub(1, Ordering::AcqRel) == 1 {
-            // SAFETY: this was the last, so the scope waits for its completion, and lives until that is set.
-            unsafe { Completion::set(completion) };
+        let pending = unsafe { &raw const (*this).pending };
+        // SAFETY: as the caller promises.
+        if unsafe { ScopeCount::end(pending, Credit::none()) } {
+            // SAFETY: this was the last.
+            unsafe { Self::set_ended(this) };
         }
+    }
+}
+
+/// A job of a scope. The scope lives until the job is counted as ended.
+struct ScopeJob<'scope, F> {
+    scope: *const PoolScope<'scope>,
+    job: F,
+}
+
+impl<'scope, F: FnOnce(&PoolScope<'scope>) + Send> Run for ScopeJob<'scope, F> {
+    unsafe fn run(this: *const Self) {
+        // SAFETY: `prepare_small` has put it there, and a task is run once.
+        let Self { scope, job } = unsafe { take_out(this.cast_mut()) };
+        // SAFETY: the scope waits for the job.
+        unsafe { &*scope }.run_job(job);
+        // SAFETY: the job is counted, has ended, and nothing of it is left.
+        unsafe { PoolScope::end_at_once(scope) };
+    }
+
+    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
+        // SAFETY: as in `run`.
+        let Self { scope, job } = unsafe { take_out(this.cast_mut()) };
+        // SAFETY: as in `run`.
+        let lent = unsafe { &*scope };
+        held.turn_to(lent);
+        lent.run_job(job);
+        // SAFETY: as in `run`.
+        unsafe { held.end(scope) };
+    }
+}
+
+impl CountedScope for PoolScope<'_> {
+    fn count(&self) -> &ScopeCount {
+        &self.pending
+    }
+
+    unsafe fn set_ended(this: *const Self) {
+        // SAFETY: the scope waits for its completion, and lives until that is set.
+        let completion = unsafe { &raw const (*this).completion };
+        // SAFETY: as above.
+        unsafe { Completion::set(completion) };
     }
 }
 
@@ -197,11 +254,6 @@ impl PoolBee<'_> {
 
 impl fmt::Debug for PoolScope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: for people.
-        let pending = self.pending.load(Ordering::Relaxed);
-        f.debug_struct("PoolScope")
-            .field("pool_number", &self.pool().team.unique_number())
-            .field("pending", &pending)
-            .finish_non_exhaustive()
+        f.debug_struct("PoolScope").field("pool_number", &self.pool().team.unique_number()).finish_non_exhaustive()
     }
 }

@@ -3,6 +3,7 @@
 
 #![allow(unsafe_code)]
 
+use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::queues::take_oldest;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::sync::Injector;
@@ -27,17 +28,21 @@ impl Fifo {
         unsafe { Task::new::<Self>(self) }
     }
 
-    fn take_oldest(&self) -> Option<Task> {
-        take_oldest(&self.0)
+    /// The task that a proxy runs: there is one for each.
+    fn take_for_proxy(&self) -> Task {
+        take_oldest(&self.0).unwrap_or_else(|| unreachable!("a proxy without a task"))
     }
 }
 
 impl Run for Fifo {
     unsafe fn run(this: *const Self) {
-        // SAFETY: the queue lives, because this proxy has not found its task yet.
-        let task = unsafe { &*this }.take_oldest();
-        // There is one for each proxy. The queue may be gone once it has run.
-        task.unwrap_or_else(|| unreachable!("a proxy without a task")).run();
+        // SAFETY: the queue lives, because this proxy has not found its task yet. It may be gone once the task has run.
+        unsafe { &*this }.take_for_proxy().run();
+    }
+
+    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
+        // SAFETY: as above.
+        unsafe { &*this }.take_for_proxy().run_on_bee(held);
     }
 }
 

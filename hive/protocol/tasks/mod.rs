@@ -6,6 +6,7 @@
 pub(crate) mod caller_latch;
 pub(crate) mod deque_marks;
 pub(crate) mod fifo;
+pub(crate) mod held_credit;
 pub(crate) mod idle;
 pub(crate) mod join_buffer;
 pub(crate) mod latch;
@@ -13,6 +14,7 @@ pub(crate) mod pool_rules;
 pub(crate) mod queues;
 pub(crate) mod scope_count;
 mod search;
+mod share_joins;
 pub(crate) mod sleep;
 pub(crate) mod task;
 pub(crate) mod task_context;

@@ -2,19 +2,17 @@
 //!
 //! The count is one word that travels between the bees that change it. So the body of the scope, and each task that
 //! spawns others, takes a large *credit* from it once, spawns against that without an atomic operation, and gives back
-//! what is left as it ends. Whoever has a credit is counted, too, so that the count does not become zero before.
+//! what is left as it ends. Whoever has a credit is counted, too, so that the count does not become zero before. In a
+//! task pool it is the bees that have credits (`held_credit.rs`).
 
 #![allow(unsafe_code)]
 
 use std::cell::Cell;
 
-use crossbeam_utils::CachePadded;
-
 use crate::sync::{AtomicU64, Ordering};
 
-/// The number of tasks of one scope that have not ended, its body among them, and the credits of those that run. It has
-/// a cache line of its own, because every task reads what lies beside it.
-pub(crate) struct ScopeCount(CachePadded<AtomicU64>);
+/// The number of tasks of one scope that have not ended, its body among them, and the credits of those that run.
+pub(crate) struct ScopeCount(AtomicU64);
 
 /// How many tasks the body or a task may still spawn that are counted already. Only the thread that runs the body or
 /// that task uses it.
@@ -27,18 +25,28 @@ const CREDIT: u64 = 1 << 32;
 impl ScopeCount {
     /// The count of a scope whose body is about to run, and the credit of the body.
     pub(crate) fn new() -> (Self, Credit) {
-        (Self(CachePadded::new(AtomicU64::new(1 + CREDIT))), Credit(Cell::new(CREDIT)))
+        (Self(AtomicU64::new(1 + CREDIT)), Credit(Cell::new(CREDIT)))
     }
 
-    /// Counts a task that is about to be spawned by the body or the task that `credit` belongs to.
+    /// The count of a scope whose body is about to run, and has no credit.
+    pub(crate) fn of_body() -> Self {
+        Self(AtomicU64::new(1))
+    }
+
+    /// Counts a task that is about to be spawned by the body or the task that `credit` belongs to. Afterwards there is
+    /// still something left of the credit: who has spawned something keeps the scope from ending.
     #[inline(always)]
     pub(crate) fn add(&self, credit: &Credit) {
-        if credit.0.get() == 0 {
-            // Relaxed: a count. It comes before the task is queued; what the task may read is handed over by the queue.
-            self.0.fetch_add(CREDIT, Ordering::Relaxed);
-            credit.0.set(CREDIT);
-        }
-        credit.0.set(credit.0.get() - 1);
+        let left = match credit.0.get() {
+            few @ ..=1 => {
+                // Relaxed: a count. It comes before the task is queued; what the task may read is handed over by the
+                // queue.
+                self.0.fetch_add(CREDIT, Ordering::Relaxed);
+                few + CREDIT
+            }
+            many => many,
+        };
+        credit.0.set(left - 1);
     }
 
     /// Counts a task that another thread is about to spawn while the body or a task runs, which has lent it the scope.
@@ -56,12 +64,28 @@ impl ScopeCount {
     /// The body or the task is counted, and is ended once. The count may be gone when this returns.
     #[inline(always)]
     pub(crate) unsafe fn end(this: *const Self, credit: Credit) -> bool {
-        let ended = 1 + credit.0.get();
+        // SAFETY: the caller promises it, and a credit is counted.
+        unsafe { Self::subtract(this, 1 + credit.0.get()) }
+    }
+
+    /// Takes `units` of what is counted off: tasks that have ended, and credits. Returns as `end` does.
+    ///
+    /// # Safety
+    /// They are counted, and are taken off once. The count may be gone when this returns.
+    #[inline(always)]
+    pub(crate) unsafe fn subtract(this: *const Self, units: u64) -> bool {
         // SAFETY: what is counted keeps the count alive until the subtraction.
-        let count: &AtomicU64 = unsafe { &(*this).0 };
-        // AcqRel: pairs with itself in all other tasks. The one that ends last has seen what all others did, and hands
-        // that on by setting the latch.
-        count.fetch_sub(ended, Ordering::AcqRel) == ended
+        let count = unsafe { &(*this).0 };
+        // AcqRel: pairs with itself on all other threads. The one that comes last has seen what all others did, and
+        // hands that on by setting the latch.
+        count.fetch_sub(units, Ordering::AcqRel) == units
+    }
+
+    /// Whether nothing is left but `credit`, as far as this thread can see.
+    #[inline(always)]
+    pub(crate) fn is_covered_by(&self, credit: &Credit) -> bool {
+        // Relaxed: a hint. Who takes the credit off sees whether it was the last.
+        self.0.load(Ordering::Relaxed) == credit.0.get()
     }
 
     /// Whether nothing is left. Everything that the body and the tasks have done has happened then.
@@ -76,6 +100,17 @@ impl Credit {
     #[inline(always)]
     pub(crate) fn none() -> Self {
         Self(Cell::new(0))
+    }
+
+    /// Adds a task that has ended, and is still counted.
+    #[inline(always)]
+    pub(crate) fn put_back(&self) {
+        self.0.set(self.0.get() + 1);
+    }
+
+    /// Takes all that is left.
+    pub(crate) fn take(&self) -> u64 {
+        self.0.take()
     }
 }
 
@@ -100,13 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn a_credit_that_is_used_up_is_followed_by_another() {
+    fn before_a_credit_is_used_up_there_is_another() {
         let (count, body) = ScopeCount::new();
-        body.0.set(1);
-        count.0.store(2, Ordering::Relaxed);
+        body.0.set(2);
+        count.0.store(3, Ordering::Relaxed);
         count.add(&body);
+        assert_eq!(body.0.get(), 1);
         count.add(&body);
-        assert_eq!(body.0.get(), CREDIT - 1);
+        assert_eq!(body.0.get(), CREDIT);
         assert!(!end(&count, Credit::none()) && !end(&count, Credit::none()) && end(&count, body));
     }
 }

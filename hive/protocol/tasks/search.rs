@@ -22,7 +22,7 @@ impl TaskContext<'_> {
     /// The bee's own newest task, if a search would begin with that, and if the bee has one. In the middle of many
     /// tasks of its own it finds nearly all of them here.
     #[inline(always)]
-    fn find_own_newest(&self) -> Option<Task> {
+    pub(super) fn find_own_newest(&self) -> Option<Task> {
         let next_search = self.search_count.get().wrapping_add(1);
         // A bee that searches already may have been told of something, and a forked child must not run its parent's.
         if next_search % FAIR_SEARCH_INTERVAL == 0 || self.is_inactive.get() || self.team.policy().is_forked() {
@@ -70,6 +70,7 @@ impl TaskContext<'_> {
     fn find_task_with(&self, steal_from_others: impl Fn(&Self) -> Option<Task>) -> Option<Task> {
         // A forked child has a copy of its parent's tasks, and must not run them.
         self.team.policy().abort_if_forked();
+        self.held_credit.give_back();
         // Now and then a search begins elsewhere, so that no queue is never looked at.
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);

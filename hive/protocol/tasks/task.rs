@@ -6,6 +6,7 @@
 use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::tasks::held_credit::HeldCredit;
 
 /// What can be run as a task, once.
 pub(crate) trait Run {
@@ -15,6 +16,18 @@ pub(crate) trait Run {
     /// # Safety
     /// The caller passes a pointer that `Task::new` was called with, and calls this once for it.
     unsafe fn run(this: *const Self);
+
+    /// The same on a bee that has `held`. It gives back what it has in hand of a scope, unless the task is a job of
+    /// that scope (`held_credit.rs`), which only those know that are.
+    ///
+    /// # Safety
+    /// As for `run`.
+    #[inline(always)]
+    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
+        held.give_back();
+        // SAFETY: as the caller promises.
+        unsafe { Self::run(this) }
+    }
 }
 
 /// A task to be run once: the address of what it works on, and the function that knows its type.
@@ -22,8 +35,8 @@ pub(crate) trait Run {
 pub(crate) struct Task {
     /// The pointer that `new` was given, without its type.
     this: *const (),
-    /// Casts `this` back and calls `Run::run`.
-    run: unsafe fn(*const ()),
+    /// Casts `this` back, and calls `Run::run_on_bee`, or `Run::run` for a thread that is no bee.
+    run: unsafe fn(*const (), Option<&HeldCredit>),
 }
 
 // SAFETY: the caller of `new` promises that what `this` points to may be run on any thread.
@@ -37,9 +50,13 @@ impl Task {
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
         /// # Safety
         /// As for `Run::run`.
-        unsafe fn run<T: Run>(this: *const ()) {
-            // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
-            unsafe { T::run(this.cast()) }
+        unsafe fn run<T: Run>(this: *const (), held: Option<&HeldCredit>) {
+            match held {
+                // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
+                Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
+                // SAFETY: as above.
+                None => unsafe { T::run(this.cast()) },
+            }
         }
         Self { this: this.cast(), run: run::<T> }
     }
@@ -49,13 +66,24 @@ impl Task {
         ptr::eq(self.this, that.this)
     }
 
-    /// Runs the task.
+    /// Runs the task on a thread that is no bee.
     ///
     /// A panic that leaves `Run::run` aborts the process, because another bee may wait for this task for ever.
     pub(crate) fn run(self) {
+        self.run_with(None);
+    }
+
+    /// Runs the task on the bee that has `held`. As `run` otherwise.
+    #[inline(always)]
+    pub(crate) fn run_on_bee(self, held: &HeldCredit) {
+        self.run_with(Some(held));
+    }
+
+    #[inline(always)]
+    fn run_with(self, held: Option<&HeldCredit>) {
         let intact = AbortOnUnwind::new("in a task");
         // SAFETY: the caller of `new` has promised what `Run::run` asks for, and the queues hand out each task once.
-        unsafe { (self.run)(self.this) }
+        unsafe { (self.run)(self.this, held) }
         intact.disarm();
     }
 }

@@ -6,6 +6,7 @@
 use std::cell::Cell;
 
 use crate::protocol::tasks::deque_marks::DequeMark;
+use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::pool_rules::PoolRules;
@@ -32,6 +33,8 @@ pub(crate) struct TaskContext<'c> {
     pub(super) pool_rules: Option<PoolRules>,
     /// In a task pool: how many more levels of joins the task in hand puts into the deque as they begin.
     pub(super) visible_levels_left: Cell<u32>,
+    /// In a task pool: what the bee has in hand of the count of the scope whose jobs it runs.
+    pub(crate) held_credit: HeldCredit,
     /// What the bee knows of its steals: whether it may steal now.
     pub(super) steal_pacing: StealPacing,
     /// How many searches for a task have begun. It wraps.
@@ -72,6 +75,7 @@ impl<'c> TaskContext<'c> {
             join_buffer: JoinBuffer::new(),
             pool_rules: team.fixed.pool_rules,
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
+            held_credit: HeldCredit::new(),
             steal_pacing: StealPacing::new(),
             search_count: Cell::new(0),
             is_inactive: Cell::new(false),
@@ -170,61 +174,8 @@ impl<'c> TaskContext<'c> {
 
     /// Whether this is the queen of a hive in which all workers are surplus. The thread that a task pool is built by,
     /// and belongs to, is none: it may wait in the middle of that for what the other threads of the pool run.
-    fn is_lone_queen(&self) -> bool {
+    pub(super) fn is_lone_queen(&self) -> bool {
         self.id == 0 && self.team.bees() == 1 && !self.is_in_pool()
-    }
-
-    /// Makes room for one more task in the join buffer, and returns whether there is room. If the buffer is full, its
-    /// oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
-    #[inline(always)]
-    pub(crate) fn try_make_room(&self) -> bool {
-        !self.join_buffer.is_full() || self.share_joins()
-    }
-
-    /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
-    /// room.
-    #[inline(always)]
-    pub(crate) fn buffer_join(&self, task: Task) -> u64 {
-        self.join_buffer.push(task)
-    }
-
-    /// Takes back the task that was buffered last, whose number is `number`, unless it has been shared. Returns whether
-    /// it was still in the buffer.
-    #[inline(always)]
-    pub(crate) fn reclaim_join(&self, number: u64) -> bool {
-        self.join_buffer.reclaim(number)
-    }
-
-    /// Shares as many buffered tasks as there are bees with nothing to do. Returns whether any task was shared.
-    #[inline(always)]
-    pub(crate) fn share_joins(&self) -> bool {
-        self.team.sleep.is_any_inactive() && self.share_joins_with(self.team.sleep.inactive())
-    }
-
-    /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
-    /// with nothing to do.
-    pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(self.team.sleep.inactive().max(1))
-    }
-
-    /// Moves tasks from the join buffer to the deque until the deque has one for each of `idle_bees` bees, or the
-    /// buffer is empty. It moves the oldest first, which are the largest in a recursion. Returns whether it has moved
-    /// any.
-    #[cold]
-    fn share_joins_with(&self, idle_bees: u32) -> bool {
-        // There is no bee to share with.
-        if self.is_lone_queen() {
-            return false;
-        }
-        let _in_flight = self.team.track_in_flight();
-        // Tasks that are in the deque already count as shared.
-        let wanted = (idle_bees as usize).saturating_sub(self.deque().len());
-        let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
-        let shared = oldest.map(|task| self.deque().push(task)).count();
-        if shared > 0 {
-            self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
-        }
-        shared > 0
     }
 
     /// Moves the tasks that are still in the deque to the injector, for any bee. For a thread that leaves the queen's
@@ -266,7 +217,17 @@ impl<'c> TaskContext<'c> {
 
     /// Runs one task, if there is one. Returns whether there was.
     pub(crate) fn run_one(&self) -> bool {
-        self.find_task_exhaustively().map(|task| self.run(task)).is_some()
+        self.find_task_exhaustively().map(|task| self.within_wait(|| self.run(task))).is_some()
+    }
+
+    /// Runs `task`, and then what is at the top of the bee's deque as long as a search would begin there. For a worker
+    /// that is in no task.
+    pub(crate) fn run_with_own(&self, task: Task) {
+        self.run(task);
+        while let Some(next) = if self.is_in_pool() { self.find_own_newest() } else { None } {
+            self.run(next);
+        }
+        self.held_credit.give_back();
     }
 
     /// Runs a task. The bee no longer counts as one that searches.
@@ -277,7 +238,7 @@ impl<'c> TaskContext<'c> {
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
         let steal = self.steal_pacing.begin_task();
-        self.team.run_recorded(self.id, || task.run());
+        self.team.run_recorded(self.id, || task.run_on_bee(&self.held_credit));
         if let Some(steal) = steal {
             self.steal_pacing.learn(steal);
         }
@@ -473,8 +434,9 @@ impl<'c> TaskContext<'c> {
 
 impl Drop for TaskContext<'_> {
     fn drop(&mut self) {
-        // A bee that goes away must not be relied on to search.
+        // A bee that goes away must not be relied on to search, and keeps no scope from ending.
         self.end_search();
+        self.held_credit.give_back();
         // A later context of the same bee goes on with the same deque.
         if let Some(deque) = self.deque.take() {
             self.slot.queues.release_deque(deque);

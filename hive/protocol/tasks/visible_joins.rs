@@ -55,14 +55,8 @@ impl<'c> TaskContext<'c> {
         let outer = self.visible_levels_left.replace(levels);
         let result = wait();
         self.visible_levels_left.set(outer);
+        self.held_credit.give_back();
         result
-    }
-
-    /// Moves all tasks from the join buffer to the deque, for a bee that has nothing else to run. Returns whether there
-    /// were any.
-    pub(crate) fn share_all_joins(&self) -> bool {
-        let oldest = std::iter::from_fn(|| self.join_buffer.pop_oldest());
-        oldest.map(|task| self.push(task)).count() > 0
     }
 
     /// Whether the bee has tasks that wait to be run: in its own deque, or second halves of its joins.

@@ -1,7 +1,7 @@
 //! Models of the count by which a scope knows that its body and all its tasks have ended.
 //!
 //! The count is described in `hive/protocol/tasks/scope_count.rs`. The models have no hive: each task runs on a thread
-//! of its own.
+//! of its own. In the models of held credits (`held_credit.rs`) each thread is a bee of a task pool.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -12,6 +12,7 @@ use super::Model;
 use crate::data::{Datum, data};
 use crate::exploration;
 use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
+use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("scope_task", "the body spawns a task, and then waits by polling the count", one_task),
@@ -20,6 +21,8 @@ pub(super) const MODELS: &[Model] = &[
         nested_tasks(true)
     }),
     Model::bounded(3, "scope_lent", "the body has another thread spawn a task, and a task spawns another one", lent),
+    Model::exhaustive("scope_held_credit", "a bee runs what the body has spawned, and two jobs of that", held_credits),
+    Model::bounded(3, "scope_held_credit_two", "two bees run the bodies and jobs of two scopes in turn", two_scopes),
 ];
 
 /// A scope, and what its body and its tasks have done.
@@ -138,4 +141,123 @@ fn lent() {
     parent.join().expect("ends").join().expect("ends");
     other.join().expect("ends");
     scope.check();
+}
+
+/// A scope of a task pool.
+struct PoolScope {
+    count: ScopeCount,
+    /// Each is written once, by the body or a job.
+    done: Vec<Datum>,
+    /// Read by who uses the count, and written by the owner when the scope has ended and may go away.
+    is_gone: Datum,
+    /// How often the owner has been told of the end.
+    ends: AtomicU32,
+}
+
+impl CountedScope for PoolScope {
+    fn count(&self) -> &ScopeCount {
+        assert_eq!(self.is_gone.get(), 0, "the scope is gone");
+        &self.count
+    }
+
+    #[expect(unsafe_code, reason = "the trait says so")]
+    unsafe fn set_ended(this: *const Self) {
+        // SAFETY: the model keeps its scopes until all threads have ended.
+        let scope = unsafe { &*this };
+        scope.check_done();
+        // The owner goes on now, and nobody else uses the scope any more.
+        scope.is_gone.set(1);
+        // Relaxed: a number of the model's own, which loom does not know.
+        scope.ends.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+impl PoolScope {
+    /// A scope whose body and jobs are `parts` in all.
+    fn new(parts: u32) -> Arc<Self> {
+        let (count, ends) = (ScopeCount::of_body(), AtomicU32::new(0));
+        Arc::new(Self { count, done: data(parts), is_gone: data(1).remove(0), ends })
+    }
+
+    /// Runs the body or the job that is number `part`, which spawns nothing.
+    #[expect(unsafe_code, reason = "ends what is counted")]
+    fn run(&self, part: usize, held: &HeldCredit) {
+        held.turn_to(self);
+        self.done[part].set(1);
+        // SAFETY: the model counts what it runs, and runs it once.
+        unsafe { held.end(self) };
+    }
+
+    fn check_done(&self) {
+        assert!(self.done.iter().all(|part| part.get() == 1), "nothing is left, but not everything has been done");
+    }
+
+    /// Called when all threads have ended.
+    fn check(&self) {
+        assert_eq!(self.ends.load(Ordering::Relaxed), 1, "times that the owner was told of the end");
+    }
+}
+
+/// The body spawns two jobs. Another bee runs one of them, which spawns two more: it runs one of these itself, and a
+/// third bee the other one.
+fn held_credits() {
+    let scope = PoolScope::new(5);
+    exploration::explore();
+    let own = HeldCredit::new();
+    own.add(&*scope);
+    own.add(&*scope);
+    let thief = {
+        let scope = Arc::clone(&scope);
+        thread::spawn(move || {
+            let own = HeldCredit::new();
+            own.turn_to(&*scope);
+            own.add(&*scope);
+            own.add(&*scope);
+            let third = {
+                let scope = Arc::clone(&scope);
+                thread::spawn(move || {
+                    let own = HeldCredit::new();
+                    scope.run(4, &own);
+                    own.give_back();
+                })
+            };
+            scope.run(1, &own);
+            scope.run(3, &own);
+            own.give_back();
+            third
+        })
+    };
+    scope.run(0, &own);
+    scope.run(2, &own);
+    own.give_back();
+    thief.join().expect("ends").join().expect("ends");
+    scope.check();
+}
+
+/// Each of two bees is the owner of a scope with two jobs, and runs one job of either scope after its body.
+fn two_scopes() {
+    let scopes = [(); 2].map(|()| PoolScope::new(3));
+    exploration::explore();
+    // All jobs have been spawned before the threads part, so each may run those of the other.
+    let own = HeldCredit::new();
+    for scope in [&scopes[1], &scopes[0]] {
+        own.add(&**scope);
+        own.add(&**scope);
+    }
+    let other = {
+        let scopes = scopes.clone();
+        thread::spawn(move || {
+            let own = HeldCredit::new();
+            scopes[1].run(0, &own);
+            scopes[0].run(2, &own);
+            scopes[1].run(2, &own);
+            own.give_back();
+        })
+    };
+    scopes[0].run(0, &own);
+    scopes[1].run(1, &own);
+    scopes[0].run(1, &own);
+    own.give_back();
+    other.join().expect("ends");
+    scopes.iter().for_each(|scope| scope.check());
 }
