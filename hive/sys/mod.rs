@@ -8,6 +8,7 @@ pub(crate) mod abort;
 pub(crate) mod affinity;
 pub(crate) mod asymmetric_fence;
 pub(crate) mod back_off;
+pub(crate) mod caller_polling;
 #[cfg(any(target_os = "linux", target_os = "android", test))]
 pub(crate) mod cgroups;
 pub(crate) mod cost_of_waking;

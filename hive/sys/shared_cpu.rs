@@ -18,15 +18,30 @@ const YIELDS_PER_LOOK: u32 = 16;
 /// hands over tasks and waits for them, causes fewer.
 const SWITCHES_OF_SHARED_CPU: i64 = 12;
 
+/// After so many of such looks in a row the thread leaves.
+const TIMES_OF_SHARED_CPU: u32 = 2;
+
 thread_local! {
     /// The yields of the calling thread since it has last asked the kernel.
     static YIELDS: Cell<u32> = const { Cell::new(0) };
     /// The switches to other threads until then.
     static SWITCHES: Cell<i64> = const { Cell::new(0) };
+    /// Whether it has run a task since then.
+    static HAS_RUN_TASK: Cell<bool> = const { Cell::new(false) };
+    /// How often in a row the kernel has said that the CPU is shared, with a task in between.
+    static TIMES_SHARED: Cell<u32> = const { Cell::new(0) };
 }
 
-/// Yields the CPU. Returns whether nearly all of the last yields have let another thread run, or other threads have
-/// taken the CPU as often since: then it is wanted as well.
+/// Says that the calling thread has run a task. A thread that has none for a while does not share its work with
+/// another one on its CPU, and soon sleeps anyhow.
+#[inline]
+pub(crate) fn note_task() {
+    HAS_RUN_TASK.set(true);
+}
+
+/// Yields the CPU. Returns whether it is shared for good, and not only because another thread ends what it has begun:
+/// nearly all of the last yields have let another thread run, or other threads have taken the CPU as often, and that
+/// has gone on while the calling thread has run tasks.
 #[inline]
 pub(crate) fn yield_and_look() -> bool {
     yield_now();
@@ -37,7 +52,10 @@ pub(crate) fn yield_and_look() -> bool {
     }
     YIELDS.set(0);
     let switches = switches();
-    switches - SWITCHES.replace(switches) >= SWITCHES_OF_SHARED_CPU
+    let is_shared = switches - SWITCHES.replace(switches) >= SWITCHES_OF_SHARED_CPU && HAS_RUN_TASK.replace(false);
+    let times = if is_shared { TIMES_SHARED.get() + 1 } else { 0 };
+    TIMES_SHARED.set(times % TIMES_OF_SHARED_CPU);
+    times == TIMES_OF_SHARED_CPU
 }
 
 /// How often the kernel has put another thread in the calling thread's place while that could have gone on. 0 on
@@ -75,6 +93,7 @@ mod tests {
         let look_for_it = || {
             assert!(core_affinity::set_for_current(CoreId { id }), "the thread is bound");
             while !is_seen.load(Ordering::Relaxed) {
+                note_task();
                 is_seen.fetch_or(yield_and_look(), Ordering::Relaxed);
                 assert!(Instant::now() < deadline, "it is never seen");
             }

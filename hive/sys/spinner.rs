@@ -9,7 +9,6 @@ use std::sync::atomic::Ordering;
 use std::thread::yield_now;
 use std::time::{Duration, Instant};
 
-use crate::sys::cost_of_waking::COST_OF_WAKING;
 use crate::sys::wait::WaitPolicy;
 use crate::sys::{presence, shared_cpu};
 
@@ -81,10 +80,10 @@ impl WaitPolicy {
         Spinner { yields_between: spinner.yields_between || is_in_the_way, ..spinner }
     }
 
-    /// The spinner for the wait of a thread that has handed a task over to a task pool, and belongs to none.
-    pub(crate) fn spinner_of_outsider(&self) -> Spinner<'_> {
-        // No longer than it would take to wake this thread if it slept.
-        let spinner = self.spinner_with_time(self.spin.min(COST_OF_WAKING)).with_hot_polls_of_pool();
+    /// The spinner for the wait of a thread that has handed a task over to a task pool, and belongs to none. It polls
+    /// no longer than `limit`.
+    pub(crate) fn spinner_of_outsider(&self, limit: Duration) -> Spinner<'_> {
+        let spinner = self.spinner_with_time(self.spin.min(limit)).with_hot_polls_of_pool();
         Spinner { yields_between: true, ..spinner }
     }
 
@@ -93,6 +92,9 @@ impl WaitPolicy {
     /// another as fast as they can get in each other's way.
     #[inline(always)]
     pub(crate) fn spinner_after_task(&self) -> Spinner<'_> {
+        if self.has_no_queen {
+            shared_cpu::note_task();
+        }
         let spinner = self.spinner().between_tasks();
         Spinner { polls: spinner.polls.max(POLLS_PER_TASK_CHECK - 1), ..spinner }
     }

@@ -11,6 +11,7 @@ use crate::pool::shared::Shared;
 use crate::protocol::Team;
 use crate::protocol::tasks::caller_latch::CallerLatch;
 use crate::protocol::tasks::latch::Latch;
+use crate::sys::caller_polling::CallerPolling;
 use crate::sys::semaphore::Semaphore;
 
 thread_local! {
@@ -97,19 +98,20 @@ impl Completion {
 
 /// Waits for `latch`, which the threads of `pool` set, on a thread that belongs to no pool.
 fn wait_outside(pool: &Shared, latch: &CallerLatch, semaphore: &Semaphore) {
-    let policy = pool.team.policy();
-    let mut spinner = policy.spinner_of_outsider();
+    let (policy, polling) = (pool.team.policy(), CallerPolling::begin());
+    let mut spinner = policy.spinner_of_outsider(polling.limit());
     while !latch.is_set() {
         if !spinner.spin_once() {
             if latch.begin_sleep() {
                 // In a forked child nobody would end this wait.
                 policy.abort_if_forked();
                 // The caller may be a worker of a hive.
-                policy.while_off_core(|| semaphore.wait());
+                polling.learn_of_sleep(|| policy.while_off_core(|| semaphore.wait()));
             }
             return;
         }
     }
+    polling.learn_of_poll();
 }
 
 /// Whether the calling thread is bee `bee` of `team`.
