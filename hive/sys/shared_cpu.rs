@@ -51,9 +51,9 @@ pub(crate) fn yield_and_look() -> bool {
         return false;
     }
     YIELDS.set(0);
-    let switches = switches();
-    let is_shared = switches - SWITCHES.replace(switches) >= SWITCHES_OF_SHARED_CPU && HAS_RUN_TASK.replace(false);
-    let times = if is_shared { TIMES_SHARED.get() + 1 } else { 0 };
+    let (switches, has_run_task) = (switches(), HAS_RUN_TASK.replace(false));
+    let is_shared = switches - SWITCHES.replace(switches) >= SWITCHES_OF_SHARED_CPU;
+    let times = if is_shared && has_run_task { TIMES_SHARED.get() + 1 } else { 0 };
     TIMES_SHARED.set(times % TIMES_OF_SHARED_CPU);
     times == TIMES_OF_SHARED_CPU
 }

@@ -3,10 +3,11 @@
 
 mod common;
 
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
 
 use common::{next, pool};
 use rayon_core::{Scope, Yield};
@@ -100,6 +101,77 @@ fn a_scope_ends_before_a_join_returns_that_has_run_its_job_meanwhile() {
     next(&has_begun);
     pool.in_place_scope(|scope| scope.spawn(move |_| ran.send(()).unwrap()));
     end.send(()).unwrap();
+    next(&is_done);
+}
+
+#[test]
+fn a_scope_ends_with_its_body_if_all_jobs_have_ended_elsewhere() {
+    // What the thread would begin next lies in its own deque, or comes from outside. Either waits for the scope's end.
+    for is_injected in [false, true] {
+        let pool = Arc::new(pool(2));
+        let (done, is_done) = channel();
+        let outside = Arc::clone(&pool);
+        pool.spawn(move || {
+            let (ran, has_run) = channel();
+            let (blocked, is_blocked) = channel();
+            let (free, is_free) = channel::<()>();
+            let (end, is_over) = channel();
+            let body = move |scope: &Scope<'_>| {
+                // The other thread runs the job, and is kept busy then.
+                scope.spawn(move |_| ran.send(()).unwrap());
+                next(&has_run);
+                let other = Arc::clone(&outside);
+                let spawn_outside = |job: Box<dyn FnOnce() + Send>| {
+                    let other = Arc::clone(&other);
+                    thread::spawn(move || other.spawn(job)).join().unwrap();
+                };
+                spawn_outside(Box::new(move || {
+                    blocked.send(()).unwrap();
+                    let _ = is_free.recv();
+                }));
+                next(&is_blocked);
+                let waits = move || next(&is_over);
+                if is_injected { spawn_outside(Box::new(waits)) } else { rayon_core::spawn(waits) }
+            };
+            rayon_core::scope(body);
+            end.send(()).unwrap();
+            free.send(()).unwrap();
+            done.send(()).unwrap();
+        });
+        next(&is_done);
+    }
+}
+
+#[test]
+fn a_scope_ends_although_a_thread_of_its_pool_that_it_was_lent_to_waits_for_it() {
+    // The pool's thread waits in a hive, and runs there what the body of a scope of its pool, on the hive's worker, has
+    // handed over. Then it goes on waiting in the hive for just that worker.
+    let (pool, hive) = (Arc::new(pool(2)), hive::Hive::builder().bees(2).build().unwrap());
+    let (done, is_done) = channel();
+    let lent = Arc::clone(&pool);
+    pool.spawn(move || {
+        let (outer_begun, inner_begun) = (AtomicBool::new(false), AtomicBool::new(false));
+        let wait_for = |begun: &AtomicBool| {
+            // The partner is the `store` of the half that waits.
+            while !begun.load(Ordering::Acquire) {
+                thread::yield_now();
+            }
+        };
+        let inner = || {
+            outer_begun.store(true, Ordering::Release);
+            // The other half has ended by then, and its thread looks for something to run.
+            thread::sleep(Duration::from_millis(20));
+            lent.in_place_scope(|scope| {
+                let spawn = || {
+                    scope.spawn(|_| ());
+                    inner_begun.store(true, Ordering::Release);
+                };
+                hive.join(|| wait_for(&inner_begun), spawn);
+            });
+        };
+        hive.join(|| wait_for(&outer_begun), inner);
+        done.send(()).unwrap();
+    });
     next(&is_done);
 }
 

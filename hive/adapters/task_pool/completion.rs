@@ -57,7 +57,7 @@ impl Completion {
     ///
     /// # Safety
     /// `*this` lives until this is called, and may be gone when this returns. It is called once, on a thread of the
-    /// pool that does the work.
+    /// pool that does the work, or on the one that is going to wait.
     pub(super) unsafe fn set(this: *const Self) {
         // SAFETY: the caller promises that it lives. What is needed after the waiting thread can see the end is copied.
         let waiter = unsafe { &(*this).waiter };
@@ -98,6 +98,10 @@ impl Completion {
 
 /// Waits for `latch`, which the threads of `pool` set, on a thread that belongs to no pool.
 fn wait_outside(pool: &Shared, latch: &CallerLatch, semaphore: &Semaphore) {
+    if latch.is_set() {
+        // It was no wait that something could be learned from.
+        return;
+    }
     let (policy, polling) = (pool.team.policy(), CallerPolling::begin());
     let mut spinner = policy.spinner_of_outsider(polling.limit());
     while !latch.is_set() {

@@ -29,7 +29,7 @@ pub struct PoolScope<'scope> {
     pool: *const Shared,
     /// How many jobs have not ended, the body among them, and the credits of the bees that run them.
     pending: ScopeCount,
-    /// Set by what ends last, unless that is the body.
+    /// Set by what ends last.
     completion: Completion,
     /// The first panic of a job.
     panic: FirstPanic,
@@ -66,9 +66,18 @@ impl<'scope> PoolScope<'scope> {
             jobs: PhantomData,
         };
         let abort_guard = AbortOnUnwind::new("in a scope");
+        let held_credit = caller.filter(|caller| caller.is_of(pool)).map(|caller| &caller.context().held_credit);
+        if let Some(held) = held_credit {
+            // SAFETY: the body is run next, and ended below.
+            unsafe { held.turn_to(&scope) };
+        }
         let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-        // SAFETY: the body is counted, and has ended.
-        unsafe { Self::end_at_once(&raw const scope) };
+        match held_credit {
+            // SAFETY: the body is counted, and has ended.
+            Some(held) => unsafe { held.end(&raw const scope) },
+            // SAFETY: as above.
+            None => unsafe { Self::end_at_once(&raw const scope) },
+        }
         scope.completion.wait(pool, caller);
         abort_guard.disarm();
         match (result, scope.panic.into_inner()) {
@@ -217,14 +226,16 @@ impl<'scope, F: FnOnce(&PoolScope<'scope>) + Send> Run for ScopeJob<'scope, F> {
         let Self { scope, job } = unsafe { take_out(this.cast_mut()) };
         // SAFETY: as in `run`.
         let lent = unsafe { &*scope };
-        held.turn_to(lent);
+        // SAFETY: the job is run next, and ended below.
+        unsafe { held.turn_to(lent) };
         lent.run_job(job);
         // SAFETY: as in `run`.
         unsafe { held.end(scope) };
     }
 }
 
-impl CountedScope for PoolScope<'_> {
+// SAFETY: `run_in`, in whose frame the scope lies, waits until nothing is counted.
+unsafe impl CountedScope for PoolScope<'_> {
     fn count(&self) -> &ScopeCount {
         &self.pending
     }

@@ -14,7 +14,11 @@
 //! - before a wait in which it has run tasks returns to the code that waits.
 //!
 //! A bee that waits for the end of a scope, and has run the last of its jobs itself, must not run something else first.
-//! So after each job the bee looks whether nothing is left but its own credit, and then gives that back, too.
+//! So after each job, and after the body, the bee looks whether nothing is left but its own credit, and then gives that
+//! back, too.
+//!
+//! A thread may also spawn in a scope in whose body or jobs it is not: the body may have lent the scope to it. Then no
+//! credit is used. Nobody here knows when such a thread turns to something else.
 
 #![allow(unsafe_code)]
 
@@ -24,7 +28,10 @@ use std::ptr;
 use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
 
 /// A scope with a count.
-pub(crate) trait CountedScope {
+///
+/// # Safety
+/// The scope lives, and stays where it is, as long as something is counted. `count` is always the same part of it.
+pub(crate) unsafe trait CountedScope {
     /// The count.
     fn count(&self) -> &ScopeCount;
 
@@ -38,7 +45,7 @@ pub(crate) trait CountedScope {
 /// What one bee has in hand.
 pub(crate) struct HeldCredit {
     /// The scope. Null: the bee has nothing in hand. Otherwise the bee has a credit of the scope, or is in the middle
-    /// of a job of it that has spawned nothing so far. So the scope lives.
+    /// of its body or of a job of it, which has spawned nothing so far. So the scope lives.
     scope: Cell<*const ()>,
     /// Its count.
     count: Cell<*const ScopeCount>,
@@ -59,15 +66,17 @@ impl HeldCredit {
         }
     }
 
-    /// Counts a job that is about to be spawned in `scope`, in the middle of its body or of a job of it, or of
-    /// something that these wait for.
+    /// Counts a job that is about to be spawned in `scope` by the calling thread.
     #[inline(always)]
     pub(crate) fn add<S: CountedScope>(&self, scope: &S) {
-        self.turn_to(scope);
-        scope.count().add(&self.credit);
+        if ptr::eq(self.scope.get(), ptr::from_ref(scope).cast()) {
+            scope.count().add(&self.credit);
+        } else {
+            scope.count().add_from_another_thread();
+        }
     }
 
-    /// Says that a job of `scope` has ended. It is counted as ended sooner or later.
+    /// Says that a job of `scope`, or its body, has ended. It is counted as ended sooner or later.
     ///
     /// # Safety
     /// It was counted, and has not been counted as ended. The scope may be gone when this returns, unless the caller
@@ -77,7 +86,8 @@ impl HeldCredit {
         // SAFETY: what has ended is still counted, and keeps the scope.
         let scope = unsafe { &*scope };
         // In the middle of the job the bee may have turned to something else, or have given back what it had.
-        self.turn_to(scope);
+        // SAFETY: what has ended is put back below, so the bee has a credit.
+        unsafe { self.turn_to(scope) };
         self.credit.put_back();
         if scope.count().is_covered_by(&self.credit) {
             self.give_back_now();
@@ -85,8 +95,11 @@ impl HeldCredit {
     }
 
     /// Has the bee work for `scope` from here on: it gives back what it has of another one.
+    ///
+    /// # Safety
+    /// The bee is about to run the scope's body or a job of it, and calls `end` after that.
     #[inline(always)]
-    pub(crate) fn turn_to<S: CountedScope>(&self, scope: &S) {
+    pub(crate) unsafe fn turn_to<S: CountedScope>(&self, scope: &S) {
         /// # Safety
         /// As for `CountedScope::set_ended`.
         unsafe fn set_ended<S: CountedScope>(scope: *const ()) {
@@ -114,8 +127,8 @@ impl HeldCredit {
     fn give_back_now(&self) {
         let scope = self.scope.replace(ptr::null());
         let units = self.credit.take();
-        // Without a credit, nothing is said of the scope: it is one whose job the bee is in the middle of.
-        // SAFETY: the credit is one of this scope, is counted, and is taken off once.
+        // Without a credit, nothing is said of the scope: it is one in whose body or job the bee is.
+        // SAFETY: the credit is one of this scope, and keeps it. It is counted, and is taken off once.
         if units > 0 && unsafe { ScopeCount::subtract(self.count.get(), units) } {
             // SAFETY: this was the last of what is counted, so the scope waits to be told.
             unsafe { self.set_ended.get()(scope) };

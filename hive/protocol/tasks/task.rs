@@ -35,7 +35,7 @@ pub(crate) trait Run {
 pub(crate) struct Task {
     /// The pointer that `new` was given, without its type.
     this: *const (),
-    /// Casts `this` back, and calls `Run::run_on_bee`, or `Run::run` for a thread that is no bee.
+    /// Casts `this` back, and calls `Run::run_on_bee`, or `Run::run` for a thread that runs it as no bee.
     run: unsafe fn(*const (), Option<&HeldCredit>),
 }
 
@@ -66,7 +66,8 @@ impl Task {
         ptr::eq(self.this, that.this)
     }
 
-    /// Runs the task on a thread that is no bee.
+    /// Runs the task on a thread that does so as no bee: a scope's caller where there is no hive, or the last owner of
+    /// a hive that has ended.
     ///
     /// A panic that leaves `Run::run` aborts the process, because another bee may wait for this task for ever.
     pub(crate) fn run(self) {

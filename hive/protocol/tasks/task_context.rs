@@ -348,7 +348,7 @@ impl<'c> TaskContext<'c> {
         let mut is_found = false;
         // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
-            match self.find_task().or_else(|| self.steal_pacing.while_waiting(|| self.wait_for_task(latch))) {
+            match self.find_own_newest().or_else(|| self.find_in_wait(latch)) {
                 Some(task) if is_sought(&task) => is_found = true,
                 Some(task) => self.run(task),
                 // `wait_for_task` has seen the latch set.
@@ -357,6 +357,16 @@ impl<'c> TaskContext<'c> {
         }
         self.end_search();
         is_found
+    }
+
+    /// Looks for a task elsewhere than at the top of the bee's deque, and waits for one, until `latch` is set.
+    fn find_in_wait(&self, latch: &Latch) -> Option<Task> {
+        // What the bee has in hand of a scope may be all that the latch waits for.
+        self.held_credit.give_back();
+        if latch.is_set() {
+            return None;
+        }
+        self.find_task().or_else(|| self.steal_pacing.while_waiting(|| self.wait_for_task(latch)))
     }
 
     /// Waits until there is a task, which it returns, or until `latch` is set.

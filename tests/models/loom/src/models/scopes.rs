@@ -22,6 +22,7 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::bounded(3, "scope_lent", "the body has another thread spawn a task, and a task spawns another one", lent),
     Model::exhaustive("scope_held_credit", "a bee runs what the body has spawned, and two jobs of that", held_credits),
+    Model::exhaustive("scope_held_credit_lent", "the body has another bee spawn a job", lent_to_bee),
     Model::bounded(3, "scope_held_credit_two", "two bees run the bodies and jobs of two scopes in turn", two_scopes),
 ];
 
@@ -154,13 +155,14 @@ struct PoolScope {
     ends: AtomicU32,
 }
 
-impl CountedScope for PoolScope {
+#[expect(unsafe_code, reason = "the trait says so")]
+// SAFETY: the models keep their scopes until all threads have ended.
+unsafe impl CountedScope for PoolScope {
     fn count(&self) -> &ScopeCount {
         assert_eq!(self.is_gone.get(), 0, "the scope is gone");
         &self.count
     }
 
-    #[expect(unsafe_code, reason = "the trait says so")]
     unsafe fn set_ended(this: *const Self) {
         // SAFETY: the model keeps its scopes until all threads have ended.
         let scope = unsafe { &*this };
@@ -179,10 +181,17 @@ impl PoolScope {
         Arc::new(Self { count, done: data(parts), is_gone: data(1).remove(0), ends })
     }
 
-    /// Runs the body or the job that is number `part`, which spawns nothing.
+    /// Begins the body or a job on the bee that has `held`.
+    #[expect(unsafe_code, reason = "promises what the models keep to")]
+    fn begin(&self, held: &HeldCredit) {
+        // SAFETY: the model ends on this bee what it begins there, or gives back what the bee has.
+        unsafe { held.turn_to(self) };
+    }
+
+    /// Runs the body or the job that is number `part`, which spawns nothing from here on.
     #[expect(unsafe_code, reason = "ends what is counted")]
     fn run(&self, part: usize, held: &HeldCredit) {
-        held.turn_to(self);
+        self.begin(held);
         self.done[part].set(1);
         // SAFETY: the model counts what it runs, and runs it once.
         unsafe { held.end(self) };
@@ -204,13 +213,14 @@ fn held_credits() {
     let scope = PoolScope::new(5);
     exploration::explore();
     let own = HeldCredit::new();
+    scope.begin(&own);
     own.add(&*scope);
     own.add(&*scope);
     let thief = {
         let scope = Arc::clone(&scope);
         thread::spawn(move || {
             let own = HeldCredit::new();
-            own.turn_to(&*scope);
+            scope.begin(&own);
             own.add(&*scope);
             own.add(&*scope);
             let third = {
@@ -234,6 +244,35 @@ fn held_credits() {
     scope.check();
 }
 
+/// The body has another bee spawn a job, which goes on with something else and keeps nothing of the scope.
+fn lent_to_bee() {
+    let scope = PoolScope::new(2);
+    exploration::explore();
+    let own = HeldCredit::new();
+    scope.begin(&own);
+    let borrower = {
+        let scope = Arc::clone(&scope);
+        thread::spawn(move || {
+            let own = HeldCredit::new();
+            own.add(&*scope);
+            assert!(own.is_empty(), "the bee keeps the scope from ending");
+        })
+    };
+    borrower.join().expect("ends");
+    let other = {
+        let scope = Arc::clone(&scope);
+        thread::spawn(move || {
+            let own = HeldCredit::new();
+            scope.run(1, &own);
+            own.give_back();
+        })
+    };
+    scope.run(0, &own);
+    own.give_back();
+    other.join().expect("ends");
+    scope.check();
+}
+
 /// Each of two bees is the owner of a scope with two jobs, and runs one job of either scope after its body.
 fn two_scopes() {
     let scopes = [(); 2].map(|()| PoolScope::new(3));
@@ -241,6 +280,7 @@ fn two_scopes() {
     // All jobs have been spawned before the threads part, so each may run those of the other.
     let own = HeldCredit::new();
     for scope in [&scopes[1], &scopes[0]] {
+        scope.begin(&own);
         own.add(&**scope);
         own.add(&**scope);
     }
