@@ -163,8 +163,10 @@ impl StallGuard<'_> {
             return false;
         }
         let at_end = region.own_group().barrier.bees_at_end(&region.view());
-        // In this order: `can_proceed` must see the state in which all bees are stalled or have left.
-        if word.stalled() + at_end < region.bees() || can_proceed() {
+        // In this order: `can_proceed` must see the state in which all bees are stalled or have left. If one of them
+        // has left by a panic, it has poisoned the region before. Then that panic is what there is to report, and the
+        // caller's wait ends by the poison.
+        if word.stalled() + at_end < region.bees() || can_proceed() || region.is_poisoned() {
             return false;
         }
         let confirmed = word.with_confirmations(region.bees_stalled_by_one());

@@ -225,6 +225,12 @@ impl<'c> RegionContext<'c> {
         }
     }
 
+    /// Whether the region is poisoned: a bee has panicked, or would have.
+    #[cold]
+    pub(crate) fn is_poisoned(&self) -> bool {
+        self.team.poison.is_set_for(self.epoch)
+    }
+
     /// In a forked child: prevents the region from ending. The child has only the calling thread, so the queen would
     /// wait in vain for the other bees.
     ///

@@ -3,12 +3,14 @@
 //!
 //! The protocol is described in `docs/collectives.md`.
 
+use std::panic::resume_unwind;
+use std::sync::atomic::AtomicU32 as Unseen;
+
 use super::Model;
 use crate::exploration;
 use crate::hive::{Hive, PARK, SPIN};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering, WaitPolicy};
-use std::sync::atomic::AtomicU32 as Unseen;
 
 pub(super) const MODELS: &[Model] = &[
     Model::bounded(
@@ -26,6 +28,9 @@ pub(super) const MODELS: &[Model] = &[
     }),
     Model::bounded(2, "deadlock_both", "both bees wait for turns that do not come, and one is told", || {
         reported(SPIN, [3, 5])
+    }),
+    Model::bounded(3, "deadlock_panic", "a bee panics, and the queen, who waits for its turn, is not told", || {
+        panicked(SPIN)
     }),
     Model::bounded(
         2,
@@ -97,6 +102,28 @@ fn reported(policy: WaitPolicy, waits: [u32; 2]) {
     });
     exploration::stop_exploring();
     assert_eq!(tellings.load(Ordering::Relaxed), 1, "bees are told");
+    hive.end();
+}
+
+/// The worker panics instead of passing its turn on. The region ends with that panic.
+fn panicked(policy: WaitPolicy) {
+    let hive = Hive::with_workers_unexplored(2, policy);
+    let turn = AtomicU32::new(0);
+    let tellings = Unseen::new(0);
+    let outcome = hive.try_region(2, |context| {
+        context.barrier();
+        exploration::explore();
+        if context.id() == 1 {
+            resume_unwind(Box::new("the worker's"));
+        }
+        if wait_for_ordered_index(context, &turn, 5) {
+            tellings.fetch_add(1, Ordering::Relaxed);
+        }
+    });
+    exploration::stop_exploring();
+    assert_eq!(tellings.load(Ordering::Relaxed), 0, "the queen is told of a deadlock");
+    let payload = outcome.expect_err("the worker's panic goes on");
+    assert_eq!(payload.downcast_ref(), Some(&"the worker's"));
     hive.end();
 }
 

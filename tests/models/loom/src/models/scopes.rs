@@ -11,8 +11,8 @@ use loom::thread::{self, JoinHandle};
 use super::Model;
 use crate::data::{Datum, data};
 use crate::exploration;
-use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
+use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("scope_task", "the body spawns a task, and then waits by polling the count", one_task),
