@@ -98,22 +98,24 @@ pub(crate) struct Team {
     single_claim: SingleClaim,
     /// How many bees of the running region wait for each other in turns that other bees have to pass on.
     deadlock_detector: DeadlockDetector,
-    /// Counts the steps under way after which a sleeping worker may have to be woken. Present only in a hive whose
-    /// sleeping workers also poll for work: such a worker uses it to tell a lost wake-up from one that is still on its
-    /// way.
-    in_flight: Option<InFlight>,
     /// What never changes after the team has been built, in cache lines that nobody writes to.
     fixed: CachePadded<Fixed>,
 }
 
 /// What never changes after the team has been built. Every bee reads it in every region.
+// In this order, so that what a thread needs to wake a bee lies in one cache line.
+#[repr(C)]
 struct Fixed {
-    /// How long bees spin, and when they sleep.
-    policy: WaitPolicy,
     /// One slot for each bee. A worker's slot is made when the worker is hired; the queen's exists from the start.
     slots: SlotTable,
     /// Which bees are near which others.
     neighbours: Neighbours,
+    /// Counts the steps under way after which a sleeping worker may have to be woken. Present only in a hive whose
+    /// sleeping workers also poll for work: such a worker uses it to tell a lost wake-up from one that is still on its
+    /// way. Its counts are elsewhere, because they change.
+    in_flight: Option<Box<InFlight>>,
+    /// How long bees spin, and when they sleep.
+    policy: WaitPolicy,
     /// How the bees are divided into groups.
     shape: Shape,
     /// One for each group of `shape`, by the group's id.
@@ -179,8 +181,8 @@ impl Team {
             poison: Poison::new(),
             single_claim: SingleClaim::new(),
             deadlock_detector: DeadlockDetector::new(),
-            in_flight: policy.poll_interval().map(|_| InFlight::new()),
             fixed: CachePadded::new(Fixed {
+                in_flight: policy.poll_interval().map(|_| Box::new(InFlight::new())),
                 policy,
                 slots,
                 neighbours,
@@ -358,13 +360,8 @@ impl Team {
     /// All bees but `bee`, as far as they have been hired, the nearest first. Bees that are bound to no place are far
     /// from all others and come last.
     fn others_by_distance(&self, bee: u32) -> impl Iterator<Item = (&Slot, Distance)> {
-        // `neighbours` knows every bee that is bound to a place, even if it has not been hired yet; those are left out
-        // here.
-        let (neighbours, hired) = (&self.fixed.neighbours, self.hired.count());
-        let near = neighbours.by_distance(bee).filter(move |&(id, _)| id <= hired);
-        let unbound = neighbours.first_unbound()..=hired;
-        let far = unbound.filter(move |&id| id != bee).map(|id| (id, Distance::Far));
-        near.chain(far).map(|(id, distance)| (self.slot(id), distance))
+        // `neighbours` knows every bee that is bound to a place, even if it has not been hired yet.
+        self.fixed.neighbours.by_distance(bee, self.hired.count()).map(|(id, distance)| (self.slot(id), distance))
     }
 
     /// The slots of a group's bees, as far as these have been hired. All bees of a running team have slots.

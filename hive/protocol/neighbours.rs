@@ -41,6 +41,8 @@ struct Neighbourhood {
     /// For each distance, the range of the order that holds all bees at most that far away, including the bee itself.
     /// Each range contains the one before it.
     reach: [Range<usize>; Distance::ALL.len()],
+    /// The same for `Core`, `Cluster` and `Node` as sets of bees, as far as their ids are below 64.
+    near: [u64; Distance::Far as usize],
 }
 
 impl Neighbours {
@@ -55,7 +57,7 @@ impl Neighbours {
             (node, cluster, core)
         });
         // At first each bee reaches itself alone, and everybody only at the distance `Far`.
-        let anywhere = || Neighbourhood { position: 0, reach: array::from_fn(|_| 0..locations.len()) };
+        let anywhere = || Neighbourhood { position: 0, reach: array::from_fn(|_| 0..locations.len()), near: [0; 3] };
         let mut neighbourhoods: Box<[Neighbourhood]> = locations.iter().map(|_| anywhere()).collect();
         for (position, &bee) in order.iter().enumerate() {
             neighbourhoods[bee as usize].position = position;
@@ -80,32 +82,94 @@ impl Neighbours {
                 }
             }
         }
+        for own in &mut neighbourhoods {
+            let bits = |range: &Range<usize>| order[range.clone()].iter().filter_map(|id| 1_u64.checked_shl(*id));
+            own.near = array::from_fn(|level| bits(&own.reach[level]).fold(0, |set, bit| set | bit));
+        }
         Self { order, neighbourhoods }
     }
 
-    /// The lowest id of a bee that is far from all others because no location was given for it.
-    pub(crate) fn first_unbound(&self) -> u32 {
-        self.order.len() as u32
+    /// The one of a set of bees, given as one bit for each id below 64, that is nearest to bee `bee`, which is below 64
+    /// too; that bee itself if it is in the set. Of those that are equally near, the one with the next id. None: the
+    /// set is empty.
+    #[inline]
+    pub(crate) fn nearest_of(&self, bee: u32, set: u64) -> Option<u32> {
+        let next_of = |set: u64| {
+            let not_before = set & (u64::MAX << bee);
+            (set != 0).then(|| if not_before != 0 { not_before } else { set }.trailing_zeros())
+        };
+        let near = self.neighbourhoods.get(bee as usize).and_then(|own| {
+            let level = own.near.iter().find(|near| **near & set != 0)?;
+            next_of(level & set)
+        });
+        near.or_else(|| next_of(set))
     }
 
-    /// All other bees that have a location, the nearest first, each with its distance. Bees that are equally far are
-    /// listed starting with the one after `bee` in the order, and then around, so that not all bees turn to the same
-    /// one first.
-    pub(crate) fn by_distance(&self, bee: u32) -> impl Iterator<Item = (u32, Distance)> {
-        let len = self.order.len();
+    /// The bees with ids up to `last`, without `bee`, the nearest first, each with its distance. Bees that are equally
+    /// far are listed starting with the one after `bee` in the order, and then around, so that not all bees turn to the
+    /// same one first. Those without a location come last.
+    #[inline]
+    pub(crate) fn by_distance(&self, bee: u32, last: u32) -> ByDistance<'_> {
+        let neighbourhood = self.neighbourhoods.get(bee as usize);
         // A bee without a location is far from all others. It starts at a position that depends on its id.
-        let start = bee as usize % len.max(1);
-        let (mut seen, reach) = match self.neighbourhoods.get(bee as usize) {
-            Some(neighbourhood) => (neighbourhood.position..neighbourhood.position + 1, neighbourhood.reach.clone()),
-            None => (start..start, array::from_fn(|_| start..start)),
+        let start =
+            neighbourhood.map_or_else(|| (bee as usize).checked_rem(self.order.len()).unwrap_or(0), |own| own.position);
+        let listed = start..start + usize::from(neighbourhood.is_some());
+        let unbound = self.order.len() as u32..last + 1;
+        ByDistance { order: &self.order, neighbourhood, next_level: 0, after: 0..0, before: 0..0, listed, unbound, bee }
+    }
+}
+
+/// What `Neighbours::by_distance` lists. Written as one short loop: it is part of a wake-up, and the core of the thread
+/// that makes it may have been idle for so long that each cache line of code has to be fetched.
+pub(crate) struct ByDistance<'n> {
+    order: &'n [u32],
+    /// Of the bee from which it is counted. None: it has no location.
+    neighbourhood: Option<&'n Neighbourhood>,
+    /// The index in `Distance::ALL` of the distance that comes after the present one.
+    next_level: usize,
+    /// What is left of the present distance: first the bees after those that are nearer, then those before them.
+    after: Range<usize>,
+    before: Range<usize>,
+    /// The range of the order that is listed when these two are empty.
+    listed: Range<usize>,
+    /// The bees without a location that are left.
+    unbound: Range<u32>,
+    /// The bee from which it is counted.
+    bee: u32,
+}
+
+impl Iterator for ByDistance<'_> {
+    type Item = (u32, Distance);
+
+    #[inline]
+    fn next(&mut self) -> Option<(u32, Distance)> {
+        loop {
+            match self.after.next().or_else(|| self.before.next()) {
+                Some(position) if self.order[position] < self.unbound.end => {
+                    return Some((self.order[position], Distance::ALL[self.next_level - 1]));
+                }
+                Some(_) => {}
+                None if self.listed.len() < self.order.len() => self.go_further(),
+                None => break,
+            }
+        }
+        self.unbound.find(|&id| id != self.bee).map(|id| (id, Distance::Far))
+    }
+}
+
+impl ByDistance<'_> {
+    /// Goes on to the next distance, which adds what its range of the order has beyond what is listed.
+    fn go_further(&mut self) {
+        let ring = match (Distance::ALL[self.next_level], self.neighbourhood) {
+            (Distance::Far, _) => 0..self.order.len(),
+            (_, Some(own)) => own.reach[self.next_level].clone(),
+            (_, None) => self.listed.clone(),
         };
-        // `seen` is the range listed so far. Each distance adds what its own range has beyond that: first the bees
-        // after it, then those before it.
-        Distance::ALL.into_iter().flat_map(move |distance| {
-            let ring = if distance == Distance::Far { 0..len } else { reach[distance as usize].clone() };
-            let inner = std::mem::replace(&mut seen, ring.clone());
-            (inner.end..ring.end).chain(ring.start..inner.start).map(move |position| (self.order[position], distance))
-        })
+        self.next_level += 1;
+        self.after = self.listed.end..ring.end;
+        self.before = ring.start..self.listed.start;
+        self.listed = ring;
     }
 }
 
@@ -135,7 +199,7 @@ mod tests {
 
     #[test]
     fn the_nearest_come_first() {
-        let found: Vec<_> = machine().by_distance(3).collect();
+        let found: Vec<_> = machine().by_distance(3, 15).collect();
         assert_eq!(sorted(&found[..1]), [11], "the other thread of the core");
         assert_eq!(sorted(&found[1..3]), [2, 10], "the other core of the cluster");
         assert_eq!(sorted(&found[3..7]), [0, 1, 8, 9], "the other cluster of the node");
@@ -146,7 +210,7 @@ mod tests {
 
     #[test]
     fn of_the_bees_under_a_cache_with_several_nodes_those_on_the_own_node_come_first() {
-        let found: Vec<_> = sub_numa_machine().by_distance(4).collect();
+        let found: Vec<_> = sub_numa_machine().by_distance(4, 23).collect();
         assert_eq!(found[..2], [(5, Distance::Cluster), (3, Distance::Cluster)]);
         assert_eq!(sorted(&found), (0..24).filter(|id| *id != 4).collect::<Vec<_>>(), "each once");
         assert!(found[2..].iter().all(|(_, distance)| *distance == Distance::Far));
@@ -165,7 +229,7 @@ mod tests {
                 for &c in &locations {
                     let neighbours = Neighbours::new(&[a, b, c]);
                     for bee in 0..3 {
-                        let found: Vec<_> = neighbours.by_distance(bee).collect();
+                        let found: Vec<_> = neighbours.by_distance(bee, 2).collect();
                         let others: Vec<_> = (0..3).filter(|id| *id != bee).collect();
                         assert_eq!(sorted(&found), others, "of bee {bee} at {:?}", [a, b, c]);
                         assert!(found.is_sorted_by_key(|(_, distance)| *distance as usize), "{found:?}");
@@ -176,19 +240,54 @@ mod tests {
     }
 
     #[test]
+    fn the_nearest_of_a_set_is_as_near_as_the_first_one_listed() {
+        for (neighbours, bees) in [(machine(), 16), (sub_numa_machine(), 24), (Neighbours::new(&[]), 5)] {
+            for bee in 0..bees + 2 {
+                let distances: Vec<_> = neighbours.by_distance(bee, bees).collect();
+                // Some hundred sets, by a generator of Lehmer's kind.
+                let sets = (0..300).scan(1_u64, |state, _| {
+                    *state = state.wrapping_mul(0xda94_2042_e4dd_58b5).wrapping_add(1);
+                    Some((*state >> 32) & ((1 << (bees + 1)) - 1) & !(1 << bee))
+                });
+                for set in sets {
+                    let nearest = neighbours.nearest_of(bee, set);
+                    let distance_of = |id: u32| distances.iter().find(|(other, _)| *other == id).unwrap().1;
+                    let expected = distances.iter().find(|(id, _)| set & 1 << id != 0).map(|(_, distance)| *distance);
+                    assert_eq!(nearest.map(distance_of), expected, "bee {bee}, {set:b}");
+                    assert!(nearest.is_none_or(|id| set & 1 << id != 0));
+                    assert_eq!(neighbours.nearest_of(bee, set | 1 << bee), Some(bee));
+                }
+            }
+        }
+        assert_eq!(Neighbours::new(&[]).nearest_of(3, 0b10011), Some(4));
+        assert_eq!(Neighbours::new(&[]).nearest_of(3, 0b111), Some(0));
+    }
+
+    #[test]
     fn an_unbound_bee_is_far_from_all() {
         let neighbours = machine();
-        assert_eq!(neighbours.first_unbound(), 16);
-        let of_unbound: Vec<_> = neighbours.by_distance(17).collect();
-        assert_eq!(sorted(&of_unbound), (0..16).collect::<Vec<_>>());
+        let of_unbound: Vec<_> = neighbours.by_distance(17, 18).collect();
+        assert_eq!(sorted(&of_unbound), [(0..17).collect(), vec![18]].concat());
         assert!(of_unbound.iter().all(|(_, distance)| *distance == Distance::Far));
-        assert_eq!(Neighbours::new(&[]).by_distance(2).count(), 0);
+        let of_bound: Vec<_> = neighbours.by_distance(3, 18).collect();
+        assert_eq!(of_bound[15..], [(16, Distance::Far), (17, Distance::Far), (18, Distance::Far)]);
+        let all_unbound: Vec<_> = Neighbours::new(&[]).by_distance(2, 3).collect();
+        assert_eq!(all_unbound, [(0, Distance::Far), (1, Distance::Far), (3, Distance::Far)]);
+    }
+
+    #[test]
+    fn bees_that_are_not_there_yet_are_left_out() {
+        let ids: Vec<_> = machine().by_distance(3, 10).map(|(id, _)| id).collect();
+        assert!([2, 10].contains(&ids[0]), "11, which is the nearest, is left out: {ids:?}");
+        let mut ascending = ids.clone();
+        ascending.sort_unstable();
+        assert_eq!(ascending, [0, 1, 2, 4, 5, 6, 7, 8, 9, 10]);
     }
 
     #[test]
     fn a_bee_bound_to_more_than_one_unit_shares_none_of_them() {
         let neighbours =
             Neighbours::new(&[[None, Some(0), Some(0)], [None, Some(0), Some(0)], [None, Some(1), Some(0)]]);
-        assert_eq!(neighbours.by_distance(0).collect::<Vec<_>>(), [(1, Distance::Cluster), (2, Distance::Node)]);
+        assert_eq!(neighbours.by_distance(0, 2).collect::<Vec<_>>(), [(1, Distance::Cluster), (2, Distance::Node)]);
     }
 }

@@ -161,7 +161,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::protocol::neighbours::Neighbours;
+    use crate::protocol::neighbours::{Distance, Neighbours};
     use crate::topology::RawCpu;
     use crate::topology::binding_request::BindingRequest;
     use crate::topology::machine::TopologySource;
@@ -190,11 +190,11 @@ mod tests {
                     place.node() == own_place.node(),
                 ]
             };
-            let found: Vec<_> = neighbours.by_distance(bee).map(|(other, _)| shared(other)).collect();
+            let found: Vec<_> = neighbours.by_distance(bee, 15).map(|(other, _)| shared(other)).collect();
             assert_eq!(found.len(), 15);
             assert!(found.is_sorted_by(|a, b| a >= b), "bee {bee}: {found:?}");
             assert_eq!([0, 1, 2].map(|level| found.iter().filter(|shared| shared[level]).count()), [1, 3, 7]);
         }
-        assert_eq!(neighbours.first_unbound(), 16);
+        assert_eq!(neighbours.by_distance(0, 16).last(), Some((16, Distance::Far)), "it has no place");
     }
 }

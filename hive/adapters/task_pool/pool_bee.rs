@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ptr;
 
-use crate::adapters::task_pool::shared::{index_of, threads_of};
+use crate::adapters::task_pool::shared::index_of;
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
@@ -68,8 +68,9 @@ impl<'m> PoolBee<'m> {
     }
 
     /// The number of threads of the pool.
+    #[inline]
     pub fn threads(&self) -> usize {
-        threads_of(self.shared())
+        self.context.pool_threads()
     }
 
     /// A number that no other pool or hive of this process has.

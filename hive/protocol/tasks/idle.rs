@@ -14,7 +14,7 @@ use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Counter, Event, InFlight, Ordering, fence};
+use crate::sync::{Counter, Event, Ordering, fence};
 
 impl TaskContext<'_> {
     /// Sleeps until another thread wakes the bee, unless there is something to do. Returns a task that was found on the
@@ -254,7 +254,7 @@ impl Team {
     /// that, and no bee is about to find it. This is known only in a hive with a poll interval, and only of tasks.
     fn is_wake_lost(&self, slot: &Slot) -> bool {
         // Only a hive with a poll interval counts what is in flight.
-        let Some(in_flight) = &self.in_flight else { return false };
+        let Some(in_flight) = &self.fixed.in_flight else { return false };
         // A bee in one of these states looks for tasks, or soon will.
         let is_looking = |slot: &Slot| {
             slot.counters.is_searching() || matches!(slot.state(), SlotState::Notified | SlotState::Surplus)
@@ -270,6 +270,6 @@ impl Team {
     /// In a hive with a poll interval, marks the time from now until the guard is dropped as part of a step after which
     /// some bee may have to be woken. `is_wake_lost` finds no wake lost during that time.
     pub(crate) fn track_in_flight(&self) -> Option<impl Drop + '_> {
-        self.in_flight.as_ref().map(InFlight::begin)
+        self.fixed.in_flight.as_ref().map(|in_flight| in_flight.begin())
     }
 }

@@ -9,6 +9,8 @@
 /// The rules of a task pool.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PoolRules {
+    /// How many threads the pool has.
+    pub(crate) threads: u32,
     /// How many levels of joins in each task are put into the deque as they begin. 0: the pool has one thread only.
     pub(crate) visible_levels: u32,
     /// Whether a bee takes the oldest task of its own deque first, and not the newest.
@@ -25,6 +27,6 @@ impl PoolRules {
         // as many levels as it takes, and each has parts to give away.
         let visible_levels =
             if threads == 1 { 0 } else { LEVELS_OF_ONE_BEE + threads.next_power_of_two().trailing_zeros() };
-        Self { visible_levels, is_breadth_first }
+        Self { threads, visible_levels, is_breadth_first }
     }
 }

@@ -12,6 +12,12 @@ impl<'c> TaskContext<'c> {
         self.pool_rules.is_some()
     }
 
+    /// How many threads the task pool has that the bee belongs to.
+    #[inline]
+    pub(crate) fn pool_threads(&self) -> usize {
+        self.pool_rules.map_or(1, |rules| rules.threads as usize)
+    }
+
     /// Whether the bee is the only thread of a task pool.
     #[inline(always)]
     pub(crate) fn is_alone_in_pool(&self) -> bool {
@@ -25,6 +31,7 @@ impl<'c> TaskContext<'c> {
     }
 
     /// Puts the second half of a join, which is to be visible, into the deque.
+    #[inline]
     pub(crate) fn push_visible_join(&self, task: Task) {
         self.visible_levels_left.set(self.visible_levels_left.get() - 1);
         self.push(task);

@@ -7,6 +7,7 @@
 pub(crate) mod availability;
 pub(crate) mod hired;
 pub(crate) mod main_loop;
+pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;
 pub(crate) mod pending_parks;
 pub(crate) mod resize;

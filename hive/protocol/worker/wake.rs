@@ -42,6 +42,7 @@ use crate::protocol::region::group_part::GroupPart;
 use crate::protocol::region::start_line::StartWord;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
+use crate::protocol::worker::nearest_sleepers::NearestSleepers;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Event, MAX_REGION_WAKES, MAX_TASK_WAKES, Ordering, SleepBinding, fence};
 
@@ -332,20 +333,15 @@ impl Team {
     #[cold]
     fn notify_some(&self, wanted: u32, from: u32) {
         if self.sleep.wakes_by_tree() {
-            self.wake_sleepers(wanted, from);
+            if wanted == 1 { self.wake_sleeper(from) } else { self.wake_sleepers(wanted, from) }
         } else {
             // The iterator is lazy: it tells one bee after another until `wanted` of them will look.
-            self.nearest_first(from)
+            std::iter::once(self.slot(from))
+                .chain(self.others_by_distance(from).map(|(slot, _)| slot))
                 .filter(|slot| self.notify_of_work(slot, from))
                 .take(wanted as usize)
                 .for_each(drop);
         }
-    }
-
-    /// All bees, the nearest to bee `from` first. That bee itself is among them, because `from` may be the queen's
-    /// number in the name of a thread from outside, and the queen may be asleep.
-    fn nearest_first(&self, from: u32) -> impl Iterator<Item = &Slot> {
-        std::iter::once(self.slot(from)).chain(self.others_by_distance(from).map(|(slot, _)| slot))
     }
 
     /// Tells a bee of work in the deque of bee `from`. Returns whether it will look there.
@@ -365,27 +361,57 @@ impl Team {
     /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a tree: this thread wakes up to
     /// `MAX_TASK_WAKES` of them, and asks each of these to wake its part of the others before it does anything else.
     fn wake_sleepers(&self, wanted: u32, from: u32) {
-        let _in_flight = self.track_in_flight();
         let here = wanted.min(MAX_TASK_WAKES);
-        // The states are read again by the change that claims each of them.
-        let asleep = self.nearest_first(from).filter(|slot| slot.state() == SlotState::Asleep);
+        let mut sleepers = self.sleepers(from);
         // All of these are claimed, and so counted among those that search, before the first is posted. Otherwise,
         // while one is on its way, another bee could take itself for the last that searches, and wake the sleepers that
         // these are to wake.
         // Step: unblock
-        let mut claimed = asleep.filter(|slot| self.begin_wake(slot, SlotState::Asleep, SlotState::Notified));
         let claimed: [_; MAX_TASK_WAKES as usize] =
-            array::from_fn(|number| if number < here as usize { claimed.next() } else { None });
+            array::from_fn(|number| if number < here as usize { self.claim_next(&mut sleepers) } else { None });
         let mut remaining = wanted - here;
         // The sleepers that remain are divided among those that were claimed.
         for (number, slot) in claimed.into_iter().flatten().enumerate() {
             let others = remaining.div_ceil(here - number as u32);
             remaining -= others;
-            slot.wake_request.set(from, others);
-            self.bind_again(slot);
-            // Step: semaphore
-            slot.unblock(SlotState::Asleep);
+            self.wake_claimed(slot, from, others);
         }
+    }
+
+    /// Does the same for one sleeper, which is the usual case.
+    fn wake_sleeper(&self, from: u32) {
+        if let Some(slot) = self.claim_next(&mut self.sleepers(from)) {
+            self.wake_claimed(slot, from, 0);
+        }
+    }
+
+    /// The bees that may be asleep, the nearest to bee `from` first. That bee itself may be among them: `from` may be
+    /// the queen's number in the name of a thread from outside, and the queen may be asleep.
+    #[inline(always)]
+    fn sleepers(&self, from: u32) -> NearestSleepers<'_> {
+        NearestSleepers::new(&self.occupancy, &self.fixed.neighbours, from, self.hired.count())
+    }
+
+    /// Claims the next of these bees that is asleep. The caller has to wake it.
+    #[inline(always)]
+    fn claim_next(&self, sleepers: &mut NearestSleepers<'_>) -> Option<&Slot> {
+        for id in sleepers {
+            let slot = self.slot(id);
+            // The state is read again by the change that claims the sleeper.
+            if slot.state() == SlotState::Asleep && self.begin_wake(slot, SlotState::Asleep, SlotState::Notified) {
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Wakes a sleeper that has been claimed, and asks it to wake `others`.
+    #[inline(always)]
+    fn wake_claimed(&self, slot: &Slot, from: u32, others: u32) {
+        slot.wake_request.set(from, others);
+        self.bind_again(slot);
+        // Step: semaphore
+        slot.unblock(SlotState::Asleep);
     }
 
     /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
