@@ -7,6 +7,7 @@
 //! `loop_costs.rs` knows how long the loop will take. In all other cases the loop is a region like any other
 //! (`regions.rs`). See `docs/lone-loops.md`.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -20,15 +21,28 @@ use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
+/// Who may run which part of a loop.
+#[derive(Clone, Copy)]
+pub(crate) enum LoopKind<'l> {
+    /// The parts belong to bees by their numbers.
+    OfBees,
+    /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
+    Anonymous,
+    /// The same, in one block for each bee. If workers have to be woken for it, it is not run, and its size is stored
+    /// here: the caller then calls once more, for the same loop in chunks that are handed out.
+    Blocks(&'l Cell<Option<LoopSize>>),
+    /// That second call, with that size.
+    HandedOut(LoopSize),
+}
+
 impl Shared {
-    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. If `may_run_alone`, the team may be
-    /// the calling thread alone: then `body`, as the only bee of a team of one, has to do all of the loop.
+    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.
     #[inline]
     pub(crate) fn run_loop<P: RegionBody>(
         self: &Arc<Self>,
         bees: usize,
         indices: usize,
-        may_run_alone: bool,
+        kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         let bees = self.checked_bees(bees)?;
@@ -36,16 +50,20 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
-        let size = || LoopSize { body: BodyFn::of::<P>().key(), indices };
+        let size = || match kind {
+            LoopKind::HandedOut(size) => size,
+            _ => LoopSize { body: BodyFn::of::<P>().key(), indices },
+        };
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Loop(size()));
         }
         let queen_guard = self.team.try_become_queen();
+        let may_run_alone = !matches!(kind, LoopKind::OfBees);
         if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
-            return self.run_loop_beside_others(queen_guard, bees, size(), body);
+            return self.run_loop_beside_others(queen_guard, bees, size(), kind, body);
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, bees, size(), body)
+        self.run_loop_as_queen(&mut queen_guard, bees, size(), kind, body)
     }
 
     /// Runs a loop for the holder of the queen lock.
@@ -55,10 +73,11 @@ impl Shared {
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         size: LoopSize,
+        kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         if self.team.all_workers_sleep() {
-            self.run_cold_loop(queen_guard, bees, size, body)
+            self.run_cold_loop(queen_guard, bees, size, kind, body)
         } else {
             // The usual case: some worker polls for the start.
             self.spmd_locked(queen_guard, bees, body)
@@ -73,11 +92,14 @@ impl Shared {
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         size: LoopSize,
+        kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = Instant::now();
         let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, begin);
-        if let Some(expected) = self.loop_costs.expected(size).filter(|expected| !pays(*expected)) {
+        let is_handed_out = matches!(kind, LoopKind::HandedOut(_));
+        let expected = self.loop_costs.expected(size);
+        if let Some(expected) = expected.filter(|expected| !is_handed_out && !pays(*expected)) {
             self.team.count_for_queen(Counter::LoneLoops);
             if P::RUNS_ANYWHERE {
                 self.run_loop_if_long(queen_guard, bees, body, Deadline::new(begin, expected))?;
@@ -89,12 +111,17 @@ impl Shared {
             self.loop_costs.record(size, begin.elapsed());
             return Ok(());
         }
+        if let (LoopKind::Blocks(size_if_late), Some(_)) = (kind, expected) {
+            size_if_late.set(Some(size));
+            return Ok(());
+        }
         self.team.cold_parts.clear_last();
         self.spmd_locked(queen_guard, bees, body)?;
-        // The guess: for each of the parts one thread would have taken as long as the queen has taken for hers. None:
-        // her part was not timed, because no worker was asleep any more when the region started.
+        // The guess: for each of the parts one thread would have taken as long as the queen has taken for hers. If the
+        // loop was handed out, she may have run nearly all of it. None: her part was not timed, because no worker was
+        // asleep any more when the region started.
         if let Some(part) = self.team.cold_parts.last() {
-            self.loop_costs.record_guess(size, part * bees);
+            self.loop_costs.record_guess(size, if is_handed_out { part } else { part * bees });
         }
         Ok(())
     }
@@ -107,6 +134,7 @@ impl Shared {
         queen_guard: Option<QueenGuard<'_>>,
         bees: u32,
         size: LoopSize,
+        kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         if self.is_sooner_alone(bees, size, queen_guard.is_none()) {
@@ -115,7 +143,7 @@ impl Shared {
             return Ok(());
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, bees, size, body)
+        self.run_loop_as_queen(&mut queen_guard, bees, size, kind, body)
     }
 
     /// Whether a loop on a team of `bees` ends sooner if its caller runs it alone, while other threads have loops and

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
+use crate::pool::lone_loops::LoopKind;
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
@@ -107,7 +108,8 @@ impl Shared {
                         self.run_present(queen_guard, bees, body);
                         Ok(())
                     }
-                    Start::Loop(size) => self.run_loop_as_queen(queen_guard, bees, size, body),
+                    // As it is: it is not put off in order to be handed out.
+                    Start::Loop(size) => self.run_loop_as_queen(queen_guard, bees, size, LoopKind::OfBees, body),
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.

@@ -4,21 +4,21 @@
 
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
+use crate::pool::lone_loops::LoopKind;
+use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
 use crate::region::results;
 
 /// What a region is started for.
 #[derive(Clone, Copy)]
-pub(crate) enum Work {
+pub(crate) enum Work<'w> {
     /// Each bee runs its part, as the program has asked for.
     Parts,
     /// The same on the bees that there are, but no more than are asked for.
     PresentParts,
-    /// A loop over so many indices, in whose parts bees have their numbers.
-    Loop(usize),
-    /// The same for a loop whose body does not know which bee it runs on. One bee alone may do all of it.
-    AnonymousLoop(usize),
+    /// A loop over so many indices.
+    Loop(usize, LoopKind<'w>),
 }
 
 impl Hive {
@@ -40,7 +40,7 @@ impl Hive {
     /// thread. That is for loops, whose parts do not need each other.
     #[inline]
     #[track_caller]
-    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    pub(crate) fn run_parts<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -55,7 +55,7 @@ impl Hive {
     /// cannot take the place of this message.
     #[inline]
     #[track_caller]
-    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    fn run_parts_inline<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -63,10 +63,18 @@ impl Hive {
         let outcome = match work {
             Work::Parts => self.shared.spmd(bees, &mut body),
             Work::PresentParts => self.shared.spmd_present(bees, &mut body),
-            Work::Loop(indices) => self.shared.run_loop(bees, indices, false, &mut body),
-            Work::AnonymousLoop(indices) => self.shared.run_loop(bees, indices, true, &mut body),
+            Work::Loop(indices, kind) => self.shared.run_loop(bees, indices, kind, &mut body),
         };
         if let Err(error) = outcome {
+            panic_no_region(bees, &error);
+        }
+    }
+
+    /// Runs a loop whose body is no closure.
+    #[inline]
+    #[track_caller]
+    pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind<'_>, body: &mut P) {
+        if let Err(error) = self.shared.run_loop(bees, indices, kind, body) {
             panic_no_region(bees, &error);
         }
     }
@@ -75,7 +83,7 @@ impl Hive {
     /// stack frame on its way; boxed, only the box moves.
     #[cold]
     #[track_caller]
-    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work, body: F)
+    fn run_parts_boxed<const RUNS_ANYWHERE: bool, F>(&self, bees: usize, work: Work<'_>, body: F)
     where
         F: Fn(&Bee<'_>) + Sync,
     {
@@ -86,7 +94,7 @@ impl Hive {
     /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` and `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work, body: F) -> Vec<R>
+    pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work<'_>, body: F) -> Vec<R>
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
@@ -113,7 +121,7 @@ impl Hive {
         F: Fn(usize, usize) -> R + Sync,
     {
         results::collect_results(parts.min(self.max_bees()), |slots| {
-            self.run_parts::<true, _>(parts, Work::AnonymousLoop(indices), move |bee| {
+            self.run_parts::<true, _>(parts, Work::Loop(indices, LoopKind::Anonymous), move |bee| {
                 // SAFETY: as in `map_parts`.
                 unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
             });

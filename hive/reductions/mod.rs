@@ -10,3 +10,4 @@ pub(crate) mod par_scan;
 pub(crate) mod reduce_over;
 pub(crate) mod reduction;
 pub(crate) mod reproducibility;
+pub(crate) mod unordered_blocks;

@@ -1,17 +1,21 @@
 //! A region, a loop and a reduction in one call: `Hive::par_reduce`. The bees reduce their parts in a region; the
 //! calling thread combines the bees' results after it.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use crate::loops::range_body::ReduceBody;
+use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::lone_loops::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::reductions::reproducibility::sealed::Cut;
+use crate::reductions::unordered_blocks::{Partial, map_nonempty};
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
@@ -24,8 +28,10 @@ impl Hive {
     /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
     /// are combined and how reproducible that is. As in [`par_for`](Self::par_for), a bee that is done stands in for
     /// workers that are asleep or busy, which changes nothing in the result; and while another thread keeps the hive
-    /// busy, the calling thread may run all of a short loop by itself, at once. An empty range gives the reduction's
-    /// identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// busy, the calling thread may run all of a short loop by itself, at once. If workers have to be woken first, a loop
+    /// by `Static` is handed out in smaller parts, unless the reduction is
+    /// [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called any number of times. An
+    /// empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
@@ -82,12 +88,16 @@ impl Hive {
     ) -> Option<V> {
         // One contiguous block for each bee, combined in order of the bees. The closure holds no more than the range,
         // so that it fits into the start line.
-        if let (Cut::OnePerBee, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
+        if let (Cut::OnePerBee | Cut::BySchedule, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let results = self.map_loop(bees, range.len(), move |part, parts| {
-                map_nonempty(split::block(range.clone(), part, parts), &map)
-            });
+            let results = if cut == Cut::BySchedule {
+                self.reduce_unordered(bees, range, op, map)
+            } else {
+                self.map_loop(bees, range.len(), move |part, parts| {
+                    map_nonempty(split::block(range.clone(), part, parts), &map)
+                })
+            };
             return combine_in_order(results, op);
         }
         let indices = shared.range().len();
@@ -95,14 +105,14 @@ impl Hive {
             // Each bee combines the ranges that the loop gives it, in the order in which it gets them.
             Cut::OnePerBee | Cut::BySchedule => {
                 // If each bee has a part of its own, the result depends on the parts.
-                let work = if cut == Cut::OnePerBee { Work::Loop(indices) } else { Work::AnonymousLoop(indices) };
+                let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
                     shared.run(bee.context, &mut partial);
                     partial.value
                 };
                 let results = shared.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
+                    self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| accumulate(shared, bee))
                 });
                 combine_in_order(results, op)
             }
@@ -110,7 +120,7 @@ impl Hive {
             Cut::Blocks(blocks) => {
                 let range = shared.range();
                 // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-                let over_blocks = Loop::new(0..blocks, shared.schedule().in_units_of(range.len() / blocks.max(1)));
+                let schedule = shared.schedule().in_units_of(range.len() / blocks.max(1));
                 let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut nodes = Nodes::new();
                     bee.for_each(shared, |numbers| {
@@ -120,22 +130,28 @@ impl Hive {
                     });
                     nodes
                 };
-                let results = over_blocks.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, Work::AnonymousLoop(indices), |bee| collect_nodes(shared, bee))
-                });
+                let run = |schedule, kind| {
+                    Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
+                        self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| collect_nodes(shared, bee))
+                    })
+                };
+                // The result is the same whichever bee runs a block, so the bees that are there need not leave to a
+                // latecomer what is its part by `Static`.
+                let size_if_late = Cell::new(None);
+                let is_static = schedule == Schedule::Static;
+                let mut results =
+                    run(schedule, if is_static { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous });
+                if let Some(size) = size_if_late.take() {
+                    results = run(Schedule::Affinity, LoopKind::HandedOut(size));
+                }
                 block_tree::combine_all(results.into_iter(), op)
             }
         }
     }
 }
 
-/// What `map` returns for `range`. None: the range is empty.
-fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Option<NoDoublePanic<T>> {
-    (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
-}
-
 /// Combines the bees' results in order of the bees. If `op` panics, the results that are left are dropped without a
 /// second panic. None: there are no results.
-fn combine_in_order<T>(results: Vec<Option<NoDoublePanic<T>>>, op: impl Fn(T, T) -> T) -> Option<T> {
+fn combine_in_order<T>(results: Vec<Partial<T>>, op: impl Fn(T, T) -> T) -> Option<T> {
     results.into_iter().flatten().map(NoDoublePanic::into_inner).reduce(op)
 }

@@ -8,6 +8,7 @@ use smallvec::{Array, SmallVec};
 
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
+use crate::pool::lone_loops::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
@@ -71,7 +72,7 @@ impl Hive {
             Cut::Blocks(blocks) => blocks,
             Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
-        let work = Work::AnonymousLoop(data.len());
+        let work = Work::Loop(data.len(), LoopKind::Anonymous);
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
         // The bees meet at a barrier, so none stands in for another; but one alone can run all.
         self.run_parts::<false, _>(bees.min(blocks).max(1), work, |bee| {

@@ -82,8 +82,8 @@ pub(crate) mod sealed {
     }
 
     impl CutRule for super::Unordered {
-        fn cut(schedule: Schedule, _bees: usize, _blocks: usize) -> Cut {
-            if schedule == Schedule::Static { Cut::OnePerBee } else { Cut::BySchedule }
+        fn cut(_schedule: Schedule, _bees: usize, _blocks: usize) -> Cut {
+            Cut::BySchedule
         }
     }
 

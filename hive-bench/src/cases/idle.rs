@@ -8,6 +8,11 @@ use crate::measure::timing;
 use crate::record::{Job, Measured};
 use crate::runtimes::Runtime;
 
+/// Regions that do not count, after gaps of at most `UNCOUNTED_GAP`. A runtime may learn from the first regions that
+/// come late how its threads had better sleep.
+const UNCOUNTED: u32 = 4;
+const UNCOUNTED_GAP: Duration = Duration::from_millis(5);
+
 /// One sample for each gap. There is one more gap before the first, so that the first sample finds the team in the same
 /// state as the others.
 ///
@@ -17,6 +22,10 @@ pub(crate) fn region(runtime: &mut impl Runtime, job: &Job, measured: &mut Measu
     let gap = job.case.gap().ok_or("this case has no gap")?;
     let threads = runtime.threads();
     let mut sleeper = sleeper(job, gap);
+    for _ in 0..UNCOUNTED {
+        thread::sleep(gap.min(UNCOUNTED_GAP));
+        runtime.empty_regions(threads, 1);
+    }
     for _ in 0..job.budget.samples_after_gap(gap) {
         thread::sleep(gap);
         measured.samples.push(timing::nanoseconds(|| runtime.empty_regions(threads, 1)));

@@ -19,14 +19,11 @@ use hive::{Builder, Hive, Pin, SleepProtocol, Stats};
 
 use crate::catalog::RuntimeId;
 use crate::kernels::{disjoint::Disjoint, jacobi};
-use crate::runtimes::loops::Slots;
 use crate::runtimes::{Runtime, jacobi_thread};
 
 pub(crate) struct HiveTeam {
     hive: Hive,
     threads: usize,
-    /// For loops whose bodies each bee adds up.
-    slots: Slots,
 }
 
 /// How bees wait, if not as by default, and whether they are bound.
@@ -114,7 +111,7 @@ impl HiveTeam {
 
     fn new(builder: Builder, threads: usize) -> Result<Self, String> {
         let hive = builder.build().map_err(|error| format!("no hive: {error}"))?;
-        Ok(Self { hive, threads, slots: Slots::new(threads) })
+        Ok(Self { hive, threads })
     }
 }
 

@@ -83,6 +83,7 @@ impl Slots {
     }
 
     /// The same with what it was before.
+    #[cfg(feature = "forkunion")]
     pub(crate) fn add(&self, thread_id: usize, number: f64) {
         self.set(thread_id, f64::from_bits(self.0[thread_id].0.load(Ordering::Relaxed)) + number);
     }

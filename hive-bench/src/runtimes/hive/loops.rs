@@ -21,15 +21,10 @@ impl Loops for HiveTeam {
         self.hive.par_reduce(0..len, &Reduction::per_team_size(0.0, |a, b| a + b), body)
     }
 
-    /// By `par_for`, with a number of each bee. A bee may run several ranges, and another thread may run a bee's part,
-    /// but no two threads run parts of one bee at the same time.
+    /// The order of the additions is free, as it is in Rayon's sum.
     fn sum_of_each<F: Fn(f64) -> f64 + Sync>(&mut self, numbers: &[f64], of: F) -> f64 {
-        let slots = &self.slots;
-        (0..self.threads).for_each(|id| slots.set(id, 0.0));
-        self.hive.par_for(0..numbers.len(), |range, bee| {
-            slots.add(bee.id(), numbers[range].iter().map(|number| of(*number)).sum());
-        });
-        slots.sum()
+        let sum = Reduction::unordered(0.0, |a, b| a + b);
+        self.hive.par_reduce(0..numbers.len(), &sum, |range| numbers[range].iter().map(|number| of(*number)).sum())
     }
 
     fn dynamic_sum<F: Fn(Range<usize>) -> f64 + Sync>(&mut self, len: usize, chunk: usize, body: F) -> f64 {

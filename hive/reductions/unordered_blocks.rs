@@ -1,0 +1,100 @@
+//! An unordered reduction over a range that is divided by `Static`. Usually each bee reduces one block of it, which
+//! costs the least. If workers have to be woken for it, it is run in chunks that are handed out: the bees that are
+//! there then leave less to those that come late, and the result may depend on who has run what.
+
+#![expect(unsafe_code, reason = "each bee writes its own result without a lock")]
+
+use std::cell::Cell;
+use std::ops::Range;
+
+use crate::loops::range_body::ReduceBody;
+use crate::loops::schedule::Schedule;
+use crate::loops::shared_loop::Loop;
+use crate::pool::handle::Hive;
+use crate::pool::lone_loops::LoopKind;
+use crate::pool::run_parts::Work;
+use crate::protocol::region::body::RegionBody;
+use crate::protocol::region::region_context::RegionContext;
+use crate::region::bee::Bee;
+use crate::region::nesting;
+use crate::region::no_double_panic::NoDoublePanic;
+use crate::region::results;
+use crate::region::results::ResultWriter;
+use crate::region::split;
+
+/// What a bee has combined. None: it has had no index.
+pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
+
+/// The reduction in blocks. It holds all that the bees need in one piece, so that it fits into the start line.
+struct UnorderedBlocks<'r, V, M> {
+    slots: ResultWriter<'r, Partial<V>>,
+    range: Range<usize>,
+    map: M,
+}
+
+impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for UnorderedBlocks<'_, V, M> {
+    const RUNS_ANYWHERE: bool = true;
+
+    #[inline]
+    fn run(&self, context: &RegionContext<'_>) {
+        let of_part = |part, parts| map_nonempty(split::block(self.range.clone(), part, parts), &self.map);
+        nesting::within_region(context, || {
+            // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once and
+            // first of all, and the team has as many bees as there are slots, or one. The region ends before the
+            // function that `collect_results` calls does.
+            unsafe { self.slots.write_parts(context.id() as usize, context.bees() as usize, of_part) };
+        });
+    }
+}
+
+impl Hive {
+    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Returns what each bee has combined.
+    #[inline]
+    #[track_caller]
+    pub(super) fn reduce_unordered<V: Send>(
+        &self,
+        bees: usize,
+        range: Range<usize>,
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Vec<Partial<V>> {
+        results::collect_results(bees.min(self.max_bees()), |slots| {
+            let indices = range.len();
+            let mut blocks = UnorderedBlocks { slots, range, map };
+            let size_if_late = Cell::new(None);
+            self.run_loop_body(bees, indices, LoopKind::Blocks(&size_if_late), &mut blocks);
+            if let Some(size) = size_if_late.take() {
+                self.hand_out(bees, &blocks, op, Work::Loop(indices, LoopKind::HandedOut(size)));
+            }
+        })
+    }
+
+    /// Runs the same reduction, which has not been run, in chunks that are handed out.
+    #[cold]
+    #[track_caller]
+    fn hand_out<V: Send>(
+        &self,
+        bees: usize,
+        blocks: &UnorderedBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
+        op: &(impl Fn(V, V) -> V + Sync),
+        work: Work<'_>,
+    ) {
+        let UnorderedBlocks { slots, range, map } = blocks;
+        let combine = |shared: &Loop, bee: &Bee<'_>| {
+            let mut partial = ReduceBody { value: None, map, op };
+            shared.run(bee.context, &mut partial);
+            partial.value
+        };
+        Loop::new(range.clone(), Schedule::Affinity).run_in_region(bees, |shared, bees| {
+            self.run_parts::<true, _>(bees, work, |bee| {
+                // SAFETY: as above; and no bee has written to a slot before, since the loop has not been run.
+                unsafe { slots.write_with(bee.id(), bee.bees(), || combine(shared, bee)) };
+            });
+        });
+    }
+}
+
+/// What `map` returns for `range`. None: the range is empty.
+pub(super) fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Partial<T> {
+    (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
+}
