@@ -9,6 +9,7 @@ use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
 use crate::region::results;
+use crate::region::results::ResultWriter;
 
 /// What a region is started for.
 #[derive(Clone, Copy)]
@@ -110,22 +111,23 @@ impl Hive {
         })
     }
 
-    /// Runs a loop over `indices` indices that has `parts` parts, and returns what `body` returned for each, in their
-    /// order. It gets the number of the part and the number of parts. Each bee runs one part; if the team is the caller
-    /// alone, that runs them all. So the results do not depend on who has run the loop.
+    /// Runs a loop over `indices` indices that has `parts` parts, and passes to `take` what `body` returned for each, in
+    /// their order. `body` gets the number of the part and the number of parts. Each bee runs one part; if the team is
+    /// the caller alone, that runs them all. So the results do not depend on who has run the loop.
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    pub(crate) fn map_loop<R, F>(&self, parts: usize, indices: usize, body: F) -> Vec<R>
+    pub(crate) fn map_loop<R, F>(&self, parts: usize, indices: usize, body: F, take: impl FnMut(R))
     where
         R: Send,
         F: Fn(usize, usize) -> R + Sync,
     {
-        results::collect_results(parts.min(self.max_bees()), |slots| {
+        let run = |slots: ResultWriter<'_, R>| {
             self.run_parts::<true, _>(parts, Work::Loop(indices, LoopKind::Anonymous), move |bee| {
                 // SAFETY: as in `map_parts`.
                 unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
             });
-        })
+        };
+        results::take_results(parts.min(self.max_bees()), run, take);
     }
 }
 

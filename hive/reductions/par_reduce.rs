@@ -91,14 +91,16 @@ impl Hive {
         if let (Cut::OnePerBee | Cut::BySchedule, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let results = if cut == Cut::BySchedule {
-                self.reduce_unordered(bees, range, op, map)
+            let indices = range.len();
+            let mut sum = None;
+            let add = |partial| add_to(&mut sum, partial, op);
+            if cut == Cut::BySchedule {
+                self.reduce_unordered(bees, range, op, map, add);
             } else {
-                self.map_loop(bees, range.len(), move |part, parts| {
-                    map_nonempty(split::block(range.clone(), part, parts), &map)
-                })
-            };
-            return combine_in_order(results, op);
+                let of_part = move |part, parts| map_nonempty(split::block(range.clone(), part, parts), &map);
+                self.map_loop(bees, indices, of_part, add);
+            }
+            return sum;
         }
         let indices = shared.range().len();
         match cut {
@@ -147,6 +149,16 @@ impl Hive {
                 block_tree::combine_all(results.into_iter(), op)
             }
         }
+    }
+}
+
+/// Adds what a bee has combined to the sum of those before it.
+fn add_to<T>(sum: &mut Option<T>, partial: Partial<T>, op: impl Fn(T, T) -> T) {
+    if let Some(partial) = partial.map(NoDoublePanic::into_inner) {
+        *sum = Some(match sum.take() {
+            Some(sum) => op(sum, partial),
+            None => partial,
+        });
     }
 }
 

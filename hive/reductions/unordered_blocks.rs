@@ -41,14 +41,14 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for UnorderedBlocks<'_
         nesting::within_region(context, || {
             // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once and
             // first of all, and the team has as many bees as there are slots, or one. The region ends before the
-            // function that `collect_results` calls does.
+            // function that `take_results` calls does.
             unsafe { self.slots.write_parts(context.id() as usize, context.bees() as usize, of_part) };
         });
     }
 }
 
 impl Hive {
-    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Returns what each bee has combined.
+    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Passes to `take` what each bee has combined.
     #[inline]
     #[track_caller]
     pub(super) fn reduce_unordered<V: Send>(
@@ -57,8 +57,9 @@ impl Hive {
         range: Range<usize>,
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
-    ) -> Vec<Partial<V>> {
-        results::collect_results(bees.min(self.max_bees()), |slots| {
+        take: impl FnMut(Partial<V>),
+    ) {
+        let run = |slots: ResultWriter<'_, Partial<V>>| {
             let indices = range.len();
             let mut blocks = UnorderedBlocks { slots, range, map };
             let size_if_late = Cell::new(None);
@@ -66,7 +67,8 @@ impl Hive {
             if let Some(size) = size_if_late.take() {
                 self.hand_out(bees, &blocks, op, Work::Loop(indices, LoopKind::HandedOut(size)));
             }
-        })
+        };
+        results::take_results(bees.min(self.max_bees()), run, take);
     }
 
     /// Runs the same reduction, which has not been run, in chunks that are handed out.

@@ -20,30 +20,40 @@ use crate::region::no_double_panic::NoDoublePanic;
 ///
 /// If `run` panics, the results that have been written are dropped.
 pub(crate) fn collect_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
+    with_slots(bees, |mut results| {
+        run(results.writer());
+        results.take_all()
+    })
+}
+
+/// As `collect_results`, but passes the results to `take`, one after another. If that panics, those that are left are
+/// dropped. Allocates nothing for small teams.
+pub(crate) fn take_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>), take: impl FnMut(R)) {
+    with_slots(bees, |mut results| {
+        run(results.writer());
+        results.take_each(take);
+    });
+}
+
+/// Calls `run` with room for the results of `bees` bees.
+#[inline]
+fn with_slots<R, O>(bees: usize, run: impl FnOnce(ResultSlots<'_, R>) -> O) -> O {
     if bees <= MAX_ON_STACK && size_of::<R>() <= MAX_BYTES_ON_STACK {
-        collect_on_stack(bees, run)
+        with_slots_on_stack(bees, run)
     } else {
-        run_into(&mut Box::new_uninit_slice(bees), run)
+        run(ResultSlots { slots: &mut Box::new_uninit_slice(bees) })
     }
 }
 
 /// The case of few and small results, which lie on the caller's stack. A function of its own: inlined, it would take
 /// this stack space in the other case as well, where results are large.
-fn collect_on_stack<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
-    run_into(&mut [const { MaybeUninit::uninit() }; MAX_ON_STACK][..bees], run)
+fn with_slots_on_stack<R, O>(bees: usize, run: impl FnOnce(ResultSlots<'_, R>) -> O) -> O {
+    run(ResultSlots { slots: &mut [const { MaybeUninit::uninit() }; MAX_ON_STACK][..bees] })
 }
 
 /// Up to this many results lie on the caller's stack, if each is no larger than `MAX_BYTES_ON_STACK`.
 const MAX_ON_STACK: usize = 8;
 const MAX_BYTES_ON_STACK: usize = 64;
-
-/// Calls `run` with a writer for `slots` and takes the results out of them.
-fn run_into<R>(slots: &mut [MaybeUninit<ResultSlot<R>>], run: impl FnOnce(ResultWriter<'_, R>)) -> Vec<R> {
-    let mut results = ResultSlots { slots };
-    let writer = results.writer();
-    run(writer);
-    results.take_results()
-}
 
 /// The slots, one for each bee. The first is always initialised; the others are only when their bee has called
 /// `write_with`, or the only bee has called `write_parts`. Dropping this drops the results that have not been taken.
@@ -70,7 +80,7 @@ struct ResultSlot<R> {
 pub(crate) struct ResultWriter<'r, R> {
     /// Bee `n` writes to slot `n` from here.
     first_slot: *mut MaybeUninit<ResultSlot<R>>,
-    /// The writer borrows the slots from `run_into`.
+    /// The writer borrows the slots from `collect_results` or `take_results`.
     slots: PhantomData<&'r mut [ResultSlot<R>]>,
 }
 
@@ -117,8 +127,19 @@ impl<R> ResultSlots<'_, R> {
         unsafe { &mut *(slots as *mut [ResultSlot<R>]) }
     }
 
-    /// Moves the results into a vector.
-    fn take_results(&mut self) -> Vec<R> {
+    /// Passes each result to `take`.
+    fn take_each(&mut self, mut take: impl FnMut(R)) {
+        for slot in self.written_slots() {
+            assert!(slot.is_written, "a region returns when all parts are done");
+            slot.is_written = false;
+            // SAFETY: `is_written` was set, so there is a result; it has just been cleared, so nobody else takes or
+            // drops the result.
+            take(unsafe { slot.result.assume_init_read() });
+        }
+    }
+
+    /// Moves the results into a vector. Not by `take_each`: a large result would pass over the stack.
+    fn take_all(&mut self) -> Vec<R> {
         let written = self.written_slots();
         let mut taken = Vec::with_capacity(written.len());
         for slot in written {
@@ -154,8 +175,8 @@ impl<R> ResultWriter<'_, R> {
     /// # Safety
     /// - Either all bees of one region's team call this, each of them exactly once and before anything that can panic,
     ///   or none of them does.
-    /// - The team is no larger than what `collect_results` was called with.
-    /// - The region ends before the `run` of `collect_results` returns.
+    /// - The team is no larger than what that function was called with.
+    /// - The region ends before the `run` of `collect_results` or `take_results` returns.
     pub(crate) unsafe fn write_with(&self, bee: usize, bees: usize, compute: impl FnOnce() -> R) {
         // SAFETY: the caller promises that there is a slot of this number, that nobody else uses it, and that the slots
         // outlive the region.
@@ -199,7 +220,7 @@ impl<R> ResultWriter<'_, R> {
 #[cfg(test)]
 mod tests {
     use std::panic::{AssertUnwindSafe, catch_unwind};
-    use std::sync::Arc;
+    use std::sync::{Arc, Mutex};
 
     use super::*;
 
@@ -233,6 +254,33 @@ mod tests {
     #[test]
     fn where_no_region_has_run_there_are_none() {
         assert!(collect_results::<String>(2, |_| ()).is_empty() && collect_results::<String>(0, |_| ()).is_empty());
+    }
+
+    #[test]
+    fn results_are_passed_on_in_order_and_those_after_a_panic_are_dropped() {
+        for bees in [3, 2 * MAX_ON_STACK] {
+            let (taken, result) = (Mutex::new(Vec::new()), Arc::new(()));
+            let take_until = |end| {
+                taken.lock().unwrap().clear();
+                take_results(
+                    bees,
+                    |writer| {
+                        for bee in (0..bees).rev() {
+                            // SAFETY: one thread writes here, and each bee's slot once.
+                            unsafe { writer.write_with(bee, bees, || (bee, Arc::clone(&result))) };
+                        }
+                    },
+                    |(bee, _)| {
+                        assert!(bee < end, "bee {bee}");
+                        taken.lock().unwrap().push(bee);
+                    },
+                );
+            };
+            take_until(bees);
+            assert!(taken.lock().unwrap().iter().copied().eq(0..bees));
+            assert!(catch_unwind(AssertUnwindSafe(|| take_until(1))).is_err());
+            assert_eq!((&*taken.lock().unwrap(), Arc::strong_count(&result)), (&vec![0], 1));
+        }
     }
 
     #[test]
