@@ -28,8 +28,9 @@ pub(crate) enum LoopKind<'l> {
     OfBees,
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
     Anonymous,
-    /// The same, in one block for each bee. If workers have to be woken for it, it is not run, and its size is stored
-    /// here: the caller then calls once more, for the same loop in chunks that are handed out.
+    /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, it is
+    /// not run, and its size is stored here: the caller then calls once more, for the same loop in chunks that are
+    /// handed out. (That call has a turn of its own.)
     Blocks(&'l Cell<Option<LoopSize>>),
     /// That second call, with that size.
     HandedOut(LoopSize),
@@ -96,7 +97,8 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = Instant::now();
-        let pays = |expected: Duration| self.loop_costs.pays_to_wake(expected - expected / bees, begin);
+        let gain = |expected: Duration| expected - expected / bees;
+        let pays = |expected: Duration| self.loop_costs.pays_to_wake(gain(expected), begin);
         let is_handed_out = matches!(kind, LoopKind::HandedOut(_));
         let expected = self.loop_costs.expected(size);
         if let Some(expected) = expected.filter(|expected| !is_handed_out && !pays(*expected)) {
@@ -111,17 +113,17 @@ impl Shared {
             self.loop_costs.record(size, begin.elapsed());
             return Ok(());
         }
-        if let (LoopKind::Blocks(size_if_late), Some(_)) = (kind, expected) {
+        if let LoopKind::Blocks(size_if_late) = kind
+            && expected.is_some_and(|expected| gain(expected) > COST_OF_WAKING)
+        {
             size_if_late.set(Some(size));
             return Ok(());
         }
         self.team.cold_parts.clear_last();
         self.spmd_locked(queen_guard, bees, body)?;
-        // The guess: for each of the parts one thread would have taken as long as the queen has taken for hers. If the
-        // loop was handed out, she may have run nearly all of it. None: her part was not timed, because no worker was
-        // asleep any more when the region started.
+        // None: her part was not timed, because no worker was asleep any more when the region started.
         if let Some(part) = self.team.cold_parts.last() {
-            self.loop_costs.record_guess(size, if is_handed_out { part } else { part * bees });
+            self.loop_costs.record_guess(size, guess_of_all(part, bees, is_handed_out));
         }
         Ok(())
     }
@@ -183,5 +185,16 @@ impl Shared {
         if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > COST_OF_WAKING) {
             self.team.policy().yield_core();
         }
+    }
+}
+
+/// How long one thread would take for a loop of which the queen has run a part in this time, while workers were woken.
+fn guess_of_all(part: Duration, bees: u32, is_handed_out: bool) -> Duration {
+    if is_handed_out {
+        // At first she was alone, and then the others have run as much as she has.
+        part + part.saturating_sub(COST_OF_WAKING) * (bees - 1)
+    } else {
+        // All parts are about equally long.
+        part * bees
     }
 }

@@ -28,10 +28,10 @@ impl Hive {
     /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
     /// are combined and how reproducible that is. As in [`par_for`](Self::par_for), a bee that is done stands in for
     /// workers that are asleep or busy, which changes nothing in the result; and while another thread keeps the hive
-    /// busy, the calling thread may run all of a short loop by itself, at once. If workers have to be woken first, a loop
-    /// by `Static` is handed out in smaller parts, unless the reduction is
-    /// [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called any number of times. An
-    /// empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
+    /// busy, the calling thread may run all of a short loop by itself, at once. Where workers would have to be woken
+    /// first, a loop by `Static` may be handed out in smaller parts, unless the reduction is
+    /// [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called more than once for each
+    /// bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
     /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
@@ -120,7 +120,7 @@ impl Hive {
             }
             // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
             Cut::Blocks(blocks) => {
-                let range = shared.range();
+                let (range, is_in_blocks) = (shared.range(), shared.blocks().is_some());
                 // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
                 let schedule = shared.schedule().in_units_of(range.len() / blocks.max(1));
                 let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
@@ -140,9 +140,8 @@ impl Hive {
                 // The result is the same whichever bee runs a block, so the bees that are there need not leave to a
                 // latecomer what is its part by `Static`.
                 let size_if_late = Cell::new(None);
-                let is_static = schedule == Schedule::Static;
-                let mut results =
-                    run(schedule, if is_static { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous });
+                let kind = if is_in_blocks { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous };
+                let mut results = run(schedule, kind);
                 if let Some(size) = size_if_late.take() {
                     results = run(Schedule::Affinity, LoopKind::HandedOut(size));
                 }

@@ -1,6 +1,6 @@
 //! An unordered reduction over a range that is divided by `Static`. Usually each bee reduces one block of it, which
-//! costs the least. If workers have to be woken for it, it is run in chunks that are handed out: the bees that are
-//! there then leave less to those that come late, and the result may depend on who has run what.
+//! costs the least. If all workers have to be woken for it, it is handed out in smaller parts: whoever is there then
+//! leaves less to those that come late. The result may depend on who has run what.
 
 #![expect(unsafe_code, reason = "each bee writes its own result without a lock")]
 
@@ -21,6 +21,10 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::results;
 use crate::region::results::ResultWriter;
 use crate::region::split;
+
+/// Into how many blocks the range is cut for each bee, if it is handed out. A bee gets several of them at a time, and
+/// calls `map` once for these, so the calls remain few.
+const BLOCKS_PER_BEE: usize = 16;
 
 /// What a bee has combined. None: it has had no index.
 pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
@@ -71,7 +75,7 @@ impl Hive {
         results::take_results(bees.min(self.max_bees()), run, take);
     }
 
-    /// Runs the same reduction, which has not been run, in chunks that are handed out.
+    /// Runs the same reduction, which has not been run, in parts that are handed out.
     #[cold]
     #[track_caller]
     fn hand_out<V: Send>(
@@ -82,12 +86,15 @@ impl Hive {
         work: Work<'_>,
     ) {
         let UnorderedBlocks { slots, range, map } = blocks;
+        let count = range.len().min(bees.saturating_mul(BLOCKS_PER_BEE));
+        let block = |number| split::block(range.clone(), number, count);
+        let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
         let combine = |shared: &Loop, bee: &Bee<'_>| {
-            let mut partial = ReduceBody { value: None, map, op };
+            let mut partial = ReduceBody { value: None, map: &map_blocks, op };
             shared.run(bee.context, &mut partial);
             partial.value
         };
-        Loop::new(range.clone(), Schedule::Affinity).run_in_region(bees, |shared, bees| {
+        Loop::new(0..count, Schedule::Affinity).run_in_region(bees, |shared, bees| {
             self.run_parts::<true, _>(bees, work, |bee| {
                 // SAFETY: as above; and no bee has written to a slot before, since the loop has not been run.
                 unsafe { slots.write_with(bee.id(), bee.bees(), || combine(shared, bee)) };

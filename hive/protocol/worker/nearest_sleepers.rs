@@ -26,11 +26,17 @@ struct Many<'n> {
 }
 
 impl<'n> NearestSleepers<'n> {
-    /// Those among the bees up to `last` that `occupancy` says now.
+    /// Those among the bees up to `last` that `occupancy` says now. The caller knows that these have been hired. A
+    /// worker that is being hired meanwhile may be asleep as well, but nothing says that the caller sees its slot.
     #[inline(always)]
     pub(crate) fn new(occupancy: &Occupancy, neighbours: &'n Neighbours, bee: u32, last: u32) -> Self {
-        let many = if MaybeAsleep::have_bits(last) { None } else { Some(Many::new(neighbours, bee, last)) };
-        Self { neighbours, bee, asleep: occupancy.maybe_asleep(), many }
+        let asleep = occupancy.maybe_asleep();
+        let (asleep, many) = if MaybeAsleep::have_bits(last) {
+            (asleep.up_to(last), None)
+        } else {
+            (asleep, Some(Many::new(neighbours, bee, last)))
+        };
+        Self { neighbours, bee, asleep, many }
     }
 }
 
@@ -79,6 +85,7 @@ mod tests {
             assert_eq!((of_seven[0], of_seven.len()), (6, if last == 9 { 4 } else { 4 + 27 }), "{of_seven:?}");
             assert!([1, 4, 6, 8].iter().all(|id| of_seven.contains(id)));
             assert_eq!(listed(&occupancy, 8, last)[0], 8, "a bee is nearest to itself");
+            assert!(!listed(&occupancy, 7, 7).contains(&8), "one that the caller does not know of is left out");
             occupancy.uncount_sleeper(6);
             assert!(!listed(&occupancy, 7, last).contains(&6));
         }

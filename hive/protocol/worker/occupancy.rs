@@ -1,6 +1,7 @@
 //! How many bees the hive has and how many of them are asleep, in one word. After each start the queen, or a worker
 //! that leads a group, reads it to learn whether all bees of the team are polling. If some bee is asleep, a second word
-//! says which bees are, because the sleepers need not be in that team. The steps and the proof are in `docs/resize.md`.
+//! says which bees are, because the sleepers need not be in that team. Whoever has tasks to be run looks there for bees
+//! to wake. The steps and the proof are in `docs/resize.md` and `docs/sleep.md`.
 
 use std::fmt;
 
@@ -81,6 +82,11 @@ impl MaybeAsleep {
     /// One bit for each of those bees that have one.
     pub(crate) fn bits(self) -> u64 {
         self.0
+    }
+
+    /// Those of them up to bee `last`, which has a bit.
+    pub(crate) fn up_to(self, last: u32) -> Self {
+        Self(self.0 & (u64::MAX >> (TRACKED_BEES - 1 - last)))
     }
 
     /// Takes out a bee that has a bit.
