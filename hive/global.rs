@@ -108,7 +108,7 @@ macro_rules! current_hive {
 mod regions;
 mod slices;
 
-pub use regions::{spmd, spmd_all, spmd_all_map, spmd_map, try_spmd};
+pub use regions::{spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, try_spmd};
 pub use slices::{par_for_mut, par_rows_mut, par_zip_mut};
 
 /// The global hive, if it exists and the calling thread is inside of no hive.

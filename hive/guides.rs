@@ -7,7 +7,8 @@
 #[doc = include_str!("../docs/from-openmp.md")]
 ///
 /// # Items named on this page
-/// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`try_spmd`](crate::try_spmd), [`bees`](crate::bees),
+/// [`spmd`](crate::spmd), [`spmd_map`](crate::spmd_map), [`spmd_reduce`](crate::spmd_reduce),
+/// [`try_spmd`](crate::try_spmd), [`bees`](crate::bees),
 /// [`Bee`](crate::Bee), [`par_for`](crate::par_for), [`Loop`](crate::Loop), [`Schedule`](crate::Schedule),
 /// [`Tiles`](crate::Tiles), [`par_for_mut`](crate::par_for_mut), [`par_rows_mut`](crate::par_rows_mut),
 /// [`Parts`](crate::Parts), [`Ordered`](crate::Ordered), [`par_reduce`](crate::par_reduce),

@@ -103,8 +103,8 @@ mod tuning;
 
 pub use crate::global::{
     bees, broadcast, global, install, join, keep_spinning, par_for, par_for_mut, par_reduce, par_rows_mut, par_scan,
-    par_zip_mut, report, resize, scope, spawn, spawn_on, spmd, spmd_all, spmd_all_map, spmd_map, stats, stop_spinning,
-    try_spmd, wait_until_parked,
+    par_zip_mut, report, resize, scope, spawn, spawn_on, spmd, spmd_all, spmd_all_map, spmd_map, spmd_reduce, stats,
+    stop_spinning, try_spmd, wait_until_parked,
 };
 pub use crate::hives::bee::HiveSetBee;
 pub use crate::hives::builder::HiveSetBuilder;

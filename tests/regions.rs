@@ -5,13 +5,13 @@
 mod common;
 
 use std::collections::HashSet;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, ThreadId};
 
 use common::process::in_own_process_with;
 use common::sys::UnsyncCell;
-use common::{Gate, Rng, assert_contains_all, assert_hive_works, panic_message, run_exclusively};
+use common::{Gate, Rng, assert_contains_all, assert_hive_works, panic_message, run_exclusively, silence_panics};
 use hive::{Bee, Hive};
 
 /// Does not compile if `Bee` is Send or Sync, because the item would then be ambiguous.
@@ -288,4 +288,42 @@ fn no_starvation_by_a_queen_who_always_comes_back() {
             });
         }
     });
+}
+
+#[test]
+fn results_are_combined_in_the_order_of_the_bees() {
+    let _alone = run_exclusively();
+    let hive = Hive::new(2).unwrap();
+    // More bees and larger results than the caller's stack has slots for.
+    for n in [1, 2, 9] {
+        let digits = hive.spmd_reduce(n, |bee| bee.id().to_string(), |a, b| a + &b);
+        assert_eq!(digits, &"012345678"[..n]);
+        let large = hive.spmd_reduce(n, |bee| [bee.id(); 100], |a, b| std::array::from_fn(|i| 10 * a[i] + b[i]));
+        assert_eq!(large[99], (0..n).fold(0, |number, digit| 10 * number + digit));
+    }
+    let inner = hive.spmd_map(2, |outer| outer.id() + hive.spmd_reduce(5, |bee| bee.bees(), |a, b| a + b));
+    assert_eq!(inner, [1, 2], "a nested region is a team of one");
+    let ballast = [1; 1000];
+    assert_eq!(hive.spmd_reduce(2, move |bee| bee.id() + ballast[999], |a, b| a * b), 2);
+}
+
+#[test]
+fn a_panic_while_results_are_combined_drops_the_others() {
+    let _alone = run_exclusively();
+    silence_panics("bee ");
+    let hive = Hive::new(3).unwrap();
+    let witness = Arc::new(());
+    let result_of = |bee: &Bee<'_>| (bee.id(), Arc::clone(&witness));
+    let mut calls = 0;
+    let combine = |_, (id, _): (usize, _)| {
+        calls += 1;
+        panic!("bee {id}")
+    };
+    assert_eq!(panic_message(|| drop(hive.spmd_reduce(3, result_of, combine))), "bee 1");
+    assert_eq!((calls, Arc::strong_count(&witness)), (1, 1));
+    let refuse = |bee: &Bee<'_>| if bee.id() == 2 { panic!("bee 2") } else { result_of(bee) };
+    assert_eq!(panic_message(|| drop(hive.spmd_reduce(3, refuse, |a, _| a))), "bee 2");
+    assert_eq!(Arc::strong_count(&witness), 1);
+    assert_contains_all(&panic_message(|| hive.spmd_reduce(0, |_| (), |(), ()| ())), &["no region of 0"]);
+    assert_hive_works(&hive, 3);
 }

@@ -32,7 +32,7 @@ use paralight::iter::{Accumulator, ExactSizeAccumulator, GenericThreadPool, Sour
 
 use crate::adapters::work_ranges::WorkRanges;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::no_double_panic::NoDoublePanic;

@@ -60,6 +60,27 @@ pub fn spmd_map<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(bees: usize, body: F) -> V
     current_hive!(found).spmd_map(bees, body)
 }
 
+/// Runs a region on the [current](crate#which-hive) hive and combines what `body` returned on the bees, in the order of
+/// their numbers. See [`Hive::spmd_reduce`].
+///
+/// ```
+/// assert_eq!(hive::spmd_reduce(3, |bee| bee.id() * 10, |a, b| a + b), 30);
+/// ```
+///
+/// # Panics
+/// As [`Hive::spmd_reduce`].
+#[track_caller]
+#[doc(alias("reduction", "omp reduction", "reduce"))]
+pub fn spmd_reduce<R, F, C>(bees: usize, body: F, combine: C) -> R
+where
+    R: Send,
+    F: Fn(&Bee<'_>) -> R + Sync,
+    C: FnMut(R, R) -> R,
+{
+    let found;
+    current_hive!(found).spmd_reduce(bees, body, combine)
+}
+
 /// Runs a region of all bees that the [current](crate#which-hive) hive has now. See [`Hive::spmd_all`].
 ///
 /// ```

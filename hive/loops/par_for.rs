@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::region::bee::Bee;
 

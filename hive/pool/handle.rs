@@ -210,6 +210,33 @@ impl Hive {
         self.map_exactly(bees, body)
     }
 
+    /// Runs a region and combines what `body` returned on the bees: the result of bee 0 with that of bee 1, the outcome
+    /// with that of bee 2, and so on. The calling thread does so when the region has ended.
+    ///
+    /// As `spmd_map(bees, body).into_iter().reduce(combine)`, without a vector. (Up to eight results of 64 bytes each
+    /// need no memory from the heap.) In a nested region that is a team of one, it is the result of that bee.
+    ///
+    /// ```
+    /// let x: Vec<f64> = (0..1000).map(f64::from).collect();
+    /// let largest = hive::spmd_reduce(4, |bee| x[bee.split(0..1000)].iter().copied().fold(0.0, f64::max), f64::max);
+    /// assert_eq!(largest, 999.0);
+    /// ```
+    ///
+    /// # Panics
+    /// As [`spmd`](Self::spmd), and with a panic of `combine`. The results that are left are dropped, as in
+    /// [`spmd_map`](Self::spmd_map).
+    #[inline]
+    #[track_caller]
+    #[doc(alias("reduction", "omp reduction", "reduce"))]
+    pub fn spmd_reduce<R, F, C>(&self, bees: usize, body: F, combine: C) -> R
+    where
+        R: Send,
+        F: Fn(&Bee<'_>) -> R + Sync,
+        C: FnMut(R, R) -> R,
+    {
+        self.reduce_exactly(bees, body, combine)
+    }
+
     /// Changes the size of the hive to `bees` bees, including the queen. May be called by any thread at any time, and
     /// does not wait for a region to end or for a bee to finish its work.
     ///

@@ -7,12 +7,12 @@
 //! `loop_costs.rs` knows how long the loop will take. In all other cases the loop is a region like any other
 //! (`regions.rs`). See `docs/lone-loops.md`.
 
-use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::protocol::QueenGuard;
@@ -20,21 +20,6 @@ use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::cost_of_waking::COST_OF_WAKING;
-
-/// Who may run which part of a loop.
-#[derive(Clone, Copy)]
-pub(crate) enum LoopKind<'l> {
-    /// The parts belong to bees by their numbers.
-    OfBees,
-    /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
-    Anonymous,
-    /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, it is
-    /// not run, and its size is stored here: the caller then calls once more, for the same loop in chunks that are
-    /// handed out. (That call has a turn of its own.)
-    Blocks(&'l Cell<Option<LoopSize>>),
-    /// That second call, with that size.
-    HandedOut(LoopSize),
-}
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.

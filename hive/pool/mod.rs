@@ -15,6 +15,7 @@ pub(crate) mod handlers;
 pub(crate) mod lone_callers;
 pub(crate) mod lone_loops;
 pub(crate) mod loop_costs;
+pub(crate) mod loop_kind;
 pub(crate) mod observers;
 pub(crate) mod regions;
 pub(crate) mod report;

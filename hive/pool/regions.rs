@@ -11,8 +11,8 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
-use crate::pool::lone_loops::LoopKind;
 use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;

@@ -4,7 +4,7 @@
 
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
@@ -34,6 +34,25 @@ impl Hive {
     #[track_caller]
     pub(crate) fn map_exactly<R: Send, F: Fn(&Bee<'_>) -> R + Sync>(&self, bees: usize, body: F) -> Vec<R> {
         self.map_parts::<false, R, F>(bees, Work::Parts, body)
+    }
+
+    /// Runs a region as [`spmd_reduce`](Self::spmd_reduce) does.
+    #[track_caller]
+    pub(crate) fn reduce_exactly<R, F, C>(&self, bees: usize, body: F, mut combine: C) -> R
+    where
+        R: Send,
+        F: Fn(&Bee<'_>) -> R + Sync,
+        C: FnMut(R, R) -> R,
+    {
+        let mut combined = None;
+        let run = |slots: ResultWriter<'_, R>| self.write_parts::<false, R, F>(bees, Work::Parts, slots, body);
+        results::take_results(bees.min(self.max_bees()), run, |result| {
+            combined = Some(match combined.take() {
+                Some(before) => combine(before, result),
+                None => result,
+            });
+        });
+        combined.unwrap_or_else(|| unreachable!("a region of {bees} has no result"))
     }
 
     /// As [`spmd`](Self::spmd) if `RUNS_ANYWHERE` is false. If it is true, a bee that is done runs the parts of those
@@ -94,7 +113,6 @@ impl Hive {
 
     /// As [`spmd_map`](Self::spmd_map), with `RUNS_ANYWHERE` and `work` as in [`run_parts`](Self::run_parts).
     #[track_caller]
-    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub(crate) fn map_parts<const RUNS_ANYWHERE: bool, R, F>(&self, bees: usize, work: Work<'_>, body: F) -> Vec<R>
     where
         R: Send,
@@ -102,18 +120,36 @@ impl Hive {
     {
         // Room for no more results than there can be bees: a region of more bees is refused.
         results::collect_results(bees.min(self.max_bees()), |slots| {
-            self.run_parts::<RUNS_ANYWHERE, _>(bees, work, move |bee| {
-                // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
-                // and first of all, and the size is at most what `collect_results` has room for. The region ends before
-                // this closure does.
-                unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
-            });
+            self.write_parts::<RUNS_ANYWHERE, R, F>(bees, work, slots, body);
         })
     }
 
-    /// Runs a loop over `indices` indices that has `parts` parts, and passes to `take` what `body` returned for each, in
-    /// their order. `body` gets the number of the part and the number of parts. Each bee runs one part; if the team is
-    /// the caller alone, that runs them all. So the results do not depend on who has run the loop.
+    /// Runs a region or loop in which each bee writes what `body` returns into its slot. There are as many slots as
+    /// bees, or as the hive may have bees, if that is less.
+    #[inline]
+    #[track_caller]
+    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
+    fn write_parts<const RUNS_ANYWHERE: bool, R, F>(
+        &self,
+        bees: usize,
+        work: Work<'_>,
+        slots: ResultWriter<'_, R>,
+        body: F,
+    ) where
+        R: Send,
+        F: Fn(&Bee<'_>) -> R + Sync,
+    {
+        self.run_parts::<RUNS_ANYWHERE, _>(bees, work, move |bee| {
+            // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once and
+            // first of all, and the size is at most what there are slots for. The region ends before this function
+            // returns.
+            unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
+        });
+    }
+
+    /// Runs a loop over `indices` indices that has `parts` parts, and passes to `take` what `body` returned for each,
+    /// in their order. `body` gets the number of the part and the number of parts. Each bee runs one part; if the team
+    /// is the caller alone, that runs them all. So the results do not depend on who has run the loop.
     #[track_caller]
     #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
     pub(crate) fn map_loop<R, F>(&self, parts: usize, indices: usize, body: F, take: impl FnMut(R))
@@ -123,7 +159,7 @@ impl Hive {
     {
         let run = |slots: ResultWriter<'_, R>| {
             self.run_parts::<true, _>(parts, Work::Loop(indices, LoopKind::Anonymous), move |bee| {
-                // SAFETY: as in `map_parts`.
+                // SAFETY: as in `write_parts`.
                 unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
             });
         };

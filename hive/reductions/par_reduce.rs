@@ -8,7 +8,7 @@ use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
@@ -31,8 +31,8 @@ impl Hive {
     /// busy, the calling thread may run all of a short loop by itself, at once. Where workers would have to be woken
     /// first, a loop by `Static` may be handed out in smaller parts, unless the reduction is
     /// [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called more than once for each
-    /// bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those of [`par_scan`](Self::par_scan) and of
-    /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
+    /// bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those
+    /// of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
     /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee
@@ -118,36 +118,47 @@ impl Hive {
                 });
                 combine_in_order(results, op)
             }
-            // A loop over the blocks. Each bee combines its blocks along the fixed tree as far as possible.
-            Cut::Blocks(blocks) => {
-                let (range, is_in_blocks) = (shared.range(), shared.blocks().is_some());
-                // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
-                let schedule = shared.schedule().in_units_of(range.len() / blocks.max(1));
-                let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
-                    let mut nodes = Nodes::new();
-                    bee.for_each(shared, |numbers| {
-                        block_tree::push_blocks(&mut nodes, numbers, op, |block| {
-                            map(split::block(range.clone(), block, blocks))
-                        })
-                    });
-                    nodes
-                };
-                let run = |schedule, kind| {
-                    Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
-                        self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| collect_nodes(shared, bee))
-                    })
-                };
-                // The result is the same whichever bee runs a block, so the bees that are there need not leave to a
-                // latecomer what is its part by `Static`.
-                let size_if_late = Cell::new(None);
-                let kind = if is_in_blocks { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous };
-                let mut results = run(schedule, kind);
-                if let Some(size) = size_if_late.take() {
-                    results = run(Schedule::Affinity, LoopKind::HandedOut(size));
-                }
-                block_tree::combine_all(results.into_iter(), op)
-            }
+            Cut::Blocks(blocks) => self.reduce_blocks(&shared, (blocks, bees), op, map),
         }
+    }
+
+    /// Does the same by a loop over `blocks` blocks. Each bee combines its blocks along the fixed tree as far as
+    /// possible.
+    #[track_caller]
+    fn reduce_blocks<V: Send>(
+        &self,
+        shared: &Loop,
+        (blocks, bees): (usize, usize),
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: impl Fn(Range<usize>) -> V + Sync,
+    ) -> Option<V> {
+        let (range, indices) = (shared.range(), shared.range().len());
+        // The user's chunk lengths are numbers of indices, and this loop runs over blocks.
+        let schedule = shared.schedule().in_units_of(indices / blocks.max(1));
+        let collect_nodes = move |shared: &Loop, bee: &Bee<'_>| {
+            let mut nodes = Nodes::new();
+            bee.for_each(shared, |numbers| {
+                block_tree::push_blocks(&mut nodes, numbers, op, |block| {
+                    map(split::block(range.clone(), block, blocks))
+                })
+            });
+            nodes
+        };
+        let run = |schedule, kind| {
+            Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
+                self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| collect_nodes(shared, bee))
+            })
+        };
+        // The result is the same whichever bee runs a block, so the bees that are there need not leave to a latecomer
+        // what is its part by `Static`. A plan's blocks are left to their owners.
+        let size_if_late = Cell::new(None);
+        let is_in_blocks = shared.blocks().is_some();
+        let kind = if is_in_blocks { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous };
+        let mut results = run(schedule, kind);
+        if let Some(size) = size_if_late.take() {
+            results = run(Schedule::Affinity, LoopKind::HandedOut(size));
+        }
+        block_tree::combine_all(results.into_iter(), op)
     }
 }
 

@@ -8,7 +8,7 @@ use smallvec::{Array, SmallVec};
 
 use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;

@@ -11,7 +11,7 @@ use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
-use crate::pool::lone_loops::LoopKind;
+use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -52,7 +52,8 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for UnorderedBlocks<'_
 }
 
 impl Hive {
-    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Passes to `take` what each bee has combined.
+    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Passes to `take` what each bee has
+    /// combined.
     #[inline]
     #[track_caller]
     pub(super) fn reduce_unordered<V: Send>(

@@ -125,7 +125,7 @@ impl Runtime for HiveTeam {
     }
 
     fn sums(&mut self, times: u64) -> f64 {
-        let once = || self.hive.spmd_map(self.threads, |bee| black_box(bee.id() + 1) as f64).into_iter().sum::<f64>();
+        let once = || self.hive.spmd_reduce(self.threads, |bee| black_box(bee.id() + 1) as f64, |a, b| a + b);
         (0..times).map(|_| once()).sum()
     }
 

@@ -1,4 +1,5 @@
-//! The bees that may be asleep, the nearest to one bee first: among these a thread looks for sleepers to wake for tasks.
+//! The bees that may be asleep, the nearest to one bee first: among these a thread looks for sleepers to wake for
+//! tasks.
 //!
 //! On a core that has been idle, a wake-up takes the time of the cache lines that it needs, code and data. So in a hive
 //! of as many bees as one word has bits, this works with sets of bees, and touches no bee that cannot be asleep.
