@@ -98,11 +98,13 @@ impl Shared {
             self.loop_costs.record(size, begin.elapsed());
             return Ok(());
         }
-        if let LoopKind::Blocks(size_if_late) = kind
-            && expected.is_some_and(|expected| gain(expected) > COST_OF_WAKING)
-        {
-            size_if_late.set(Some(size));
-            return Ok(());
+        let is_long = expected.is_some_and(|expected| gain(expected) > COST_OF_WAKING);
+        match kind {
+            LoopKind::Blocks(size_if_late) if is_long => {
+                size_if_late.set(Some(size));
+                return Ok(());
+            }
+            _ => {}
         }
         self.team.cold_parts.clear_last();
         self.spmd_locked(queen_guard, bees, body)?;
