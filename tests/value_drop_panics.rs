@@ -203,6 +203,13 @@ fn values_whose_drop_panics_do_not_stop_the_panic_of_a_reduction() {
                 };
                 assert_eq!(payload_of(reduce), "its own");
             });
+            // A region whose results are combined: in its body, and in what combines them.
+            with_drop_count(|alive| {
+                let captured = PanicsOnDrop::new(alive);
+                let combine = move |(), ()| assert!(!captured.is_armed());
+                assert_eq!(payload_of(|| hive.spmd_reduce(n, |_| panic_any(Payload("its own")), combine)), "its own");
+            });
+            Calls::each(|calls| hive.spmd_reduce(n, |_| calls.map(), |a, b| calls.op(a, b)));
             assert_hive_and_tasks_work(&hive, n);
         }
     });

@@ -8,6 +8,7 @@ use crate::pool::loop_kind::LoopKind;
 use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
+use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::results;
 use crate::region::results::ResultWriter;
 
@@ -38,21 +39,24 @@ impl Hive {
 
     /// Runs a region as [`spmd_reduce`](Self::spmd_reduce) does.
     #[track_caller]
-    pub(crate) fn reduce_exactly<R, F, C>(&self, bees: usize, body: F, mut combine: C) -> R
+    pub(crate) fn reduce_exactly<R, F, C>(&self, bees: usize, body: F, combine: C) -> R
     where
         R: Send,
         F: Fn(&Bee<'_>) -> R + Sync,
         C: FnMut(R, R) -> R,
     {
+        // Dropped in this order, neither can panic while the other one's panic unwinds.
         let mut combined = None;
+        let mut combine = NoDoublePanic::new(combine);
         let run = |slots: ResultWriter<'_, R>| self.write_parts::<false, R, F>(bees, Work::Parts, slots, body);
         results::take_results(bees.min(self.max_bees()), run, |result| {
-            combined = Some(match combined.take() {
+            combined = Some(NoDoublePanic::new(match combined.take().map(NoDoublePanic::into_inner) {
                 Some(before) => combine(before, result),
                 None => result,
-            });
+            }));
         });
-        combined.unwrap_or_else(|| unreachable!("a region of {bees} has no result"))
+        drop(combine);
+        combined.unwrap_or_else(|| unreachable!("a region of {bees} has no result")).into_inner()
     }
 
     /// As [`spmd`](Self::spmd) if `RUNS_ANYWHERE` is false. If it is true, a bee that is done runs the parts of those
@@ -159,7 +163,9 @@ impl Hive {
     {
         let run = |slots: ResultWriter<'_, R>| {
             self.run_parts::<true, _>(parts, Work::Loop(indices, LoopKind::Anonymous), move |bee| {
-                // SAFETY: as in `write_parts`.
+                // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
+                // and first of all, and its team has as many bees as there are slots, or one. (A region of more bees
+                // than the hive may have is refused.) The region ends before `run` returns.
                 unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
             });
         };

@@ -1,6 +1,6 @@
 //! An unordered reduction over a range that is divided by `Static`. Usually each bee reduces one block of it, which
-//! costs the least. If all workers have to be woken for it, it is handed out in smaller parts: whoever is there then
-//! leaves less to those that come late. The result may depend on who has run what.
+//! costs the least. If it is known to be long, and all workers have to be woken for it, it is handed out in smaller
+//! parts: whoever is there then leaves less to those that come late. The result may depend on who has run what.
 
 #![expect(unsafe_code, reason = "each bee writes its own result without a lock")]
 

@@ -6,7 +6,7 @@
 #![allow(unsafe_code)]
 
 use std::mem::{ManuallyDrop, needs_drop};
-use std::ops::Deref;
+use std::ops::{Deref, DerefMut};
 use std::thread::panicking;
 
 use crate::protocol::region::panics::ignore_panic;
@@ -39,6 +39,13 @@ impl<T> Deref for NoDoublePanic<T> {
     #[inline(always)]
     fn deref(&self) -> &T {
         &self.0
+    }
+}
+
+impl<T> DerefMut for NoDoublePanic<T> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.0
     }
 }
 

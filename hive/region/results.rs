@@ -1,6 +1,6 @@
 //! Collects what the bees of one region return: each bee writes its result into a slot of its own, without a lock, and
-//! the caller takes the results when the region is over. `Hive::spmd_map` and `Hive::broadcast` use it, and
-//! `Hive::par_reduce`, in which the only bee of a team of one writes the results of all parts.
+//! the caller takes the results when the region is over. `Hive::spmd_map`, `Hive::spmd_reduce` and `Hive::broadcast`
+//! use it, and `Hive::par_reduce`, in which the only bee of a team of one writes the results of all parts.
 //! (A broadcast, in which each worker runs one task, counts as a region here, and a worker's number less one as the
 //! number of its slot.)
 //!
@@ -27,7 +27,7 @@ pub(crate) fn collect_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, 
 }
 
 /// As `collect_results`, but passes the results to `take`, one after another. If that panics, those that are left are
-/// dropped. Allocates nothing for small teams.
+/// dropped. Allocates nothing for up to `MAX_ON_STACK` results of up to `MAX_BYTES_ON_STACK` bytes each.
 pub(crate) fn take_results<R>(bees: usize, run: impl FnOnce(ResultWriter<'_, R>), take: impl FnMut(R)) {
     with_slots(bees, |mut results| {
         run(results.writer());
@@ -41,14 +41,14 @@ fn with_slots<R, O>(bees: usize, run: impl FnOnce(ResultSlots<'_, R>) -> O) -> O
     if bees <= MAX_ON_STACK && size_of::<R>() <= MAX_BYTES_ON_STACK {
         with_slots_on_stack(bees, run)
     } else {
-        run(ResultSlots { slots: &mut Box::new_uninit_slice(bees) })
+        run(ResultSlots::new(&mut Box::new_uninit_slice(bees)))
     }
 }
 
 /// The case of few and small results, which lie on the caller's stack. A function of its own: inlined, it would take
 /// this stack space in the other case as well, where results are large.
 fn with_slots_on_stack<R, O>(bees: usize, run: impl FnOnce(ResultSlots<'_, R>) -> O) -> O {
-    run(ResultSlots { slots: &mut [const { MaybeUninit::uninit() }; MAX_ON_STACK][..bees] })
+    run(ResultSlots::new(&mut [const { MaybeUninit::uninit() }; MAX_ON_STACK][..bees]))
 }
 
 /// Up to this many results lie on the caller's stack, if each is no larger than `MAX_BYTES_ON_STACK`.
@@ -106,19 +106,24 @@ impl<R> ResultSlot<R> {
     }
 }
 
-impl<R> ResultSlots<'_, R> {
-    /// Initialises the first slot and returns a writer. The region must not have begun.
-    fn writer(&mut self) -> ResultWriter<'_, R> {
-        let room = self.slots.len();
-        if let Some(first) = self.slots.first_mut() {
+impl<'s, R> ResultSlots<'s, R> {
+    /// Slots without results. No region has run yet.
+    fn new(slots: &'s mut [MaybeUninit<ResultSlot<R>>]) -> Self {
+        let room = slots.len();
+        if let Some(first) = slots.first_mut() {
             ResultSlot::init_empty(first, 0).room.write(room);
         }
+        Self { slots }
+    }
+
+    /// What the bees of one region write with.
+    fn writer(&mut self) -> ResultWriter<'_, R> {
         ResultWriter { first_slot: self.slots.as_mut_ptr(), slots: PhantomData }
     }
 
     /// The slots of the region's bees. Called when the region is over, or has not run.
     fn written_slots(&mut self) -> &mut [ResultSlot<R>] {
-        // SAFETY: `writer` has initialised the first slot.
+        // SAFETY: `new` has initialised the first slot.
         let bees = self.slots.first().map_or(0, |slot| unsafe { slot.assume_init_ref() }.bees);
         let slots: *mut [MaybeUninit<ResultSlot<R>>] = &raw mut self.slots[..bees];
         // SAFETY: a region of this many bees has ended, in which each bee has called `write_with`, which initialises
@@ -175,8 +180,8 @@ impl<R> ResultWriter<'_, R> {
     /// # Safety
     /// - Either all bees of one region's team call this, each of them exactly once and before anything that can panic,
     ///   or none of them does.
-    /// - The team is no larger than what that function was called with.
-    /// - The region ends before the `run` of `collect_results` or `take_results` returns.
+    /// - The team is no larger than what `collect_results` or `take_results` was called with.
+    /// - The region ends before the `run` of that function returns.
     pub(crate) unsafe fn write_with(&self, bee: usize, bees: usize, compute: impl FnOnce() -> R) {
         // SAFETY: the caller promises that there is a slot of this number, that nobody else uses it, and that the slots
         // outlive the region.
@@ -192,14 +197,14 @@ impl<R> ResultWriter<'_, R> {
     /// the number of parts.
     ///
     /// # Safety
-    /// As for `write_with`; and the team has either as many bees as `collect_results` was called with, or one.
+    /// As for `write_with`; and the team has either as many bees as that function was called with, or one.
     pub(crate) unsafe fn write_parts(&self, bee: usize, bees: usize, compute: impl Fn(usize, usize) -> R) {
         let (own, parts) = if bees == 1 {
             // SAFETY: the caller promises that there are slots, and only this bee uses them.
             let first = unsafe { &*self.first_slot };
-            // SAFETY: `writer` has initialised the first slot.
+            // SAFETY: `ResultSlots::new` has initialised the first slot.
             let first = unsafe { first.assume_init_ref() };
-            // SAFETY: `writer` has written this field, and nobody writes to it after that.
+            // SAFETY: `ResultSlots::new` has written this field, and nobody writes to it after that.
             let room = unsafe { first.room.assume_init() };
             (0..room, room)
         } else {
