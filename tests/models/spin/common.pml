@@ -273,7 +273,7 @@ inline wake_some(thread)
     :: b > 0 ->
         b--;
         /* Step: wake_sleepers: unblock */
-        /* Step: wake_sleepers: semaphore */
+        /* Step: wake_claimed: semaphore */
         wake_sleeper(thread, b);
         if
         :: swapped -> break
