@@ -213,8 +213,8 @@ impl Hive {
     /// Runs a region and combines what `body` returned on the bees: the result of bee 0 with that of bee 1, the outcome
     /// with that of bee 2, and so on. The calling thread does so when the region has ended.
     ///
-    /// As `spmd_map(bees, body).into_iter().reduce(combine)`, without a vector. (Up to eight results of 64 bytes each
-    /// need no memory from the heap.) In a nested region that is a team of one, it is the result of that bee.
+    /// As `spmd_map(bees, body).into_iter().reduce(combine)`, without a vector. (Up to eight results of up to 64 bytes
+    /// each need no memory from the heap.) In a nested region that is a team of one, it is the result of that bee.
     ///
     /// ```
     /// let x: Vec<f64> = (0..1000).map(f64::from).collect();

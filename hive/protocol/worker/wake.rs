@@ -329,13 +329,15 @@ impl Team {
         }
     }
 
-    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted.
+    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted. The caller has called
+    /// `track_in_flight`.
     #[cold]
     fn notify_some(&self, wanted: u32, from: u32) {
         if self.sleep.wakes_by_tree() {
             if wanted == 1 { self.wake_sleeper(from) } else { self.wake_sleepers(wanted, from) }
         } else {
-            // The iterator is lazy: it tells one bee after another until `wanted` of them will look.
+            // Bee `from` itself as well: that may be the queen's number in the name of a thread from outside, and the
+            // queen may be asleep. The iterator is lazy: it tells one bee after another until `wanted` will look.
             std::iter::once(self.slot(from))
                 .chain(self.others_by_distance(from).map(|(slot, _)| slot))
                 .filter(|slot| self.notify_of_work(slot, from))
