@@ -393,6 +393,7 @@ fn the_places_of_hives_that_nobody_has_waited_for_are_free_again() {
 }
 
 #[test]
+#[cfg_attr(not(feature = "hwloc"), ignore = "the machine that it needs is one that hwloc pretends to have")]
 fn several_hives_by_tasks_of_theirs_and_of_each_other() {
     on_machine(TWO_BY_TWO, "several_hives_by_tasks_of_theirs_and_of_each_other", &[], || {
         let threads = proc_threads::count();

@@ -23,11 +23,17 @@ fn lone_loops(hive: &Hive) -> u64 {
     hive.stats().total().lone_loops
 }
 
+/// More runs than this are not needed on any machine on which the loops here count as short.
+const MAX_RUNS: usize = 20_000;
+
 /// Runs `run`, which runs one loop, for as long as it takes until the hive has run that loop on its caller alone
 /// because all workers were asleep. Returns the results of all runs: the first was the team's, the last the caller's.
+///
+/// # Panics
+/// If that never happens: on a machine so slow that the hive takes each run for a long one.
 fn until_alone<R>(hive: &Hive, run: impl Fn() -> R) -> Vec<R> {
     let mut results = Vec::new();
-    loop {
+    for _ in 0..MAX_RUNS {
         wait_until_asleep(hive, hive.bees() - 1);
         let before = lone_loops(hive);
         results.push(run());
@@ -35,6 +41,7 @@ fn until_alone<R>(hive: &Hive, run: impl Fn() -> R) -> Vec<R> {
             return results;
         }
     }
+    panic!("none of {MAX_RUNS} runs of the loop was left to its caller alone");
 }
 
 /// Calls `run` while a region is running on all bees of the hive, and so many more threads wait to be queen that

@@ -6,6 +6,7 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 
@@ -122,6 +123,47 @@ fn a_scope_ends_whose_owner_was_laid_off_while_it_slept() {
         end.recv().unwrap();
         hive.wait_until_parked();
         assert_hive_and_tasks_work(&hive, 3);
+    }
+}
+
+/// She wakes nobody for what she spawns while she is there, and then goes before she has run it.
+#[test]
+fn what_a_lone_queen_spawns_for_a_worker_that_is_asleep_is_run_when_she_has_gone() {
+    /// More than she keeps in her own deque.
+    const TASKS: usize = 3000;
+    let _alone = run_exclusively();
+    for builder in builders() {
+        let hive = Arc::new(builder.bees(2).build().unwrap());
+        let (taken, ran) = (Arc::new(Gate::new()), Arc::new(AtomicUsize::new(0)));
+        let (tell_spawned, spawned) = mpsc::channel();
+        let (tell_end, end) = mpsc::channel();
+        let (own, their_taken, their_ran) = (Arc::clone(&hive), Arc::clone(&taken), Arc::clone(&ran));
+        hive.spawn_on(1, move || {
+            own.scope(|scope| {
+                let worker = sys::tid();
+                let (taken, ran) = (&their_taken, &their_ran);
+                scope.spawn(move |scope| {
+                    taken.arrive();
+                    proc_threads::wait_until_asleep(&[worker]);
+                    (0..TASKS).for_each(|_| scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed)));
+                });
+                tell_spawned.send(()).unwrap();
+                taken.wait_for(1);
+            });
+            drop(own);
+            tell_end.send(()).unwrap();
+        });
+        spawned.recv().unwrap();
+        hive.resize(1).unwrap();
+        hive.scope(|_| {
+            while taken.arrived() == 0 {
+                hive::yield_now();
+            }
+        });
+        end.recv().unwrap();
+        assert_eq!(ran.load(Ordering::Relaxed), TASKS);
+        hive.wait_until_parked();
+        assert_hive_and_tasks_work(&hive, 2);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
 use crate::sync::{Condvar, Mutex};
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::heap_job::HeapJob;
+use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
 /// Runs `work` as a task, which `queue` queues, and returns its result when it has ended.
 ///
@@ -70,6 +70,25 @@ struct CompletionState {
     panic: FirstPanic,
 }
 
+/// A job that the waiting thread waits for.
+struct AwaitedJob<F> {
+    work: F,
+    completion: Completion,
+}
+
+impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
+    type Owner = ();
+    const KEEPS_MEMORY: bool = false;
+
+    unsafe fn run(_: *const (), job: JobPlace<Self>) {
+        let Self { work, completion } = job.take();
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
+            completion.0.panic.record(panic);
+        }
+        completion.end_one();
+    }
+}
+
 impl Completion {
     fn new(tasks: usize) -> Self {
         Self(Arc::new(CompletionState {
@@ -84,17 +103,9 @@ impl Completion {
     /// # Safety
     /// What `work` borrows lives until `wait` has returned.
     unsafe fn task(&self, work: impl FnOnce() + Send) -> Task {
-        let [run, end] = [self.clone(), self.clone()];
         // SAFETY: by the caller's promise the borrows live until `wait` returns, and `wait` returns only after the task
-        // has been counted as ended, when nothing of `work` is left. The second closure borrows nothing.
-        unsafe { HeapJob::<_, _>::task(move || run.run(work), move |()| end.end_one()) }
-    }
-
-    /// Runs a task's work, and records its panic if it has one.
-    fn run(self, work: impl FnOnce()) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {
-            self.0.panic.record(panic);
-        }
+        // has been counted as ended, when nothing of `work` is left.
+        unsafe { task_of(&(), AwaitedJob { work, completion: self.clone() }) }
     }
 
     /// Counts a task as ended.

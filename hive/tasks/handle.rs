@@ -1,20 +1,16 @@
 //! The methods of [`Hive`] that run tasks: `join`, `scope`, `install`, `spawn`, `spawn_on` and `broadcast`. This is the
 //! public side; it decides how a call gets to a bee (`enter.rs`, `blocking.rs`) and in which form (`join.rs`,
-//! `scope.rs`, `heap_job.rs`).
+//! `scope.rs`, `owned_job.rs`).
 //!
 //! A guide with the equivalents of OpenMP's tasks is `docs/from-openmp-tasks.md`; the protocol underneath is described
 //! in `docs/sleep.md`.
 
-use std::sync::Arc;
-
 use crate::pool::handle::Hive;
-use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::is_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
-use crate::tasks::heap_job::HeapJob;
+use crate::tasks::detached::detached;
 use crate::tasks::scope::{Scope, scope};
-use crate::tasks::send_ptr::SendPtr;
 use crate::tasks::{blocking, enter, join};
 
 impl Hive {
@@ -173,7 +169,7 @@ impl Hive {
         let task = NoDoublePanic::new(task);
         self.shared.ensure_worker();
         let team = &self.shared.team;
-        let task = self.detached(task.into_inner());
+        let task = detached(&self.shared, task.into_inner());
         nesting::with_task_context(team, |context| match context {
             Some(context) if context.id() > 0 || team.bees() > 1 => context.push(task),
             // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a
@@ -210,7 +206,7 @@ impl Hive {
         let (team, task) = (&self.shared.team, NoDoublePanic::new(task));
         self.shared.assert_not_forked();
         assert!(bee > 0 && team.is_hired(bee), "spawn_on bee {bee}: a hive of {} has no such bee", self.bees());
-        let task = self.detached(task.into_inner());
+        let task = detached(&self.shared, task.into_inner());
         team.inject_to_bee_or_any(bee as u32, task);
     }
 
@@ -258,20 +254,5 @@ impl Hive {
                 None => blocking::run_each(worker_ids, |bee, task| team.inject_to(bee, task), put),
             });
         })
-    }
-
-    /// A task that nothing waits for. Its panic goes to the hive's panic handler.
-    #[expect(unsafe_code, reason = "erases the task's type")]
-    fn detached(&self, task: impl FnOnce() + Send + 'static) -> Task {
-        let shared = SendPtr(Arc::as_ptr(&self.shared));
-        let work = move || {
-            // SAFETY: the pool's shared state outlives every task that is queued in its team: all of them are run
-            // before it goes.
-            let shared = unsafe { shared.get() };
-            shared.config.handlers.catch_panic(task);
-        };
-        // SAFETY: the closure is `'static` and keeps its panics to itself; the pointer that it holds is valid as said
-        // above.
-        unsafe { HeapJob::<_, _>::task(work, |()| ()) }
     }
 }

@@ -7,12 +7,13 @@
 pub(crate) mod blocking;
 pub(crate) mod caller;
 pub(crate) mod caller_queue;
+pub(crate) mod detached;
 pub(crate) mod enter;
 pub(crate) mod first_panic;
 pub(crate) mod handle;
-pub(crate) mod heap_job;
 pub(crate) mod job_memory;
 pub(crate) mod join;
+pub(crate) mod owned_job;
 pub(crate) mod scope;
-pub(crate) mod send_ptr;
+pub(crate) mod scope_job;
 pub(crate) mod stack_job;

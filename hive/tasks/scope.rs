@@ -1,32 +1,31 @@
 //! Scopes: tasks that borrow from outside the scope, which waits until all of them have ended. `Hive::scope` and
 //! `Hive::broadcast` (`handle.rs`) call [`scope`].
 //!
-//! A scope counts its tasks (`protocol/tasks/scope_count.rs`). The thread that runs the scope's body then runs tasks
-//! itself until none is left, or sleeps until the task that ends last sets the scope's latch.
+//! A scope counts its tasks (`protocol/tasks/scope_count.rs`, `protocol/tasks/held_credit.rs`). The thread that runs
+//! the scope's body then runs tasks itself until none is left, or sleeps until the task that ends last sets the scope's
+//! latch.
 
 #![allow(unsafe_code)]
 
 use std::fmt;
 use std::marker::PhantomData;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::ptr;
 
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
+use crate::protocol::tasks::held_credit::CountedScope;
 use crate::protocol::tasks::latch::Latch;
-use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
+use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::closure_size::is_large;
 use crate::region::nesting::{self, drop_and_rethrow};
-use crate::sys::thread_id::{ThreadId, current_thread_id};
 use crate::tasks::caller_queue;
 use crate::tasks::caller_queue::CallerQueue;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::heap_job::HeapJob;
-use crate::tasks::send_ptr::SendPtr;
+use crate::tasks::scope_job::{ScopeWithJobs, end_at_once, task_of_scope};
 
 /// Spawns tasks that may borrow what lives longer than the scope: see
 /// [`Hive::scope`](crate::pool::handle::Hive::scope).
@@ -41,19 +40,8 @@ use crate::tasks::send_ptr::SendPtr;
 /// assert_eq!(x.iter().sum::<f64>(), 2700.0);
 /// ```
 #[doc(alias = "taskgroup")]
+// It lies on the stack of the thread that runs the body.
 pub struct Scope<'scope> {
-    /// What all tasks of the scope share. It outlives this.
-    state: *const ScopeState,
-    /// The thread that runs the body or the task to which this was passed.
-    thread: ThreadId,
-    /// What that thread may still spawn without changing the count. Only `thread` touches it.
-    credit: Credit,
-    /// Makes `'scope` invariant: a scope must not be taken for one with another lifetime, longer or shorter.
-    borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
-}
-
-/// What the body and the tasks of one scope share. It lies on the stack of the thread that runs the body.
-struct ScopeState {
     /// Where the tasks are queued.
     destination: Destination,
     /// The bee that runs the body and then waits. Only with `Destination::Team`.
@@ -62,9 +50,11 @@ struct ScopeState {
     latch: Latch,
     /// The first panic of a task.
     panic: FirstPanic,
-    /// The number of tasks that have not ended, the body among them. It has a cache line of its own, because every task
-    /// changes it, and reads what lies beside it.
+    /// The number of tasks that have not ended, the body among them, and what bees have in hand of it. It has cache
+    /// lines of its own, because it changes, and each task reads what lies beside it.
     pending: CachePadded<ScopeCount>,
+    /// Makes `'scope` invariant: a scope must not be taken for one with another lifetime, longer or shorter.
+    borrows: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
 /// Where the tasks of a scope are queued. What the pointers refer to outlives the scope.
@@ -76,12 +66,9 @@ enum Destination {
     Caller(*const CallerQueue),
 }
 
-// SAFETY: `credit` is used by one thread only, which `thread` names. What `state` points to may be shared, see below.
-unsafe impl Sync for Scope<'_> {}
-
 // SAFETY: everything that changes is atomic or locked, and the pointers in `destination` are to types that threads
 // share.
-unsafe impl Sync for ScopeState {}
+unsafe impl Sync for Scope<'_> {}
 
 /// Runs `body`, and then tasks until all that `body` and its tasks have spawned have ended. With a `context`, the
 /// calling thread is that bee. Without one it runs all tasks by itself.
@@ -91,39 +78,21 @@ unsafe impl Sync for ScopeState {}
 pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnOnce(&Scope<'scope>) -> R) -> R {
     match context {
         Some(context) => {
-            run_scope(Destination::Team(context.team()), context.id(), body, |state| context.wait_until(&state.latch))
+            let scope = Scope::new(Destination::Team(context.team()), context.id());
+            let held = &context.held_credit;
+            // SAFETY: the body is run next, and ended by the function after that.
+            unsafe { held.turn_to(&scope) };
+            // SAFETY: the body is counted.
+            let end_body = |scope: &Scope<'scope>| unsafe { held.end(scope) };
+            scope.run(body, end_body, |scope| context.wait_until(&scope.latch))
         }
         None => caller_queue::with(|queue| {
+            let scope = Scope::new(Destination::Caller(queue), 0);
+            // SAFETY: the body is counted.
+            let end_body = |scope: &Scope<'scope>| unsafe { end_at_once(scope) };
             // What the tasks did is visible when the scope returns. With a team, the latch does the same.
-            run_scope(Destination::Caller(queue), 0, body, |state| queue.run_until(|| state.pending.is_zero()))
+            scope.run(body, end_body, |scope| queue.run_until(|| scope.pending.is_zero()))
         }),
-    }
-}
-
-/// Runs `body` as the body of a scope whose tasks go to `destination`, and then `wait`, which must return only when all
-/// tasks have ended. `owner` is the calling bee.
-#[inline(always)]
-fn run_scope<'scope, R>(
-    destination: Destination,
-    owner: u32,
-    body: impl FnOnce(&Scope<'scope>) -> R,
-    wait: impl FnOnce(&ScopeState),
-) -> R {
-    let (pending, credit) = ScopeCount::new();
-    let (panic, pending) = (FirstPanic::default(), CachePadded::new(pending));
-    let state = ScopeState { destination, owner, latch: Latch::new(), panic, pending };
-    let scope = Scope::new(&state, credit);
-    let abort_guard = AbortOnUnwind::new("in a scope");
-    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
-    // SAFETY: the body is counted and has ended.
-    unsafe { ScopeState::end(&raw const state, scope.credit) };
-    wait(&state);
-    abort_guard.disarm();
-    match (result, state.panic.into_inner()) {
-        (Ok(result), None) => result,
-        // The panic of the body goes first: the body is what the caller wrote first.
-        (Err(panic), other) => drop_and_rethrow(panic, other),
-        (result, Some(panic)) => drop_and_rethrow(panic, result),
     }
 }
 
@@ -155,104 +124,71 @@ impl<'scope> Scope<'scope> {
         }
     }
 
-    /// What the calling thread needs to spawn tasks in the scope of `state`, from the body or a task that it is about
-    /// to run, and that `credit` belongs to.
-    #[inline(always)]
-    fn new(state: &ScopeState, credit: Credit) -> Self {
-        Self { state: ptr::from_ref(state), thread: current_thread_id(), credit, borrows: PhantomData }
+    /// A scope whose body is counted, and is about to run on bee `owner` of a team or on the thread of a queue.
+    fn new(destination: Destination, owner: u32) -> Self {
+        let (panic, pending) = (FirstPanic::default(), CachePadded::new(ScopeCount::of_body()));
+        Self { destination, owner, latch: Latch::new(), panic, pending, borrows: PhantomData }
     }
 
+    /// Runs `body`, then `end_body`, which counts the body as ended, and then `wait`, which must return only when all
+    /// tasks have ended.
     #[inline(always)]
-    fn state(&self) -> &ScopeState {
-        // SAFETY: the state lives until the scope has ended, and so longer than its body and its tasks, to which `self`
-        // was passed.
-        unsafe { &*self.state }
+    fn run<R>(&self, body: impl FnOnce(&Self) -> R, end_body: impl FnOnce(&Self), wait: impl FnOnce(&Self)) -> R {
+        let abort_guard = AbortOnUnwind::new("in a scope");
+        let result = catch_unwind(AssertUnwindSafe(|| body(self)));
+        end_body(self);
+        wait(self);
+        abort_guard.disarm();
+        match (result, self.panic.take()) {
+            (Ok(result), None) => result,
+            // The panic of the body goes first: the body is what the caller wrote first.
+            (Err(panic), other) => drop_and_rethrow(panic, other),
+            (result, Some(panic)) => drop_and_rethrow(panic, result),
+        }
     }
 
     /// Counts a task, and then queues it where the scope's tasks go.
     fn queue_task(&self, task: impl FnOnce(&Self) + Send + 'scope) {
-        self.count_task();
         let task = self.prepare(task);
-        match self.state().destination() {
-            Ok(team) => nesting::with_task_context(team, |context| match context {
-                Some(context) => context.push(task),
-                None => team.inject(task),
-            }),
-            Err(queue) => queue.push(task),
-        }
+        self.count_and_queue(|destination, context| match (destination, context) {
+            (_, Some(context)) => context.push(task),
+            (Ok(team), None) => team.inject(task),
+            (Err(queue), None) => queue.push(task),
+        });
     }
 
     /// Spawns a task that only bee `bee` runs. The bee must have been hired.
     pub(crate) fn spawn_on(&self, bee: u32, task: impl FnOnce(&Self) + Send + 'scope) {
-        self.count_task();
         let task = self.prepare(task);
-        match self.state().destination() {
+        self.count_and_queue(|destination, _| match destination {
             Ok(team) => team.inject_to(bee, task),
             Err(queue) => queue.push(task),
-        }
+        });
     }
 
-    /// Counts a task that the calling thread is about to spawn.
+    /// Counts a task that the calling thread is about to spawn, and calls `queue` with where the scope's tasks go, and
+    /// with the calling thread as a bee of that team, if it is one.
     #[inline(always)]
-    fn count_task(&self) {
-        let pending = &self.state().pending;
-        if current_thread_id() == self.thread {
-            pending.add(&self.credit);
-        } else {
-            // The body or the task has passed a reference to `self` to another thread.
-            pending.add_from_another_thread();
-        }
+    fn count_and_queue(&self, queue: impl FnOnce(Result<&Team, &CallerQueue>, Option<&TaskContext<'_>>)) {
+        let destination = self.destination();
+        let Ok(team) = destination else {
+            self.pending.add_from_another_thread();
+            return queue(destination, None);
+        };
+        nesting::with_task_context(team, |context| {
+            match context {
+                Some(context) => context.held_credit.add(self),
+                None => self.pending.add_from_another_thread(),
+            }
+            queue(destination, context);
+        });
     }
 
-    /// Makes a task that runs `task` in this scope and then counts it as ended. The caller has counted it.
+    /// Makes a task that runs `task` in this scope and then counts it as ended. The caller counts it before it queues
+    /// it.
     fn prepare(&self, task: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        let state = SendPtr(self.state);
-        // SAFETY: the state lives until this task has ended, because the task is counted and the scope waits for it.
-        let work = move || (state, Self::run(unsafe { state.get() }, task));
-        // SAFETY: the task is counted, has ended when this runs, and nothing of it is left.
-        let end = |(state, credit): (SendPtr<ScopeState>, Credit)| unsafe { ScopeState::end(state.raw(), credit) };
-        // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for the task. `run` catches
-        // the task's panic.
-        unsafe { HeapJob::<_, _>::task(work, end) }
-    }
-
-    /// Runs a task of the scope of `state`, and records its panic if it has one. Returns what is left of its credit.
-    #[inline(always)]
-    fn run(state: &ScopeState, task: impl FnOnce(&Self)) -> Credit {
-        let scope = Self::new(state, Credit::none());
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| task(&scope))) {
-            state.panic.record(panic);
-        }
-        scope.credit
-    }
-}
-
-impl ScopeState {
-    /// Counts the body or a task as ended, gives back its `credit`, and sets the latch if nothing else is counted any
-    /// more.
-    ///
-    /// # Safety
-    /// The body or the task is counted, has ended, and is counted as ended once. The state may be gone when this
-    /// returns.
-    #[inline(always)]
-    unsafe fn end(this: *const Self, credit: Credit) {
-        // SAFETY: the scope waits for everything that is counted, so its state lives until the call below. Everything
-        // needed after that is copied here.
-        let state = unsafe { &*this };
-        let (destination, owner, latch) = (state.destination, state.owner, &raw const state.latch);
-        let pending = ptr::from_ref::<ScopeCount>(&state.pending);
-        // SAFETY: as the caller promises.
-        let is_last = unsafe { ScopeCount::end(pending, credit) };
-        // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
-        let Destination::Team(team) = destination else { return };
-        if is_last {
-            // SAFETY: the calling thread runs a task of the team, as one of its bees or in the team's drop, so the team
-            // lives until that task has ended.
-            let team = unsafe { &*team };
-            // SAFETY: this was the last that the scope waited for. The scope now waits for the latch, so it lives until
-            // the latch is set, and it is not touched after that.
-            unsafe { team.set_latch(latch, owner) };
-        }
+        // SAFETY: what the task borrows outlives `'scope`, and so the scope, which waits for what is counted.
+        unsafe { task_of_scope(self, task) }
     }
 
     /// The hive, or else the calling thread's queue, that the tasks go to.
@@ -266,8 +202,39 @@ impl ScopeState {
     }
 }
 
+// SAFETY: `run`, in whose frame the scope lies, waits until nothing is counted.
+unsafe impl CountedScope for Scope<'_> {
+    #[inline(always)]
+    fn count(&self) -> &ScopeCount {
+        &self.pending
+    }
+
+    unsafe fn set_ended(this: *const Self) {
+        // SAFETY: the scope waits for its latch, or for the thread that calls this, and so lives until the call below.
+        // Everything needed after that is copied here.
+        let scope = unsafe { &*this };
+        let (destination, owner, latch) = (scope.destination, scope.owner, &raw const scope.latch);
+        // With `Destination::Caller`, the thread that waits is the calling one, and looks at the count itself.
+        let Destination::Team(team) = destination else { return };
+        // SAFETY: the calling thread is a bee of the team, or ends it, so the team lives.
+        let team = unsafe { &*team };
+        // SAFETY: this was the last that the scope waited for. It now waits for the latch, so it lives until that is
+        // set, and is not touched after that.
+        unsafe { team.set_latch(latch, owner) };
+    }
+}
+
+impl ScopeWithJobs for Scope<'_> {
+    // These tasks are often spawned by one thread and run by another.
+    const KEEPS_MEMORY: bool = false;
+
+    fn panic(&self) -> &FirstPanic {
+        &self.panic
+    }
+}
+
 impl fmt::Debug for Scope<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Scope").field("owner", &self.state().owner).finish_non_exhaustive()
+        f.debug_struct("Scope").field("owner", &self.owner).finish_non_exhaustive()
     }
 }

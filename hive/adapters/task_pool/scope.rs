@@ -14,13 +14,13 @@ use crate::adapters::task_pool::shared::{bees_of, threads_of};
 use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::fifo::Fifo;
-use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
-use crate::protocol::tasks::scope_count::{Credit, ScopeCount};
-use crate::protocol::tasks::task::{Run, Task};
+use crate::protocol::tasks::held_credit::CountedScope;
+use crate::protocol::tasks::scope_count::ScopeCount;
+use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::is_large;
 use crate::region::nesting::drop_and_rethrow;
 use crate::tasks::first_panic::FirstPanic;
-use crate::tasks::job_memory::{put_on_heap, take_out};
+use crate::tasks::scope_job::{ScopeWithJobs, end_at_once, task_of_scope};
 
 /// A scope of a pool. Any thread may spawn jobs in it, from the scope's body, from its jobs, or from threads of their
 /// own.
@@ -76,7 +76,7 @@ impl<'scope> PoolScope<'scope> {
             // SAFETY: the body is counted, and has ended.
             Some(held) => unsafe { held.end(&raw const scope) },
             // SAFETY: as above.
-            None => unsafe { Self::end_at_once(&raw const scope) },
+            None => unsafe { end_at_once(&raw const scope) },
         }
         scope.completion.wait(pool, caller);
         abort_guard.disarm();
@@ -178,59 +178,8 @@ impl<'scope> PoolScope<'scope> {
     }
 
     fn prepare_small(&self, job: impl FnOnce(&Self) + Send + 'scope) -> Task {
-        let job = put_on_heap(ScopeJob { scope: self, job });
-        // SAFETY: it is there until `run` takes it out. What the job borrows outlives `'scope`, and so the scope, which
-        // waits for the job; and the job is `Send`.
-        unsafe { Task::new(job) }
-    }
-
-    fn run_job(&self, job: impl FnOnce(&Self)) {
-        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(self))) {
-            self.panic.record(panic);
-        }
-    }
-
-    /// Counts the body as ended, or a job that has been run by no bee of the pool.
-    ///
-    /// # Safety
-    /// It is counted, has ended, and is counted as ended once. After a job the scope may be gone when this returns.
-    unsafe fn end_at_once(this: *const Self) {
-        // SAFETY: what is counted keeps the scope.
-        let pending = unsafe { &raw const (*this).pending };
-        // SAFETY: as the caller promises.
-        if unsafe { ScopeCount::end(pending, Credit::none()) } {
-            // SAFETY: this was the last.
-            unsafe { Self::set_ended(this) };
-        }
-    }
-}
-
-/// A job of a scope. The scope lives until the job is counted as ended.
-struct ScopeJob<'scope, F> {
-    scope: *const PoolScope<'scope>,
-    job: F,
-}
-
-impl<'scope, F: FnOnce(&PoolScope<'scope>) + Send> Run for ScopeJob<'scope, F> {
-    unsafe fn run(this: *const Self) {
-        // SAFETY: `prepare_small` has put it there, and a task is run once.
-        let Self { scope, job } = unsafe { take_out(this.cast_mut()) };
-        // SAFETY: the scope waits for the job.
-        unsafe { &*scope }.run_job(job);
-        // SAFETY: the job is counted, has ended, and nothing of it is left.
-        unsafe { PoolScope::end_at_once(scope) };
-    }
-
-    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
-        // SAFETY: as in `run`.
-        let Self { scope, job } = unsafe { take_out(this.cast_mut()) };
-        // SAFETY: as in `run`.
-        let lent = unsafe { &*scope };
-        // SAFETY: the job is run next, and ended below.
-        unsafe { held.turn_to(lent) };
-        lent.run_job(job);
-        // SAFETY: as in `run`.
-        unsafe { held.end(scope) };
+        // SAFETY: what the job borrows outlives `'scope`, and so the scope, which waits for what is counted.
+        unsafe { task_of_scope(self, job) }
     }
 }
 
@@ -245,6 +194,14 @@ unsafe impl CountedScope for PoolScope<'_> {
         let completion = unsafe { &raw const (*this).completion };
         // SAFETY: as above.
         unsafe { Completion::set(completion) };
+    }
+}
+
+impl ScopeWithJobs for PoolScope<'_> {
+    const KEEPS_MEMORY: bool = true;
+
+    fn panic(&self) -> &FirstPanic {
+        &self.panic
     }
 }
 

@@ -11,8 +11,7 @@ use crate::adapters::task_pool::shared::{bees_of, release, state_of, threads_of}
 use crate::pool::shared::Shared;
 use crate::protocol::tasks::task::Task;
 use crate::region::closure_size::is_large;
-use crate::tasks::heap_job::HeapJob;
-use crate::tasks::send_ptr::SendPtr;
+use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
 /// Spawns a job, in the order of the calling thread's such jobs if `in_order`.
 ///
@@ -68,13 +67,23 @@ pub(super) fn broadcast<R: Send>(
 
 /// A task that runs `job`, whose panic goes to the panic handler, and that is a keeper of the pool, counted already.
 fn detached(pool: &Shared, job: impl FnOnce() + Send + 'static) -> Task {
-    let pool = SendPtr(&raw const *pool);
-    // SAFETY: the thread that runs the task belongs to the pool and keeps what its threads share.
-    let work = move || unsafe { pool.get() }.config.handlers.catch_panic(job);
-    // SAFETY: as above.
-    let end = move |()| release(unsafe { pool.get() });
-    // SAFETY: the job is `'static`, and the pointer is valid when it is used, as said above.
-    unsafe { HeapJob::<_, _, true>::task(work, end) }
+    // SAFETY: the job is `'static`. The thread that runs the task belongs to the pool and keeps what its threads share.
+    unsafe { task_of(pool, DetachedJob(job)) }
+}
+
+/// A job that nothing waits for, and that keeps its pool.
+struct DetachedJob<F>(F);
+
+impl<F: FnOnce() + Send> Job for DetachedJob<F> {
+    type Owner = Shared;
+    const KEEPS_MEMORY: bool = true;
+
+    unsafe fn run(pool: *const Shared, job: JobPlace<Self>) {
+        // SAFETY: see `detached`.
+        let pool = unsafe { &*pool };
+        pool.config.handlers.catch_panic(job.take().0);
+        release(pool);
+    }
 }
 
 impl PoolBee<'_> {

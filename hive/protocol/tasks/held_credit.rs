@@ -1,4 +1,4 @@
-//! What a bee of a task pool has in hand of the count of a scope.
+//! What a bee has in hand of the count of a scope.
 //!
 //! The count of a scope (`scope_count.rs`) is one word that travels between the bees that change it, and in a scope of
 //! many short jobs that takes as long as all else. So a bee keeps a credit of the scope whose jobs it runs: a job that
@@ -11,7 +11,8 @@
 //! back, if it is not in hand for one of those:
 //! - before it runs a task that is no job of the scope (`Run::run_on_bee`);
 //! - before it looks for a task elsewhere than at the top of its deque, as it does before it polls or sleeps;
-//! - before a wait in which it has run tasks returns to the code that waits.
+//! - before a wait in which it has run tasks returns to the code that waits;
+//! - before a worker that is in no task turns to a region, or to what else its main loop may find.
 //!
 //! A bee that waits for the end of a scope, and has run the last of its jobs itself, must not run something else first.
 //! So after each job, and after the body, the bee looks whether nothing is left but its own credit, and then gives that

@@ -1,9 +1,9 @@
 //! How a scope (`tasks/scope.rs`) counts its tasks, so that the one that ends last sets the scope's latch.
 //!
-//! The count is one word that travels between the bees that change it. So the body of the scope, and each task that
-//! spawns others, takes a large *credit* from it once, spawns against that without an atomic operation, and gives back
-//! what is left as it ends. Whoever has a credit is counted, too, so that the count does not become zero before. In a
-//! task pool it is the bees that have credits (`held_credit.rs`).
+//! The count is one word that travels between the bees that change it. So each bee that spawns takes a large *credit*
+//! from it once, spawns against that without an atomic operation, and gives back what is left. Whoever has a credit is
+//! counted, too, so that the count does not become zero before. `held_credit.rs` says when a bee takes a credit, and
+//! when it gives it back.
 
 #![allow(unsafe_code)]
 
@@ -14,8 +14,7 @@ use crate::sync::{AtomicU64, Ordering};
 /// The number of tasks of one scope that have not ended, its body among them, and the credits of those that run.
 pub(crate) struct ScopeCount(AtomicU64);
 
-/// How many tasks the body or a task may still spawn that are counted already. Only the thread that runs the body or
-/// that task uses it.
+/// How many tasks a bee may still spawn that are counted already. Only the thread of that bee uses it.
 pub(crate) struct Credit(Cell<u64>);
 
 /// What is taken at one time. A sum of as many credits as there can be threads, or tasks that a thread is in the middle
@@ -23,18 +22,13 @@ pub(crate) struct Credit(Cell<u64>);
 const CREDIT: u64 = 1 << 32;
 
 impl ScopeCount {
-    /// The count of a scope whose body is about to run, and the credit of the body.
-    pub(crate) fn new() -> (Self, Credit) {
-        (Self(AtomicU64::new(1 + CREDIT)), Credit(Cell::new(CREDIT)))
-    }
-
-    /// The count of a scope whose body is about to run, and has no credit.
+    /// The count of a scope whose body is about to run.
     pub(crate) fn of_body() -> Self {
         Self(AtomicU64::new(1))
     }
 
-    /// Counts a task that is about to be spawned by the body or the task that `credit` belongs to. Afterwards there is
-    /// still something left of the credit: who has spawned something keeps the scope from ending.
+    /// Counts a task that is about to be spawned by the bee that `credit` belongs to, in the body or in a task.
+    /// Afterwards there is still something left of the credit: who has spawned something keeps the scope from ending.
     #[inline(always)]
     pub(crate) fn add(&self, credit: &Credit) {
         let left = match credit.0.get() {
@@ -55,20 +49,10 @@ impl ScopeCount {
         self.0.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Counts the body or the task that `credit` belongs to as ended. Returns whether nothing is left; everything that
-    /// the body and the tasks have done has happened then.
+    /// Takes `units` of what is counted off: the body or tasks that have ended, and credits. Returns whether nothing is
+    /// left; everything that the body and the tasks have done has happened then.
     ///
     /// It takes a pointer because a reference that is an argument promises that its target lives to the function's end.
-    ///
-    /// # Safety
-    /// The body or the task is counted, and is ended once. The count may be gone when this returns.
-    #[inline(always)]
-    pub(crate) unsafe fn end(this: *const Self, credit: Credit) -> bool {
-        // SAFETY: the caller promises it, and a credit is counted.
-        unsafe { Self::subtract(this, 1 + credit.0.get()) }
-    }
-
-    /// Takes `units` of what is counted off: tasks that have ended, and credits. Returns as `end` does.
     ///
     /// # Safety
     /// They are counted, and are taken off once. The count may be gone when this returns.
@@ -90,13 +74,13 @@ impl ScopeCount {
 
     /// Whether nothing is left. Everything that the body and the tasks have done has happened then.
     pub(crate) fn is_zero(&self) -> bool {
-        // Acquire: pairs with the AcqRel in `end`.
+        // Acquire: pairs with the AcqRel in `subtract`.
         self.0.load(Ordering::Acquire) == 0
     }
 }
 
 impl Credit {
-    /// The credit of a task that has spawned none.
+    /// That of a bee that has none.
     #[inline(always)]
     pub(crate) fn none() -> Self {
         Self(Cell::new(0))
@@ -118,15 +102,16 @@ impl Credit {
 mod tests {
     use super::*;
 
+    /// Ends the body or a task, and gives back what is left of its credit.
     fn end(count: &ScopeCount, credit: Credit) -> bool {
         // SAFETY: each test counts as many as it ends.
-        unsafe { ScopeCount::end(count, credit) }
+        unsafe { ScopeCount::subtract(count, 1 + credit.take()) }
     }
 
     #[test]
     fn the_count_ends_with_the_last_task_whoever_has_spawned_it() {
-        let (count, body) = ScopeCount::new();
-        let [parent, child, other] = [(); 3].map(|()| Credit::none());
+        let count = ScopeCount::of_body();
+        let [body, parent, child, other] = [(); 4].map(|()| Credit::none());
         count.add(&body);
         count.add(&parent);
         count.add_from_another_thread();
@@ -136,8 +121,7 @@ mod tests {
 
     #[test]
     fn before_a_credit_is_used_up_there_is_another() {
-        let (count, body) = ScopeCount::new();
-        body.0.set(2);
+        let (count, body) = (ScopeCount::of_body(), Credit(Cell::new(2)));
         count.0.store(3, Ordering::Relaxed);
         count.add(&body);
         assert_eq!(body.0.get(), 1);

@@ -1,8 +1,9 @@
-//! A task with its type erased. It is two words, so a queue of tasks needs no allocation for each. The closures behind
-//! tasks are in `tasks/stack_job.rs` and `tasks/heap_job.rs`.
+//! A task with its type erased. It is four words, of which two are its own to use, so that a queue of tasks needs no
+//! allocation for each that is small. The closures behind tasks are in `tasks/stack_job.rs` and `tasks/owned_job.rs`.
 
 #![allow(unsafe_code)]
 
+use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
@@ -33,13 +34,21 @@ pub(crate) trait Run {
 /// A task to be run once: the address of what it works on, and the function that knows its type.
 #[derive(Clone, Copy)]
 pub(crate) struct Task {
-    /// The pointer that `new` was given, without its type.
+    /// What `new` or `from_parts` was given, without its type.
     this: *const (),
-    /// Casts `this` back, and calls `Run::run_on_bee`, or `Run::run` for a thread that runs it as no bee.
-    run: unsafe fn(*const (), Option<&HeldCredit>),
+    /// The function that casts `this` back, and knows what the words are.
+    run: RunTask,
+    /// What belongs to this task alone.
+    words: Words,
 }
 
-// SAFETY: the caller of `new` promises that what `this` points to may be run on any thread.
+/// Room in a task. They are pointers because a closure may have some, and these must stay what they are.
+pub(crate) type Words = MaybeUninit<[*const (); 2]>;
+
+/// Runs what `this` and the words are. `held` is that of the calling bee; None: the thread runs the task as no bee.
+type RunTask = unsafe fn(this: *const (), words: *const Words, held: Option<&HeldCredit>);
+
+// SAFETY: the caller of `new` or `from_parts` promises that the task may be run on any thread.
 unsafe impl Send for Task {}
 
 impl Task {
@@ -50,7 +59,7 @@ impl Task {
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
         /// # Safety
         /// As for `Run::run`.
-        unsafe fn run<T: Run>(this: *const (), held: Option<&HeldCredit>) {
+        unsafe fn run<T: Run>(this: *const (), _: *const Words, held: Option<&HeldCredit>) {
             match held {
                 // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
                 Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
@@ -58,10 +67,21 @@ impl Task {
                 None => unsafe { T::run(this.cast()) },
             }
         }
-        Self { this: this.cast(), run: run::<T> }
+        // SAFETY: `run` takes the words for nothing, and the caller promises the rest.
+        unsafe { Self::from_parts(this.cast(), Words::uninit(), run::<T>) }
     }
 
-    /// Whether this and `that` are the same task. Neither has been run yet.
+    /// Makes a task of what `run` is to be called with.
+    ///
+    /// # Safety
+    /// What `this` points to lives until the task has been run. `run` may be called with these once, on any thread, and
+    /// does not unwind.
+    #[inline(always)]
+    pub(crate) unsafe fn from_parts(this: *const (), words: Words, run: RunTask) -> Self {
+        Self { this, run, words }
+    }
+
+    /// Whether this is `that`, which was made by `new`. Neither has been run yet, so what they point to lives.
     pub(crate) fn is_same(&self, that: &Self) -> bool {
         ptr::eq(self.this, that.this)
     }
@@ -83,8 +103,8 @@ impl Task {
     #[inline(always)]
     fn run_with(self, held: Option<&HeldCredit>) {
         let intact = AbortOnUnwind::new("in a task");
-        // SAFETY: the caller of `new` has promised what `Run::run` asks for, and the queues hand out each task once.
-        unsafe { (self.run)(self.this, held) }
+        // SAFETY: who made the task has promised what `run` asks for, and the queues hand out each task once.
+        unsafe { (self.run)(self.this, &raw const self.words, held) }
         intact.disarm();
     }
 }

@@ -16,6 +16,11 @@ use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Counter, Event, StealPacing, Worker};
 
+/// How many tasks a lone queen keeps in her deque. A deque is one piece of memory, and is copied as it grows and as it
+/// shrinks again: with many tasks, that takes longer than to run them. Hardly anybody else uses the injector then, so
+/// it serves her better for the rest. Several bees would be in each other's way there.
+const LONE_QUEENS_MOST: usize = 1024;
+
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
     pub(super) team: &'c Team,
@@ -33,7 +38,7 @@ pub(crate) struct TaskContext<'c> {
     pub(super) pool_rules: Option<PoolRules>,
     /// In a task pool: how many more levels of joins the task in hand puts into the deque as they begin.
     pub(super) visible_levels_left: Cell<u32>,
-    /// In a task pool: what the bee has in hand of the count of the scope whose jobs it runs.
+    /// What the bee has in hand of the count of the scope whose tasks it runs.
     pub(crate) held_credit: HeldCredit,
     /// What the bee knows of its steals: whether it may steal now.
     pub(super) steal_pacing: StealPacing,
@@ -165,8 +170,12 @@ impl<'c> TaskContext<'c> {
         } else if self.is_lone_queen() {
             // A lone queen runs it herself, or leaves it to a worker when she goes (`inject_remaining`). So she wakes
             // nobody.
-            self.deque().push(task);
-            self.mark.announce_push();
+            if self.deque().len() < LONE_QUEENS_MOST {
+                self.deque().push(task);
+                self.mark.announce_push();
+            } else {
+                self.team.injector.push(task);
+            }
         } else {
             self.team.queue_and_notify(self.id, Some(self.mark), || self.deque().push(task));
         }
@@ -181,6 +190,10 @@ impl<'c> TaskContext<'c> {
     /// Moves the tasks that are still in the deque to the injector, for any bee. For a thread that leaves the queen's
     /// place.
     pub(crate) fn inject_remaining(&self) {
+        // While she was alone she has told nobody of what she put there.
+        if !self.team.injector.is_empty() {
+            self.team.notify_of_jobs(1, self.id, None);
+        }
         while let Some(task) = self.deque().pop() {
             self.team.inject(task);
         }
@@ -220,11 +233,11 @@ impl<'c> TaskContext<'c> {
         self.find_task_exhaustively().map(|task| self.within_wait(|| self.run(task))).is_some()
     }
 
-    /// Runs `task`, and then what is at the top of the bee's deque as long as a search would begin there. For a worker
-    /// that is in no task.
-    pub(crate) fn run_with_own(&self, task: Task) {
+    /// Runs `task`, and then what is at the top of the bee's deque, as long as a search would begin there and
+    /// `may_go_on` says that nothing else goes before. For a worker that is in no task.
+    pub(crate) fn run_with_own(&self, task: Task, may_go_on: impl Fn() -> bool) {
         self.run(task);
-        while let Some(next) = if self.is_in_pool() { self.find_own_newest() } else { None } {
+        while let Some(next) = if may_go_on() { self.find_own_newest() } else { None } {
             self.run(next);
         }
         self.held_credit.give_back();

@@ -328,7 +328,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         if self.may_be_unbound {
             self.bind_again();
         }
-        self.task_context.run_with_own(task);
+        self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
     }
 
     /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.

@@ -1,7 +1,7 @@
 //! Models of the count by which a scope knows that its body and all its tasks have ended.
 //!
 //! The count is described in `hive/protocol/tasks/scope_count.rs`. The models have no hive: each task runs on a thread
-//! of its own. In the models of held credits (`held_credit.rs`) each thread is a bee of a task pool.
+//! of its own. In the models of held credits (`held_credit.rs`) each thread is a bee.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -38,8 +38,8 @@ struct Scope {
 impl Scope {
     /// A scope whose body and tasks are `parts` in all.
     fn new(parts: u32) -> (Arc<Self>, Credit) {
-        let (count, credit) = ScopeCount::new();
-        (Arc::new(Self { count, done: data(parts), lasts: AtomicU32::new(0) }), credit)
+        let count = ScopeCount::of_body();
+        (Arc::new(Self { count, done: data(parts), lasts: AtomicU32::new(0) }), Credit::none())
     }
 
     /// What the body or task number `part` does before it ends.
@@ -51,7 +51,7 @@ impl Scope {
     #[expect(unsafe_code, reason = "ends what is counted")]
     fn end(&self, credit: Credit) {
         // SAFETY: the model counts what it ends, and keeps the count until all threads have ended.
-        if unsafe { ScopeCount::end(&self.count, credit) } {
+        if unsafe { ScopeCount::subtract(&self.count, 1 + credit.take()) } {
             self.check_done();
             // Relaxed: a number of the model's own, which loom does not know.
             self.lasts.fetch_add(1, Ordering::Relaxed);
@@ -144,8 +144,8 @@ fn lent() {
     scope.check();
 }
 
-/// A scope of a task pool.
-struct PoolScope {
+/// A scope that bees hold credits of.
+struct CreditedScope {
     count: ScopeCount,
     /// Each is written once, by the body or a job.
     done: Vec<Datum>,
@@ -157,7 +157,7 @@ struct PoolScope {
 
 #[expect(unsafe_code, reason = "the trait says so")]
 // SAFETY: the models keep their scopes until all threads have ended.
-unsafe impl CountedScope for PoolScope {
+unsafe impl CountedScope for CreditedScope {
     fn count(&self) -> &ScopeCount {
         assert_eq!(self.is_gone.get(), 0, "the scope is gone");
         &self.count
@@ -174,7 +174,7 @@ unsafe impl CountedScope for PoolScope {
     }
 }
 
-impl PoolScope {
+impl CreditedScope {
     /// A scope whose body and jobs are `parts` in all.
     fn new(parts: u32) -> Arc<Self> {
         let (count, ends) = (ScopeCount::of_body(), AtomicU32::new(0));
@@ -210,7 +210,7 @@ impl PoolScope {
 /// The body spawns two jobs. Another bee runs one of them, which spawns two more: it runs one of these itself, and a
 /// third bee the other one.
 fn held_credits() {
-    let scope = PoolScope::new(5);
+    let scope = CreditedScope::new(5);
     exploration::explore();
     let own = HeldCredit::new();
     scope.begin(&own);
@@ -246,7 +246,7 @@ fn held_credits() {
 
 /// The body has another bee spawn a job, which goes on with something else and keeps nothing of the scope.
 fn lent_to_bee() {
-    let scope = PoolScope::new(2);
+    let scope = CreditedScope::new(2);
     exploration::explore();
     let own = HeldCredit::new();
     scope.begin(&own);
@@ -275,7 +275,7 @@ fn lent_to_bee() {
 
 /// Each of two bees is the owner of a scope with two jobs, and runs one job of either scope after its body.
 fn two_scopes() {
-    let scopes = [(); 2].map(|()| PoolScope::new(3));
+    let scopes = [(); 2].map(|()| CreditedScope::new(3));
     exploration::explore();
     // All jobs have been spawned before the threads part, so each may run those of the other.
     let own = HeldCredit::new();

@@ -1,0 +1,86 @@
+//! The jobs of scopes: of a hive's (`scope.rs`) and of a task pool's (`adapters/task_pool/scope.rs`). A job hands its
+//! panic to its scope, and is counted there until it has ended.
+
+#![allow(unsafe_code)]
+
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
+use crate::protocol::tasks::scope_count::ScopeCount;
+use crate::protocol::tasks::task::Task;
+use crate::tasks::first_panic::FirstPanic;
+use crate::tasks::owned_job::{Job, JobPlace, task_of};
+
+/// A scope that has jobs.
+pub(crate) trait ScopeWithJobs: CountedScope + Sync {
+    /// See [`Job::KEEPS_MEMORY`].
+    const KEEPS_MEMORY: bool;
+
+    /// Where the first panic of a job goes.
+    fn panic(&self) -> &FirstPanic;
+}
+
+/// A job of a scope of type `S`.
+struct ScopeJob<S, F> {
+    job: F,
+    scope: PhantomData<fn(&S)>,
+}
+
+/// Makes a task that runs `job` in `scope`.
+///
+/// # Safety
+/// What `job` borrows, and the scope, live until the job is counted as ended. The job is counted before the task is
+/// queued.
+#[inline(always)]
+pub(crate) unsafe fn task_of_scope<S: ScopeWithJobs>(scope: &S, job: impl FnOnce(&S) + Send) -> Task {
+    // SAFETY: as the caller promises.
+    unsafe { task_of(scope, ScopeJob { job, scope: PhantomData }) }
+}
+
+/// Counts the body of a scope as ended, or a job, on a thread that is no bee and so has no credit in hand.
+///
+/// # Safety
+/// It is counted, has ended, and is counted as ended once. The scope may be gone when this returns, unless the caller
+/// keeps it.
+pub(crate) unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
+    // SAFETY: what is counted keeps the scope.
+    let count: *const ScopeCount = unsafe { &*scope }.count();
+    // SAFETY: as the caller promises.
+    if unsafe { ScopeCount::subtract(count, 1) } {
+        // SAFETY: this was the last.
+        unsafe { S::set_ended(scope) };
+    }
+}
+
+impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Job for ScopeJob<S, F> {
+    type Owner = S;
+    const KEEPS_MEMORY: bool = S::KEEPS_MEMORY;
+
+    unsafe fn run(scope: *const S, job: JobPlace<Self>) {
+        // SAFETY: the scope waits for the job.
+        run_in(unsafe { &*scope }, job);
+        // SAFETY: the job is counted, has ended, and nothing of it is left.
+        unsafe { end_at_once(scope) };
+    }
+
+    #[inline(always)]
+    unsafe fn run_on_bee(scope: *const S, job: JobPlace<Self>, held: &HeldCredit) {
+        // SAFETY: the scope waits for the job.
+        let lent = unsafe { &*scope };
+        // SAFETY: the job is run next, and ended below.
+        unsafe { held.turn_to(lent) };
+        run_in(lent, job);
+        // SAFETY: as in `run`.
+        unsafe { held.end(scope) };
+    }
+}
+
+/// Runs the job of `place` in `scope`. Nothing of the job is left when this returns.
+#[inline(always)]
+fn run_in<S: ScopeWithJobs, F: FnOnce(&S) + Send>(scope: &S, place: JobPlace<ScopeJob<S, F>>) {
+    let ScopeJob { job, .. } = place.take();
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(scope))) {
+        scope.panic().record(panic);
+    }
+}
