@@ -168,6 +168,52 @@ fn what_a_lone_queen_spawns_for_a_worker_that_is_asleep_is_run_when_she_has_gone
 }
 
 #[test]
+fn a_lone_queen_wakes_nobody_for_what_she_spawns_and_runs() {
+    /// More than she keeps in her own deque.
+    const TASKS: usize = 10_000;
+    let _alone = run_exclusively();
+    for builder in builders() {
+        let hive = builder.bees(2).build().unwrap();
+        hive.resize(1).unwrap();
+        hive.wait_until_parked();
+        let ran = AtomicUsize::new(0);
+        hive.scope(|scope| {
+            for _ in 0..TASKS {
+                scope.spawn(|_| _ = ran.fetch_add(1, Ordering::Relaxed));
+            }
+        });
+        assert_eq!(ran.load(Ordering::Relaxed), TASKS);
+        let stats = hive.stats();
+        let [queen, worker] = stats.per_bee() else { panic!("two bees") };
+        assert_eq!((queen.tasks, worker.tasks, worker.wakes), (TASKS as u64, 0, 0));
+        assert_eq!(worker.parks, 1, "it has been woken and has parked again");
+    }
+}
+
+/// The queen, in a long task herself, waits for one of those that she has kept for herself.
+#[test]
+fn a_hive_that_grows_runs_what_its_queen_has_spawned_while_she_was_alone() {
+    const TASKS: usize = 3000;
+    let _alone = run_exclusively();
+    for builder in builders() {
+        let hive = builder.bees(2).build().unwrap();
+        hive.resize(1).unwrap();
+        let (tell_end, end) = mpsc::channel();
+        hive.scope(|scope| {
+            for task in 0..TASKS {
+                let tell_end = tell_end.clone();
+                scope.spawn(move |_| tell_end.send(task).unwrap());
+            }
+            hive.resize(2).unwrap();
+            let mut ended: Vec<_> = end.into_iter().take(TASKS).collect();
+            ended.sort_unstable();
+            assert!(ended.into_iter().eq(0..TASKS));
+        });
+        assert_hive_and_tasks_work(&hive, 2);
+    }
+}
+
+#[test]
 fn a_region_ends_whose_bee_was_laid_off_while_it_slept_in_a_join() {
     let _alone = run_exclusively();
     for builder in builders() {

@@ -34,6 +34,7 @@ use crate::adapters::work_ranges::WorkRanges;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::panics::ignore_panic;
 use crate::region::no_double_panic::NoDoublePanic;
 
@@ -97,7 +98,7 @@ fn run_pipeline<R: Send, C: SourceCleanup + Sync>(
     // An empty input has a region of one bee, because paralight needs one result.
     let bees = hive.bees().min(input_len).max(1);
     let input = PipelineInput { ranges: WorkRanges::new(input_len, bees), bees, cleanup };
-    hive.map_parts::<true, _, _>(bees, Work::Loop(input_len, LoopKind::OfBees), |bee| {
+    hive.map_parts::<true, _, _>(bees, Work::Loop(input_len, LoopKind::OfBees(Sharing::AsTheyCome)), |bee| {
         NoDoublePanic::new(body(Items { input: &input, bee: bee.id(), claimed: 0..0 }))
     })
 }

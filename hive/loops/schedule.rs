@@ -1,6 +1,8 @@
 //! The schedules: how the indices of a loop are divided among the bees of a team. [`Schedule::division`] says which of
 //! four ways of dividing a schedule uses; `Loop::run` in `shared_loop.rs` carries these out.
 
+use crate::pool::sharing::Sharing;
+
 /// How the indices of a [`Loop`](crate::loops::shared_loop::Loop) are divided among the bees of a team. These are
 /// OpenMP's schedules, under OpenMP's names where it has them.
 ///
@@ -75,6 +77,15 @@ impl Schedule {
             Self::Affinity => Division::Stealing(StealingRule::PartsOfBlocks),
             Self::Guided(min_chunk) => Division::Queue(QueueRule::Guided { min_chunk }),
             Self::Factoring => Division::Queue(QueueRule::Factoring),
+        }
+    }
+
+    /// How the bees share the indices.
+    #[inline(always)]
+    pub(crate) const fn sharing(self) -> Sharing {
+        match self.division() {
+            Division::Blocks | Division::RoundRobin { .. } => Sharing::EqualParts,
+            Division::Stealing(_) | Division::Queue(_) => Sharing::AsTheyCome,
         }
     }
 

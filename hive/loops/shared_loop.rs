@@ -21,6 +21,7 @@ use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_map::UnitMap;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::region_context::RegionContext;
 
 /// A loop over a range of indices that a team runs together: which indices there are, and how they are divided among
@@ -270,10 +271,13 @@ impl Loop {
     /// Whether the bees need no words in common to share out the loop, whatever the size of the team.
     #[inline]
     pub(crate) fn needs_no_state(&self) -> bool {
-        match self.schedule.division() {
-            Division::Blocks | Division::RoundRobin { .. } => true,
-            Division::Stealing(_) | Division::Queue(_) => false,
-        }
+        self.sharing() == Sharing::EqualParts
+    }
+
+    /// How the bees share the indices.
+    #[inline]
+    pub(crate) fn sharing(&self) -> Sharing {
+        self.schedule.sharing()
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and

@@ -37,14 +37,14 @@ impl Shared {
             return Ok(());
         }
         let size = || match kind {
-            LoopKind::HandedOut(size) => size,
-            _ => LoopSize { body: BodyFn::of::<P>().key(), indices },
+            LoopKind::HandedOut(size) => LoopSize { sharing: kind.sharing(), ..size },
+            _ => LoopSize { body: BodyFn::of::<P>().key(), indices, sharing: kind.sharing() },
         };
         if nesting::is_inside_any() {
             return self.nested_spmd(bees, body, Start::Loop(size()));
         }
         let queen_guard = self.team.try_become_queen();
-        let may_run_alone = !matches!(kind, LoopKind::OfBees);
+        let may_run_alone = !matches!(kind, LoopKind::OfBees(_));
         if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
             return self.run_loop_beside_others(queen_guard, bees, size(), kind, body);
         }
@@ -110,7 +110,7 @@ impl Shared {
         self.spmd_locked(queen_guard, bees, body)?;
         // None: her part was not timed, because no worker was asleep any more when the region started.
         if let Some(part) = self.team.cold_parts.last() {
-            self.loop_costs.record_guess(size, guess_of_all(part, bees, is_handed_out));
+            self.loop_costs.record_part(size, part, bees);
         }
         Ok(())
     }
@@ -172,16 +172,5 @@ impl Shared {
         if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > COST_OF_WAKING) {
             self.team.policy().yield_core();
         }
-    }
-}
-
-/// How long one thread would take for a loop of which the queen has run a part in this time, while workers were woken.
-fn guess_of_all(part: Duration, bees: u32, is_handed_out: bool) -> Duration {
-    if is_handed_out {
-        // At first she was alone, and then the others have run as much as she has.
-        part + part.saturating_sub(COST_OF_WAKING) * (bees - 1)
-    } else {
-        // All parts are about equally long.
-        part * bees
     }
 }

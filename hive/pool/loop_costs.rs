@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::observe::body_times::BodyTimes;
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
@@ -30,11 +31,13 @@ pub(crate) struct LoopCosts {
     asked_at: AtomicU64,
 }
 
-/// The loop that is about to run: its body, which tells it from others, and the number of its indices.
+/// The loop that is about to run: its body, which tells it from others, the number of its indices, and how these are
+/// shared.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopSize {
     pub(crate) body: BodyKey,
     pub(crate) indices: usize,
+    pub(crate) sharing: Sharing,
 }
 
 impl LoopCosts {
@@ -58,10 +61,11 @@ impl LoopCosts {
         self.record_and_forget(size, took, 0.5);
     }
 
-    /// Records that one thread would have taken so long for the loop, to judge by the queen's part of it. Her part may
-    /// be shorter than the others, so a longer time that is known is forgotten more slowly.
-    pub(crate) fn record_guess(&self, size: LoopSize, took: Duration) {
-        self.record_and_forget(size, took, 0.875);
+    /// Records how long one thread would have taken for the loop, to judge by the queen's part of it, for which she
+    /// took so long while the workers of a team of `bees` were woken. Her part may be shorter than the others, so a
+    /// longer time that is known is forgotten more slowly.
+    pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32) {
+        self.record_and_forget(size, guess_of_all(part, bees, size.sharing), 0.875);
     }
 
     /// Records the time; `forget`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
@@ -87,6 +91,15 @@ impl LoopCosts {
     }
 }
 
+/// How long one thread would take for a loop of which the queen has run a part in this time, while workers were woken.
+fn guess_of_all(part: Duration, bees: u32, sharing: Sharing) -> Duration {
+    match sharing {
+        Sharing::EqualParts => part * bees,
+        // At first she was alone, and then the others have run as much as she has.
+        Sharing::AsTheyCome => part + part.saturating_sub(COST_OF_WAKING) * (bees - 1),
+    }
+}
+
 /// The duration in nanoseconds. One that is longer than can be counted so, hundreds of years, is as good as that long.
 fn nanos(duration: Duration) -> u64 {
     duration.as_nanos().min(u64::MAX.into()) as u64
@@ -99,7 +112,7 @@ mod tests {
     use crate::region::bee::{Bee, UserBody};
 
     fn size_of<F: Fn(&Bee<'_>) + Sync>(_body: F, indices: usize) -> LoopSize {
-        LoopSize { body: BodyFn::of::<UserBody<F, true>>().key(), indices }
+        LoopSize { body: BodyFn::of::<UserBody<F, true>>().key(), indices, sharing: Sharing::EqualParts }
     }
 
     const fn micros(micros: u64) -> Duration {
@@ -144,10 +157,19 @@ mod tests {
         let costs = LoopCosts::new();
         let size = size_of(|_| assert_eq!(1, 1), 1);
         costs.record(size, micros(800));
-        costs.record_guess(size, micros(1));
+        costs.record_part(size, micros(1), 2);
         assert_eq!(costs.expected(size), Some(micros(700)));
-        costs.record_guess(size, micros(1_000));
+        costs.record_part(size, micros(500), 2);
         assert_eq!(costs.expected(size), Some(micros(1_000)));
+    }
+
+    #[test]
+    fn what_the_queen_has_run_before_the_others_came_counts_once_if_they_share_as_they_come() {
+        let guess = |part, sharing| guess_of_all(micros(part), 64, sharing);
+        assert_eq!(guess(20, Sharing::EqualParts), micros(64 * 20));
+        // All of a short loop is her part.
+        assert_eq!(guess(20, Sharing::AsTheyCome), micros(20));
+        assert_eq!(guess(80, Sharing::AsTheyCome), micros(50 + 64 * 30));
     }
 
     #[test]

@@ -4,18 +4,30 @@
 use std::cell::Cell;
 
 use crate::pool::loop_costs::LoopSize;
+use crate::pool::sharing::Sharing;
 
 /// Who may run which part of a loop.
 #[derive(Clone, Copy)]
 pub(crate) enum LoopKind<'l> {
     /// The parts belong to bees by their numbers.
-    OfBees,
+    OfBees(Sharing),
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
-    Anonymous,
+    Anonymous(Sharing),
     /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, it is
     /// not run, and its size is stored here: the caller then calls once more, for the same loop in chunks that are
     /// handed out. (That call has a turn of its own.)
     Blocks(&'l Cell<Option<LoopSize>>),
     /// That second call, with that size.
     HandedOut(LoopSize),
+}
+
+impl LoopKind<'_> {
+    /// How the bees of the loop share its indices.
+    pub(crate) fn sharing(self) -> Sharing {
+        match self {
+            Self::OfBees(sharing) | Self::Anonymous(sharing) => sharing,
+            Self::Blocks(_) => Sharing::EqualParts,
+            Self::HandedOut(_) => Sharing::AsTheyCome,
+        }
+    }
 }

@@ -22,6 +22,7 @@ pub(crate) mod report;
 pub(crate) mod resizing;
 pub(crate) mod run_parts;
 pub(crate) mod shared;
+pub(crate) mod sharing;
 pub(crate) mod shut_down;
 pub(crate) mod task_pool_state;
 pub(crate) mod thread_host;

@@ -109,7 +109,10 @@ impl Shared {
                         Ok(())
                     }
                     // As it is: it is not put off in order to be handed out.
-                    Start::Loop(size) => self.run_loop_as_queen(queen_guard, bees, size, LoopKind::OfBees, body),
+                    Start::Loop(size) => {
+                        let kind = LoopKind::OfBees(size.sharing);
+                        self.run_loop_as_queen(queen_guard, bees, size, kind, body)
+                    }
                 }
             };
             // Announces the region and then runs it. None: some bee of the team is in the middle of a task.

@@ -5,6 +5,7 @@
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
@@ -162,7 +163,8 @@ impl Hive {
         F: Fn(usize, usize) -> R + Sync,
     {
         let run = |slots: ResultWriter<'_, R>| {
-            self.run_parts::<true, _>(parts, Work::Loop(indices, LoopKind::Anonymous), move |bee| {
+            let work = Work::Loop(indices, LoopKind::Anonymous(Sharing::EqualParts));
+            self.run_parts::<true, _>(parts, work, move |bee| {
                 // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
                 // and first of all, and its team has as many bees as there are slots, or one. (A region of more bees
                 // than the hive may have is refused.) The region ends before `run` returns.

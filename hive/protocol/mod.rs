@@ -296,6 +296,13 @@ impl Team {
         self.send_to_mailbox(id, task);
     }
 
+    /// Moves what is in the mailbox of `slot` to the injector, for any bee.
+    pub(crate) fn inject_mailbox(&self, slot: &Slot) {
+        while let Some(task) = slot.queues.take_from_mailbox() {
+            self.inject(task);
+        }
+    }
+
     /// Whether worker `id` has a thread, even if the worker is parked.
     pub(crate) fn is_hired(&self, id: usize) -> bool {
         (1..=self.hired.count() as usize).contains(&id)

@@ -108,6 +108,7 @@ impl Hive {
             Cut::OnePerBee | Cut::BySchedule => {
                 // If each bee has a part of its own, the result depends on the parts.
                 let kind = if cut == Cut::OnePerBee { LoopKind::OfBees } else { LoopKind::Anonymous };
+                let kind = kind(shared.sharing());
                 let accumulate = move |shared: &Loop, bee: &Bee<'_>| {
                     let mut partial = ReduceBody { value: None, map: &map, op };
                     shared.run(bee.context, &mut partial);
@@ -153,7 +154,7 @@ impl Hive {
         // what is its part by `Static`. A plan's blocks are left to their owners.
         let size_if_late = Cell::new(None);
         let is_in_blocks = shared.blocks().is_some();
-        let kind = if is_in_blocks { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous };
+        let kind = if is_in_blocks { LoopKind::Blocks(&size_if_late) } else { LoopKind::Anonymous(shared.sharing()) };
         let mut results = run(schedule, kind);
         if let Some(size) = size_if_late.take() {
             results = run(Schedule::Affinity, LoopKind::HandedOut(size));

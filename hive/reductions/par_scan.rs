@@ -10,6 +10,7 @@ use crate::loops::schedule::Schedule;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
+use crate::pool::sharing::Sharing;
 use crate::protocol::region::exchange_slots::Operation;
 use crate::reductions::block_tree;
 use crate::reductions::reduction::Reduction;
@@ -72,7 +73,7 @@ impl Hive {
             Cut::Blocks(blocks) => blocks,
             Cut::OnePerBee | Cut::BySchedule => bees.min(data.len()),
         };
-        let work = Work::Loop(data.len(), LoopKind::Anonymous);
+        let work = Work::Loop(data.len(), LoopKind::Anonymous(Sharing::EqualParts));
         let (op, parts) = (&reduction.op, &Parts::new(data, blocks.max(1)));
         // The bees meet at a barrier, so none stands in for another; but one alone can run all.
         self.run_parts::<false, _>(bees.min(blocks).max(1), work, |bee| {

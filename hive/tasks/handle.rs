@@ -171,7 +171,7 @@ impl Hive {
         let team = &self.shared.team;
         let task = detached(&self.shared, task.into_inner());
         nesting::with_task_context(team, |context| match context {
-            Some(context) if context.id() > 0 || team.bees() > 1 => context.push(task),
+            Some(context) if context.id() > 0 || team.bees() > 1 => context.push_and_notify(task),
             // The queen of a hive of one may be about to wait for something else, so the task is not left to her: a
             // worker is woken for it.
             _ => team.inject(task),

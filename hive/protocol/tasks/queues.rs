@@ -12,7 +12,8 @@ pub(crate) struct TaskInjector(CachePadded<Injector<Task>>);
 
 /// The queues of one bee, as others see them.
 pub(crate) struct LocalQueues {
-    /// Tasks that only this bee may run. Every thread may add some.
+    /// Tasks that only this bee may run. Every thread may add some. Bee 0 of a hive gets none from others, and keeps
+    /// tasks there that she has spawned while she was the only bee.
     mailbox: Injector<Task>,
     /// The end of the deque that the others steal from.
     stealer: Stealer<Task>,
@@ -97,6 +98,11 @@ impl LocalQueues {
     /// Takes the oldest task of the mailbox. Called by the bee itself, and when the hive ends.
     pub(crate) fn take_from_mailbox(&self) -> Option<Task> {
         steal_until_clear(|| self.mailbox.steal())
+    }
+
+    /// Takes the oldest task of the mailbox, and moves some of the others into `deque`, which is the same bee's.
+    pub(crate) fn take_batch_from_mailbox(&self, deque: &Worker<Task>) -> Option<Task> {
+        steal_until_clear(|| self.mailbox.steal_batch_and_pop(deque))
     }
 
     /// Steals the oldest task of the deque.

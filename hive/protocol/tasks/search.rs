@@ -113,9 +113,20 @@ impl TaskContext<'_> {
         (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
     }
 
-    /// Takes a task that only this bee may run.
+    /// Takes a task that only this bee may run. The queen of a hive may have put some there as she was alone, and moves
+    /// them to her deque as she takes them.
     pub(super) fn take_from_mailbox(&self) -> Option<Task> {
-        self.slot.queues.take_from_mailbox()
+        let queues = &self.slot.queues;
+        if self.id > 0 || self.is_in_pool() {
+            return queues.take_from_mailbox();
+        }
+        if !self.is_lone_queen() {
+            return self.take_batch(|deque| queues.take_batch_from_mailbox(deque));
+        }
+        // She still wakes nobody.
+        let task = queues.take_batch_from_mailbox(self.deque())?;
+        self.mark.announce_push();
+        Some(task)
     }
 
     /// Takes the oldest task of the bee's own deque, as a thief would.

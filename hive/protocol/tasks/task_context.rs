@@ -17,8 +17,8 @@ use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Counter, Event, StealPacing, Worker};
 
 /// How many tasks a lone queen keeps in her deque. A deque is one piece of memory, and is copied as it grows and as it
-/// shrinks again: with many tasks, that takes longer than to run them. Hardly anybody else uses the injector then, so
-/// it serves her better for the rest. Several bees would be in each other's way there.
+/// shrinks again: with many tasks, that takes longer than to run them. The rest goes to her mailbox, a list of small
+/// pieces, which nobody else uses: no task is sent to a queen.
 const LONE_QUEENS_MOST: usize = 1024;
 
 /// A bee that runs tasks. It stays on the bee's own thread.
@@ -174,11 +174,16 @@ impl<'c> TaskContext<'c> {
                 self.deque().push(task);
                 self.mark.announce_push();
             } else {
-                self.team.injector.push(task);
+                self.slot.queues.push_to_mailbox(task);
             }
         } else {
-            self.team.queue_and_notify(self.id, Some(self.mark), || self.deque().push(task));
+            self.push_and_notify(task);
         }
+    }
+
+    /// As `push`, and in a hive of the queen alone a worker is woken for the task.
+    pub(crate) fn push_and_notify(&self, task: Task) {
+        self.team.queue_and_notify(self.id, Some(self.mark), || self.deque().push(task));
     }
 
     /// Whether this is the queen of a hive in which all workers are surplus. The thread that a task pool is built by,
@@ -187,16 +192,13 @@ impl<'c> TaskContext<'c> {
         self.id == 0 && self.team.bees() == 1 && !self.is_in_pool()
     }
 
-    /// Moves the tasks that are still in the deque to the injector, for any bee. For a thread that leaves the queen's
-    /// place.
+    /// Moves the tasks that are still in the bee's own queues to the injector, for any bee. For a thread that leaves
+    /// the queen's place.
     pub(crate) fn inject_remaining(&self) {
-        // While she was alone she has told nobody of what she put there.
-        if !self.team.injector.is_empty() {
-            self.team.notify_of_jobs(1, self.id, None);
-        }
         while let Some(task) = self.deque().pop() {
             self.team.inject(task);
         }
+        self.team.inject_mailbox(self.slot);
     }
 
     /// Has a bee that is in no task, and that has seen the regions up to epoch `last_epoch`, say that it looks for

@@ -43,6 +43,7 @@ impl Team {
         // before the size grows, and made surplus only after it has shrunk.
         (before..bees).for_each(|id| self.reactivate(id));
         self.occupancy.resize(bees);
+        self.share_lone_queens_tasks(before);
         // The log gets the sizes in order, because the lock is held.
         resize_state.log.write(Event::TeamSize(bees));
         (bees..before).for_each(|id| self.make_surplus(id));
@@ -59,6 +60,7 @@ impl Team {
         let before = self.occupancy.read().bees();
         (before..bees).for_each(|id| self.reactivate(id));
         self.occupancy.resize(bees.max(before));
+        self.share_lone_queens_tasks(before);
         if bees > before {
             resize_state.log.write(Event::TeamSize(bees));
         }
@@ -177,6 +179,15 @@ impl Team {
         }
     }
 
+    /// Hands the tasks that the queen has kept for herself, as one of `before` bees, to the bees that there are now. If
+    /// she puts one there at this very moment, she finds it herself.
+    fn share_lone_queens_tasks(&self, before: u32) {
+        // What is there in a task pool is for one thread only.
+        if before == 1 && self.bees() > 1 && !self.is_task_pool() {
+            self.inject_mailbox(self.slot(0));
+        }
+    }
+
     /// Makes bee `id` belong to the hive again. A surplus worker that has not parked yet goes on without parking, so
     /// that a grow does not wait for a worker that is in the middle of long work. A parked one is woken.
     fn reactivate(&self, id: u32) {
@@ -292,11 +303,7 @@ impl Team {
         // Nothing is put there from here on.
         drop(addressees);
         let others = (0..first).chain(hired + 1..self.fixed.slots.capacity()).map(|id| self.slot(id));
-        for slot in others {
-            while let Some(task) = slot.queues.take_from_mailbox() {
-                self.inject(task);
-            }
-        }
+        others.for_each(|slot| self.inject_mailbox(slot));
     }
 
     /// Makes the slots of all bees, for a team that no second thread has yet: tasks can then be queued for bees that
