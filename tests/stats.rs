@@ -37,8 +37,9 @@ fn tasks_and_steals_are_counted_and_joins_that_nobody_helps_with_are_not() {
     let before = hive.stats();
     join_on_two_bees(&hive, || (), || ());
     let after = hive.stats();
-    assert_eq!(after[1].tasks - before[1].tasks, 1);
-    assert_eq!(after[1].steals.total() - before[1].steals.total(), 1, "{after}");
+    // The joins by which the caller waits for the other half may be helped with, too.
+    let (tasks, steals) = (after[1].tasks - before[1].tasks, after[1].steals.total() - before[1].steals.total());
+    assert!(tasks >= 1 && tasks == steals, "{tasks} tasks, {steals} steals: {after}");
     let alone = Hive::new(1).unwrap();
     fib_by_joins(&alone, 15);
     assert_eq!(ran(&alone), 0);

@@ -20,10 +20,10 @@ use std::time::{Duration, Instant};
 
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
-/// A steal pays if the stolen task took at least so many times as long as the steal. What the steal costs its victim,
-/// and the transfer of the task's data and of its result, take longer than the steal itself, and most of that is
-/// counted as a part of the task.
-const WORK_PER_STEAL: u32 = 4;
+/// A steal pays if the stolen task took at least so many times as long as the steal. The steal itself is the lesser
+/// part of what it costs: its victim offers the task and waits for its result, both bees tell the sleep protocol what
+/// they do, and the task and its data are fetched by one from the other. Half of a recursion of 4 us is no gain.
+const WORK_PER_STEAL: u32 = 12;
 
 /// How long the worker steals nothing after the first look into a deque that was empty already, about as long as a
 /// steal takes.
@@ -63,17 +63,18 @@ impl StealPacing {
         }
     }
 
-    /// Whether the worker may steal now.
+    /// Whether the worker may steal now. Calls `end_pause` if it may again.
     #[inline(always)]
-    pub(crate) fn may_steal(&self) -> bool {
-        self.until.get().is_none() || self.is_pause_over()
+    pub(crate) fn may_steal(&self, end_pause: impl FnOnce()) -> bool {
+        self.until.get().is_none() || self.is_pause_over(end_pause)
     }
 
     #[cold]
-    fn is_pause_over(&self) -> bool {
+    fn is_pause_over(&self, end_pause: impl FnOnce()) -> bool {
         let is_over = self.until.get().is_none_or(|until| Instant::now() >= until);
         if is_over {
             self.until.set(None);
+            end_pause();
         }
         is_over
     }
@@ -173,8 +174,8 @@ mod tests {
         let (pacing, now) = (StealPacing::new(), Instant::now());
         (0..5).for_each(|_| pacing.learn_from(STEAL, STEAL * 3, now));
         pacing.until.set(None);
-        pacing.learn_from(STEAL, STEAL * 4, now);
-        assert!(pacing.may_steal());
+        pacing.learn_from(STEAL, STEAL * WORK_PER_STEAL, now);
+        assert!(pacing.may_steal(|| panic!("no pause has ended")));
         pacing.learn_from(STEAL, Duration::ZERO, now);
         assert_eq!(pacing.until.get(), Some(now + STEAL));
     }
@@ -190,7 +191,10 @@ mod tests {
     fn the_pause_ends() {
         let pacing = StealPacing::new();
         pacing.learn_from(Duration::from_millis(1), Duration::ZERO, Instant::now());
-        while !pacing.may_steal() {}
+        let mut ended = 0;
+        while !pacing.may_steal(|| ended += 1) {}
+        assert!(pacing.may_steal(|| ended += 1));
+        assert_eq!(ended, 1);
         assert!(pacing.until.get().is_none());
     }
 
@@ -213,7 +217,7 @@ mod tests {
             } else {
                 pacing.while_waiting(sleep)
             }
-            pacing.learn(TimedSteal { took: Duration::from_millis(25), ..steal });
+            pacing.learn(TimedSteal { took: Duration::from_millis(8), ..steal });
             assert_eq!(pacing.pause.get() > Duration::ZERO, pauses);
         }
         pacing.learn(outer);

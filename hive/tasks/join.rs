@@ -1,12 +1,13 @@
 //! `join`: two closures, possibly at the same time. `handle.rs` calls it on a thread that is a bee.
 //!
 //! The second closure is kept in the bee's join buffer, where only this bee sees it. Each join that begins looks
-//! whether bees are idle. If so, it moves as many tasks from the buffer to the deque as there are idle bees, the oldest
-//! first, because these are the largest in a recursion. While the buffer is full, further joins just call their
-//! closures in order. So a join that nobody helps with costs little more than the two calls.
+//! whether bees have come to want work since the last offer. If so, it moves as many tasks from the buffer to the deque
+//! as there are idle bees, the oldest first, because these are the largest in a recursion. While the buffer is full,
+//! further joins just call their closures in order. So a join that nobody helps with costs little more than the two
+//! calls.
 //!
 //! The idea of not sharing what nobody asks for is that of lazy task creation. The crate chili has it too, with a
-//! heartbeat in place of the count of idle bees.
+//! heartbeat in place of the demand of idle bees.
 
 #![allow(unsafe_code)]
 
@@ -137,7 +138,7 @@ where
     if AT_ONCE {
         context.share_joins_now();
     } else {
-        context.share_joins();
+        context.share_joins_with_new(task.kind());
     }
     // Other bees may now be waiting for what this bee does.
     context.begin_task();

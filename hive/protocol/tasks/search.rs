@@ -44,7 +44,7 @@ impl TaskContext<'_> {
     pub(crate) fn may_find_task(&self) -> bool {
         // The marks say nothing of the bee's own queues, which cost it little to look into.
         self.team.may_have_injected_task()
-            || (self.steal_pacing.may_steal() && self.team.may_have_task_in_deques(self.id))
+            || (self.may_steal() && self.team.may_have_task_in_deques(self.id))
             || !self.deque().is_empty()
             || self.team.has_mailbox_task(self.slot)
     }
@@ -158,10 +158,21 @@ impl TaskContext<'_> {
         steal_from_others(self)
     }
 
+    /// Whether the bee may steal now, or else leaves the tasks of the others alone for a while.
+    #[inline(always)]
+    fn may_steal(&self) -> bool {
+        self.steal_pacing.may_steal(|| {
+            // What the others have offered meanwhile, they may have run themselves since.
+            if self.is_inactive.get() {
+                self.team.sleep.ask();
+            }
+        })
+    }
+
     /// Steals from the nearest bee whose deque is marked and has a task.
     fn steal_where_marked(&self) -> Option<Task> {
         let marks = &self.team.deque_marks;
-        if !self.steal_pacing.may_steal() || !marks.is_another_marked(self.id, self.team.hired.count()) {
+        if !self.may_steal() || !marks.is_another_marked(self.id, self.team.hired.count()) {
             return None;
         }
         let mut marked = self.team.others_by_distance(self.id).filter(|(slot, _)| marks.mark_of(slot.id).is_set());

@@ -26,34 +26,45 @@ impl TaskContext<'_> {
         self.join_buffer.reclaim(number)
     }
 
-    /// Shares as many buffered tasks as there are bees with nothing to do. Returns whether any task was shared.
+    /// Shares as many buffered tasks as there are bees with nothing to do, unless all of these have been offered some
+    /// and have not asked since. Returns whether any task was shared.
     #[inline(always)]
     pub(crate) fn share_joins(&self) -> bool {
-        self.team.sleep.is_any_inactive() && self.share_joins_with(self.team.sleep.inactive())
+        self.demand.is_unanswered() && self.share_joins_with(self.team.sleep.inactive(), self.demand.kind())
+    }
+
+    /// The same for a join that has put a task of this kind into the buffer and is about to begin. Tasks of another
+    /// kind that were too short for the others say nothing of this one; nor do joins further in of an outermost one.
+    #[inline(always)]
+    pub(crate) fn share_joins_with_new(&self, kind: usize) {
+        if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
+            self.share_joins_with(self.team.sleep.inactive(), kind);
+        }
     }
 
     /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
     /// with nothing to do.
     pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(self.team.sleep.inactive().max(1))
+        self.share_joins_with(self.team.sleep.inactive().max(1), self.demand.kind())
     }
 
     /// Moves tasks from the join buffer to the deque until the deque has one for each of `idle_bees` bees, or the
     /// buffer is empty. It moves the oldest first, which are the largest in a recursion. Returns whether it has moved
     /// any.
     #[cold]
-    fn share_joins_with(&self, idle_bees: u32) -> bool {
-        // There is no bee to share with.
-        if self.is_lone_queen() {
-            return false;
-        }
+    fn share_joins_with(&self, idle_bees: u32, kind: usize) -> bool {
+        // In a hive of the queen alone there is no bee to share with.
+        let wanted = if self.is_lone_queen() { 0 } else { (idle_bees as usize).saturating_sub(self.deque().len()) };
         let _in_flight = self.team.track_in_flight();
-        // Tasks that are in the deque already count as shared.
-        let wanted = (idle_bees as usize).saturating_sub(self.deque().len());
         let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
         let shared = oldest.map(|task| self.deque().push(task)).count();
         if shared > 0 {
             self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
+        }
+        // Tasks that are in the deque already count as shared. If this bee comes to them before the others do, they are
+        // too short for those, and to offer each of the next ones would make it slow.
+        if shared == wanted {
+            self.demand.answer(kind);
         }
         shared > 0
     }
@@ -63,5 +74,117 @@ impl TaskContext<'_> {
     pub(crate) fn share_all_joins(&self) -> bool {
         let oldest = std::iter::from_fn(|| self.join_buffer.pop_oldest());
         oldest.map(|task| self.push(task)).count() > 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::protocol::Team;
+    use crate::protocol::neighbours::Neighbours;
+    use crate::protocol::region::line_choice::LineChoice;
+    use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::sleep::Sleep;
+    use crate::protocol::tasks::task::Run;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::sys::wait::WaitPolicy;
+
+    struct OneKind;
+    struct OtherKind;
+
+    #[expect(unsafe_code, reason = "takes a pointer")]
+    impl Run for OneKind {
+        unsafe fn run(_: *const Self) {}
+    }
+
+    #[expect(unsafe_code, reason = "takes a pointer")]
+    impl Run for OtherKind {
+        unsafe fn run(_: *const Self) {
+            unreachable!("no task is run here");
+        }
+    }
+
+    #[expect(unsafe_code, reason = "erases the task's type")]
+    fn task<T: Run>(kind: &'static T) -> Task {
+        // SAFETY: it lives for ever, has no contents, and is not run.
+        unsafe { Task::new(kind) }
+    }
+
+    fn team(sleep: Sleep, bees: u32) -> Team {
+        let policy = WaitPolicy::new(Duration::ZERO, None, bees as usize, CpuMask::new());
+        let shape = Shape::new(BarrierShape::Flat, &[], bees);
+        let team = Team::new(bees, policy, LineChoice::new(1), sleep, Neighbours::new(&[]), shape);
+        team.resize(bees, |_, _| Ok::<(), ()>(())).unwrap();
+        team
+    }
+
+    /// Begins a join whose second half is `task`, ends it, and returns how many halves were in the deque meanwhile. All
+    /// of them are taken back, as if the others had come too late.
+    fn offered(context: &TaskContext<'_>, task: Task) -> usize {
+        let number = context.buffer_join(task);
+        context.share_joins_with_new(task.kind());
+        let offered = std::iter::from_fn(|| context.deque().pop()).count();
+        context.reclaim_join(number);
+        offered
+    }
+
+    #[test]
+    fn a_join_further_in_is_offered_once_for_each_time_that_a_bee_comes_to_want_work() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        queen.begin_task();
+        let join = || offered(&queen, task(&OneKind));
+        assert_eq!(join(), 0, "nobody wants any");
+        worker.begin_search();
+        assert_eq!([join(), join(), join()], [1, 0, 0]);
+        team.sleep.ask();
+        assert_eq!([join(), join()], [1, 0]);
+        worker.end_search();
+        worker.begin_search();
+        assert_eq!([join(), join()], [1, 0]);
+        worker.end_search();
+        assert_eq!(join(), 0);
+        queen.end_task();
+    }
+
+    #[test]
+    fn joins_of_another_kind_and_those_further_out_are_offered_all_the_same() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        worker.begin_search();
+        let one = || offered(&queen, task(&OneKind));
+        let other = || offered(&queen, task(&OtherKind));
+        assert_eq!([one(), one()], [1, 1], "outermost");
+        queen.begin_task();
+        assert_eq!([one(), one(), other(), other(), one()], [0, 0, 1, 0, 1]);
+        queen.end_task();
+        assert_eq!([one(), other()], [1, 1]);
+    }
+
+    #[test]
+    fn joins_are_offered_until_there_is_one_for_each_bee_that_wants_work() {
+        let team = team(Sleep::jec(), 3);
+        let contexts = [0, 1, 2].map(|bee| TaskContext::new(&team, bee));
+        let queen = &contexts[0];
+        contexts[1..].iter().for_each(TaskContext::begin_search);
+        queen.begin_task();
+        let begin = || {
+            queen.buffer_join(task(&OneKind));
+            queen.share_joins_with_new(task(&OneKind).kind());
+            queen.deque().len()
+        };
+        assert_eq!([begin(), begin(), begin()], [1, 2, 2]);
+    }
+
+    #[test]
+    fn by_a_protocol_without_a_word_for_the_demand_each_join_is_offered() {
+        let team = team(Sleep::tickle(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        queen.begin_task();
+        assert_eq!(offered(&queen, task(&OneKind)), 0);
+        worker.begin_search();
+        assert_eq!([(); 3].map(|()| offered(&queen, task(&OneKind))), [1; 3]);
     }
 }

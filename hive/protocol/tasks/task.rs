@@ -81,6 +81,12 @@ impl Task {
         Self { this, run, words }
     }
 
+    /// What tells tasks of one kind from others, mostly: the function that runs them, which is made for a type.
+    #[inline(always)]
+    pub(crate) fn kind(&self) -> usize {
+        self.run as usize
+    }
+
     /// Whether this is `that`, which was made by `new`. Neither has been run yet, so what they point to lives.
     pub(crate) fn is_same(&self, that: &Self) -> bool {
         ptr::eq(self.this, that.this)

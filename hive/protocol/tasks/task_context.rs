@@ -5,6 +5,7 @@
 
 use std::cell::Cell;
 
+use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
@@ -34,6 +35,8 @@ pub(crate) struct TaskContext<'c> {
     pub(super) mark: DequeMark<'c>,
     /// The second halves of joins that no other bee has asked for yet.
     pub(super) join_buffer: JoinBuffer,
+    /// What the bee knows of the others' demand for joins.
+    pub(super) demand: Demand<'c>,
     /// The rules of the task pool that the team belongs to. None: the team is that of a hive.
     pub(super) pool_rules: Option<PoolRules>,
     /// In a task pool: how many more levels of joins the task in hand puts into the deque as they begin.
@@ -54,6 +57,8 @@ pub(crate) struct TaskContext<'c> {
     is_past_first_wake: Cell<bool>,
     /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of.
     depth: Cell<u32>,
+    /// What `depth` was as the task in hand began; 0: the bee is in none.
+    depth_of_task: Cell<u32>,
     /// Whether the bee has said that it looks for tasks, and not yet that it has stopped. This stays set while the bee
     /// runs a task that it has found that way.
     is_in_search_phase: Cell<bool>,
@@ -78,6 +83,7 @@ impl<'c> TaskContext<'c> {
             deque: Some(slot.queues.acquire_deque()),
             mark: team.deque_marks.mark_of(id),
             join_buffer: JoinBuffer::new(),
+            demand: team.sleep.demand(),
             pool_rules: team.fixed.pool_rules,
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
             held_credit: HeldCredit::new(),
@@ -87,6 +93,7 @@ impl<'c> TaskContext<'c> {
             woke_without_work: Cell::new(false),
             is_past_first_wake: Cell::new(id == 0),
             depth: Cell::new(0),
+            depth_of_task: Cell::new(0),
             is_in_search_phase: Cell::new(false),
             queen_guard: Cell::new(None),
         }
@@ -135,6 +142,12 @@ impl<'c> TaskContext<'c> {
     #[inline(always)]
     pub(crate) fn end_task(&self) {
         self.depth.set(self.depth.get() - 1);
+    }
+
+    /// Whether the bee is in the middle of no join that the task in hand has begun.
+    #[inline(always)]
+    pub(super) fn is_outermost_in_task(&self) -> bool {
+        self.depth.get() == self.depth_of_task.get()
     }
 
     /// Whether others may be waiting for what the bee is in the middle of. For a worker they always may.
@@ -216,7 +229,9 @@ impl<'c> TaskContext<'c> {
     pub(crate) fn run_as_task(&self, work: impl FnOnce()) {
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
+        let outer = self.depth_of_task.replace(self.depth.get());
         work();
+        self.depth_of_task.set(outer);
         self.end_task();
         self.slot.phase.set(TaskPhase::Idle);
     }
@@ -252,11 +267,13 @@ impl<'c> TaskContext<'c> {
         self.slot.counters.increment(Counter::Tasks);
         self.slot.phase.set(TaskPhase::InTask);
         self.begin_task();
+        let outer = self.depth_of_task.replace(self.depth.get());
         let steal = self.steal_pacing.begin_task();
         self.team.run_recorded(self.id, || task.run_on_bee(&self.held_credit));
         if let Some(steal) = steal {
             self.steal_pacing.learn(steal);
         }
+        self.depth_of_task.set(outer);
         self.end_task();
         // If the process was forked in the task, the child ends here.
         self.team.policy().abort_if_forked();

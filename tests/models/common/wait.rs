@@ -168,7 +168,7 @@ impl StealPacing {
         Self
     }
 
-    pub(crate) fn may_steal(&self) -> bool {
+    pub(crate) fn may_steal(&self, _: impl FnOnce()) -> bool {
         !STEALS_ARE_PAUSED.get()
     }
 

@@ -4,6 +4,7 @@
 
 use crate::protocol::tasks::sleep::jec_counters::JecCounters;
 use crate::protocol::tasks::sleep::{SleepAlgorithm, SleepToken};
+use crate::sync::AtomicU64;
 
 /// The protocol. All it knows is in the counters.
 pub(crate) struct Jec {
@@ -14,6 +15,11 @@ impl Jec {
     /// Without any bee.
     pub(crate) fn new() -> Self {
         Self { counters: JecCounters::new() }
+    }
+
+    /// The word, which changes whenever a bee may have come to want work.
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        self.counters.word()
     }
 }
 
@@ -67,7 +73,10 @@ impl SleepAlgorithm for Jec {
         true
     }
 
-    #[inline(always)]
+    fn ask(&self) {
+        self.counters.add_ask();
+    }
+
     fn inactive(&self) -> u32 {
         self.counters.read().inactive()
     }

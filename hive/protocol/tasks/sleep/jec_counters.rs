@@ -7,16 +7,18 @@ use crate::sync::{AtomicU64, Ordering};
 /// A value of the word.
 ///
 /// ```text
-///   63                              32 31            16 15             0
-///  ┌──────────────────────────────────┬────────────────┬────────────────┐
-///  │              events              │    inactive    │    sleeping    │
-///  └──────────────────────────────────┴────────────────┴────────────────┘
+///   63            48 47            32 31            16 15             0
+///  ┌────────────────┬────────────────┬────────────────┬────────────────┐
+///  │      asks      │     events     │    inactive    │    sleeping    │
+///  └────────────────┴────────────────┴────────────────┴────────────────┘
 /// ```
 ///
 /// - `sleeping`: the bees that sleep until another thread wakes them.
 /// - `inactive`: the bees without work: those that sleep, and those that search.
 /// - `events`: even if a bee has announced that it is sleepy and nothing has been posted since; odd if something has.
-///   It wraps off the top.
+///   It wraps.
+/// - `asks`: how often a bee has begun to search, or has asked for joins again. It wraps off the top. So the word as a
+///   whole changes whenever a bee may have come to want work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SleepCounts(u64);
 
@@ -27,6 +29,10 @@ impl SleepCounts {
     const INACTIVE: u64 = 1 << 16;
     /// One in `events`.
     const EVENT: u64 = 1 << 32;
+    /// One in `asks`.
+    const ASK: u64 = 1 << 48;
+    /// All bits of `events`.
+    const EVENTS: u64 = Self::ASK - Self::EVENT;
 
     /// The bees that are asleep.
     pub(crate) fn sleeping(self) -> u32 {
@@ -46,7 +52,12 @@ impl SleepCounts {
 
     /// The number of events.
     pub(crate) fn events(self) -> u32 {
-        (self.0 >> 32) as u32
+        u32::from((self.0 / Self::EVENT) as u16)
+    }
+
+    /// The word after one more event.
+    fn after_event(self) -> Self {
+        Self(self.0 & !Self::EVENTS | self.0.wrapping_add(Self::EVENT) & Self::EVENTS)
     }
 
     /// Whether something has been posted since a bee last announced that it is sleepy.
@@ -70,8 +81,12 @@ impl JecCounters {
         Self(AtomicU64::new(0))
     }
 
+    /// The word itself.
+    pub(crate) fn word(&self) -> &AtomicU64 {
+        &self.0
+    }
+
     /// The word as it is now.
-    #[inline(always)]
     pub(crate) fn read(&self) -> SleepCounts {
         // Relaxed: what must not be missed is ordered by the fences of the bees that post and of those that sleep.
         SleepCounts(self.0.load(Ordering::Relaxed))
@@ -80,7 +95,7 @@ impl JecCounters {
     /// Counts a bee that begins to search.
     pub(crate) fn add_inactive(&self) {
         // Relaxed: a count; it publishes nothing.
-        let before = SleepCounts(self.0.fetch_add(SleepCounts::INACTIVE, Ordering::Relaxed));
+        let before = SleepCounts(self.0.fetch_add(SleepCounts::ASK + SleepCounts::INACTIVE, Ordering::Relaxed));
         debug_assert!(before.inactive() < u32::from(u16::MAX), "one more inactive than there can be: {before:?}");
     }
 
@@ -119,14 +134,20 @@ impl JecCounters {
         before.is_ok()
     }
 
+    /// Counts that a bee that searches asks for joins again.
+    pub(crate) fn add_ask(&self) {
+        // Relaxed: a count; it publishes nothing.
+        self.0.fetch_add(SleepCounts::ASK, Ordering::Relaxed);
+    }
+
     /// Counts an event if that makes the number of events odd, or even if `odd` is false. Returns the word as it is
     /// after that.
     pub(crate) fn make_event_parity(&self, odd: bool) -> SleepCounts {
-        let count = |now: u64| (SleepCounts(now).has_new_jobs() != odd).then(|| now.wrapping_add(SleepCounts::EVENT));
+        let count = |now: u64| (SleepCounts(now).has_new_jobs() != odd).then(|| SleepCounts(now).after_event().0);
         // Relaxed, both: what must not be missed is ordered by the fences of the bees that post and of those that
         // sleep.
         match self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, count) {
-            Ok(before) => SleepCounts(before.wrapping_add(SleepCounts::EVENT)),
+            Ok(before) => SleepCounts(before).after_event(),
             // The parity is right already, and nothing was written.
             Err(now) => SleepCounts(now),
         }
@@ -163,8 +184,33 @@ mod tests {
 
     #[test]
     fn events_wrap_without_touching_the_counts() {
-        let counters = JecCounters(AtomicU64::new((u64::from(u32::MAX) << 32) + 3 * SleepCounts::INACTIVE + 2));
+        let counts = 3 * SleepCounts::INACTIVE + 2;
+        let counters = JecCounters(AtomicU64::new(7 * SleepCounts::ASK + SleepCounts::EVENTS + counts));
         let reading = counters.make_event_parity(false);
         assert_eq!((reading.events(), reading.inactive(), reading.sleeping()), (0, 3, 2));
+        assert_eq!(reading.0, 7 * SleepCounts::ASK + counts);
+    }
+
+    #[test]
+    fn the_word_changes_with_each_bee_that_comes_to_want_work() {
+        let counters = JecCounters::new();
+        counters.add_inactive();
+        counters.make_event_parity(true);
+        let mut words = vec![counters.read().0];
+        for ask in 0..100_000 {
+            if ask % 3 == 0 {
+                // It has found work, and has done it.
+                counters.remove_inactive();
+                counters.add_inactive();
+            } else {
+                counters.add_ask();
+            }
+            let now = counters.read();
+            assert_eq!((now.events(), now.inactive(), now.sleeping()), (1, 1, 0));
+            words.push(now.0);
+        }
+        words.truncate(1 << 16);
+        words.sort_unstable();
+        assert!(words.is_sorted_by(|word, next| word < next));
     }
 }

@@ -11,9 +11,11 @@ pub(crate) mod jec_counters;
 pub(crate) mod notify;
 pub(crate) mod tickle;
 
+use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::sleep::jec::Jec;
 use crate::protocol::tasks::sleep::notify::Notify;
 use crate::protocol::tasks::sleep::tickle::Tickle;
+use crate::sync::AtomicU64;
 
 /// What a bee has to remember from its announcement that it is sleepy until it falls asleep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,12 +101,19 @@ trait SleepAlgorithm {
         None
     }
 
+    /// A bee that searches would take the joins of others again, after it has left them alone for a while.
+    fn ask(&self) {}
+
     /// How many bees would like to have work, asleep or not. A hint.
     fn inactive(&self) -> u32;
 }
 
 /// The sleep protocol of a team.
-pub(crate) struct Sleep(Selected);
+pub(crate) struct Sleep {
+    protocol: Selected,
+    /// Always 0: what stands for the demand in a protocol that has no word for it.
+    unchanging: AtomicU64,
+}
 
 /// The protocols to choose from.
 enum Selected {
@@ -139,104 +148,103 @@ fn seldom<R>(call: impl FnOnce() -> R) -> R {
 }
 
 impl Sleep {
+    fn by(protocol: Selected) -> Self {
+        Self { protocol, unchanging: AtomicU64::new(0) }
+    }
+
     /// For a team that runs no tasks.
     #[allow(dead_code, reason = "for the models")]
     pub(crate) fn without_tasks() -> Self {
-        Self(Selected::NoTasks)
+        Self::by(Selected::NoTasks)
     }
 
     /// The jobs event counter, the default.
     pub(crate) fn jec() -> Self {
-        Self(Selected::Jec(Jec::new()))
+        Self::by(Selected::Jec(Jec::new()))
     }
 
     /// One sleepy bee at a time, and all sleepers woken at once.
     pub(crate) fn tickle() -> Self {
-        Self(Selected::Tickle(Tickle::new()))
+        Self::by(Selected::Tickle(Tickle::new()))
     }
 
     /// One bee told at a time, for a team of up to `max_bees` bees.
     pub(crate) fn notify(max_bees: u32) -> Self {
-        Self(Selected::Notify(Box::new(Notify::new(max_bees))))
+        Self::by(Selected::Notify(Box::new(Notify::new(max_bees))))
     }
 
     /// Whether the team runs tasks at all. (Not whether there are any.)
     #[inline(always)]
     pub(crate) fn supports_tasks(&self) -> bool {
-        !matches!(self.0, Selected::NoTasks)
+        !matches!(self.protocol, Selected::NoTasks)
     }
 
     /// This method and those that follow do what `SleepAlgorithm` says of them.
     pub(crate) fn begin_search(&self, me: u32) {
-        dispatch!(&self.0, protocol => protocol.begin_search(me), ());
+        dispatch!(&self.protocol, protocol => protocol.begin_search(me), ());
     }
 
     pub(crate) fn begin_steal(&self, me: u32, notification: Option<Notification>) {
-        dispatch!(&self.0, protocol => protocol.begin_steal(me, notification), ());
+        dispatch!(&self.protocol, protocol => protocol.begin_steal(me, notification), ());
     }
 
     pub(crate) fn end_search(&self, me: u32) -> bool {
-        dispatch!(&self.0, protocol => protocol.end_search(me), false)
+        dispatch!(&self.protocol, protocol => protocol.end_search(me), false)
     }
 
     pub(crate) fn announce_sleepy(&self, me: u32) -> Option<SleepToken> {
-        dispatch!(&self.0, protocol => protocol.announce_sleepy(me), Some(SleepToken(0)))
+        dispatch!(&self.protocol, protocol => protocol.announce_sleepy(me), Some(SleepToken(0)))
     }
 
     pub(crate) fn try_fall_asleep(&self, token: SleepToken) -> bool {
-        dispatch!(&self.0, protocol => protocol.try_fall_asleep(token), true)
+        dispatch!(&self.protocol, protocol => protocol.try_fall_asleep(token), true)
     }
 
     pub(crate) fn confirm_asleep(&self, me: u32, token: SleepToken) -> bool {
-        dispatch!(&self.0, protocol => protocol.confirm_asleep(me, token), true)
+        dispatch!(&self.protocol, protocol => protocol.confirm_asleep(me, token), true)
     }
 
     pub(crate) fn count_woken(&self, bee: u32) {
-        dispatch!(&self.0, protocol => protocol.count_woken(bee), ());
+        dispatch!(&self.protocol, protocol => protocol.count_woken(bee), ());
     }
 
     pub(crate) fn count_parked(&self, bee: u32) {
-        dispatch!(&self.0, protocol => protocol.count_parked(bee), ());
+        dispatch!(&self.protocol, protocol => protocol.count_parked(bee), ());
     }
 
     pub(crate) fn count_unparked(&self, me: u32) {
-        dispatch!(&self.0, protocol => protocol.count_unparked(me), ());
+        dispatch!(&self.protocol, protocol => protocol.count_unparked(me), ());
     }
 
     pub(crate) fn announce_jobs(&self, jobs: u32) -> u32 {
-        dispatch!(&self.0, protocol => protocol.announce_jobs(jobs), 0)
+        dispatch!(&self.protocol, protocol => protocol.announce_jobs(jobs), 0)
     }
 
     pub(crate) fn wakes_by_tree(&self) -> bool {
-        dispatch!(&self.0, protocol => protocol.wakes_by_tree(), false)
+        dispatch!(&self.protocol, protocol => protocol.wakes_by_tree(), false)
     }
 
     pub(crate) fn notify_bee(&self, bee: u32, notification: Notification) -> NotifyOutcome {
-        dispatch!(&self.0, protocol => protocol.notify_bee(bee, notification), NotifyOutcome::MustWake)
+        dispatch!(&self.protocol, protocol => protocol.notify_bee(bee, notification), NotifyOutcome::MustWake)
     }
 
     pub(crate) fn notification(&self, me: u32) -> Option<Notification> {
-        dispatch!(&self.0, protocol => protocol.notification(me), None)
+        dispatch!(&self.protocol, protocol => protocol.notification(me), None)
     }
 
     pub(crate) fn inactive(&self) -> u32 {
-        dispatch!(&self.0, protocol => protocol.inactive(), 0)
+        dispatch!(&self.protocol, protocol => protocol.inactive(), 0)
     }
 
-    /// Whether any bee would like to have work. A hint.
-    #[inline(always)]
-    pub(crate) fn is_any_inactive(&self) -> bool {
-        // Each join asks this, as part of the user's own code. Only the default protocol is asked there: to choose
-        // among all of them would be a jump through a table.
-        match &self.0 {
-            Selected::Jec(jec) => jec.inactive() > 0,
-            Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => self.is_any_inactive_by_other_protocol(),
+    pub(crate) fn ask(&self) {
+        dispatch!(&self.protocol, protocol => protocol.ask(), ());
+    }
+
+    /// The demand for work, for one bee.
+    pub(crate) fn demand(&self) -> Demand<'_> {
+        match &self.protocol {
+            Selected::Jec(jec) => Demand::by_word(jec.word()),
+            Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => Demand::unknown(&self.unchanging),
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn is_any_inactive_by_other_protocol(&self) -> bool {
-        self.inactive() > 0
     }
 }
