@@ -78,8 +78,6 @@ struct AwaitedJob<F> {
 
 impl<F: FnOnce() + Send> Job for AwaitedJob<F> {
     type Owner = ();
-    const KEEPS_MEMORY: bool = false;
-
     unsafe fn run(_: *const (), job: JobPlace<Self>) {
         let Self { work, completion } = job.take();
         if let Err(panic) = catch_unwind(AssertUnwindSafe(work)) {

@@ -18,8 +18,6 @@ pub(crate) fn detached(shared: &Shared, job: impl FnOnce() + Send + 'static) -> 
 
 impl<F: FnOnce() + Send> Job for DetachedJob<F> {
     type Owner = Shared;
-    const KEEPS_MEMORY: bool = false;
-
     unsafe fn run(shared: *const Shared, job: JobPlace<Self>) {
         // SAFETY: see `detached`.
         unsafe { &*shared }.config.handlers.catch_panic(job.take().0);

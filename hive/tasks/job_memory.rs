@@ -1,16 +1,16 @@
-//! The memory of the spawned tasks of task pools. A thread keeps some blocks of those that it has run, and puts the
-//! next ones that it spawns there: to ask the allocator and to give back to it takes as long as all else that a short
-//! task costs.
+//! The memory of spawned tasks. A thread keeps some blocks of those that it has run, and puts the next ones that it
+//! spawns there: to ask the allocator and to give back to it takes as long as all else that a short task costs.
 //!
-//! A thread that only spawns asks the allocator each time, and one that only runs gives back to it what it does not
-//! keep. When a thread ends, it gives back all. A hive's own tasks are often spawned by one thread and run by another,
-//! and that took a third longer this way; so they do without.
+//! Where one thread spawns and another runs, the blocks go round: a thread that has many puts half of them on a shelf
+//! that all threads have in common, a batch at a time, and one that has none takes a batch from there. What finds no
+//! room on the shelf is given back to the allocator, and so is all that a thread keeps when it ends.
 
 #![allow(unsafe_code)]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::cell::Cell;
 use std::ptr;
+use std::sync::Mutex;
 
 /// The size of a block. Most closures are smaller than that with what belongs to a task, and the others get memory of
 /// their own. It is small enough for the lists without a lock that glibc keeps of small pieces: where one thread spawns
@@ -20,52 +20,143 @@ const BLOCK: Layout = match Layout::from_size_align(64, 16) {
     Err(_) => unreachable!(),
 };
 
-/// How many blocks a thread keeps at most: 16 KiB.
-const MAX_KEPT: u32 = 256;
+/// How many blocks go to the shelf together, and come from there: 8 KiB.
+const BATCH: u32 = 128;
 
-/// The blocks that one thread keeps.
+/// How many batches the shelf has room for: 1 MiB.
+const MAX_BATCHES: usize = 128;
+
+/// The blocks that one thread keeps: less than a batch in `first`, and a whole one in `spare`, or none.
 struct KeptBlocks {
     /// The last one that was put here. The first word of each is the address of the one before it, or null.
-    last: Cell<*mut u8>,
+    first: Cell<*mut u8>,
     count: Cell<u32>,
+    /// So that a thread which takes some and puts some does not go to the shelf each time.
+    spare: Cell<*mut u8>,
 }
+
+/// Batches of blocks that any thread may take.
+///
+/// A thread that finds the shelf in use does without: it never waits here. So a forked child, in whose memory the lock
+/// may be held for ever, can go on as well.
+struct Shelf(Mutex<Batches>);
+
+/// The first block of each batch.
+struct Batches(Vec<*mut u8>);
+
+// SAFETY: the blocks on the shelf belong to nobody else.
+unsafe impl Send for Batches {}
+
+static SHELF: Shelf = Shelf::new();
 
 thread_local! {
-    static KEPT_BLOCKS: KeptBlocks = const { KeptBlocks { last: Cell::new(ptr::null_mut()), count: Cell::new(0) } };
+    static KEPT_BLOCKS: KeptBlocks = const { KeptBlocks::new() };
 }
 
-impl KeptBlocks {
-    #[inline(always)]
-    fn take(&self) -> Option<*mut u8> {
-        let block = self.last.get();
-        if block.is_null() {
-            return None;
-        }
-        // SAFETY: a kept block belongs to this list alone, and its first word is the address of the one before it.
-        self.last.set(unsafe { block.cast::<*mut u8>().read() });
-        self.count.set(self.count.get() - 1);
-        Some(block)
+impl Shelf {
+    const fn new() -> Self {
+        Self(Mutex::new(Batches(Vec::new())))
     }
 
-    /// Keeps `block`, which belongs to nobody else, if there is room. Returns whether there was.
-    #[inline(always)]
-    fn put(&self, block: *mut u8) -> bool {
-        let has_room = self.count.get() < MAX_KEPT;
+    /// Takes a batch.
+    fn take(&self) -> Option<*mut u8> {
+        self.0.try_lock().ok()?.0.pop()
+    }
+
+    /// Puts a batch here, if there is room. Returns whether there was.
+    fn put(&self, batch: *mut u8) -> bool {
+        let Ok(mut batches) = self.0.try_lock() else { return false };
+        let has_room = batches.0.len() < MAX_BATCHES;
         if has_room {
-            // SAFETY: the caller gives the block away; it is large enough for a pointer, and aligned for one.
-            unsafe { block.cast::<*mut u8>().write(self.last.replace(block)) };
-            self.count.set(self.count.get() + 1);
+            batches.0.push(batch);
         }
         has_room
     }
 }
 
+impl KeptBlocks {
+    const fn new() -> Self {
+        Self { first: Cell::new(ptr::null_mut()), count: Cell::new(0), spare: Cell::new(ptr::null_mut()) }
+    }
+
+    #[inline(always)]
+    fn take(&self, shelf: &Shelf) -> Option<*mut u8> {
+        let block = self.first.get();
+        if block.is_null() {
+            return self.take_from_batch(shelf);
+        }
+        // SAFETY: a kept block belongs to this list alone, and its first word is the address of the one before it.
+        self.first.set(unsafe { next_of(block) });
+        self.count.set(self.count.get() - 1);
+        Some(block)
+    }
+
+    /// Keeps `block`, which belongs to nobody else.
+    #[inline(always)]
+    fn put(&self, block: *mut u8, shelf: &Shelf) {
+        // SAFETY: the caller gives the block away; it is large enough for a pointer, and aligned for one.
+        unsafe { block.cast::<*mut u8>().write(self.first.replace(block)) };
+        self.count.set(self.count.get() + 1);
+        if self.count.get() == BATCH {
+            self.put_batch_away(shelf);
+        }
+    }
+
+    /// Begins the spare batch, or one from the shelf, and takes its first block.
+    #[cold]
+    #[inline(never)]
+    fn take_from_batch(&self, shelf: &Shelf) -> Option<*mut u8> {
+        let spare = self.spare.replace(ptr::null_mut());
+        let batch = if spare.is_null() { shelf.take()? } else { spare };
+        // SAFETY: the batch belongs to this thread now, and so does its first block.
+        self.first.set(unsafe { next_of(batch) });
+        self.count.set(BATCH - 1);
+        Some(batch)
+    }
+
+    /// Makes the kept blocks, which are a batch, the spare one. If there is one already, that goes to the shelf.
+    #[cold]
+    #[inline(never)]
+    fn put_batch_away(&self, shelf: &Shelf) {
+        let batch = self.spare.replace(self.first.replace(ptr::null_mut()));
+        self.count.set(0);
+        if !batch.is_null() && !shelf.put(batch) {
+            // SAFETY: nobody else has these blocks.
+            unsafe { free_all(batch) };
+        }
+    }
+}
+
 impl Drop for KeptBlocks {
     fn drop(&mut self) {
-        while let Some(block) = self.take() {
-            // SAFETY: all blocks are allocated with this layout.
-            unsafe { dealloc(block, BLOCK) };
+        for blocks in [&self.first, &self.spare] {
+            // SAFETY: nobody else has these blocks.
+            unsafe { free_all(blocks.replace(ptr::null_mut())) };
         }
+    }
+}
+
+/// The block before `block` in its list, or null.
+///
+/// # Safety
+/// The block is in a list that the caller owns.
+#[inline(always)]
+unsafe fn next_of(block: *mut u8) -> *mut u8 {
+    // SAFETY: as the caller promises.
+    unsafe { block.cast::<*mut u8>().read() }
+}
+
+/// Gives all blocks of a list back to the allocator. `block`: the first, or null.
+///
+/// # Safety
+/// The caller owns the list.
+unsafe fn free_all(mut block: *mut u8) {
+    while !block.is_null() {
+        // SAFETY: as the caller promises.
+        let next = unsafe { next_of(block) };
+        // SAFETY: all blocks are allocated with this layout.
+        unsafe { dealloc(block, BLOCK) };
+        block = next;
     }
 }
 
@@ -80,7 +171,7 @@ pub(crate) fn put_on_heap<T>(value: T) -> *mut T {
         return Box::into_raw(Box::new(value));
     }
     // In the destructors of a thread's other thread-locals its blocks may be gone already.
-    let kept = KEPT_BLOCKS.try_with(KeptBlocks::take).unwrap_or(None);
+    let kept = KEPT_BLOCKS.try_with(|kept| kept.take(&SHELF)).unwrap_or(None);
     let place = kept.unwrap_or_else(new_block).cast::<T>();
     // SAFETY: the block belongs to nobody else, is large enough, and aligned.
     unsafe { place.write(value) };
@@ -107,8 +198,8 @@ pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
     }
     // SAFETY: the caller owns the value, and does not use it there again.
     let value = unsafe { place.read() };
-    let is_kept = KEPT_BLOCKS.try_with(|kept| kept.put(place.cast())).unwrap_or(false);
-    if !is_kept {
+    // As in `put_on_heap`.
+    if KEPT_BLOCKS.try_with(|kept| kept.put(place.cast(), &SHELF)).is_err() {
         // SAFETY: it was allocated with this layout, and nobody else has it.
         unsafe { dealloc(place.cast(), BLOCK) };
     }
@@ -123,24 +214,67 @@ mod tests {
         KEPT_BLOCKS.with(|kept| kept.count.get())
     }
 
+    /// Gives back what a test has left on its shelf.
+    fn clear(shelf: &Shelf) {
+        while let Some(batch) = shelf.take() {
+            // SAFETY: nobody else has these blocks.
+            unsafe { free_all(batch) };
+        }
+    }
+
     #[test]
-    fn blocks_are_used_again_and_not_more_are_kept_than_allowed() {
+    fn a_block_is_used_again_by_its_thread() {
         let thread = std::thread::spawn(|| {
             let first = put_on_heap(7_u64);
+            let before = kept();
             // SAFETY: from `put_on_heap`, once.
-            assert_eq!((unsafe { take_out(first) }, kept()), (7, 1));
+            assert_eq!((unsafe { take_out(first) }, kept()), (7, before + 1));
             let again = put_on_heap([1_u8; 60]);
-            assert_eq!((again.cast::<u64>(), kept()), (first, 0));
+            assert_eq!((again.cast::<u64>(), kept()), (first, before));
             // SAFETY: as above.
             assert_eq!(unsafe { take_out(again) }, [1; 60]);
-            let many: Vec<_> = (0..2 * MAX_KEPT).map(put_on_heap).collect();
-            for (number, &place) in (0..).zip(&many) {
-                // SAFETY: as above.
-                assert_eq!(unsafe { take_out(place) }, number);
-            }
-            assert_eq!(kept(), MAX_KEPT);
         });
         thread.join().unwrap();
+    }
+
+    #[test]
+    fn blocks_go_in_batches_from_a_thread_that_has_many_to_one_that_has_none() {
+        let (shelf, full, empty) = (Shelf::new(), KeptBlocks::new(), KeptBlocks::new());
+        let on_shelf = || shelf.0.lock().unwrap().0.len();
+        let mut put: Vec<_> = (0..3 * BATCH + 1).map(|_| new_block()).collect();
+        put.iter().for_each(|&block| full.put(block, &shelf));
+        assert_eq!((on_shelf(), full.count.get()), (2, 1));
+        let mut taken: Vec<_> = std::iter::from_fn(|| empty.take(&shelf)).collect();
+        assert_eq!((on_shelf(), taken.len()), (0, 2 * BATCH as usize));
+        // The other thread's spare batch is not for this one.
+        taken.extend(std::iter::from_fn(|| full.take(&shelf)));
+        put.sort_unstable();
+        taken.sort_unstable();
+        assert_eq!(taken, put);
+        taken.into_iter().for_each(|block| empty.put(block, &shelf));
+        clear(&shelf);
+    }
+
+    #[test]
+    fn a_shelf_that_is_full_or_in_use_keeps_nobody_waiting() {
+        let (shelf, kept) = (Shelf::new(), KeptBlocks::new());
+        let put_batches = |batches| (0..batches * BATCH).for_each(|_| kept.put(new_block(), &shelf));
+        put_batches(1);
+        let in_use = shelf.0.lock().unwrap();
+        put_batches(2);
+        assert!(in_use.0.is_empty());
+        drop(in_use);
+        put_batches(MAX_BATCHES as u32 + 3);
+        let in_use = shelf.0.lock().unwrap();
+        assert_eq!((in_use.0.len(), kept.count.get()), (MAX_BATCHES, 0));
+        // The spare batch, and then none.
+        for _ in 0..BATCH {
+            // SAFETY: nobody else has the block.
+            unsafe { dealloc(kept.take(&shelf).unwrap(), BLOCK) };
+        }
+        assert!(kept.take(&shelf).is_none());
+        drop(in_use);
+        clear(&shelf);
     }
 
     #[test]
@@ -166,6 +300,6 @@ mod tests {
             // SAFETY: from `put_on_heap`, once.
             (unsafe { take_out(sent.0) }, kept())
         });
-        assert_eq!(taken.join().unwrap(), ("a job".to_owned(), 1));
+        assert_eq!(taken.join().unwrap(), ("a job".to_owned(), 1), "it had none before");
     }
 }

@@ -86,7 +86,7 @@ where
     context.begin_task();
     // SAFETY: the caller gives `a` away.
     let a = catch_unwind(AssertUnwindSafe(|| unsafe { ptr::read(a) }()));
-    let is_reclaimed = context.reclaim_visible_join(&task);
+    let is_reclaimed = context.reclaim_visible_join(&raw const job);
     abort_guard.disarm();
     match a {
         Ok(a) if is_reclaimed => {
@@ -132,13 +132,14 @@ where
     // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
     // below, also if `a` panics.
     let task = unsafe { job.task() };
+    let kind = task.kind();
     let number = context.buffer_join(task);
     // From here on other bees may run the task, so nothing may unwind this frame.
     let abort_guard = AbortOnUnwind::new("in a join");
     if AT_ONCE {
         context.share_joins_now();
     } else {
-        context.share_joins_with_new(task.kind());
+        context.share_joins_with_new(kind);
     }
     // Other bees may now be waiting for what this bee does.
     context.begin_task();
@@ -181,11 +182,9 @@ where
 {
     // Other bees may run the task, so nothing may unwind the frame of the join, and this one is further in.
     let abort_guard = AbortOnUnwind::new("in a join");
-    // SAFETY: the job is still where it was when the task was made. This copy of the task is not run.
-    let task = unsafe { job.task() };
     // If the task has been shared, look for it among the tasks, run others meanwhile, or wait until the bee that has
     // taken it sets the latch.
-    let b = if is_reclaimed || context.reclaim_or_wait(&task, job.latch()) {
+    let b = if is_reclaimed || context.reclaim_or_wait(job, job.latch()) {
         context.share_joins();
         // SAFETY: this bee owns the job, and it has the task, so nobody else runs it.
         catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)))

@@ -1,24 +1,20 @@
 //! Tasks that own what they run, for work that does not end inside the call that made it: those of `spawn` and of
 //! scopes, and those of threads that wait (`blocking.rs`).
 //!
-//! A small job is kept in the task itself, and so in the queue that the task waits in. Only a larger one needs memory
-//! on the heap: to ask the allocator and to give back to it takes as long as all else that a short task costs.
+//! A job is on the heap, with the address of what it belongs to, in memory that is used again and again
+//! (`job_memory.rs`). To keep small ones in the tasks themselves was tried: tasks of four words cost more on their way
+//! through a queue than is saved.
 
 #![allow(unsafe_code)]
 
-use std::marker::PhantomData;
-
 use crate::protocol::tasks::held_credit::HeldCredit;
-use crate::protocol::tasks::task::{Task, Words};
+use crate::protocol::tasks::task::{Run, Task};
 use crate::tasks::job_memory::{put_on_heap, take_out};
 
 /// What a task does that owns it.
 pub(crate) trait Job: Send {
     /// What the job belongs to.
     type Owner: Sync;
-
-    /// Whether memory on the heap is such as threads keep (`job_memory.rs`).
-    const KEEPS_MEMORY: bool;
 
     /// Runs the job, which this takes out of `job`, on a thread that is no bee. Does not unwind. What the job has
     /// borrowed may go away as soon as this tells another thread that the job has ended: nothing of the job is left
@@ -46,8 +42,14 @@ pub(crate) trait Job: Send {
     }
 }
 
-/// Where the job of a task that is being run is: in the words of that task, or on the heap.
-pub(crate) struct JobPlace<J>(*const Words, PhantomData<J>);
+/// A job, with what it belongs to.
+struct OwnedJob<J: Job> {
+    owner: *const J::Owner,
+    job: J,
+}
+
+/// Where the job of a task that is being run is.
+pub(crate) struct JobPlace<J: Job>(*mut OwnedJob<J>);
 
 /// Makes a task that runs `job`, which belongs to `owner`.
 ///
@@ -55,53 +57,37 @@ pub(crate) struct JobPlace<J>(*const Words, PhantomData<J>);
 /// What `job` borrows, and `*owner` as far as `J::run` needs it, live until the job has ended.
 #[inline(always)]
 pub(crate) unsafe fn task_of<J: Job>(owner: *const J::Owner, job: J) -> Task {
-    /// # Safety
-    /// As for `Job::run`.
-    unsafe fn run<J: Job>(owner: *const (), words: *const Words, held: Option<&HeldCredit>) {
-        let place = JobPlace(words, PhantomData);
-        match held {
-            // SAFETY: the parts of a task are passed once, as `task_of` has made them.
-            Some(held) => unsafe { J::run_on_bee(owner.cast(), place, held) },
-            // SAFETY: as above.
-            None => unsafe { J::run(owner.cast(), place) },
-        }
+    let place = put_on_heap(OwnedJob { owner, job });
+    // SAFETY: it is there until the task takes the job out. The job is `Send`, its owner may be shared, and the caller
+    // promises the rest.
+    unsafe { Task::new(place) }
+}
+
+impl<J: Job> Run for OwnedJob<J> {
+    #[inline(always)]
+    unsafe fn run(this: *const Self) {
+        // SAFETY: `task_of` has put it there, and a task is run once.
+        let owner = unsafe { (*this).owner };
+        // SAFETY: as above.
+        unsafe { J::run(owner, JobPlace(this.cast_mut())) }
     }
-    let mut words = Words::uninit();
-    if fits::<J>() {
-        // SAFETY: the words are large enough for the job, and aligned.
-        unsafe { words.as_mut_ptr().cast::<J>().write(job) };
-    } else {
-        let place = if J::KEEPS_MEMORY { put_on_heap(job) } else { Box::into_raw(Box::new(job)) };
-        // SAFETY: the words have room for a pointer.
-        unsafe { words.as_mut_ptr().cast::<*mut J>().write(place) };
+
+    #[inline(always)]
+    unsafe fn run_on_bee(this: *const Self, held: &HeldCredit) {
+        // SAFETY: as in `run`.
+        let owner = unsafe { (*this).owner };
+        // SAFETY: as in `run`.
+        unsafe { J::run_on_bee(owner, JobPlace(this.cast_mut()), held) }
     }
-    // SAFETY: the job is `Send`, its owner may be shared, and the caller promises the rest.
-    unsafe { Task::from_parts(owner.cast(), words, run::<J>) }
 }
 
 impl<J: Job> JobPlace<J> {
     /// Takes the job.
     #[inline(always)]
     pub(crate) fn take(self) -> J {
-        if fits::<J>() {
-            // SAFETY: `task_of` has put it there. There is one place for each job, so nobody else takes it.
-            return unsafe { self.0.cast::<J>().read() };
-        }
-        // SAFETY: in this case `task_of` has put the job's address there.
-        let job = unsafe { self.0.cast::<*mut J>().read() };
-        if J::KEEPS_MEMORY {
-            // SAFETY: `task_of` has put the job on the heap, and nobody else takes it.
-            unsafe { take_out(job) }
-        } else {
-            // SAFETY: `task_of` has made the pointer from a box, and this is the only owner.
-            *unsafe { Box::from_raw(job) }
-        }
+        // SAFETY: `task_of` has put the job there. There is one place for each, so nobody else takes it.
+        unsafe { take_out(self.0) }.job
     }
-}
-
-/// Whether a job is kept in the words of its task.
-const fn fits<J>() -> bool {
-    size_of::<J>() <= size_of::<Words>() && align_of::<J>() <= align_of::<Words>()
 }
 
 #[cfg(test)]
@@ -111,11 +97,10 @@ mod tests {
     use super::*;
 
     /// Adds a number to the owner's list.
-    struct Note<T, const KEPT: bool>(T);
+    struct Note<T>(T);
 
-    impl<T: Into<u64> + Send, const KEPT: bool> Job for Note<T, KEPT> {
+    impl<T: Into<u64> + Send> Job for Note<T> {
         type Owner = Mutex<Vec<u64>>;
-        const KEEPS_MEMORY: bool = KEPT;
 
         unsafe fn run(owner: *const Self::Owner, job: JobPlace<Self>) {
             // SAFETY: the test keeps its list.
@@ -144,24 +129,16 @@ mod tests {
 
     #[test]
     fn a_job_is_run_as_it_was_made_wherever_it_is_kept() {
-        fn run<T: Into<u64> + Send>(list: &Mutex<Vec<u64>>, [kept, boxed]: [T; 2]) {
+        fn run<T: Into<u64> + Send>(list: &Mutex<Vec<u64>>, number: T) {
             // SAFETY: the list lives, and the task is run once.
-            unsafe { task_of(list, Note::<T, true>(kept)) }.run();
-            // SAFETY: as above.
-            unsafe { task_of(list, Note::<T, false>(boxed)) }.run();
+            unsafe { task_of(list, Note(number)) }.run();
         }
         let list = Mutex::default();
-        run(&list, [1_u8, 2]);
-        run(&list, [Wide([1, 2]), Wide([2, 2])]);
-        run(&list, [Wide([1, 1, 1, 1, 1]), Wide([2, 1, 1, 1, 1])]);
-        run(&list, [Wide([1; 100]), Wide([2; 100])]);
-        run(&list, [Aligned(7), Aligned(8)]);
-        assert_eq!(list.into_inner().unwrap(), [1, 2, 3, 4, 5, 6, 100, 200, 7, 8]);
-    }
-
-    #[test]
-    fn the_task_of_a_small_job_needs_no_memory() {
-        assert!(fits::<(&str, ())>() && fits::<Box<dyn FnOnce()>>() && fits::<()>());
-        assert!(!fits::<[usize; 3]>() && !fits::<Aligned>());
+        run(&list, 1_u8);
+        run(&list, Wide([1, 1]));
+        run(&list, Wide([1; 7]));
+        run(&list, Wide([1; 100]));
+        run(&list, Aligned(8));
+        assert_eq!(list.into_inner().unwrap(), [1, 2, 7, 100, 8]);
     }
 }

@@ -226,8 +226,6 @@ unsafe impl CountedScope for Scope<'_> {
 
 impl ScopeWithJobs for Scope<'_> {
     // These tasks are often spawned by one thread and run by another.
-    const KEEPS_MEMORY: bool = false;
-
     fn panic(&self) -> &FirstPanic {
         &self.panic
     }

@@ -14,9 +14,6 @@ use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
 /// A scope that has jobs.
 pub(crate) trait ScopeWithJobs: CountedScope + Sync {
-    /// See [`Job::KEEPS_MEMORY`].
-    const KEEPS_MEMORY: bool;
-
     /// Where the first panic of a job goes.
     fn panic(&self) -> &FirstPanic;
 }
@@ -55,8 +52,6 @@ pub(crate) unsafe fn end_at_once<S: CountedScope>(scope: *const S) {
 
 impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Job for ScopeJob<S, F> {
     type Owner = S;
-    const KEEPS_MEMORY: bool = S::KEEPS_MEMORY;
-
     unsafe fn run(scope: *const S, job: JobPlace<Self>) {
         // SAFETY: the scope waits for the job.
         run_in(unsafe { &*scope }, job);

@@ -198,8 +198,6 @@ unsafe impl CountedScope for PoolScope<'_> {
 }
 
 impl ScopeWithJobs for PoolScope<'_> {
-    const KEEPS_MEMORY: bool = true;
-
     fn panic(&self) -> &FirstPanic {
         &self.panic
     }

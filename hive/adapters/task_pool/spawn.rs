@@ -76,8 +76,6 @@ struct DetachedJob<F>(F);
 
 impl<F: FnOnce() + Send> Job for DetachedJob<F> {
     type Owner = Shared;
-    const KEEPS_MEMORY: bool = true;
-
     unsafe fn run(pool: *const Shared, job: JobPlace<Self>) {
         // SAFETY: see `detached`.
         let pool = unsafe { &*pool };

@@ -123,8 +123,9 @@ mod tests {
     /// Begins a join whose second half is `task`, ends it, and returns how many halves were in the deque meanwhile. All
     /// of them are taken back, as if the others had come too late.
     fn offered(context: &TaskContext<'_>, task: Task) -> usize {
+        let kind = task.kind();
         let number = context.buffer_join(task);
-        context.share_joins_with_new(task.kind());
+        context.share_joins_with_new(kind);
         let offered = std::iter::from_fn(|| context.deque().pop()).count();
         context.reclaim_join(number);
         offered

@@ -1,9 +1,8 @@
-//! A task with its type erased. It is four words, of which two are its own to use, so that a queue of tasks needs no
-//! allocation for each that is small. The closures behind tasks are in `tasks/stack_job.rs` and `tasks/owned_job.rs`.
+//! A task with its type erased. It is two words, which are passed in registers. The closures behind tasks are in
+//! `tasks/stack_job.rs` and `tasks/owned_job.rs`.
 
 #![allow(unsafe_code)]
 
-use std::mem::MaybeUninit;
 use std::ptr;
 
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
@@ -32,23 +31,17 @@ pub(crate) trait Run {
 }
 
 /// A task to be run once: the address of what it works on, and the function that knows its type.
-#[derive(Clone, Copy)]
 pub(crate) struct Task {
-    /// What `new` or `from_parts` was given, without its type.
+    /// What `new` was given, without its type.
     this: *const (),
-    /// The function that casts `this` back, and knows what the words are.
+    /// The function that casts `this` back.
     run: RunTask,
-    /// What belongs to this task alone.
-    words: Words,
 }
 
-/// Room in a task. They are pointers because a closure may have some, and these must stay what they are.
-pub(crate) type Words = MaybeUninit<[*const (); 2]>;
+/// Runs what `this` is. `held` is that of the calling bee; None: the thread runs the task as no bee.
+type RunTask = unsafe fn(this: *const (), held: Option<&HeldCredit>);
 
-/// Runs what `this` and the words are. `held` is that of the calling bee; None: the thread runs the task as no bee.
-type RunTask = unsafe fn(this: *const (), words: *const Words, held: Option<&HeldCredit>);
-
-// SAFETY: the caller of `new` or `from_parts` promises that the task may be run on any thread.
+// SAFETY: the caller of `new` promises that the task may be run on any thread.
 unsafe impl Send for Task {}
 
 impl Task {
@@ -59,7 +52,7 @@ impl Task {
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
         /// # Safety
         /// As for `Run::run`.
-        unsafe fn run<T: Run>(this: *const (), _: *const Words, held: Option<&HeldCredit>) {
+        unsafe fn run<T: Run>(this: *const (), held: Option<&HeldCredit>) {
             match held {
                 // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
                 Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
@@ -67,18 +60,7 @@ impl Task {
                 None => unsafe { T::run(this.cast()) },
             }
         }
-        // SAFETY: `run` takes the words for nothing, and the caller promises the rest.
-        unsafe { Self::from_parts(this.cast(), Words::uninit(), run::<T>) }
-    }
-
-    /// Makes a task of what `run` is to be called with.
-    ///
-    /// # Safety
-    /// What `this` points to lives until the task has been run. `run` may be called with these once, on any thread, and
-    /// does not unwind.
-    #[inline(always)]
-    pub(crate) unsafe fn from_parts(this: *const (), words: Words, run: RunTask) -> Self {
-        Self { this, run, words }
+        Self { this: this.cast(), run: run::<T> }
     }
 
     /// What tells tasks of one kind from others, mostly: the function that runs them, which is made for a type.
@@ -87,9 +69,9 @@ impl Task {
         self.run as usize
     }
 
-    /// Whether this is `that`, which was made by `new`. Neither has been run yet, so what they point to lives.
-    pub(crate) fn is_same(&self, that: &Self) -> bool {
-        ptr::eq(self.this, that.this)
+    /// Whether this is the task that `new` has made of `this`. Neither has been run yet, so what they point to lives.
+    pub(crate) fn is_of<T>(&self, this: *const T) -> bool {
+        ptr::eq(self.this, this.cast())
     }
 
     /// Runs the task on a thread that does so as no bee: a scope's caller where there is no hive, or the last owner of
@@ -110,7 +92,7 @@ impl Task {
     fn run_with(self, held: Option<&HeldCredit>) {
         let intact = AbortOnUnwind::new("in a task");
         // SAFETY: who made the task has promised what `run` asks for, and the queues hand out each task once.
-        unsafe { (self.run)(self.this, &raw const self.words, held) }
+        unsafe { (self.run)(self.this, held) }
         intact.disarm();
     }
 }

@@ -363,11 +363,11 @@ impl<'c> TaskContext<'c> {
         self.wait_until_found(latch, |_| false);
     }
 
-    /// Does the same for `latch` of the task `shared`, the second half of a join that has been shared. If no bee has
-    /// begun that task, this bee may find it while it looks for tasks. Returns whether it has found it: then the task
-    /// has not been run, its latch is not set, and the caller runs it itself.
-    pub(crate) fn reclaim_or_wait(&self, shared: &Task, latch: &Latch) -> bool {
-        self.wait_until_found(latch, |task| task.is_same(shared))
+    /// Does the same for `latch` of `job`, the second half of a join whose task has been shared. If no bee has begun
+    /// that task, this bee may find it while it looks for tasks. Returns whether it has found it: then the task has not
+    /// been run, its latch is not set, and the caller runs the job itself.
+    pub(crate) fn reclaim_or_wait<T>(&self, job: *const T, latch: &Latch) -> bool {
+        self.wait_until_found(latch, |task| task.is_of(job))
     }
 
     /// Runs tasks until `latch` is set or a task is found for which `is_sought`. Returns whether one was found; it has

@@ -37,13 +37,13 @@ impl<'c> TaskContext<'c> {
         self.push(task);
     }
 
-    /// Takes `task`, the second half of a visible join, back out of the deque, if it is the next one there. If another
-    /// task is, which the first half has left behind, runs that. Returns whether the bee has `task` again, and nobody
-    /// else runs it.
-    pub(crate) fn reclaim_visible_join(&self, task: &Task) -> bool {
+    /// Takes the task of `job`, the second half of a visible join, back out of the deque, if it is the next one there.
+    /// If another task is, which the first half has left behind, runs that. Returns whether the bee has the task of
+    /// `job` again, and nobody else runs it.
+    pub(crate) fn reclaim_visible_join<T>(&self, job: *const T) -> bool {
         self.visible_levels_left.set(self.visible_levels_left.get() + 1);
         match self.deque().pop() {
-            Some(next) if next.is_same(task) => true,
+            Some(next) if next.is_of(job) => true,
             Some(next) => {
                 self.within_wait(|| self.run(next));
                 false
