@@ -25,6 +25,9 @@ use crate::sys::cost_of_waking::COST_OF_WAKING;
 /// they do, and the task and its data are fetched by one from the other. Half of a recursion of 4 us is no gain.
 const WORK_PER_STEAL: u32 = 12;
 
+/// The same for a task whose owner has others: it does not wait for the thief before it has run them.
+const WORK_PER_STEAL_OF_MANY: u32 = 4;
+
 /// How long the worker steals nothing after the first look into a deque that was empty already, about as long as a
 /// steal takes.
 const SHORTEST_VAIN_PAUSE: Duration = Duration::from_nanos(500);
@@ -47,6 +50,8 @@ pub(crate) struct StealPacing {
 #[derive(Clone, Copy)]
 pub(crate) struct TimedSteal {
     took: Duration,
+    /// How many times as long the task has to take if the steal is to pay.
+    work_per_steal: u32,
     ended: Instant,
     /// What `StealPacing::waited` was when the stolen task began.
     waited: Duration,
@@ -79,14 +84,22 @@ impl StealPacing {
         is_over
     }
 
-    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task.
+    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task. `was_last`: whether
+    /// its owner has no others.
     #[inline(always)]
-    pub(crate) fn measure<T>(&self, steal: impl FnOnce() -> Option<T>, is_lone: impl FnOnce() -> bool) -> Option<T> {
+    pub(crate) fn measure<T>(
+        &self,
+        steal: impl FnOnce() -> Option<T>,
+        is_lone: impl FnOnce() -> bool,
+        was_last: impl FnOnce() -> bool,
+    ) -> Option<T> {
         let began = Instant::now();
         let stolen = steal();
         if stolen.is_some() && is_lone() {
             let ended = Instant::now();
-            self.last_steal.set(Some(TimedSteal { took: ended - began, ended, waited: Duration::ZERO }));
+            let work_per_steal = if was_last() { WORK_PER_STEAL } else { WORK_PER_STEAL_OF_MANY };
+            let (took, waited) = (ended - began, Duration::ZERO);
+            self.last_steal.set(Some(TimedSteal { took, work_per_steal, ended, waited }));
         }
         stolen
     }
@@ -139,12 +152,12 @@ impl StealPacing {
         let now = Instant::now();
         self.measured_depth.set(self.measured_depth.get() - 1);
         let waited = self.waited.get() - steal.waited;
-        self.learn_from(steal.took, (now - steal.ended).saturating_sub(waited), now);
+        self.learn_from(steal.took, steal.work_per_steal, (now - steal.ended).saturating_sub(waited), now);
     }
 
     /// The same for a steal that took so long and a task that took `work`.
-    fn learn_from(&self, steal: Duration, work: Duration, now: Instant) {
-        if work >= steal.saturating_mul(WORK_PER_STEAL) {
+    fn learn_from(&self, steal: Duration, work_per_steal: u32, work: Duration, now: Instant) {
+        if work >= steal.saturating_mul(work_per_steal) {
             self.pause.set(Duration::ZERO);
         } else {
             self.pause_from(now, steal);
@@ -162,7 +175,7 @@ mod tests {
     fn a_steal_that_does_not_pay_is_followed_by_a_pause_that_grows() {
         let (pacing, now) = (StealPacing::new(), Instant::now());
         let pauses = [(); 9].map(|()| {
-            pacing.learn_from(STEAL, STEAL * 3, now);
+            pacing.learn_from(STEAL, 4, STEAL * 3, now);
             pacing.until.get().unwrap() - now
         });
         assert_eq!(pauses[..7].to_vec(), (0..7).map(|doublings| STEAL * (1 << doublings)).collect::<Vec<_>>());
@@ -172,25 +185,25 @@ mod tests {
     #[test]
     fn a_steal_that_pays_ends_the_pauses() {
         let (pacing, now) = (StealPacing::new(), Instant::now());
-        (0..5).for_each(|_| pacing.learn_from(STEAL, STEAL * 3, now));
+        (0..5).for_each(|_| pacing.learn_from(STEAL, 4, STEAL * 3, now));
         pacing.until.set(None);
-        pacing.learn_from(STEAL, STEAL * WORK_PER_STEAL, now);
+        pacing.learn_from(STEAL, 4, STEAL * 4, now);
         assert!(pacing.may_steal(|| panic!("no pause has ended")));
-        pacing.learn_from(STEAL, Duration::ZERO, now);
+        pacing.learn_from(STEAL, 4, Duration::ZERO, now);
         assert_eq!(pacing.until.get(), Some(now + STEAL));
     }
 
     #[test]
     fn a_steal_that_was_interrupted_does_not_make_a_longer_pause() {
         let (pacing, now) = (StealPacing::new(), Instant::now());
-        pacing.learn_from(COST_OF_WAKING * 100, STEAL, now);
+        pacing.learn_from(COST_OF_WAKING * 100, 4, STEAL, now);
         assert_eq!(pacing.until.get(), Some(now + COST_OF_WAKING));
     }
 
     #[test]
     fn the_pause_ends() {
         let pacing = StealPacing::new();
-        pacing.learn_from(Duration::from_millis(1), Duration::ZERO, Instant::now());
+        pacing.learn_from(Duration::from_millis(1), 4, Duration::ZERO, Instant::now());
         let mut ended = 0;
         while !pacing.may_steal(|| ended += 1) {}
         assert!(pacing.may_steal(|| ended += 1));
@@ -203,13 +216,13 @@ mod tests {
         let pacing = StealPacing::new();
         let sleep = || std::thread::sleep(Duration::from_millis(120));
         // Inside of another stolen task, so that waits are measured.
-        pacing.measure(|| Some(()), || true);
+        pacing.measure(|| Some(()), || true, || true);
         let outer = pacing.begin_task().unwrap();
         for (is_work, pauses) in [(false, true), (true, false)] {
             // The steal ends a wait that was as long.
             pacing.while_waiting(|| {
                 sleep();
-                pacing.measure(|| Some(()), || true);
+                pacing.measure(|| Some(()), || true, || true);
             });
             let steal = pacing.begin_task().unwrap();
             if is_work {
@@ -227,12 +240,24 @@ mod tests {
     #[test]
     fn only_a_task_that_was_stolen_alone_is_measured() {
         let pacing = StealPacing::new();
-        assert_eq!(pacing.measure(|| Some(1), || false), Some(1));
+        assert_eq!(pacing.measure(|| Some(1), || false, || true), Some(1));
         assert!(pacing.begin_task().is_none());
-        assert_eq!(pacing.measure(|| None::<u32>, || true), None);
+        assert_eq!(pacing.measure(|| None::<u32>, || true, || true), None);
         assert!(pacing.begin_task().is_none());
-        assert_eq!(pacing.measure(|| Some(2), || true), Some(2));
+        assert_eq!(pacing.measure(|| Some(2), || true, || true), Some(2));
         assert!(pacing.begin_task().is_some());
         assert!(pacing.begin_task().is_none());
+    }
+
+    #[test]
+    fn the_last_task_of_a_deque_has_to_be_longer_than_one_of_many() {
+        let pacing = StealPacing::new();
+        let steal_of = |was_last| {
+            pacing.measure(|| Some(()), || true, || was_last);
+            let steal = pacing.begin_task().unwrap();
+            pacing.measured_depth.set(0);
+            steal.work_per_steal
+        };
+        assert_eq!([steal_of(true), steal_of(false)], [WORK_PER_STEAL, WORK_PER_STEAL_OF_MANY]);
     }
 }

@@ -209,7 +209,8 @@ impl TaskContext<'_> {
             true => victim.queues.steal(),
             false => self.take_batch(|deque| victim.queues.steal_batch(deque)),
         };
-        let task = self.steal_pacing.measure(steal, || self.deque().is_empty())?;
+        let is_lone = || self.deque().is_empty();
+        let task = self.steal_pacing.measure(steal, is_lone, || victim.queues.is_deque_empty())?;
         self.slot.counters.increment(match distance {
             Distance::Core => Counter::StealsInCore,
             Distance::Cluster => Counter::StealsInCluster,

@@ -172,7 +172,12 @@ impl StealPacing {
         !STEALS_ARE_PAUSED.get()
     }
 
-    pub(crate) fn measure<T>(&self, steal: impl FnOnce() -> Option<T>, _: impl FnOnce() -> bool) -> Option<T> {
+    pub(crate) fn measure<T>(
+        &self,
+        steal: impl FnOnce() -> Option<T>,
+        _: impl FnOnce() -> bool,
+        _: impl FnOnce() -> bool,
+    ) -> Option<T> {
         steal()
     }
 
