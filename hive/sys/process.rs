@@ -95,7 +95,7 @@ mod tests {
         ("sys/fork.rs: CHILD_HOOKS", "set while no thread forks"),
         ("sys/fork.rs: FORK_LOCK", "forks wait for it"),
         ("tasks/job_memory.rs: KEPT_BLOCKS", "each thread has its own"),
-        ("tasks/job_memory.rs: SHELF", "nobody waits for it"),
+        ("tasks/job_memory.rs: SHELVES", "nobody waits for them"),
     ];
 
     /// Every static that another thread may be changing during a fork is of one of the two types above.

@@ -12,30 +12,53 @@ use std::cell::Cell;
 use std::ptr;
 use std::sync::Mutex;
 
-/// The size of a block. Most closures are smaller than that with what belongs to a task, and the others get memory of
-/// their own. It is small enough for the lists without a lock that glibc keeps of small pieces: where one thread spawns
-/// many tasks and others run them, these give the memory back to the heap of that one.
-const BLOCK: Layout = match Layout::from_size_align(64, 16) {
-    Ok(layout) => layout,
-    Err(_) => unreachable!(),
-};
+/// The sizes of blocks. Most closures with what belongs to a task are as small as the first; those that are larger than
+/// the last get memory of their own. With what glibc adds to each piece they are half a cache line and a whole one. It
+/// keeps lists without a lock of such small pieces: where one thread spawns many tasks and others run them, these give
+/// the memory back to the heap of that one.
+const SIZES: [usize; 2] = [24, 56];
 
-/// How many blocks go to the shelf together, and come from there: 8 KiB.
+/// The layout of the blocks of a size.
+const fn layout_of(class: usize) -> Layout {
+    match Layout::from_size_align(SIZES[class], 8) {
+        Ok(layout) => layout,
+        Err(_) => unreachable!(),
+    }
+}
+
+/// Which size of block a `T` is put into. None: it has memory of its own.
+const fn class_of<T>() -> Option<usize> {
+    let mut class = 0;
+    while class < SIZES.len() {
+        if size_of::<T>() <= SIZES[class] && align_of::<T>() <= 8 {
+            return Some(class);
+        }
+        class += 1;
+    }
+    None
+}
+
+/// How many blocks go to the shelf together, and come from there: 3 or 7 KiB.
 const BATCH: u32 = 128;
 
-/// How many batches the shelf has room for: 1 MiB.
-const MAX_BATCHES: usize = 128;
+/// How many batches a shelf has room for: half a million blocks, 16 or 32 MiB. A program that has had so many tasks at
+/// once will have them again.
+const MAX_BATCHES: usize = 4096;
 
-/// The blocks that one thread keeps: less than a batch in `first`, and a whole one in `spare`, or none.
+/// The blocks of one size that one thread keeps: less than a batch in `first`, and a whole one in `spare`, or none.
 struct KeptBlocks {
     /// The last one that was put here. The first word of each is the address of the one before it, or null.
     first: Cell<*mut u8>,
     count: Cell<u32>,
     /// So that a thread which takes some and puts some does not go to the shelf each time.
     spare: Cell<*mut u8>,
+    /// How many times the thread does not look at the shelf, where it has found nothing.
+    looks_to_skip: Cell<u32>,
+    /// The size, as an index.
+    class: usize,
 }
 
-/// Batches of blocks that any thread may take.
+/// Batches of blocks of one size, which any thread may take.
 ///
 /// A thread that finds the shelf in use does without: it never waits here. So a forked child, in whose memory the lock
 /// may be held for ever, can go on as well.
@@ -47,10 +70,10 @@ struct Batches(Vec<*mut u8>);
 // SAFETY: the blocks on the shelf belong to nobody else.
 unsafe impl Send for Batches {}
 
-static SHELF: Shelf = Shelf::new();
+static SHELVES: [Shelf; SIZES.len()] = [const { Shelf::new() }; SIZES.len()];
 
 thread_local! {
-    static KEPT_BLOCKS: KeptBlocks = const { KeptBlocks::new() };
+    static KEPT_BLOCKS: [KeptBlocks; SIZES.len()] = const { [KeptBlocks::of_class(0), KeptBlocks::of_class(1)] };
 }
 
 impl Shelf {
@@ -75,8 +98,9 @@ impl Shelf {
 }
 
 impl KeptBlocks {
-    const fn new() -> Self {
-        Self { first: Cell::new(ptr::null_mut()), count: Cell::new(0), spare: Cell::new(ptr::null_mut()) }
+    const fn of_class(class: usize) -> Self {
+        let (first, spare) = (Cell::new(ptr::null_mut()), Cell::new(ptr::null_mut()));
+        Self { first, count: Cell::new(0), spare, looks_to_skip: Cell::new(0), class }
     }
 
     #[inline(always)]
@@ -107,11 +131,25 @@ impl KeptBlocks {
     #[inline(never)]
     fn take_from_batch(&self, shelf: &Shelf) -> Option<*mut u8> {
         let spare = self.spare.replace(ptr::null_mut());
-        let batch = if spare.is_null() { shelf.take()? } else { spare };
+        let batch = if spare.is_null() { self.take_batch_of(shelf)? } else { spare };
         // SAFETY: the batch belongs to this thread now, and so does its first block.
         self.first.set(unsafe { next_of(batch) });
         self.count.set(BATCH - 1);
         Some(batch)
+    }
+
+    /// Takes a batch from the shelf, unless a look there would come too soon after one that found nothing.
+    fn take_batch_of(&self, shelf: &Shelf) -> Option<*mut u8> {
+        let looks_to_skip = self.looks_to_skip.get();
+        if looks_to_skip > 0 {
+            self.looks_to_skip.set(looks_to_skip - 1);
+            return None;
+        }
+        let batch = shelf.take();
+        if batch.is_none() {
+            self.looks_to_skip.set(BATCH);
+        }
+        batch
     }
 
     /// Makes the kept blocks, which are a batch, the spare one. If there is one already, that goes to the shelf.
@@ -122,7 +160,7 @@ impl KeptBlocks {
         self.count.set(0);
         if !batch.is_null() && !shelf.put(batch) {
             // SAFETY: nobody else has these blocks.
-            unsafe { free_all(batch) };
+            unsafe { free_all(batch, self.class) };
         }
     }
 }
@@ -131,7 +169,7 @@ impl Drop for KeptBlocks {
     fn drop(&mut self) {
         for blocks in [&self.first, &self.spare] {
             // SAFETY: nobody else has these blocks.
-            unsafe { free_all(blocks.replace(ptr::null_mut())) };
+            unsafe { free_all(blocks.replace(ptr::null_mut()), self.class) };
         }
     }
 }
@@ -149,30 +187,24 @@ unsafe fn next_of(block: *mut u8) -> *mut u8 {
 /// Gives all blocks of a list back to the allocator. `block`: the first, or null.
 ///
 /// # Safety
-/// The caller owns the list.
-unsafe fn free_all(mut block: *mut u8) {
+/// The caller owns the list, whose blocks are of this class.
+unsafe fn free_all(mut block: *mut u8, class: usize) {
     while !block.is_null() {
         // SAFETY: as the caller promises.
         let next = unsafe { next_of(block) };
         // SAFETY: all blocks are allocated with this layout.
-        unsafe { dealloc(block, BLOCK) };
+        unsafe { dealloc(block, layout_of(class)) };
         block = next;
     }
-}
-
-const fn fits<T>() -> bool {
-    size_of::<T>() <= BLOCK.size() && align_of::<T>() <= BLOCK.align()
 }
 
 /// Puts `value` on the heap. `take_out` gets it back, on any thread.
 #[inline(always)]
 pub(crate) fn put_on_heap<T>(value: T) -> *mut T {
-    if !fits::<T>() {
-        return Box::into_raw(Box::new(value));
-    }
+    let Some(class) = class_of::<T>() else { return Box::into_raw(Box::new(value)) };
     // In the destructors of a thread's other thread-locals its blocks may be gone already.
-    let kept = KEPT_BLOCKS.try_with(|kept| kept.take(&SHELF)).unwrap_or(None);
-    let place = kept.unwrap_or_else(new_block).cast::<T>();
+    let kept = KEPT_BLOCKS.try_with(|kept| kept[class].take(&SHELVES[class])).unwrap_or(None);
+    let place = kept.unwrap_or_else(|| new_block(class)).cast::<T>();
     // SAFETY: the block belongs to nobody else, is large enough, and aligned.
     unsafe { place.write(value) };
     place
@@ -180,10 +212,11 @@ pub(crate) fn put_on_heap<T>(value: T) -> *mut T {
 
 #[cold]
 #[inline(never)]
-fn new_block() -> *mut u8 {
+fn new_block(class: usize) -> *mut u8 {
+    let layout = layout_of(class);
     // SAFETY: the size is not 0.
-    let block = unsafe { alloc(BLOCK) };
-    if block.is_null() { handle_alloc_error(BLOCK) } else { block }
+    let block = unsafe { alloc(layout) };
+    if block.is_null() { handle_alloc_error(layout) } else { block }
 }
 
 /// Takes a value off the heap.
@@ -192,16 +225,16 @@ fn new_block() -> *mut u8 {
 /// `place` is from `put_on_heap`, and is not used again.
 #[inline(always)]
 pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
-    if !fits::<T>() {
+    let Some(class) = class_of::<T>() else {
         // SAFETY: in this case it is the pointer of a box, which the caller owns.
         return *unsafe { Box::from_raw(place) };
-    }
+    };
     // SAFETY: the caller owns the value, and does not use it there again.
     let value = unsafe { place.read() };
     // As in `put_on_heap`.
-    if KEPT_BLOCKS.try_with(|kept| kept.put(place.cast(), &SHELF)).is_err() {
+    if KEPT_BLOCKS.try_with(|kept| kept[class].put(place.cast(), &SHELVES[class])).is_err() {
         // SAFETY: it was allocated with this layout, and nobody else has it.
-        unsafe { dealloc(place.cast(), BLOCK) };
+        unsafe { dealloc(place.cast(), layout_of(class)) };
     }
     value
 }
@@ -210,15 +243,15 @@ pub(crate) unsafe fn take_out<T>(place: *mut T) -> T {
 mod tests {
     use super::*;
 
-    fn kept() -> u32 {
-        KEPT_BLOCKS.with(|kept| kept.count.get())
+    fn kept() -> [u32; 2] {
+        KEPT_BLOCKS.with(|kept| [kept[0].count.get(), kept[1].count.get()])
     }
 
     /// Gives back what a test has left on its shelf.
     fn clear(shelf: &Shelf) {
         while let Some(batch) = shelf.take() {
             // SAFETY: nobody else has these blocks.
-            unsafe { free_all(batch) };
+            unsafe { free_all(batch, 1) };
         }
     }
 
@@ -226,22 +259,24 @@ mod tests {
     fn a_block_is_used_again_by_its_thread() {
         let thread = std::thread::spawn(|| {
             let first = put_on_heap(7_u64);
-            let before = kept();
             // SAFETY: from `put_on_heap`, once.
-            assert_eq!((unsafe { take_out(first) }, kept()), (7, before + 1));
-            let again = put_on_heap([1_u8; 60]);
-            assert_eq!((again.cast::<u64>(), kept()), (first, before));
+            assert_eq!((unsafe { take_out(first) }, kept()), (7, [1, 0]));
+            let again = put_on_heap([1_u8; 24]);
+            assert_eq!((again.cast::<u64>(), kept()), (first, [0, 0]));
             // SAFETY: as above.
-            assert_eq!(unsafe { take_out(again) }, [1; 60]);
+            assert_eq!(unsafe { take_out(again) }, [1; 24]);
+            let larger = put_on_heap([1_u8; 25]);
+            // SAFETY: as above.
+            assert_eq!((unsafe { take_out(larger) }, kept()), ([1; 25], [1, 1]));
         });
         thread.join().unwrap();
     }
 
     #[test]
     fn blocks_go_in_batches_from_a_thread_that_has_many_to_one_that_has_none() {
-        let (shelf, full, empty) = (Shelf::new(), KeptBlocks::new(), KeptBlocks::new());
+        let (shelf, full, empty) = (Shelf::new(), KeptBlocks::of_class(1), KeptBlocks::of_class(1));
         let on_shelf = || shelf.0.lock().unwrap().0.len();
-        let mut put: Vec<_> = (0..3 * BATCH + 1).map(|_| new_block()).collect();
+        let mut put: Vec<_> = (0..3 * BATCH + 1).map(|_| new_block(1)).collect();
         put.iter().for_each(|&block| full.put(block, &shelf));
         assert_eq!((on_shelf(), full.count.get()), (2, 1));
         let mut taken: Vec<_> = std::iter::from_fn(|| empty.take(&shelf)).collect();
@@ -257,8 +292,8 @@ mod tests {
 
     #[test]
     fn a_shelf_that_is_full_or_in_use_keeps_nobody_waiting() {
-        let (shelf, kept) = (Shelf::new(), KeptBlocks::new());
-        let put_batches = |batches| (0..batches * BATCH).for_each(|_| kept.put(new_block(), &shelf));
+        let (shelf, kept) = (Shelf::new(), KeptBlocks::of_class(1));
+        let put_batches = |batches| (0..batches * BATCH).for_each(|_| kept.put(new_block(1), &shelf));
         put_batches(1);
         let in_use = shelf.0.lock().unwrap();
         put_batches(2);
@@ -270,7 +305,7 @@ mod tests {
         // The spare batch, and then none.
         for _ in 0..BATCH {
             // SAFETY: nobody else has the block.
-            unsafe { dealloc(kept.take(&shelf).unwrap(), BLOCK) };
+            unsafe { dealloc(kept.take(&shelf).unwrap(), layout_of(1)) };
         }
         assert!(kept.take(&shelf).is_none());
         drop(in_use);
@@ -282,10 +317,10 @@ mod tests {
         #[repr(align(64))]
         struct Aligned(u8);
         let before = kept();
-        let (large, aligned) = (put_on_heap([3_u8; 65]), put_on_heap(Aligned(4)));
+        let (large, aligned) = (put_on_heap([3_u8; 57]), put_on_heap(Aligned(4)));
         assert_eq!(aligned.addr() % 64, 0);
         // SAFETY: from `put_on_heap`, once each.
-        assert_eq!((unsafe { take_out(large) }, unsafe { take_out(aligned) }.0), ([3; 65], 4));
+        assert_eq!((unsafe { take_out(large) }, unsafe { take_out(aligned) }.0), ([3; 57], 4));
         assert_eq!(kept(), before);
     }
 
@@ -300,6 +335,6 @@ mod tests {
             // SAFETY: from `put_on_heap`, once.
             (unsafe { take_out(sent.0) }, kept())
         });
-        assert_eq!(taken.join().unwrap(), ("a job".to_owned(), 1), "it had none before");
+        assert_eq!(taken.join().unwrap(), ("a job".to_owned(), [1, 0]), "it had none before");
     }
 }
