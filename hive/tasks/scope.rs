@@ -225,7 +225,6 @@ unsafe impl CountedScope for Scope<'_> {
 }
 
 impl ScopeWithJobs for Scope<'_> {
-    // These tasks are often spawned by one thread and run by another.
     fn panic(&self) -> &FirstPanic {
         &self.panic
     }

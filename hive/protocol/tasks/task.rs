@@ -48,7 +48,8 @@ impl Task {
     /// Makes a task of what `this` points to.
     ///
     /// # Safety
-    /// `*this` lives until the task has been run, and may be run on any thread. Of the task and its copies, one is run.
+    /// `*this` lives until the task has been run, and may be run on any thread. Of all tasks that are made of `this`,
+    /// one is run.
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
         /// # Safety
         /// As for `Run::run`.

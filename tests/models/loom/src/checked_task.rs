@@ -4,6 +4,7 @@
 //! has not run exactly once. loom checks that the task's writes are visible to the thread that waits.
 
 use std::cell::Cell;
+use std::mem;
 use std::sync::Arc;
 
 use crate::data::Datum;
@@ -14,14 +15,14 @@ use crate::sync::Semaphore;
 
 /// The handle of a task, on which the thread that posted the task waits.
 pub(crate) struct CheckedTask(Arc<CheckedTaskState>);
-/// The part that the handle and the task share.
 
-struct CheckedTaskState {
+/// The part that the handle and the task share.
+pub(crate) struct CheckedTaskState {
     /// The work of the task. The thread that runs the task takes it out.
-    /// How often the task has run.
     body: Cell<Option<Box<dyn FnOnce()>>>,
-    /// Posted by the task when it has run.
+    /// How often the task has run.
     runs: Datum,
+    /// Posted by the task when it has run.
     done: Semaphore,
 }
 
@@ -32,23 +33,36 @@ impl CheckedTask {
     }
 
     /// Returns a handle and a task that does `work`.
-    #[expect(unsafe_code, reason = "erases the task's type")]
     pub(crate) fn with_body(work: impl FnOnce() + 'static) -> (Self, Task) {
         let shared = Arc::new(CheckedTaskState {
             body: Cell::new(Some(Box::new(work))),
             runs: Datum::new(0),
             done: Semaphore::new(),
         });
-        // SAFETY: the reference count that is given away here keeps the state alive until `run` takes it back. The task
-        // may run on any thread, because loom's threads all run on one thread of the system.
-        let task = unsafe { Task::new::<CheckedTaskState>(Arc::into_raw(Arc::clone(&shared))) };
-        (Self(shared), task)
+        // This reference count belongs to the task: `run` takes it back.
+        mem::forget(Arc::clone(&shared));
+        let handle = Self(shared);
+        let task = handle.task();
+        (handle, task)
     }
 
     /// Returns a handle and a task for bee `id` of `hive`, whose `work` uses the task context of that bee.
     pub(crate) fn on_bee(hive: &Hive, id: u32, work: impl FnOnce(&TaskContext<'_>) + 'static) -> (Self, Task) {
         let task_context = hive.task_context_of(id);
         Self::with_body(move || task_context.with(work))
+    }
+
+    /// Makes the task once more, for a bee that has taken the first one back: of the two, one is run.
+    #[expect(unsafe_code, reason = "erases the task's type")]
+    pub(crate) fn task(&self) -> Task {
+        // SAFETY: the task's reference count keeps the state alive until the task is run. It may run on any thread,
+        // because loom's threads all run on one thread of the system.
+        unsafe { Task::new(self.job()) }
+    }
+
+    /// Returns the address of what the task runs, by which a bee that waits for the task knows it.
+    pub(crate) fn job(&self) -> *const CheckedTaskState {
+        Arc::as_ptr(&self.0)
     }
 
     /// Blocks until the task is done, without running other tasks meanwhile.
@@ -61,7 +75,8 @@ impl CheckedTask {
 #[expect(unsafe_code, reason = "takes a pointer")]
 impl Run for CheckedTaskState {
     unsafe fn run(this: *const Self) {
-        // SAFETY: the pointer is the one that `with_body` made from an `Arc`, and a task is run once.
+        // SAFETY: the pointer is that of an `Arc` whose reference count `with_body` has left to the task, and a task is
+        // run once.
         let shared = unsafe { Arc::from_raw(this) };
         if let Some(work) = shared.body.take() {
             work();

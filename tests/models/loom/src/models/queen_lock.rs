@@ -160,8 +160,8 @@ fn join_as_queen(hive: &Hive, lock: QueenGuard<'_>) {
     });
     let number = hand.buffer_join(task);
     hand.share_joins_now();
-    if hand.reclaim_join(number) || hand.reclaim_or_wait(&task, &latch) {
-        task.run();
+    if hand.reclaim_join(number) || hand.reclaim_or_wait(half.job(), &latch) {
+        half.task().run();
     }
     half.wait();
     hand.inject_remaining();

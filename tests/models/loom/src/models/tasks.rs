@@ -366,17 +366,15 @@ fn mutual_wait(sleep: Protocol) {
 fn wake_range(sleep: Protocol) {
     let hive = Hive::with_tasks(3, 3, PARK, sleep());
     (0..2).for_each(|_| loom::thread::yield_now());
-    let [(first, task), (second, other)] = mutually_waiting_tasks();
     let hand = TaskContext::new(&hive.team, 0);
-    let kept = [task, other].map(|task| (hand.buffer_join(task), task));
+    let kept = mutually_waiting_tasks().map(|(errand, task)| (hand.buffer_join(task), errand));
     hand.share_joins();
-    for (number, task) in kept.into_iter().rev() {
-        if hand.reclaim_join(number) {
-            hand.push(task);
+    for (number, errand) in kept.iter().rev() {
+        if hand.reclaim_join(*number) {
+            hand.push(errand.task());
         }
     }
-    first.wait();
-    second.wait();
+    kept.into_iter().for_each(|(_, errand)| errand.wait());
     drop(hand);
     hive.end();
 }

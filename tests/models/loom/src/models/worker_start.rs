@@ -3,6 +3,7 @@
 //!
 //! The protocol is described in `docs/resize.md`.
 
+use std::cell::Cell;
 use std::sync::Arc;
 
 use super::Model;
@@ -85,10 +86,11 @@ fn two_late_workers() {
 fn busy_starter() {
     let hive = Hive::with_max_bees(3, 2, PARK, Sleep::jec());
     let (errand, task) = CheckedTask::new();
+    let task = Arc::new(Cell::new(Some(task)));
     let run = Arc::new(Semaphore::new());
     let waits = Arc::clone(&run);
     hive.add_workers_with_handler(3, move |hand| {
-        hand.push(task);
+        hand.push(task.take().expect("one worker is started"));
         waits.wait();
     });
     errand.wait();
