@@ -26,8 +26,8 @@ pub(super) enum Outcome {
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// None: as many preemptions as the model itself has.
-    /// The run is killed after this time.
     pub(super) preemptions: Option<usize>,
+    /// The run is killed after this time.
     pub(super) time: Duration,
 }
 

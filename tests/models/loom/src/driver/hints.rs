@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 38] = [
+const HINTS: [(&str, &[&str]); 39] = [
     ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
@@ -48,6 +48,7 @@ const HINTS: [(&str, &[&str]); 38] = [
     ("barrier.rs", &["barrier", "start_spin", "panic", "mismatch", "sleep_one"]),
     ("queen_lock.rs", &["lock"]),
     ("wait_queue.rs", &["lock"]),
+    ("jec_counters.rs:fetch_add", &["asks"]),
     ("jec_counters.rs", &["task"]),
     ("tickle.rs:fetch_update#2", &["tickle_mutual_wait"]),
     ("tickle.rs", &["tickle"]),

@@ -16,6 +16,11 @@ use crate::mutation::{self, Mutant};
 
 /// Far more than any model takes.
 const MODEL_TIME: Duration = Duration::from_secs(300);
+/// For one model and one mutant.
+const TRIAL_TIME: Duration = Duration::from_secs(60);
+/// How many models are tried first on a mutant, in the order of the hints, and for how long each.
+const LIKELY_MODELS: usize = 4;
+const LIKELY_TIME: Duration = Duration::from_secs(5);
 
 /// Runs all models whose names contain `filter`. Returns whether all passed.
 pub(crate) fn run_models(filter: &str) -> bool {
@@ -78,24 +83,27 @@ fn run_mutant(mutant: &Mutant) -> bool {
     false
 }
 
-/// Returns the models to try, in order, with their limits: first all models with one preemption and then with two, each
-/// time starting with those most likely to reject the mutant; then all models as they are.
-fn trials(mutant: &Mutant) -> impl Iterator<Item = (Model, Limits)> {
+/// Returns the models to try, in order, with their limits: the few that are most likely to reject the mutant, with one
+/// preemption and then with two; all models in the same way; then all models as they are.
+fn trials(mutant: &Mutant) -> Vec<(Model, Limits)> {
     let models = hints::in_order(mutant);
-    let with_preemptions = |preemptions: usize| {
-        let limits = Limits { preemptions: Some(preemptions), time: Duration::from_secs(60) };
-        models
-            .clone()
-            .into_iter()
-            .filter(move |model| model.preemptions.is_none_or(|own| own > preemptions))
-            .map(move |model| (model, limits))
-    };
+    let likely = &models[..LIKELY_MODELS];
     let full = Limits { preemptions: None, time: Duration::from_secs(120) };
-    with_preemptions(1)
-        .chain(with_preemptions(2))
-        .chain(models.clone().into_iter().map(move |model| (model, full)))
-        .collect::<Vec<_>>()
-        .into_iter()
+    let rounds = [
+        with_preemptions(likely, 1, LIKELY_TIME),
+        with_preemptions(likely, 2, LIKELY_TIME),
+        with_preemptions(&models, 1, TRIAL_TIME),
+        with_preemptions(&models, 2, TRIAL_TIME),
+        models.iter().map(|model| (*model, full)).collect(),
+    ];
+    rounds.concat()
+}
+
+/// The models that are explored with so many preemptions or more, limited to that many.
+fn with_preemptions(models: &[Model], preemptions: usize, time: Duration) -> Vec<(Model, Limits)> {
+    let limits = Limits { preemptions: Some(preemptions), time };
+    let explored = models.iter().filter(|model| model.preemptions.is_none_or(|own| own >= preemptions));
+    explored.map(|model| (*model, limits)).collect()
 }
 
 fn first_words(reason: &str) -> String {

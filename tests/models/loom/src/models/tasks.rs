@@ -26,6 +26,7 @@ const NOTIFY: Protocol = || Sleep::notify(3);
 
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("events", "the event counter alone tells a thread that is about to sleep of a task", events),
+    Model::exhaustive("asks", "a bee asks for joins while another falls asleep, and both are counted", asks),
     Model::bounded(4, "task_outside", "a worker falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
     Model::bounded(2, "task_outside_again", "the same with two tasks, one after the other", || outside(JEC, 2, 2)),
     Model::bounded(1, "task_outside_two", "two workers and two tasks", || outside(JEC, 3, 2)),
@@ -194,6 +195,24 @@ fn events() {
     let is_asleep = !has_found && sleep.try_fall_asleep(announced);
     poster.join().expect("it does not panic");
     assert_eq!(is_asleep, woken.get() == 1, "asleep, and to be woken");
+}
+
+fn asks() {
+    let sleep = Arc::new(Sleep::jec());
+    exploration::explore();
+    let asker = loom::thread::spawn({
+        let sleep = Arc::clone(&sleep);
+        move || {
+            sleep.begin_search(2);
+            sleep.ask();
+        }
+    });
+    sleep.begin_search(1);
+    let announced = sleep.announce_sleepy(1).expect("anybody may be sleepy");
+    assert!(sleep.try_fall_asleep(announced), "nothing has been posted");
+    asker.join().expect("it does not panic");
+    assert_eq!(sleep.announce_jobs(3), 1, "the sleepers to be woken");
+    assert_eq!(sleep.inactive(), 2, "the bees without work");
 }
 
 /// The queen posts tasks and waits for each.

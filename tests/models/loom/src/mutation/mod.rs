@@ -22,8 +22,8 @@ pub(crate) const VARIABLE: &str = "HIVE_MUTANT";
 
 /// How often the broken operation has been run.
 static HITS: AtomicU64 = AtomicU64::new(0);
-/// The mutant of this process.
 
+/// The mutant of this process.
 struct Active {
     site: Site,
     change: Change,
