@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use common::{Gate, run_exclusively};
+use common::{Gate, run_exclusively, wait_until};
 use hive::{BarrierShape, Hive};
 
 #[test]
@@ -372,6 +372,13 @@ fn counts_from_a_join(outer: &Hive, inner: &Hive, n: usize) -> Vec<usize> {
     outer.join(|| inner.spmd_map(n, |bee| bee.bees()), || ()).0
 }
 
+/// Runs a task on all workers of `inner`, which has eighteen bees, and waits until a worker of `outer` can have a team
+/// of two there. What the task returns is known before its bee is out of it; for that moment, the team is one of one.
+fn broadcast_and_wait_for_idle(outer: &Hive, inner: &Hive) {
+    assert_eq!(inner.broadcast(|index| index).len(), 17);
+    wait_until(|| counts_from_a_join(outer, inner, 2) == [2, 2]);
+}
+
 /// A bee that has run a task in its part of a region is idle afterwards like any other, even if it never stops polling.
 /// The hive has two bees, because where CPUs are short bees do not poll for long.
 #[test]
@@ -410,8 +417,7 @@ fn bees_that_hear_nothing_of_an_announced_region_run_tasks_during_it_and_after_i
         ran.arrived()
     };
     for _ in 0..20 {
-        assert_eq!(counts_from_a_join(&outer, &inner, 2), [2, 2]);
-        assert_eq!(inner.broadcast(|index| index).len(), 17);
+        broadcast_and_wait_for_idle(&outer, &inner);
         let during =
             outer.join(|| inner.spmd_map(2, |bee| if bee.is_queen() { count_runs(&inner) } else { 0 }), || ()).0;
         assert_eq!(during, [1, 0]);
@@ -444,6 +450,6 @@ fn an_announced_region_that_panics_holds_nobody_back() {
             },
             || (),
         );
-        assert_eq!(inner.broadcast(|index| index).len(), 17);
+        broadcast_and_wait_for_idle(&outer, &inner);
     }
 }
