@@ -84,6 +84,11 @@ impl StealPacing {
         is_over
     }
 
+    /// Whether a pause has begun and has not been found to be over.
+    pub(crate) fn is_paused(&self) -> bool {
+        self.until.get().is_some()
+    }
+
     /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task. `was_last`: whether
     /// its owner has no others.
     #[inline(always)]

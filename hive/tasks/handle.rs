@@ -18,9 +18,10 @@ impl Hive {
     ///
     /// `a` runs on the calling thread, if that is a bee of the hive or can become its queen. So does `b`, afterwards,
     /// unless another bee takes it first. Whether `b` is offered to other bees is decided when the join begins, and
-    /// again whenever a later join begins inside `a`: it is offered if a bee is idle at that time. A thread from
-    /// outside the hive offers it in any case. Joins are made for recursion: a join that no other bee helps with costs
-    /// a few nanoseconds, and there is always a next one.
+    /// again whenever a later join begins inside `a`: it is offered if a bee is idle at that time, and has not been
+    /// offered something like it a moment ago that was too short for it. A thread from outside the hive offers it in
+    /// any case. Joins are made for recursion: a join that no other bee helps with costs a few nanoseconds, and there
+    /// is always a next one.
     ///
     /// It is not promised that both closures run at the same time. All other bees may be busy when the join begins, and
     /// a bee that becomes idle while a long `a` without joins runs does not find `b`. A bee counts as busy for some

@@ -33,7 +33,23 @@ where
 {
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the closures just run in order.
-    if context.try_make_room() { join_buffered::<false, _, _, _, _>(context, a, |_| b()) } else { join_in_order(a, b) }
+    if context.try_make_room(kind_of_second(untold::<B, RB>)) {
+        join_buffered::<false, _, _, _, _>(context, a, untold(b))
+    } else {
+        join_in_order(a, b)
+    }
+}
+
+/// `b`, which does not want to know whether another thread runs it.
+#[inline(always)]
+fn untold<B: FnOnce() -> RB + Send, RB>(b: B) -> impl FnOnce(bool) -> RB + Send {
+    |_| b()
+}
+
+/// The kind of the task that `join_buffered` makes of what `wrap` returns.
+#[inline(always)]
+fn kind_of_second<B, F: FnOnce(bool) -> RB + Send, RB: Send>(_wrap: fn(B) -> F) -> usize {
+    StackJob::<F, RB>::kind()
 }
 
 /// As `join`, in a task pool, where the outermost joins of each task are visible to all bees as they begin: see
@@ -58,7 +74,7 @@ where
     let a = unsafe { ptr::read(&raw const *a) };
     // SAFETY: as above.
     let b = unsafe { ptr::read(&raw const *b) };
-    if context.try_make_room() {
+    if context.try_make_room(StackJob::<B, RB>::kind()) {
         join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
         join_in_order_of_pool(a, b)
@@ -111,8 +127,8 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
-    if context.try_make_room() || context.share_joins_now() {
-        join_buffered::<true, _, _, _, _>(context, a, |_| b())
+    if context.try_make_room(kind_of_second(untold::<B, RB>)) || context.share_joins_now() {
+        join_buffered::<true, _, _, _, _>(context, a, untold(b))
     } else {
         join_in_order(a, b)
     }

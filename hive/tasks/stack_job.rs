@@ -47,6 +47,12 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
         }
     }
 
+    /// The kind of the tasks of such jobs.
+    #[inline(always)]
+    pub(crate) fn kind() -> usize {
+        Task::kind_of::<Self>()
+    }
+
     /// The task that runs this job. Any bee may run it.
     ///
     /// # Safety

@@ -8,25 +8,41 @@ use crate::sync::{AtomicU64, Ordering};
 
 /// The demand for work, as one bee has answered it.
 pub(crate) struct Demand<'c> {
-    /// A word that changes whenever a bee may have come to want work.
+    /// A word that changes whenever a bee may have come to want work, and also at other times.
     word: &'c AtomicU64,
+    /// Those of its bits that change only when a bee has.
+    asks: u64,
     /// What the word was when this bee last offered as much as was wanted.
     answered: Cell<u64>,
-    /// The kind of the tasks that it offered.
+    /// The kind of the tasks that it offered, or would have if any had been wanted.
     kind: Cell<usize>,
+    /// The sum of the last two.
+    answered_kind: Cell<u64>,
     /// Whether there is such a word. If not, `word` stays as it is, and `answered` is something else for ever.
     is_known: bool,
 }
 
+/// What `Demand::read` has read.
+#[derive(Clone, Copy)]
+pub(crate) struct DemandReading(u64);
+
 impl<'c> Demand<'c> {
-    /// The demand by a word that changes with it. Nobody wants anything while it is 0 for the first time.
-    pub(crate) fn by_word(word: &'c AtomicU64) -> Self {
-        Self { word, answered: Cell::new(0), kind: Cell::new(0), is_known: true }
+    /// The demand by a word that changes with it, in its bits `asks` at least. Nobody wants anything while it is 0 for
+    /// the first time.
+    pub(crate) fn by_word(word: &'c AtomicU64, asks: u64) -> Self {
+        Self { word, asks, answered: Cell::new(0), kind: Cell::new(0), answered_kind: Cell::new(0), is_known: true }
     }
 
     /// A demand of which nothing is known, so that there may always be some. `unchanging` is 0, and stays 0.
     pub(crate) fn unknown(unchanging: &'c AtomicU64) -> Self {
-        Self { word: unchanging, answered: Cell::new(1), kind: Cell::new(0), is_known: false }
+        Self {
+            word: unchanging,
+            asks: 0,
+            answered: Cell::new(1),
+            kind: Cell::new(0),
+            answered_kind: Cell::new(1),
+            is_known: false,
+        }
     }
 
     /// Whether some bee may want work that has not been offered any. A hint.
@@ -37,9 +53,13 @@ impl<'c> Demand<'c> {
     }
 
     /// Whether some bee may want work that has not been offered any of this kind. A hint.
+    ///
+    /// Each join asks this. One comparison of two sums is shorter than two comparisons, and the sums are hardly ever
+    /// the same if what they are of is not: kinds are addresses.
     #[inline(always)]
     pub(crate) fn is_unanswered_by(&self, kind: usize) -> bool {
-        self.is_unanswered() || self.kind.get() != kind
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed).wrapping_add(kind as u64) != self.answered_kind.get()
     }
 
     /// The kind of the tasks that were offered last.
@@ -47,13 +67,22 @@ impl<'c> Demand<'c> {
         self.kind.get()
     }
 
-    /// Notes that all who want work now have been offered some, and that it is of this kind.
-    pub(crate) fn answer(&self, kind: usize) {
-        if self.is_known {
-            // Relaxed: as above. A bee that has come to want work since the offer finds that, or asks again.
-            self.answered.set(self.word.load(Ordering::Relaxed));
+    /// The demand as it is now. Read before the bees that want work are counted.
+    pub(crate) fn read(&self) -> DemandReading {
+        // Relaxed: one atomic variable is in question, and the count comes from the same or a later value of it.
+        DemandReading(self.word.load(Ordering::Relaxed))
+    }
+
+    /// Notes that all who wanted work when `reading` was made have been offered some, and that it is of this kind. Who
+    /// has asked since may have come too late for that, so then the demand stays unanswered.
+    pub(crate) fn answer(&self, reading: DemandReading, kind: usize) {
+        // Relaxed: as in `read`. The offer itself changes the word, and that is not a demand.
+        let now = self.word.load(Ordering::Relaxed);
+        if self.is_known && (now ^ reading.0) & self.asks == 0 {
+            self.answered.set(now);
         }
         self.kind.set(kind);
+        self.answered_kind.set(self.answered.get().wrapping_add(kind as u64));
     }
 }
 
@@ -61,26 +90,44 @@ impl<'c> Demand<'c> {
 mod tests {
     use super::*;
 
+    /// The bits that change with each ask.
+    const ASKS: u64 = 0xf0;
+
     #[test]
     fn a_demand_is_answered_until_the_word_changes() {
         let word = AtomicU64::new(0);
-        let demand = Demand::by_word(&word);
+        let demand = Demand::by_word(&word, ASKS);
         assert!(!demand.is_unanswered());
-        word.store(5, Ordering::Relaxed);
+        word.store(0x10, Ordering::Relaxed);
         assert!(demand.is_unanswered());
-        demand.answer(7);
+        demand.answer(demand.read(), 7);
         assert!(!demand.is_unanswered());
         word.store(0, Ordering::Relaxed);
         assert!(demand.is_unanswered());
     }
 
     #[test]
+    fn who_asks_while_others_are_answered_is_not() {
+        let word = AtomicU64::new(0x10);
+        let demand = Demand::by_word(&word, ASKS);
+        let reading = demand.read();
+        // The offer changes the word, too.
+        word.store(0x11, Ordering::Relaxed);
+        demand.answer(reading, 7);
+        assert!(!demand.is_unanswered());
+        let reading = demand.read();
+        word.store(0x22, Ordering::Relaxed);
+        demand.answer(reading, 7);
+        assert!(demand.is_unanswered());
+    }
+
+    #[test]
     fn a_demand_is_answered_for_tasks_of_one_kind() {
-        let word = AtomicU64::new(5);
-        let demand = Demand::by_word(&word);
-        demand.answer(7);
+        let word = AtomicU64::new(0x10);
+        let demand = Demand::by_word(&word, ASKS);
+        demand.answer(demand.read(), 7);
         assert!(!demand.is_unanswered_by(7) && demand.is_unanswered_by(8));
-        demand.answer(8);
+        demand.answer(demand.read(), 8);
         assert!(demand.is_unanswered_by(7) && !demand.is_unanswered_by(8));
     }
 
@@ -89,7 +136,7 @@ mod tests {
         let unchanging = AtomicU64::new(0);
         let demand = Demand::unknown(&unchanging);
         assert!(demand.is_unanswered());
-        demand.answer(7);
+        demand.answer(demand.read(), 7);
         assert!(demand.is_unanswered() && demand.is_unanswered_by(7));
     }
 }

@@ -12,8 +12,8 @@ pub(crate) struct TaskInjector(CachePadded<Injector<Task>>);
 
 /// The queues of one bee, as others see them.
 pub(crate) struct LocalQueues {
-    /// Tasks that only this bee may run. Every thread may add some. Bee 0 of a hive gets none from others, and keeps
-    /// tasks there that she has spawned while she was the only bee.
+    /// Tasks that only this bee may run. Every thread may add some. Bee 0 of a hive gets none from others; what she has
+    /// there, she has spawned while she was the only bee, and all may have it as soon as there are others.
     mailbox: Injector<Task>,
     /// The end of the deque that the others steal from.
     stealer: Stealer<Task>,
@@ -95,7 +95,8 @@ impl LocalQueues {
         !self.mailbox.is_empty()
     }
 
-    /// Takes the oldest task of the mailbox. Called by the bee itself, and when the hive ends.
+    /// Takes the oldest task of the mailbox. Called by the bee itself, and where the tasks are for others after all: by
+    /// a bee that goes, and as the hive grows or ends.
     pub(crate) fn take_from_mailbox(&self) -> Option<Task> {
         steal_until_clear(|| self.mailbox.steal())
     }

@@ -120,13 +120,10 @@ impl TaskContext<'_> {
         if self.id > 0 || self.is_in_pool() {
             return queues.take_from_mailbox();
         }
-        if !self.is_lone_queen() {
-            return self.take_batch(|deque| queues.take_batch_from_mailbox(deque));
+        if self.is_lone_queen() {
+            return self.take_kept_task();
         }
-        // She still wakes nobody.
-        let task = queues.take_batch_from_mailbox(self.deque())?;
-        self.mark.announce_push();
-        Some(task)
+        self.take_batch(|deque| queues.take_batch_from_mailbox(deque))
     }
 
     /// Takes the oldest task of the bee's own deque, as a thief would.
@@ -169,6 +166,17 @@ impl TaskContext<'_> {
         })
     }
 
+    /// Notes that the bee has cleared a mark that stood for an offer, and has got nothing.
+    #[cold]
+    fn note_vain_look(&self) {
+        self.steal_pacing.note_vain_look();
+        // A bee that wants work asks again, after a while or as it finds something else. This one does not, and if
+        // another has waited for that offer, it will not see it.
+        if !self.is_inactive.get() {
+            self.team.sleep.ask();
+        }
+    }
+
     /// Steals from the nearest bee whose deque is marked and has a task.
     fn steal_where_marked(&self) -> Option<Task> {
         let marks = &self.team.deque_marks;
@@ -198,7 +206,7 @@ impl TaskContext<'_> {
             let is_marked = mark.is_set();
             if mark.clear_if_empty(|| victim.queues.is_deque_empty()) {
                 if is_marked {
-                    self.steal_pacing.note_vain_look();
+                    self.note_vain_look();
                 }
                 return None;
             }

@@ -5,11 +5,11 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
-    /// Makes room for one more task in the join buffer, and returns whether there is room. If the buffer is full, its
-    /// oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
+    /// Makes room in the join buffer for one more task, of this kind, and returns whether there is room. If the buffer
+    /// is full, its oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
     #[inline(always)]
-    pub(crate) fn try_make_room(&self) -> bool {
-        !self.join_buffer.is_full() || self.share_joins()
+    pub(crate) fn try_make_room(&self, kind: usize) -> bool {
+        !self.join_buffer.is_full() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind))
     }
 
     /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
@@ -30,31 +30,35 @@ impl TaskContext<'_> {
     /// and have not asked since. Returns whether any task was shared.
     #[inline(always)]
     pub(crate) fn share_joins(&self) -> bool {
-        self.demand.is_unanswered() && self.share_joins_with(self.team.sleep.inactive(), self.demand.kind())
+        self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
 
-    /// The same for a join that has put a task of this kind into the buffer and is about to begin. Tasks of another
-    /// kind that were too short for the others say nothing of this one; nor do joins further in of an outermost one.
+    /// The same for a join that has put a task of this kind into the buffer and is about to begin. (The oldest in the
+    /// buffer are shared, which may be others.) Tasks of another kind that were too short for the others say nothing of
+    /// this one; nor do joins further in of an outermost one.
     #[inline(always)]
     pub(crate) fn share_joins_with_new(&self, kind: usize) {
         if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
-            self.share_joins_with(self.team.sleep.inactive(), kind);
+            self.share_joins_with(0, kind);
         }
     }
 
     /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
     /// with nothing to do.
     pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(self.team.sleep.inactive().max(1), self.demand.kind())
+        self.share_joins_with(1, self.demand.kind())
     }
 
-    /// Moves tasks from the join buffer to the deque until the deque has one for each of `idle_bees` bees, or the
-    /// buffer is empty. It moves the oldest first, which are the largest in a recursion. Returns whether it has moved
-    /// any.
+    /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
+    /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion.
+    /// Returns whether it has moved any. `kind`: what the bees are offered, or would be.
     #[cold]
-    fn share_joins_with(&self, idle_bees: u32, kind: usize) -> bool {
+    fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
+        // Before the bees are counted: who comes to want work after that is not counted, and is not answered either.
+        let demand = self.demand.read();
+        let idle_bees = self.team.sleep.inactive().max(at_least) as usize;
         // In a hive of the queen alone there is no bee to share with.
-        let wanted = if self.is_lone_queen() { 0 } else { (idle_bees as usize).saturating_sub(self.deque().len()) };
+        let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
         let _in_flight = self.team.track_in_flight();
         let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
         let shared = oldest.map(|task| self.deque().push(task)).count();
@@ -64,7 +68,7 @@ impl TaskContext<'_> {
         // Tasks that are in the deque already count as shared. If this bee comes to them before the others do, they are
         // too short for those, and to offer each of the next ones would make it slow.
         if shared == wanted {
-            self.demand.answer(kind);
+            self.demand.answer(demand, kind);
         }
         shared > 0
     }
@@ -162,6 +166,49 @@ mod tests {
         assert_eq!([one(), one(), other(), other(), one()], [0, 0, 1, 0, 1]);
         queen.end_task();
         assert_eq!([one(), other()], [1, 1]);
+    }
+
+    #[test]
+    fn a_join_of_another_kind_finds_room_in_a_full_buffer() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        let [one, other] = [task(&OneKind).kind(), task(&OtherKind).kind()];
+        worker.begin_search();
+        queen.begin_task();
+        assert_eq!(offered(&queen, task(&OneKind)), 1);
+        while !queen.join_buffer.is_full() {
+            assert!(queen.try_make_room(one));
+            queen.buffer_join(task(&OneKind));
+        }
+        assert!(!queen.try_make_room(one));
+        assert!(queen.try_make_room(other) && !queen.join_buffer.is_full());
+        assert_eq!(queen.deque().len(), 1);
+    }
+
+    /// Only one of two bees that look for work clears the mark of a deque that its owner has emptied. The other one
+    /// waits for what is marked next.
+    #[test]
+    fn who_looks_in_vain_asks_for_those_who_have_not_looked() {
+        let team = team(Sleep::jec(), 3);
+        let [queen, hungry, other] = [0, 1, 2].map(|bee| TaskContext::new(&team, bee));
+        queen.begin_task();
+        hungry.begin_search();
+        let offered = || offered(&queen, task(&OneKind));
+        assert_eq!([offered(), offered()], [1, 0]);
+        // A bee that wants no work, and so will not ask later.
+        assert!(other.find_task_exhaustively().is_none());
+        assert_eq!([offered(), offered()], [1, 0]);
+        // A bee that wants some, and gets it elsewhere. (There is one half to offer, so no other bee is to want any.)
+        hungry.end_search();
+        other.begin_search();
+        assert_eq!([offered(), offered()], [1, 0]);
+        assert!(other.find_task_exhaustively().is_none());
+        assert_eq!(offered(), 0, "it makes a pause");
+        other.end_search();
+        assert!(queen.demand.is_unanswered());
+        hungry.begin_search();
+        assert_eq!([offered(), offered()], [1, 0]);
+        queen.end_task();
     }
 
     #[test]

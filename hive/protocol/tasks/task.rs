@@ -51,17 +51,24 @@ impl Task {
     /// `*this` lives until the task has been run, and may be run on any thread. Of all tasks that are made of `this`,
     /// one is run.
     pub(crate) unsafe fn new<T: Run>(this: *const T) -> Self {
-        /// # Safety
-        /// As for `Run::run`.
-        unsafe fn run<T: Run>(this: *const (), held: Option<&HeldCredit>) {
-            match held {
-                // SAFETY: the caller promises what `Run::run` asks for, and `this` came from a `*const T`.
-                Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
-                // SAFETY: as above.
-                None => unsafe { T::run(this.cast()) },
-            }
+        Self { this: this.cast(), run: Self::run_as::<T> }
+    }
+
+    /// # Safety
+    /// As for `Run::run`: `this` is a `*const T` that `new` was called with.
+    unsafe fn run_as<T: Run>(this: *const (), held: Option<&HeldCredit>) {
+        match held {
+            // SAFETY: as the caller promises.
+            Some(held) => unsafe { T::run_on_bee(this.cast(), held) },
+            // SAFETY: as the caller promises.
+            None => unsafe { T::run(this.cast()) },
         }
-        Self { this: this.cast(), run: run::<T> }
+    }
+
+    /// The kind of the tasks that `new` makes of a `*const T`.
+    #[inline(always)]
+    pub(crate) fn kind_of<T: Run>() -> usize {
+        Self::run_as::<T> as RunTask as usize
     }
 
     /// What tells tasks of one kind from others, mostly: the function that runs them, which is made for a type.

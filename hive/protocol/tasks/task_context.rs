@@ -17,11 +17,6 @@ use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{QueenGuard, Team};
 use crate::sync::{Counter, Event, StealPacing, Worker};
 
-/// How many tasks a lone queen keeps in her deque. A deque is one piece of memory, and is copied as it grows and as it
-/// shrinks again: with many tasks, that takes longer than to run them. The rest goes to her mailbox, a list of small
-/// pieces, which nobody else uses: no task is sent to a queen.
-const LONE_QUEENS_MOST: usize = 1024;
-
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
     pub(super) team: &'c Team,
@@ -175,20 +170,13 @@ impl<'c> TaskContext<'c> {
         self.slot
     }
 
-    /// Queues a task that any bee may run, in the bee's own deque, and tells others of it.
+    /// Queues a task that any bee may run, in the bee's own deque, and tells others of it if there are any.
     pub(crate) fn push(&self, task: Task) {
         if self.is_alone_in_pool() {
             // The only thread of a task pool runs it before it sleeps, and no other looks for it.
             self.deque().push(task);
         } else if self.is_lone_queen() {
-            // A lone queen runs it herself, or leaves it to a worker when she goes (`inject_remaining`). So she wakes
-            // nobody.
-            if self.deque().len() < LONE_QUEENS_MOST {
-                self.deque().push(task);
-                self.mark.announce_push();
-            } else {
-                self.slot.queues.push_to_mailbox(task);
-            }
+            self.keep_task(task);
         } else {
             self.push_and_notify(task);
         }
@@ -197,12 +185,6 @@ impl<'c> TaskContext<'c> {
     /// As `push`, and in a hive of the queen alone a worker is woken for the task.
     pub(crate) fn push_and_notify(&self, task: Task) {
         self.team.queue_and_notify(self.id, Some(self.mark), || self.deque().push(task));
-    }
-
-    /// Whether this is the queen of a hive in which all workers are surplus. The thread that a task pool is built by,
-    /// and belongs to, is none: it may wait in the middle of that for what the other threads of the pool run.
-    pub(super) fn is_lone_queen(&self) -> bool {
-        self.id == 0 && self.team.bees() == 1 && !self.is_in_pool()
     }
 
     /// Moves the tasks that are still in the bee's own queues to the injector, for any bee. For a thread that leaves
@@ -302,6 +284,11 @@ impl<'c> TaskContext<'c> {
         self.woke_without_work.set(false);
         self.slot.counters.set_searching(false);
         self.team.log(self.id, || Event::SearchEnd);
+        // It has looked in vain and has come upon something else since, so it will not ask for long. Others may want
+        // what was offered since.
+        if self.steal_pacing.is_paused() {
+            self.team.sleep.ask();
+        }
         // As long as this bee was counted, bees that posted tasks may have woken nobody because of it.
         // Step: find
         if self.team.sleep.end_search(self.id) {

@@ -39,13 +39,10 @@ impl Team {
         // Hiring comes first, because it is the only step that can fail.
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
-        // When the queen reads a size, she relies on each bee below it being reactivated. So bees are reactivated
-        // before the size grows, and made surplus only after it has shrunk.
-        (before..bees).for_each(|id| self.reactivate(id));
-        self.occupancy.resize(bees);
-        self.share_lone_queens_tasks(before);
+        self.change_size(before, bees);
         // The log gets the sizes in order, because the lock is held.
         resize_state.log.write(Event::TeamSize(bees));
+        // Bees are made surplus only after the size has shrunk: see `change_size`.
         (bees..before).for_each(|id| self.make_surplus(id));
         Ok(())
     }
@@ -58,9 +55,7 @@ impl Team {
         let Some(resize_state) = self.lock_unless_terminated() else { return Ok(()) };
         self.hire_up_to(&resize_state, bees, hire)?;
         let before = self.occupancy.read().bees();
-        (before..bees).for_each(|id| self.reactivate(id));
-        self.occupancy.resize(bees.max(before));
-        self.share_lone_queens_tasks(before);
+        self.change_size(before, bees.max(before));
         if bees > before {
             resize_state.log.write(Event::TeamSize(bees));
         }
@@ -179,12 +174,17 @@ impl Team {
         }
     }
 
-    /// Hands the tasks that the queen has kept for herself, as one of `before` bees, to the bees that there are now. If
-    /// she puts one there at this very moment, she finds it herself.
-    fn share_lone_queens_tasks(&self, before: u32) {
-        // What is there in a task pool is for one thread only.
-        if before == 1 && self.bees() > 1 && !self.is_task_pool() {
-            self.inject_mailbox(self.slot(0));
+    /// Changes the size from `before` to `bees`, for the holder of the lock.
+    fn change_size(&self, before: u32, bees: u32) {
+        // In flight until the bees that the hive gets have been told of the tasks of its queen.
+        let _in_flight = self.track_in_flight();
+        // When the queen reads a size, she relies on each bee below it being reactivated. So bees are reactivated
+        // before the size grows.
+        (before..bees).for_each(|id| self.reactivate(id));
+        self.occupancy.resize(bees);
+        // In a task pool nobody keeps any.
+        if before == 1 && bees > 1 && !self.is_task_pool() {
+            self.share_lone_queens_tasks();
         }
     }
 

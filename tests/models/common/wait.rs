@@ -169,7 +169,11 @@ impl StealPacing {
     }
 
     pub(crate) fn may_steal(&self, _: impl FnOnce()) -> bool {
-        !STEALS_ARE_PAUSED.get()
+        !self.is_paused()
+    }
+
+    pub(crate) fn is_paused(&self) -> bool {
+        STEALS_ARE_PAUSED.get()
     }
 
     pub(crate) fn measure<T>(

@@ -2,9 +2,9 @@
 //! searches once more, and sleeps if nothing has been posted in between. A bee that posts tasks wakes as many sleepers
 //! as are needed beyond the bees that search already, and those that are woken wake more. See `docs/sleep.md`.
 
+use crate::protocol::tasks::demand::Demand;
 use crate::protocol::tasks::sleep::jec_counters::JecCounters;
 use crate::protocol::tasks::sleep::{SleepAlgorithm, SleepToken};
-use crate::sync::AtomicU64;
 
 /// The protocol. All it knows is in the counters.
 pub(crate) struct Jec {
@@ -17,9 +17,9 @@ impl Jec {
         Self { counters: JecCounters::new() }
     }
 
-    /// The word, which changes whenever a bee may have come to want work.
-    pub(crate) fn word(&self) -> &AtomicU64 {
-        self.counters.word()
+    /// The demand for work.
+    pub(crate) fn demand(&self) -> Demand<'_> {
+        self.counters.demand()
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use crate::protocol::tasks::demand::Demand;
 use crate::sync::{AtomicU64, Ordering};
 
 /// A value of the word.
@@ -31,6 +32,8 @@ impl SleepCounts {
     const EVENT: u64 = 1 << 32;
     /// One in `asks`.
     const ASK: u64 = 1 << 48;
+    /// All bits of `asks`.
+    const ASKS: u64 = u64::MAX << 48;
     /// All bits of `events`.
     const EVENTS: u64 = Self::ASK - Self::EVENT;
 
@@ -81,9 +84,9 @@ impl JecCounters {
         Self(AtomicU64::new(0))
     }
 
-    /// The word itself.
-    pub(crate) fn word(&self) -> &AtomicU64 {
-        &self.0
+    /// The demand for work.
+    pub(crate) fn demand(&self) -> Demand<'_> {
+        Demand::by_word(&self.0, SleepCounts::ASKS)
     }
 
     /// The word as it is now.

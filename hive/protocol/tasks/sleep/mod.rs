@@ -243,7 +243,7 @@ impl Sleep {
     /// The demand for work, for one bee.
     pub(crate) fn demand(&self) -> Demand<'_> {
         match &self.protocol {
-            Selected::Jec(jec) => Demand::by_word(jec.word()),
+            Selected::Jec(jec) => jec.demand(),
             Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => Demand::unknown(&self.unchanging),
         }
     }

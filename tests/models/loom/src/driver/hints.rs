@@ -6,14 +6,17 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 39] = [
+const HINTS: [(&str, &[&str]); 50] = [
     ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
+    ("loop_state.rs:store#1", &["loop_queue"]),
+    ("loop_state.rs:load#4", &["loop_queue"]),
     ("loop_state.rs", &["loop_regions"]),
     ("single.rs", &["single"]),
     ("deque_marks.rs", &["task_inside_spin"]),
     ("task_phase.rs", &["task_nested_start"]),
+    ("lone_queen.rs", &["task_lone"]),
     ("announcement.rs", &["task_nested_start"]),
     ("start_line.rs:store#1=mask", &["start_sizes", "sleep_two"]),
     ("start_line.rs", &["start_spin"]),
@@ -27,6 +30,8 @@ const HINTS: [(&str, &[&str]); 39] = [
     ("blind-0-1", &["end", "shrink"]),
     ("blind-4", &["shrink_grow", "grow", "shrink"]),
     ("blind", &["wait_parked", "resize_two_threads", "end", "shrink"]),
+    ("slot.rs:compare_exchange#1=relaxed", &["task_shrink"]),
+    ("slot.rs:compare_exchange#1=acquire", &["task_shrink"]),
     ("slot.rs:compare_exchange#1=", &["wait_parked_busy", "region_after_resize"]),
     ("slot.rs", &["region_after_resize", "sleep_one", "shrink", "grow"]),
     (
@@ -43,6 +48,12 @@ const HINTS: [(&str, &[&str]); 39] = [
         ],
     ),
     ("poison.rs", &["panic_wait", "panic_bee", "forward_panic_far"]),
+    ("buffer_pool.rs", &["loop_generations"]),
+    ("deadlock.rs", &["deadlock_alternating"]),
+    ("hired.rs:load", &["worker_busy_starter"]),
+    ("hired.rs", &["worker_for_tasks", "worker_two_late"]),
+    ("waiting_hive.rs", &["waits_two"]),
+    ("barrier.rs:load#4", &["deadlock_alternating"]),
     ("barrier.rs:fetch_update#2=relaxed", &["two_groups_panic_outer"]),
     ("barrier.rs:fence", &["panic_bee", "forward_panic"]),
     ("barrier.rs", &["barrier", "start_spin", "panic", "mismatch", "sleep_one"]),

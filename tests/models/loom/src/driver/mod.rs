@@ -16,8 +16,10 @@ use crate::mutation::{self, Mutant};
 
 /// Far more than any model takes.
 const MODEL_TIME: Duration = Duration::from_secs(300);
-/// For one model and one mutant.
+/// For one model with few preemptions and one mutant.
 const TRIAL_TIME: Duration = Duration::from_secs(60);
+/// For one model as it is and one mutant.
+const FULL_TRIAL_TIME: Duration = Duration::from_secs(120);
 /// How many models are tried first on a mutant, in the order of the hints, and for how long each.
 const LIKELY_MODELS: usize = 4;
 const LIKELY_TIME: Duration = Duration::from_secs(5);
@@ -84,19 +86,23 @@ fn run_mutant(mutant: &Mutant) -> bool {
 }
 
 /// Returns the models to try, in order, with their limits: the few that are most likely to reject the mutant, with one
-/// preemption and then with two; all models in the same way; then all models as they are.
+/// preemption, with two, and as they are; then all models in the same way, for longer.
 fn trials(mutant: &Mutant) -> Vec<(Model, Limits)> {
     let models = hints::in_order(mutant);
     let likely = &models[..LIKELY_MODELS];
-    let full = Limits { preemptions: None, time: Duration::from_secs(120) };
     let rounds = [
         with_preemptions(likely, 1, LIKELY_TIME),
         with_preemptions(likely, 2, LIKELY_TIME),
+        as_they_are(likely, LIKELY_TIME),
         with_preemptions(&models, 1, TRIAL_TIME),
         with_preemptions(&models, 2, TRIAL_TIME),
-        models.iter().map(|model| (*model, full)).collect(),
+        as_they_are(&models, FULL_TRIAL_TIME),
     ];
     rounds.concat()
+}
+
+fn as_they_are(models: &[Model], time: Duration) -> Vec<(Model, Limits)> {
+    models.iter().map(|model| (*model, Limits { preemptions: None, time })).collect()
 }
 
 /// The models that are explored with so many preemptions or more, limited to that many.

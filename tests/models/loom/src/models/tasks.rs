@@ -27,6 +27,11 @@ const NOTIFY: Protocol = || Sleep::notify(3);
 pub(super) const MODELS: &[Model] = &[
     Model::exhaustive("events", "the event counter alone tells a thread that is about to sleep of a task", events),
     Model::exhaustive("asks", "a bee asks for joins while another falls asleep, and both are counted", asks),
+    Model::exhaustive(
+        "ask_answered",
+        "a bee asks for joins while another answers, and is not overlooked",
+        ask_answered,
+    ),
     Model::bounded(4, "task_outside", "a worker falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
     Model::bounded(2, "task_outside_again", "the same with two tasks, one after the other", || outside(JEC, 2, 2)),
     Model::bounded(1, "task_outside_two", "two workers and two tasks", || outside(JEC, 3, 2)),
@@ -68,6 +73,12 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(2, "task_shrink", "a worker is parked while a task comes", || shrink(JEC, 2, 1)),
     Model::bounded(1, "task_shrink_two", "one of two workers is parked while a task comes", || shrink(JEC, 3, 2)),
     Model::bounded(3, "task_parked", "a task comes to a hive whose only worker is parked", || parked(JEC)),
+    Model::bounded(2, "task_lone_deque", "a hive grows while its only bee queues a task that she does not run", || {
+        lone_queen(|queen, task| queen.push(task))
+    }),
+    Model::bounded(2, "task_lone_mailbox", "the same, and the task goes to her mailbox", || {
+        lone_queen(|queen, task| queen.keep_in_mailbox(task))
+    }),
     Model::bounded(2, "task_region", "a region starts while a task comes", || region(JEC)),
     Model::bounded(3, "task_end", "a hive ends while a task is queued", || end(JEC)),
     Model::bounded(3, "task_latch_parked", "a worker is parked while it sleeps in the middle of a task", || {
@@ -215,6 +226,22 @@ fn asks() {
     assert_eq!(sleep.inactive(), 2, "the bees without work");
 }
 
+/// The bee that answers has nothing to give. If it has not seen the other, it looks once more.
+fn ask_answered() {
+    let sleep = Arc::new(Sleep::jec());
+    exploration::explore();
+    let asker = loom::thread::spawn({
+        let sleep = Arc::clone(&sleep);
+        move || sleep.begin_search(1)
+    });
+    let demand = sleep.demand();
+    let reading = demand.read();
+    let seen = sleep.inactive();
+    demand.answer(reading, 0);
+    asker.join().expect("it does not panic");
+    assert!(seen == 1 || demand.is_unanswered(), "whoever was not seen is not answered");
+}
+
 /// The queen posts tasks and waits for each.
 fn outside(sleep: Protocol, bees: u32, tasks: u32) {
     let hive = Hive::with_tasks(bees, bees, PARK, sleep());
@@ -275,6 +302,19 @@ fn mailbox(sleep: Protocol) {
     let (errand, task) = CheckedTask::new();
     hive.team.inject_to(1, task);
     errand.wait();
+    hive.end();
+}
+
+/// The only bee of a hive queues a task by `queue`, and waits for it elsewhere. Another thread makes the hive grow.
+fn lone_queen(queue: fn(&TaskContext<'_>, Task)) {
+    let hive = Hive::with_tasks(2, 1, PARK, Sleep::jec());
+    let grows = OtherThread::spawn(&hive, |hive| hive.resize(2));
+    let (errand, task) = CheckedTask::new();
+    let hand = TaskContext::new(&hive.team, 0);
+    queue(&hand, task);
+    errand.wait();
+    grows.join();
+    drop(hand);
     hive.end();
 }
 
