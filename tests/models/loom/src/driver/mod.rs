@@ -14,6 +14,9 @@ use child::{Limits, Outcome};
 use crate::models::{self, Model};
 use crate::mutation::{self, Mutant};
 
+/// The models that take longest. They begin first, so that none of them runs alone at the end.
+const LONGEST_MODELS: [&str; 5] =
+    ["task_wake_range", "sleep_two", "handler_grow", "task_inside_spin_two", "task_inside_spin_both"];
 /// Far more than any model takes.
 const MODEL_TIME: Duration = Duration::from_secs(300);
 /// For one model with few preemptions and one mutant.
@@ -26,7 +29,8 @@ const LIKELY_TIME: Duration = Duration::from_secs(5);
 
 /// Runs all models whose names contain `filter`. Returns whether all passed.
 pub(crate) fn run_models(filter: &str) -> bool {
-    let models: Vec<_> = models::all().into_iter().filter(|model| model.name.contains(filter)).collect();
+    let mut models: Vec<_> = models::all().into_iter().filter(|model| model.name.contains(filter)).collect();
+    models.sort_by_key(|model| !LONGEST_MODELS.contains(&model.name));
     let limits = Limits { preemptions: None, time: MODEL_TIME };
     let passed = pool::map(&models, |model| match child::run(model.name, None, limits) {
         Outcome::Passed(said) => {
