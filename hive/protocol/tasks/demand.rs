@@ -22,9 +22,15 @@ pub(crate) struct Demand<'c> {
     is_known: bool,
 }
 
-/// What `Demand::read` has read.
+/// What `Demand::read` has read: the word.
 #[derive(Clone, Copy)]
 pub(crate) struct DemandReading(u64);
+
+impl DemandReading {
+    pub(crate) fn word(self) -> u64 {
+        self.0
+    }
+}
 
 impl<'c> Demand<'c> {
     /// The demand by a word that changes with it, in its bits `asks` at least. Nobody wants anything while it is 0 for
@@ -45,21 +51,21 @@ impl<'c> Demand<'c> {
         }
     }
 
-    /// The demand as it is now, if some bee may want work that has not been offered any. A hint.
+    /// Whether some bee may want work that has not been offered any. A hint.
     #[inline(always)]
-    pub(crate) fn unanswered(&self) -> Option<DemandReading> {
-        let now = self.read();
-        (now.0 != self.answered.get()).then_some(now)
+    pub(crate) fn is_unanswered(&self) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed) != self.answered.get()
     }
 
-    /// The demand as it is now, if some bee may want work that has not been offered any of this kind. A hint.
+    /// Whether some bee may want work that has not been offered any of this kind. A hint.
     ///
     /// Each join asks this. One comparison of two sums is shorter than two comparisons, and the sums are hardly ever
     /// the same if what they are of is not: kinds are addresses.
     #[inline(always)]
-    pub(crate) fn unanswered_by(&self, kind: usize) -> Option<DemandReading> {
-        let now = self.read();
-        (now.0.wrapping_add(kind as u64) != self.answered_kind.get()).then_some(now)
+    pub(crate) fn is_unanswered_by(&self, kind: usize) -> bool {
+        // Relaxed: a hint.
+        self.word.load(Ordering::Relaxed).wrapping_add(kind as u64) != self.answered_kind.get()
     }
 
     /// The kind of the tasks that were offered last.
@@ -67,10 +73,9 @@ impl<'c> Demand<'c> {
         self.kind.get()
     }
 
-    /// The demand as it is now. Read before the bees that want work are counted.
-    #[inline(always)]
+    /// The demand as it is now. `Sleep::inactive_at` says how many bees want work by it.
     pub(crate) fn read(&self) -> DemandReading {
-        // Relaxed: one atomic variable is in question, and the count comes from the same or a later value of it.
+        // Relaxed: one atomic variable is in question.
         DemandReading(self.word.load(Ordering::Relaxed))
     }
 
@@ -98,13 +103,13 @@ mod tests {
     fn a_demand_is_answered_until_the_word_changes() {
         let word = AtomicU64::new(0);
         let demand = Demand::by_word(&word, ASKS);
-        assert!(demand.unanswered().is_none());
+        assert!(!demand.is_unanswered());
         word.store(0x10, Ordering::Relaxed);
-        assert!(demand.unanswered().is_some());
+        assert!(demand.is_unanswered());
         demand.answer(demand.read(), 7);
-        assert!(demand.unanswered().is_none());
+        assert!(!demand.is_unanswered());
         word.store(0, Ordering::Relaxed);
-        assert!(demand.unanswered().is_some());
+        assert!(demand.is_unanswered());
     }
 
     #[test]
@@ -115,11 +120,11 @@ mod tests {
         // The offer changes the word, too.
         word.store(0x11, Ordering::Relaxed);
         demand.answer(reading, 7);
-        assert!(demand.unanswered().is_none());
+        assert!(!demand.is_unanswered());
         let reading = demand.read();
         word.store(0x22, Ordering::Relaxed);
         demand.answer(reading, 7);
-        assert!(demand.unanswered().is_some());
+        assert!(demand.is_unanswered());
     }
 
     #[test]
@@ -127,17 +132,17 @@ mod tests {
         let word = AtomicU64::new(0x10);
         let demand = Demand::by_word(&word, ASKS);
         demand.answer(demand.read(), 7);
-        assert!(demand.unanswered_by(7).is_none() && demand.unanswered_by(8).is_some());
+        assert!(!demand.is_unanswered_by(7) && demand.is_unanswered_by(8));
         demand.answer(demand.read(), 8);
-        assert!(demand.unanswered_by(7).is_some() && demand.unanswered_by(8).is_none());
+        assert!(demand.is_unanswered_by(7) && !demand.is_unanswered_by(8));
     }
 
     #[test]
     fn an_unknown_demand_is_never_answered() {
         let unchanging = AtomicU64::new(0);
         let demand = Demand::unknown(&unchanging);
-        assert!(demand.unanswered().is_some());
+        assert!(demand.is_unanswered());
         demand.answer(demand.read(), 7);
-        assert!(demand.unanswered().is_some() && demand.unanswered_by(7).is_some());
+        assert!(demand.is_unanswered() && demand.is_unanswered_by(7));
     }
 }

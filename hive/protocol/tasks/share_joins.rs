@@ -1,7 +1,6 @@
 //! How a bee shares the second halves of its joins: they wait in its join buffer (`join_buffer.rs`), where only the bee
 //! itself sees them, and are moved to its deque while there are bees with nothing to do.
 
-use crate::protocol::tasks::demand::DemandReading;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 
@@ -10,8 +9,7 @@ impl TaskContext<'_> {
     /// is full, its oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
     #[inline(always)]
     pub(crate) fn try_make_room(&self, kind: usize) -> bool {
-        !self.join_buffer.is_full()
-            || self.demand.unanswered_by(kind).is_some_and(|demand| self.share_joins_with(demand, 0, kind))
+        !self.join_buffer.is_full() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind))
     }
 
     /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
@@ -32,7 +30,7 @@ impl TaskContext<'_> {
     /// and have not asked since. Returns whether any task was shared.
     #[inline(always)]
     pub(crate) fn share_joins(&self) -> bool {
-        self.demand.unanswered().is_some_and(|demand| self.share_joins_with(demand, 0, self.demand.kind()))
+        self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
 
     /// The same for a join that has put a task of this kind into the buffer and is about to begin. (The oldest in the
@@ -40,26 +38,24 @@ impl TaskContext<'_> {
     /// this one; nor do joins further in of an outermost one.
     #[inline(always)]
     pub(crate) fn share_joins_with_new(&self, kind: usize) {
-        if let Some(demand) = self.demand.unanswered_by(kind) {
-            self.share_joins_with(demand, 0, kind);
-        } else if self.is_outermost_in_task() {
-            self.share_joins_with(self.demand.read(), 0, kind);
+        if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
+            self.share_joins_with(0, kind);
         }
     }
 
     /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
     /// with nothing to do.
     pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(self.demand.read(), 1, self.demand.kind())
+        self.share_joins_with(1, self.demand.kind())
     }
 
     /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
     /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion.
-    /// Returns whether it has moved any. `kind`: what the bees are offered, or would be. `demand` was read just before:
-    /// who comes to want work after that may not be counted here, and is not answered either.
+    /// Returns whether it has moved any. `kind`: what the bees are offered, or would be.
     #[cold]
-    fn share_joins_with(&self, demand: DemandReading, at_least: u32, kind: usize) -> bool {
-        let idle_bees = self.team.sleep.inactive().max(at_least) as usize;
+    fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
+        let demand = self.demand.read();
+        let idle_bees = self.team.sleep.inactive_at(demand).max(at_least) as usize;
         // In a hive of the queen alone there is no bee to share with.
         let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
         let _in_flight = self.team.track_in_flight();
@@ -208,7 +204,7 @@ mod tests {
         assert!(other.find_task_exhaustively().is_none());
         assert_eq!(offered(), 0, "it makes a pause");
         other.end_search();
-        assert!(queen.demand.unanswered().is_some());
+        assert!(queen.demand.is_unanswered());
         hungry.begin_search();
         assert_eq!([offered(), offered()], [1, 0]);
         queen.end_task();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::protocol::tasks::demand::Demand;
+use crate::protocol::tasks::demand::{Demand, DemandReading};
 use crate::sync::{AtomicU64, Ordering};
 
 /// A value of the word.
@@ -36,6 +36,11 @@ impl SleepCounts {
     const ASKS: u64 = u64::MAX << 48;
     /// All bits of `events`.
     const EVENTS: u64 = Self::ASK - Self::EVENT;
+
+    /// The value that has been read of `JecCounters::demand`.
+    pub(crate) fn of(reading: DemandReading) -> Self {
+        Self(reading.word())
+    }
 
     /// The bees that are asleep.
     pub(crate) fn sleeping(self) -> u32 {

@@ -11,8 +11,9 @@ pub(crate) mod jec_counters;
 pub(crate) mod notify;
 pub(crate) mod tickle;
 
-use crate::protocol::tasks::demand::Demand;
+use crate::protocol::tasks::demand::{Demand, DemandReading};
 use crate::protocol::tasks::sleep::jec::Jec;
+use crate::protocol::tasks::sleep::jec_counters::SleepCounts;
 use crate::protocol::tasks::sleep::notify::Notify;
 use crate::protocol::tasks::sleep::tickle::Tickle;
 use crate::sync::AtomicU64;
@@ -234,6 +235,14 @@ impl Sleep {
 
     pub(crate) fn inactive(&self) -> u32 {
         dispatch!(&self.protocol, protocol => protocol.inactive(), 0)
+    }
+
+    /// How many bees would like to have work by what one of them has read of their demand.
+    pub(crate) fn inactive_at(&self, reading: DemandReading) -> u32 {
+        match &self.protocol {
+            Selected::Jec(_) => SleepCounts::of(reading).inactive(),
+            Selected::NoTasks | Selected::Tickle(_) | Selected::Notify(_) => self.inactive(),
+        }
     }
 
     pub(crate) fn ask(&self) {

@@ -236,10 +236,10 @@ fn ask_answered() {
     });
     let demand = sleep.demand();
     let reading = demand.read();
-    let seen = sleep.inactive();
+    let seen = sleep.inactive_at(reading);
     demand.answer(reading, 0);
     asker.join().expect("it does not panic");
-    assert!(seen == 1 || demand.unanswered().is_some(), "whoever was not seen is not answered");
+    assert!(seen == 1 || demand.is_unanswered(), "whoever was not seen is not answered");
 }
 
 /// The queen posts tasks and waits for each.
