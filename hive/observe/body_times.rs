@@ -56,11 +56,11 @@ impl BodyTimes {
         (known.tag == tag).then_some(known.nanos)
     }
 
-    /// Records that the body has taken so long, unless the time that is known, multiplied by `forget`, is longer. So if
+    /// Records that the body has taken so long, unless the time that is known, multiplied by `keep`, is longer. So if
     /// the time of a body varies, the longer times count for longer.
-    pub(crate) fn record(&self, hash: u64, nanos: f32, forget: f32) {
+    pub(crate) fn record(&self, hash: u64, nanos: f32, keep: f32) {
         let (place, tag) = place_and_tag(hash);
-        let nanos = self.nanos(hash).map_or(nanos, |known| nanos.max(known * forget));
+        let nanos = self.nanos(hash).map_or(nanos, |known| nanos.max(known * keep));
         // If another thread writes at the same time, either may win.
         self.0[place].store(KnownBody { tag, nanos }.into_word(), Ordering::Relaxed);
     }

@@ -14,9 +14,9 @@ use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
 use crate::sys::cost_of_waking::COST_OF_WAKING;
 
-/// The help that loops have missed is forgotten as time passes: in eight nanoseconds, one nanosecond of it. A worker
+/// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
-const TIME_PER_GAIN: u64 = 8;
+const FORGET_ONE_IN: u64 = 8;
 
 /// The costs of the loops of one hive.
 pub(crate) struct LoopCosts {
@@ -58,22 +58,22 @@ impl LoopCosts {
 
     /// Records that one thread took so long for the loop.
     pub(crate) fn record(&self, size: LoopSize, took: Duration) {
-        self.record_and_forget(size, took, 0.5);
+        self.record_and_keep(size, took, 0.5);
     }
 
-    /// Records how long one thread would have taken for the loop, to judge by the queen's part of it, for which she
-    /// took so long while the workers of a team of `bees` were woken. Her part may be shorter than the others, so a
-    /// longer time that is known is forgotten more slowly.
+    /// Records how long one thread would have taken for the loop, to judge by `part`: how long the queen took for her
+    /// part of it, while the workers of a team of `bees` were woken. Her part may be shorter than theirs, so a longer
+    /// time that is known is forgotten more slowly.
     pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32) {
-        self.record_and_forget(size, guess_of_all(part, bees, size.sharing), 0.875);
+        self.record_and_keep(size, guess_of_all(part, bees, size.sharing), 0.875);
     }
 
-    /// Records the time; `forget`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
+    /// Records the time; `keep`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
     /// workers for a short one, so the longer times of a body count for longer.
-    fn record_and_forget(&self, size: LoopSize, took: Duration, forget: f32) {
+    fn record_and_keep(&self, size: LoopSize, took: Duration, keep: f32) {
         // What a loop costs that has no indices says nothing of those that have.
         if size.indices > 0 {
-            self.times_per_index.record(size.body.hash(), took.as_nanos() as f32 / size.indices as f32, forget);
+            self.times_per_index.record(size.body.hash(), took.as_nanos() as f32 / size.indices as f32, keep);
         }
     }
 
@@ -84,7 +84,7 @@ impl LoopCosts {
         let (now, gain) = (nanos(now.saturating_duration_since(self.origin)), nanos(gain));
         // Relaxed, all: hints. If two threads do this at the same time, the gain of one of them is not counted.
         let passed = now.saturating_sub(self.asked_at.swap(now, Ordering::Relaxed));
-        let missed = self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / TIME_PER_GAIN) + gain;
+        let missed = self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN) + gain;
         let pays = missed > nanos(COST_OF_WAKING);
         self.missed_help.store(if pays { 0 } else { missed }, Ordering::Relaxed);
         pays
@@ -100,7 +100,7 @@ fn guess_of_all(part: Duration, bees: u32, sharing: Sharing) -> Duration {
     }
 }
 
-/// The duration in nanoseconds. One that is longer than can be counted so, hundreds of years, is as good as that long.
+/// The duration in nanoseconds, or `u64::MAX`, hundreds of years, if it is longer.
 fn nanos(duration: Duration) -> u64 {
     duration.as_nanos().min(u64::MAX.into()) as u64
 }

@@ -8,9 +8,9 @@
 //!
 //! So a worker measures what its steals bring. After one that brought too little, it steals nothing for a while: first
 //! for as long as the steal took, then twice as long each time, up to the time that it would take to come if it slept.
-//! After a steal that paid it steals at once again. It measures only tasks that it has stolen one at a time; where a
-//! deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part of its
-//! work: two bees that steal the halves of one small recursion from each other wait most of the time.
+//! After a steal that paid it begins with short pauses again. It measures only tasks that it has stolen one at a time;
+//! where a deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part
+//! of its work: two bees that steal the halves of one small recursion from each other wait most of the time.
 //!
 //! The worker still runs what comes from outside and what only it may run, and before it sleeps it looks into all
 //! deques. So every task is run; which bee runs it, and within these limits when, is all that changes.
@@ -22,7 +22,8 @@ use crate::sys::cost_of_waking::COST_OF_WAKING;
 
 /// A steal pays if the stolen task took at least so many times as long as the steal. The steal itself is the lesser
 /// part of what it costs: its victim offers the task and waits for its result, both bees tell the sleep protocol what
-/// they do, and the task and its data are fetched by one from the other. Half of a recursion of 4 us is no gain.
+/// they do, and the task and its data are fetched by one from the other. Who steals half of a recursion that takes 4 us
+/// in all gains nothing.
 const WORK_PER_STEAL: u32 = 12;
 
 /// The same for a task whose owner has others: it does not wait for the thief before it has run them.
@@ -34,7 +35,7 @@ const SHORTEST_VAIN_PAUSE: Duration = Duration::from_nanos(500);
 
 /// What one worker knows of its steals.
 pub(crate) struct StealPacing {
-    /// How long the worker steals nothing after the next steal that does not pay, at least.
+    /// How long the last pause was. Zero: a steal has paid since.
     pause: Cell<Duration>,
     /// Until when it steals nothing. None: it may steal now.
     until: Cell<Option<Instant>>,
@@ -120,8 +121,13 @@ impl StealPacing {
     #[cold]
     fn begin_measured_task(&self) -> Option<TimedSteal> {
         self.measured_depth.set(self.measured_depth.get() + 1);
-        // A steal that comes in the middle of a wait ends that: what was waited before it is counted by now.
+        // A wait in which this steal came has ended, so `waited` includes it. What comes later is subtracted.
         self.last_steal.take().map(|steal| TimedSteal { waited: self.waited.get(), ..steal })
+    }
+
+    /// Forgets the last steal: the task is not run as one. (The worker has stolen back what it waits for.)
+    pub(crate) fn forget_steal(&self) {
+        self.last_steal.set(None);
     }
 
     /// Runs `wait`, in which the worker waits and runs nothing.
@@ -143,7 +149,8 @@ impl StealPacing {
         self.pause_from(Instant::now(), SHORTEST_VAIN_PAUSE);
     }
 
-    /// Steals nothing from `now` on: for twice as long as the last time, but for `shortest` at least.
+    /// Steals nothing from `now` on: for twice as long as the last time, but for `shortest` at least, and for
+    /// `COST_OF_WAKING` at most.
     fn pause_from(&self, now: Instant, shortest: Duration) {
         let pause = (self.pause.get() * 2).clamp(shortest.min(COST_OF_WAKING), COST_OF_WAKING);
         self.pause.set(pause);
@@ -160,7 +167,7 @@ impl StealPacing {
         self.learn_from(steal.took, steal.work_per_steal, (now - steal.ended).saturating_sub(waited), now);
     }
 
-    /// The same for a steal that took so long and a task that took `work`.
+    /// The same. `steal`: how long the steal took; `work`: how long the task worked.
     fn learn_from(&self, steal: Duration, work_per_steal: u32, work: Duration, now: Instant) {
         if work >= steal.saturating_mul(work_per_steal) {
             self.pause.set(Duration::ZERO);
@@ -185,6 +192,17 @@ mod tests {
         });
         assert_eq!(pauses[..7].to_vec(), (0..7).map(|doublings| STEAL * (1 << doublings)).collect::<Vec<_>>());
         assert_eq!(pauses[7..], [COST_OF_WAKING; 2]);
+    }
+
+    #[test]
+    fn a_task_that_was_not_stolen_is_not_measured() {
+        let pacing = StealPacing::new();
+        let steal = || pacing.measure(|| Some(()), || true, || true);
+        assert!(steal().is_some() && pacing.begin_task().is_some());
+        assert!(pacing.begin_task().is_none());
+        steal();
+        pacing.forget_steal();
+        assert!(pacing.begin_task().is_none());
     }
 
     #[test]

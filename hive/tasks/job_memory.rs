@@ -13,9 +13,7 @@ use std::ptr;
 use std::sync::Mutex;
 
 /// The sizes of blocks. Most closures with what belongs to a task are as small as the first; those that are larger than
-/// the last get memory of their own. With what glibc adds to each piece they are half a cache line and a whole one. It
-/// keeps lists without a lock of such small pieces: where one thread spawns many tasks and others run them, these give
-/// the memory back to the heap of that one.
+/// the last get memory of their own. With what glibc adds to each piece they are half a cache line and a whole one.
 const SIZES: [usize; 2] = [24, 56];
 
 /// The layout of the blocks of a size.
@@ -38,7 +36,7 @@ const fn class_of<T>() -> Option<usize> {
     None
 }
 
-/// How many blocks go to the shelf together, and come from there: 3 or 7 KiB.
+/// How many blocks go to the shelf together, and come from there: 4 or 8 KiB with what glibc adds.
 const BATCH: u32 = 128;
 
 /// How many batches a shelf has room for: half a million blocks, 16 or 32 MiB. A program that has had so many tasks at
@@ -47,12 +45,13 @@ const MAX_BATCHES: usize = 4096;
 
 /// The blocks of one size that one thread keeps: less than a batch in `first`, and a whole one in `spare`, or none.
 struct KeptBlocks {
-    /// The last one that was put here. The first word of each is the address of the one before it, or null.
+    /// The head of the list: the block that was put here last. The first word of each is the address of the next, which
+    /// was put here before it, or null.
     first: Cell<*mut u8>,
     count: Cell<u32>,
-    /// So that a thread which takes some and puts some does not go to the shelf each time.
+    /// The head of a second list, so that a thread which takes some and puts some does not go to the shelf each time.
     spare: Cell<*mut u8>,
-    /// How many times the thread does not look at the shelf, where it has found nothing.
+    /// How many more times the thread passes by the shelf, after it has found nothing there.
     looks_to_skip: Cell<u32>,
     /// The size, as an index.
     class: usize,
@@ -109,7 +108,7 @@ impl KeptBlocks {
         if block.is_null() {
             return self.take_from_batch(shelf);
         }
-        // SAFETY: a kept block belongs to this list alone, and its first word is the address of the one before it.
+        // SAFETY: a kept block belongs to this list alone, and its first word is the address of the next.
         self.first.set(unsafe { next_of(block) });
         self.count.set(self.count.get() - 1);
         Some(block)
@@ -126,7 +125,7 @@ impl KeptBlocks {
         }
     }
 
-    /// Begins the spare batch, or one from the shelf, and takes its first block.
+    /// Makes the spare batch, or else one from the shelf, the list in use, and takes its first block.
     #[cold]
     #[inline(never)]
     fn take_from_batch(&self, shelf: &Shelf) -> Option<*mut u8> {
@@ -152,7 +151,8 @@ impl KeptBlocks {
         batch
     }
 
-    /// Makes the kept blocks, which are a batch, the spare one. If there is one already, that goes to the shelf.
+    /// Makes the list in use, which is a batch, the spare one. If there is one already, that goes to the shelf, or to
+    /// the allocator if the shelf does not take it.
     #[cold]
     #[inline(never)]
     fn put_batch_away(&self, shelf: &Shelf) {
@@ -174,7 +174,7 @@ impl Drop for KeptBlocks {
     }
 }
 
-/// The block before `block` in its list, or null.
+/// The block after `block` in its list, or null.
 ///
 /// # Safety
 /// The block is in a list that the caller owns.

@@ -1,10 +1,10 @@
 //! `join`: two closures, possibly at the same time. `handle.rs` calls it on a thread that is a bee.
 //!
-//! The second closure is kept in the bee's join buffer, where only this bee sees it. Each join that begins looks
-//! whether bees have come to want work since the last offer. If so, it moves as many tasks from the buffer to the deque
-//! as there are idle bees, the oldest first, because these are the largest in a recursion. While the buffer is full,
-//! further joins just call their closures in order. So a join that nobody helps with costs little more than the two
-//! calls.
+//! The second closure is kept in the bee's join buffer, where only this bee sees it. As a join begins, and as its first
+//! half has ended, it looks whether bees have come to want work since the last offer. If so, it moves tasks from the
+//! buffer to the deque until that has one for each idle bee, the oldest first, because these are the largest in a
+//! recursion. While the buffer is full and nobody wants any, further joins just call their closures in order. So a join
+//! that nobody helps with costs little more than the two calls.
 //!
 //! The idea of not sharing what nobody asks for is that of lazy task creation. The crate chili has it too, with a
 //! heartbeat in place of the demand of idle bees.
@@ -40,13 +40,13 @@ where
     }
 }
 
-/// `b`, which does not want to know whether another thread runs it.
+/// Wraps `b` as a closure that ignores whether another thread runs it.
 #[inline(always)]
 fn untold<B: FnOnce() -> RB + Send, RB>(b: B) -> impl FnOnce(bool) -> RB + Send {
     |_| b()
 }
 
-/// The kind of the task that `join_buffered` makes of what `wrap` returns.
+/// The kind of the task that `join_buffered` makes of what `wrap` returns. `wrap` is passed for its type only.
 #[inline(always)]
 fn kind_of_second<B, F: FnOnce(bool) -> RB + Send, RB: Send>(_wrap: fn(B) -> F) -> usize {
     StackJob::<F, RB>::kind()
@@ -217,8 +217,8 @@ where
     }
 }
 
-/// Runs the two closures one after the other. The second is run even if the first panics, and as in Rayon the thread is
-/// not panicking then: what the second does with locks, and what it runs while it waits, has nothing to do with that.
+/// Runs the two closures one after the other. The second is run even if the first panics. As in Rayon, the thread does
+/// not count as panicking then: the locks that the second releases are not poisoned by the panic of the first.
 #[inline(always)]
 fn join_in_order_of_pool<A: FnOnce() -> RA, B: FnOnce(bool) -> RB, RA, RB>(a: A, b: B) -> (RA, RB) {
     let a = catch_unwind(AssertUnwindSafe(a));

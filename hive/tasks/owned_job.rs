@@ -11,14 +11,14 @@ use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::tasks::job_memory::{put_on_heap, take_out};
 
-/// What a task does that owns it.
+/// The work of a task that owns its closure.
 pub(crate) trait Job: Send {
     /// What the job belongs to.
     type Owner: Sync;
 
-    /// Runs the job, which this takes out of `job`, on a thread that is no bee. Does not unwind. What the job has
-    /// borrowed may go away as soon as this tells another thread that the job has ended: nothing of the job is left
-    /// then. That is why the job is not an argument: references that are handed to a function are promised to be valid
+    /// Takes the job out of `job` and runs it, on a thread that is no bee. Does not unwind. What the job has borrowed
+    /// may go away as soon as another thread is told that the job has ended; nothing of the job may be left then. That
+    /// is why the job itself is not an argument: references that are handed to a function are promised to be valid
     /// until it returns.
     ///
     /// # Safety

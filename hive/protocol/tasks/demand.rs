@@ -16,9 +16,9 @@ pub(crate) struct Demand<'c> {
     answered: Cell<u64>,
     /// The kind of the tasks that it offered, or would have if any had been wanted.
     kind: Cell<usize>,
-    /// The sum of the last two.
+    /// `answered` plus `kind`, wrapping, for `is_unanswered_by`.
     answered_kind: Cell<u64>,
-    /// Whether there is such a word. If not, `word` stays as it is, and `answered` is something else for ever.
+    /// Whether there is such a word. If not, `word` is always 0 and `answered` is always 1, so they never match.
     is_known: bool,
 }
 
@@ -33,13 +33,13 @@ impl DemandReading {
 }
 
 impl<'c> Demand<'c> {
-    /// The demand by a word that changes with it, in its bits `asks` at least. Nobody wants anything while it is 0 for
-    /// the first time.
+    /// The demand as told by `word`, whose bits `asks` change with each ask. While the word is still 0, `is_unanswered`
+    /// says that nobody wants work.
     pub(crate) fn by_word(word: &'c AtomicU64, asks: u64) -> Self {
         Self { word, asks, answered: Cell::new(0), kind: Cell::new(0), answered_kind: Cell::new(0), is_known: true }
     }
 
-    /// A demand of which nothing is known, so that there may always be some. `unchanging` is 0, and stays 0.
+    /// For a protocol without such a word: the demand always counts as unanswered. `unchanging` is 0, and stays 0.
     pub(crate) fn unknown(unchanging: &'c AtomicU64) -> Self {
         Self {
             word: unchanging,
@@ -60,8 +60,9 @@ impl<'c> Demand<'c> {
 
     /// Whether some bee may want work that has not been offered any of this kind. A hint.
     ///
-    /// Each join asks this. One comparison of two sums is shorter than two comparisons, and the sums are hardly ever
-    /// the same if what they are of is not: kinds are addresses.
+    /// Each join calls this. One comparison of two sums is shorter than two comparisons, and different pairs hardly
+    /// ever have the same sum: an ask changes the highest bits, and kinds are addresses of functions, which differ in
+    /// lower ones.
     #[inline(always)]
     pub(crate) fn is_unanswered_by(&self, kind: usize) -> bool {
         // Relaxed: a hint.
@@ -75,14 +76,15 @@ impl<'c> Demand<'c> {
 
     /// The demand as it is now. `Sleep::inactive_at` says how many bees want work by it.
     pub(crate) fn read(&self) -> DemandReading {
-        // Relaxed: one atomic variable is in question.
-        DemandReading(self.word.load(Ordering::Relaxed))
+        // Acquire: pairs with the fence in `Team::share_lone_queens_tasks`, before its ask. Who has read that ask finds
+        // that the hive has grown.
+        DemandReading(self.word.load(Ordering::Acquire))
     }
 
-    /// Notes that all who wanted work when `reading` was made have been offered some, and that it is of this kind. Who
-    /// has asked since may have come too late for that, so then the demand stays unanswered.
+    /// Notes that all who wanted work when `reading` was made have been offered some, and that it is of this kind. If a
+    /// bee has asked since, it may not have been counted, so the demand stays unanswered.
     pub(crate) fn answer(&self, reading: DemandReading, kind: usize) {
-        // Relaxed: as in `read`. The offer itself changes the word, and that is not a demand.
+        // Relaxed: a hint. To post the offer has changed the word, too, but not those bits.
         let now = self.word.load(Ordering::Relaxed);
         if self.is_known && (now ^ reading.0) & self.asks == 0 {
             self.answered.set(now);
@@ -113,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_while_others_are_answered_is_not() {
+    fn who_asks_while_others_are_answered_stays_unanswered() {
         let word = AtomicU64::new(0x10);
         let demand = Demand::by_word(&word, ASKS);
         let reading = demand.read();

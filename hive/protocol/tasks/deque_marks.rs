@@ -57,6 +57,17 @@ impl DequeMarks {
     }
 }
 
+/// What a thief finds that looks once more into a deque that was empty.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum DequeLook {
+    /// There is a task.
+    HasTask,
+    /// The deque is empty, and its mark is not set.
+    Unmarked,
+    /// The deque is empty, and this thief has cleared its mark.
+    Cleared,
+}
+
 impl DequeMark<'_> {
     /// Executes a SeqCst fence, and then sets the mark. Called by the owner of the deque after it has pushed tasks, and
     /// before it finds out which bees to tell of them.
@@ -86,24 +97,28 @@ impl DequeMark<'_> {
         self.word.fetch_or(self.bit, Ordering::Relaxed);
     }
 
-    /// Clears the mark of a deque that the caller has found empty. `look` looks into the deque again; if it finds a
-    /// task the mark is set again. Returns whether the deque is empty.
+    /// Clears the mark of a deque that the caller has found empty. `is_empty` looks into the deque again; if that has a
+    /// task, the mark is set again.
     #[cold]
-    pub(crate) fn clear_if_empty(self, look: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn clear_if_empty(self, is_empty: impl FnOnce() -> bool) -> DequeLook {
         if !self.is_set() {
             // There is nothing to clear. The thread that has cleared the mark, or the owner when it pushes, sets it if
             // necessary.
-            return true;
+            return DequeLook::Unmarked;
         }
         // Relaxed: the fence below orders it.
-        self.word.fetch_and(!self.bit, Ordering::Relaxed);
-        // Pairs with the fence in `announce_push`: either the owner finds its mark cleared, or `look` finds its task.
+        let before = self.word.fetch_and(!self.bit, Ordering::Relaxed);
+        // Pairs with the fence in `announce_push`: either the owner finds its mark cleared, or its task is found here.
         fence(Ordering::SeqCst);
-        let is_empty = look();
-        if !is_empty {
+        if !is_empty() {
             self.set();
+            DequeLook::HasTask
+        } else if before & self.bit != 0 {
+            DequeLook::Cleared
+        } else {
+            // Another thread has cleared it meanwhile.
+            DequeLook::Unmarked
         }
-        is_empty
     }
 }
 
@@ -125,7 +140,8 @@ mod tests {
                     .iter()
                     .all(|&other| !marks.mark_of(other).is_set() && marks.is_another_marked(other, 129))
             );
-            assert!(mark.clear_if_empty(|| true));
+            assert_eq!(mark.clear_if_empty(|| true), DequeLook::Cleared);
+            assert_eq!(mark.clear_if_empty(|| true), DequeLook::Unmarked);
             assert!(!mark.is_set() && !marks.is_another_marked(1, 129));
         }
     }
@@ -134,7 +150,7 @@ mod tests {
     fn a_task_found_at_the_second_look_puts_the_bit_back() {
         let marks = DequeMarks::new(2);
         marks.mark_of(1).announce_push();
-        assert!(!marks.mark_of(1).clear_if_empty(|| false));
+        assert_eq!(marks.mark_of(1).clear_if_empty(|| false), DequeLook::HasTask);
         assert!(marks.mark_of(1).is_set());
     }
 }

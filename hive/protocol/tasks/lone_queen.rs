@@ -18,8 +18,8 @@ use crate::sync::{Ordering, fence};
 const MOST_IN_DEQUE: usize = 1024;
 
 impl TaskContext<'_> {
-    /// Whether this is the queen of a hive in which all workers are surplus. The thread that a task pool is built by,
-    /// and belongs to, is none: it may wait in the middle of that for what the other threads of the pool run.
+    /// Whether this bee is the queen of a hive of one bee, whose workers, if there are any, are surplus or parked. Bee
+    /// 0 of a task pool is none: it may wait in the middle of a task for what other threads of the pool run.
     pub(super) fn is_lone_queen(&self) -> bool {
         self.id() == 0 && self.team().bees() == 1 && !self.is_in_pool()
     }
@@ -29,7 +29,7 @@ impl TaskContext<'_> {
         let _in_flight = self.team().track_in_flight();
         if self.deque().len() < MOST_IN_DEQUE {
             self.deque().push(task);
-            // This is a fence, too. Pairs with the one in `share_lone_queens_tasks`.
+            // This executes a fence, which pairs with the one in `share_lone_queens_tasks`.
             self.mark.announce_push();
             self.share_unless_alone();
         } else {
@@ -37,7 +37,7 @@ impl TaskContext<'_> {
         }
     }
 
-    /// Queues a task of a lone queen whose deque has enough.
+    /// Queues a task of a lone queen whose deque has as many as it is to have.
     pub(crate) fn keep_in_mailbox(&self, task: Task) {
         self.slot().queues.push_to_mailbox(task);
         // Pairs with the fence in `share_lone_queens_tasks`.
@@ -49,7 +49,7 @@ impl TaskContext<'_> {
     pub(super) fn take_kept_task(&self) -> Option<Task> {
         let _in_flight = self.team().track_in_flight();
         let task = self.slot().queues.take_batch_from_mailbox(self.deque())?;
-        // While the tasks were moved they were in neither queue. So the fence of this comes after that.
+        // While the tasks were moved they were in neither queue. So the fence that this executes comes after that.
         self.mark.announce_push();
         self.share_unless_alone();
         Some(task)
@@ -75,7 +75,7 @@ impl Team {
         fence(Ordering::SeqCst);
         self.inject_mailbox(self.slot(0));
         self.notify_of_queued(0);
-        // As long as she was alone she offered none of her joins, whoever wanted some.
+        // As long as she was alone, the demand for her joins counted as answered although she offered none.
         self.sleep.ask();
     }
 }

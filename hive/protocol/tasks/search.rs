@@ -2,6 +2,7 @@
 //! The order of the places and what it is good for are described in `docs/sleep.md`, "Where tasks wait".
 
 use crate::protocol::neighbours::Distance;
+use crate::protocol::tasks::deque_marks::DequeLook;
 use crate::protocol::tasks::sleep::Notification;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -19,12 +20,13 @@ impl TaskContext<'_> {
         self.find_own_newest().or_else(|| self.find_task_with(Self::steal_where_marked))
     }
 
-    /// The bee's own newest task, if a search would begin with that, and if the bee has one. In the middle of many
-    /// tasks of its own it finds nearly all of them here.
+    /// The task at the top of the bee's deque, if a search would begin with that, and if the bee has one. In the middle
+    /// of many tasks of its own it finds nearly all of them here.
     #[inline(always)]
     pub(super) fn find_own_newest(&self) -> Option<Task> {
         let next_search = self.search_count.get().wrapping_add(1);
-        // A bee that searches already may have been told of something, and a forked child must not run its parent's.
+        // A bee that searches already may have been told of something, and is to look there first. A forked child,
+        // which must not run its parent's tasks, ends in `find_task_with`.
         if next_search % FAIR_SEARCH_INTERVAL == 0 || self.is_inactive.get() || self.team.policy().is_forked() {
             return None;
         }
@@ -33,8 +35,8 @@ impl TaskContext<'_> {
         Some(task)
     }
 
-    /// Does the same, but looks into the deques of all others at any time, whether they are marked or not. For the
-    /// checks before sleep, and for who asks whether there is a task.
+    /// As `find_task`, but looks into the deques of all others, marked or not, and also while the bee is not to steal.
+    /// For the checks before sleep, and for who asks whether there is a task.
     pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {
         self.find_task_with(Self::steal_anywhere)
     }
@@ -109,12 +111,12 @@ impl TaskContext<'_> {
     #[cold]
     fn find_fairly(&self, round: u32) -> Option<Task> {
         let own_oldest = if self.is_in_pool() { |_: &Self| None } else { Self::take_own_oldest };
-        let sources = [Self::take_from_mailbox, Self::take_from_injector, own_oldest, Self::steal_anywhere];
+        let sources = [Self::take_from_mailbox, Self::take_from_injector, own_oldest, Self::steal_fairly];
         (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
     }
 
-    /// Takes a task that only this bee may run. The queen of a hive may have put some there as she was alone, and moves
-    /// them to her deque as she takes them.
+    /// Takes a task from the mailbox: one that only this bee may run. In the queen's there are tasks for any bee, which
+    /// she has put there while she was alone; she moves some of them to her deque.
     pub(super) fn take_from_mailbox(&self) -> Option<Task> {
         let queues = &self.slot.queues;
         if self.id > 0 || self.is_in_pool() {
@@ -155,11 +157,12 @@ impl TaskContext<'_> {
         steal_from_others(self)
     }
 
-    /// Whether the bee may steal now, or else leaves the tasks of the others alone for a while.
+    /// Whether the bee may steal now, or else leaves the tasks of the others alone for a while. If that time is over,
+    /// this ends it, and asks for joins.
     #[inline(always)]
     fn may_steal(&self) -> bool {
         self.steal_pacing.may_steal(|| {
-            // What the others have offered meanwhile, they may have run themselves since.
+            // What the others have offered meanwhile, they may have taken back since.
             if self.is_inactive.get() {
                 self.team.sleep.ask();
             }
@@ -170,8 +173,8 @@ impl TaskContext<'_> {
     #[cold]
     fn note_vain_look(&self) {
         self.steal_pacing.note_vain_look();
-        // A bee that wants work asks again, after a while or as it finds something else. This one does not, and if
-        // another has waited for that offer, it will not see it.
+        // A bee that is counted among those without work asks after its pause, or as it finds something else. This one
+        // is not, so it asks now: another bee may have been waiting for the offer whose mark is cleared.
         if !self.is_inactive.get() {
             self.team.sleep.ask();
         }
@@ -187,6 +190,11 @@ impl TaskContext<'_> {
         marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
     }
 
+    /// The same for `find_fairly`, which comes round often while a bee polls: it keeps to the pauses, too.
+    fn steal_fairly(&self) -> Option<Task> {
+        if self.may_steal() { self.steal_anywhere() } else { None }
+    }
+
     /// Steals from the nearest bee whose deque has a task, marked or not.
     fn steal_anywhere(&self) -> Option<Task> {
         self.team.others_by_distance(self.id).find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
@@ -200,19 +208,20 @@ impl TaskContext<'_> {
 
     /// Steals from the bee of slot `victim`, and counts the steal by distance.
     fn steal_from_slot(&self, victim: &Slot, distance: Distance) -> Option<Task> {
-        // An empty deque is not to be looked at by each thief, so its mark is cleared.
+        // So that not every thief looks into an empty deque, its mark is cleared.
         let mark = self.team.deque_marks.mark_of(victim.id);
         if victim.queues.is_deque_empty() {
-            let is_marked = mark.is_set();
-            if mark.clear_if_empty(|| victim.queues.is_deque_empty()) {
-                if is_marked {
+            match mark.clear_if_empty(|| victim.queues.is_deque_empty()) {
+                DequeLook::HasTask => {}
+                DequeLook::Unmarked => return None,
+                DequeLook::Cleared => {
                     self.note_vain_look();
+                    return None;
                 }
-                return None;
             }
         }
-        // In a task pool most tasks are halves of joins, and the bee that has queued them waits for each that is gone.
-        // So a thief leaves it those that it can still run itself.
+        // In a task pool most tasks are halves of joins, and their owner has to wait for each that was stolen. So a
+        // thief takes only one, and leaves the others to the owner.
         let steal = || match self.is_in_pool() {
             true => victim.queues.steal(),
             false => self.take_batch(|deque| victim.queues.steal_batch(deque)),

@@ -5,8 +5,8 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
-    /// Makes room in the join buffer for one more task, of this kind, and returns whether there is room. If the buffer
-    /// is full, its oldest tasks are shared with bees that have nothing to do; if there are none, there is no room.
+    /// Whether the join buffer has room for one more task. If it is full, and some bee may want work that has not been
+    /// offered any of this kind, room is made: the oldest tasks are shared with the bees that have nothing to do.
     #[inline(always)]
     pub(crate) fn try_make_room(&self, kind: usize) -> bool {
         !self.join_buffer.is_full() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind))
@@ -33,9 +33,10 @@ impl TaskContext<'_> {
         self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
 
-    /// The same for a join that has put a task of this kind into the buffer and is about to begin. (The oldest in the
-    /// buffer are shared, which may be others.) Tasks of another kind that were too short for the others say nothing of
-    /// this one; nor do joins further in of an outermost one.
+    /// The same for a join that has put a task of this kind into the buffer and is about to begin. It shares although
+    /// the demand is answered if the last offer was of another kind, or if this join is the outermost of its task: that
+    /// other tasks were too short for the others says nothing of this one. (The oldest in the buffer are shared all the
+    /// same, which may be others.)
     #[inline(always)]
     pub(crate) fn share_joins_with_new(&self, kind: usize) {
         if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
@@ -43,15 +44,15 @@ impl TaskContext<'_> {
         }
     }
 
-    /// The same, but shares one task at least: a bee that has only just ended something is not counted yet among those
-    /// with nothing to do.
+    /// The same, whether the demand is answered or not, and as if one bee at least had nothing to do: one that has only
+    /// just ended something is not counted yet.
     pub(crate) fn share_joins_now(&self) -> bool {
         self.share_joins_with(1, self.demand.kind())
     }
 
     /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
     /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion.
-    /// Returns whether it has moved any. `kind`: what the bees are offered, or would be.
+    /// Returns whether it has moved any. `kind`: for tasks of which kind the demand is then answered.
     #[cold]
     fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
         let demand = self.demand.read();
@@ -64,8 +65,9 @@ impl TaskContext<'_> {
         if shared > 0 {
             self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
         }
-        // Tasks that are in the deque already count as shared. If this bee comes to them before the others do, they are
-        // too short for those, and to offer each of the next ones would make it slow.
+        // Tasks that are in the deque already count as shared. If this bee takes them back before the others come, they
+        // were too short to be worth a steal, and to offer more of them would only cost it time. (Nobody wants any, or
+        // the queen is alone: that counts as answered, too.)
         if shared == wanted {
             self.demand.answer(demand, kind);
         }

@@ -368,7 +368,10 @@ impl<'c> TaskContext<'c> {
         // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
             match self.find_own_newest().or_else(|| self.find_in_wait(latch)) {
-                Some(task) if is_sought(&task) => is_found = true,
+                Some(task) if is_sought(&task) => {
+                    self.steal_pacing.forget_steal();
+                    is_found = true;
+                }
                 Some(task) => self.run(task),
                 // `wait_for_task` has seen the latch set.
                 None => break,

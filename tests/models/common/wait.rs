@@ -191,6 +191,8 @@ impl StealPacing {
 
     pub(crate) fn note_vain_look(&self) {}
 
+    pub(crate) fn forget_steal(&self) {}
+
     pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
         wait()
     }

@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 50] = [
+const HINTS: [(&str, &[&str]); 51] = [
     ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
@@ -16,6 +16,7 @@ const HINTS: [(&str, &[&str]); 50] = [
     ("single.rs", &["single"]),
     ("deque_marks.rs", &["task_inside_spin"]),
     ("task_phase.rs", &["task_nested_start"]),
+    ("demand.rs", &["ask"]),
     ("lone_queen.rs", &["task_lone"]),
     ("announcement.rs", &["task_nested_start"]),
     ("start_line.rs:store#1=mask", &["start_sizes", "sleep_two"]),

@@ -32,6 +32,11 @@ pub(super) const MODELS: &[Model] = &[
         "a bee asks for joins while another answers, and is not overlooked",
         ask_answered,
     ),
+    Model::exhaustive(
+        "ask_after_grow",
+        "a bee that has read what is asked after a hive has grown finds that it has grown",
+        ask_after_grow,
+    ),
     Model::bounded(4, "task_outside", "a worker falls asleep while a task comes from outside", || outside(JEC, 2, 1)),
     Model::bounded(2, "task_outside_again", "the same with two tasks, one after the other", || outside(JEC, 2, 2)),
     Model::bounded(1, "task_outside_two", "two workers and two tasks", || outside(JEC, 3, 2)),
@@ -240,6 +245,26 @@ fn ask_answered() {
     demand.answer(reading, 0);
     asker.join().expect("it does not panic");
     assert!(seen == 1 || demand.is_unanswered(), "whoever was not seen is not answered");
+}
+
+fn ask_after_grow() {
+    let shared = Arc::new((Sleep::jec(), AtomicBool::new(false)));
+    exploration::explore();
+    let grows = loom::thread::spawn({
+        let shared = Arc::clone(&shared);
+        move || {
+            let (sleep, has_grown) = &*shared;
+            // Relaxed: the fence below, which is that of `share_lone_queens_tasks`, orders it before the ask.
+            has_grown.store(true, Ordering::Relaxed);
+            fence(Ordering::SeqCst);
+            sleep.ask();
+        }
+    });
+    let (sleep, has_grown) = &*shared;
+    let is_asked = sleep.demand().read().word() != 0;
+    // Relaxed: `read` acquires.
+    assert!(!is_asked || has_grown.load(Ordering::Relaxed), "the size from before the ask");
+    grows.join().expect("it does not panic");
 }
 
 /// The queen posts tasks and waits for each.
