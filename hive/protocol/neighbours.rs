@@ -94,6 +94,10 @@ impl Neighbours {
     /// set is empty.
     #[inline]
     pub(crate) fn nearest_of(&self, bee: u32, set: u64) -> Option<u32> {
+        // The only one is the nearest. On a core that has been idle, what says who is near whom has to be fetched.
+        if set.is_power_of_two() {
+            return Some(set.trailing_zeros());
+        }
         let next_of = |set: u64| {
             let not_before = set & (u64::MAX << bee);
             (set != 0).then(|| if not_before != 0 { not_before } else { set }.trailing_zeros())

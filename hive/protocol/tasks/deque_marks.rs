@@ -90,8 +90,9 @@ impl DequeMark<'_> {
         self.word.load(Ordering::Relaxed) & self.bit != 0
     }
 
-    // Kept out of line: it happens rarely, and inlining it would slow each push.
-    #[cold]
+    // Kept out of line: it happens rarely, and inlining it would slow each push. But it happens where a core has been
+    // idle, so it is not `#[cold]`, which would put it onto another page of code.
+    #[inline(never)]
     fn set(self) {
         // Relaxed: the fence that the caller has executed orders it.
         self.word.fetch_or(self.bit, Ordering::Relaxed);

@@ -331,7 +331,9 @@ impl Team {
 
     /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted. The caller has called
     /// `track_in_flight`.
-    #[cold]
+    // Not `#[cold]`, which would put it far away from its callers: on a core that has been idle, a page of code more
+    // costs time.
+    #[inline(never)]
     fn notify_some(&self, wanted: u32, from: u32) {
         if self.sleep.wakes_by_tree() {
             if wanted == 1 { self.wake_sleeper(from) } else { self.wake_sleepers(wanted, from) }
