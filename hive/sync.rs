@@ -22,6 +22,7 @@ pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
+pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::sys::back_off::BackOff;
@@ -35,6 +36,7 @@ pub(crate) use crate::sys::spinner::serialize_poll;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::wait::WaitPolicy;
+pub(crate) use crate::sys::waker_avoidance::WakerAvoidance;
 
 /// Up to how many workers of a group one bee wakes by itself when a region starts. If there are more, a sleeping worker
 /// is woken first, and wakes half of the others.

@@ -17,7 +17,7 @@ use common::held_workers::{
     BEES, LEN, Record, SCHEDULES, assert_all_take_part, assert_covers, hives, wait_until_asleep,
 };
 use common::{Gate, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, sys, wait_until};
-use hive::{Hive, Loop, Ordered, PerBee, Reduction, Scan, Schedule};
+use hive::{Hive, Loop, Ordered, PerBee, Pin, Reduction, Scan, Schedule};
 
 fn lone_loops(hive: &Hive) -> u64 {
     hive.stats().total().lone_loops
@@ -278,6 +278,29 @@ fn a_loop_that_is_long_wakes_the_workers() {
         });
     }
     assert_eq!(lone_loops(&hive), 0);
+}
+
+/// A worker that is bound to no CPU may avoid one while it sleeps, but not while it runs what the program gives it.
+#[test]
+fn bodies_run_with_the_whole_mask_of_the_process() {
+    let _alone = run_exclusively();
+    let all = core_affinity::get_core_ids();
+    let hive = Hive::builder().pin(Pin::None).bees(BEES).build().unwrap();
+    let check = || assert_eq!(core_affinity::get_core_ids(), all);
+    for _ in 0..30 {
+        wait_until_asleep(&hive, BEES - 1);
+        // Long enough to wake the workers.
+        hive.par_for((0..10, Schedule::Dynamic(1)), |_, _| {
+            check();
+            let begin = Instant::now();
+            wait_until(|| begin.elapsed() > Duration::from_micros(300));
+        });
+    }
+    hive.spmd(BEES, |_| check());
+    thread::scope(|scope| {
+        hive.scope(|tasks| (0..BEES).for_each(|_| tasks.spawn(|_| check())));
+        scope.spawn(|| hive.install(check)).join().unwrap();
+    });
 }
 
 /// By the index, not by the call: more indices of the same body take longer.

@@ -28,16 +28,19 @@ struct KnownBody {
 }
 
 impl KnownBody {
+    #[inline]
     fn from_word(word: u64) -> Self {
         Self { tag: (word >> 32) as u32, nanos: f32::from_bits(word as u32) }
     }
 
+    #[inline]
     fn into_word(self) -> u64 {
         u64::from(self.tag) << 32 | u64::from(self.nanos.to_bits())
     }
 }
 
 /// The place of a body in the table, and its tag there.
+#[inline]
 fn place_and_tag(hash: u64) -> (usize, u32) {
     // 0 is the tag of a place where no body is.
     (hash as usize % BODIES, (hash >> 32) as u32 | 1)
@@ -49,6 +52,7 @@ impl BodyTimes {
     }
 
     /// How many nanoseconds the body takes, to judge by earlier times. None: nothing is known of it.
+    #[inline]
     pub(crate) fn nanos(&self, hash: u64) -> Option<f32> {
         let (place, tag) = place_and_tag(hash);
         // Relaxed, here and below: a hint, in one word.
@@ -58,6 +62,7 @@ impl BodyTimes {
 
     /// Records that the body has taken so long, unless the time that is known, multiplied by `keep`, is longer. So if
     /// the time of a body varies, the longer times count for longer.
+    #[inline]
     pub(crate) fn record(&self, hash: u64, nanos: f32, keep: f32) {
         let (place, tag) = place_and_tag(hash);
         let nanos = self.nanos(hash).map_or(nanos, |known| nanos.max(known * keep));

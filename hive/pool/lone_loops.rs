@@ -19,7 +19,7 @@ use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
-use crate::sys::cost_of_waking::COST_OF_WAKING;
+use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.
@@ -82,36 +82,76 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = Instant::now();
-        let gain = |expected: Duration| expected - expected / bees;
-        let pays = |expected: Duration| self.loop_costs.pays_to_wake(gain(expected), begin);
-        let is_handed_out = matches!(kind, LoopKind::HandedOut(_));
-        let expected = self.loop_costs.expected(size);
-        if let Some(expected) = expected.filter(|expected| !is_handed_out && !pays(*expected)) {
-            self.team.count_for_queen(Counter::LoneLoops);
-            if P::RUNS_ANYWHERE {
-                self.run_loop_if_long(queen_guard, bees, body, Deadline::new(begin, expected))?;
-            } else {
-                // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its
-                // body does the whole loop if it is the only bee.
-                self.run_alone(body);
-            }
-            self.loop_costs.record(size, begin.elapsed());
-            return Ok(());
-        }
-        let is_long = expected.is_some_and(|expected| gain(expected) > COST_OF_WAKING);
-        match kind {
-            LoopKind::Blocks(size_if_late) if is_long => {
-                size_if_late.set(Some(size));
+        let delay = self.team.wake_delay.nanos();
+        let is_put_off = matches!(kind, LoopKind::HandedOut(_));
+        if let Some(expected) = self.loop_costs.expected(size).filter(|_| !is_put_off) {
+            let (gain, loss) = (expected - expected / u64::from(bees), loss_by_waking(delay, bees, kind));
+            if !self.loop_costs.pays_to_wake(gain, loss, begin) {
+                if gain > NANOS_OF_WAKING {
+                    // It is alone because of the delay that was measured.
+                    self.team.wake_delay.doubt();
+                }
+                let deadline = Deadline::new(begin, Duration::from_nanos(expected.saturating_add(delay)));
+                self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
+                self.loop_costs.record(size, begin.elapsed());
                 return Ok(());
             }
-            _ => {}
+            match kind {
+                LoopKind::Blocks(size_if_late) if gain > loss => {
+                    size_if_late.set(Some(size));
+                    return Ok(());
+                }
+                _ => {}
+            }
         }
-        self.team.cold_parts.clear_last();
-        self.spmd_locked(queen_guard, bees, body)?;
-        // None: her part was not timed, because no worker was asleep any more when the region started.
-        if let Some(part) = self.team.cold_parts.last() {
-            self.loop_costs.record_part(size, part, bees);
+        self.run_with_woken_workers(queen_guard, bees, size, body, begin)
+    }
+
+    /// Runs a loop that begins at `begin` on the whole team, and learns from it how long it is and how long the
+    /// workers take to come.
+    fn run_with_woken_workers<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        size: LoopSize,
+        body: &mut P,
+        begin: Instant,
+    ) -> Result<(), Error> {
+        let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
+        cold_parts.clear_last();
+        // To make threads for new workers would take much longer than to wake them.
+        if bees <= self.team.bees() {
+            wake_delay.note_call(begin);
         }
+        let outcome = self.spmd_locked(queen_guard, bees, body);
+        match cold_parts.last() {
+            Some(part) => {
+                // If nobody has come yet, she was alone all the time.
+                let alone = if wake_delay.is_awaited() { u64::MAX } else { wake_delay.nanos() };
+                self.loop_costs.record_part(size, part, bees, alone);
+            }
+            // Her part was not timed: no worker was asleep any more when the region started, or there was no region.
+            None => wake_delay.forget_call(),
+        }
+        outcome
+    }
+
+    /// Runs a loop for which it does not pay to wake the workers, unless that takes until after `deadline`.
+    #[inline]
+    fn run_cold_loop_alone<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &mut P,
+        deadline: Deadline,
+    ) -> Result<(), Error> {
+        self.team.count_for_queen(Counter::LoneLoops);
+        if P::RUNS_ANYWHERE {
+            return self.run_loop_if_long(queen_guard, bees, body, deadline);
+        }
+        // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its body
+        // does the whole loop if it is the only bee.
+        self.run_alone(body);
         Ok(())
     }
 
@@ -149,8 +189,8 @@ impl Shared {
         // Let the whole team take two units of time for a loop; one thread then takes `2 * bees`. This is how long it
         // takes until the loop has ended on the team. Of the loop that runs now, half is left on average.
         let units_on_team = 2 * (1 + waiting + lone_callers) + u32::from(is_busy);
-        let gain_on_team = |alone: Duration| alone.saturating_sub(alone / (2 * bees) * units_on_team);
-        let enough_gain = if is_busy { COST_OF_WAKING } else { Duration::ZERO };
+        let gain_on_team = |alone: u64| alone.saturating_sub(alone / (2 * u64::from(bees)) * u64::from(units_on_team));
+        let enough_gain = if is_busy { NANOS_OF_WAKING } else { 0 };
         units_on_team >= 2 * bees
             || self.loop_costs.expected(size).is_some_and(|alone| gain_on_team(alone) <= enough_gain)
     }
@@ -169,8 +209,23 @@ impl Shared {
     /// is not short. The kernel would let this thread run for several milliseconds, and the others' loops would wait.
     fn yield_to_other_callers(&self, size: LoopSize) {
         let is_crowded = self.lone_callers.count() as usize > self.machine_info.usable_cpus();
-        if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > COST_OF_WAKING) {
+        if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > NANOS_OF_WAKING) {
             self.team.policy().yield_core();
         }
+    }
+}
+
+/// By how many nanoseconds a loop ends later than with workers that are awake, if they have to be woken for it, which
+/// takes `delay`.
+///
+/// Where each bee has a part of its own, that is the whole delay. A loop in blocks is handed out as the bees come, if
+/// it is long: then what the queen does meanwhile is done. How much that is depends on how much of the delay it takes
+/// her to wake them; half of it is assumed.
+fn loss_by_waking(delay: u64, bees: u32, kind: LoopKind<'_>) -> u64 {
+    // The delay is that of the first worker. To wake several takes longer.
+    let delay = if bees > 2 { delay.max(NANOS_OF_WAKING) } else { delay };
+    match kind {
+        LoopKind::Blocks(_) => delay - delay / (2 * u64::from(bees)),
+        _ => delay,
     }
 }

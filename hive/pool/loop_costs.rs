@@ -12,7 +12,6 @@ use std::time::{Duration, Instant};
 use crate::observe::body_times::BodyTimes;
 use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::BodyKey;
-use crate::sys::cost_of_waking::COST_OF_WAKING;
 
 /// The help that loops have missed is forgotten as time passes: one nanosecond of it in so many that pass. A worker
 /// that stays awake for loops polls all the time between them, so it has to save at least this part of the time.
@@ -50,59 +49,68 @@ impl LoopCosts {
         }
     }
 
-    /// How long one thread would take for the loop, to judge by earlier loops with this body. None: nothing is known.
-    pub(crate) fn expected(&self, size: LoopSize) -> Option<Duration> {
+    /// How many nanoseconds one thread would take for the loop, to judge by earlier loops with this body. None: nothing
+    /// is known.
+    #[inline]
+    pub(crate) fn expected(&self, size: LoopSize) -> Option<u64> {
         let nanos_per_index = self.times_per_index.nanos(size.body.hash())?;
-        Some(Duration::from_nanos((f64::from(nanos_per_index) * size.indices as f64) as u64))
+        Some((f64::from(nanos_per_index) * size.indices as f64) as u64)
     }
 
     /// Records that one thread took so long for the loop.
+    #[inline]
     pub(crate) fn record(&self, size: LoopSize, took: Duration) {
         self.record_and_keep(size, took, 0.5);
     }
 
     /// Records how long one thread would have taken for the loop, to judge by `part`: how long the queen took for her
-    /// part of it, while the workers of a team of `bees` were woken. Her part may be shorter than theirs, so a longer
-    /// time that is known is forgotten more slowly.
-    pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32) {
-        self.record_and_keep(size, guess_of_all(part, bees, size.sharing), 0.875);
+    /// part of it, while the workers of a team of `bees` were woken. `delay`: for how many nanoseconds of that she was
+    /// alone. Her part may be shorter than theirs, so a longer time that is known is forgotten more slowly.
+    pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32, delay: u64) {
+        let all = guess_of_all(nanos(part), bees, size.sharing, delay);
+        self.record_and_keep(size, Duration::from_nanos(all), 0.875);
     }
 
     /// Records the time; `keep`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
     /// workers for a short one, so the longer times of a body count for longer.
+    #[inline]
     fn record_and_keep(&self, size: LoopSize, took: Duration, keep: f32) {
         // What a loop costs that has no indices says nothing of those that have.
         if size.indices > 0 {
-            self.times_per_index.record(size.body.hash(), took.as_nanos() as f32 / size.indices as f32, keep);
+            self.times_per_index.record(size.body.hash(), nanos(took) as f32 / size.indices as f32, keep);
         }
     }
 
-    /// Whether it pays to wake the workers for a loop that begins at `now` and would end sooner by `gain` if they were
-    /// awake. That is so if the gain is greater than the cost, counting the gain that loops before this one have missed
-    /// in quick succession. If it does not pay, the gain of this loop is counted as missed.
-    pub(crate) fn pays_to_wake(&self, gain: Duration, now: Instant) -> bool {
-        let (now, gain) = (nanos(now.saturating_duration_since(self.origin)), nanos(gain));
+    /// Whether it pays to wake the workers for a loop that begins at `now` and would end `gain` nanoseconds sooner if
+    /// they were awake. That is so if the gain is greater than the `loss` by waking them, counting the gain that loops
+    /// before this one have missed in quick succession. If it does not pay, the gain of this loop is counted as missed.
+    #[inline]
+    pub(crate) fn pays_to_wake(&self, gain: u64, loss: u64, now: Instant) -> bool {
+        let now = nanos(now.saturating_duration_since(self.origin));
         // Relaxed, all: hints. If two threads do this at the same time, the gain of one of them is not counted.
         let passed = now.saturating_sub(self.asked_at.swap(now, Ordering::Relaxed));
-        let missed = self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN) + gain;
-        let pays = missed > nanos(COST_OF_WAKING);
+        let missed =
+            self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN).saturating_add(gain);
+        let pays = missed > loss;
         self.missed_help.store(if pays { 0 } else { missed }, Ordering::Relaxed);
         pays
     }
 }
 
-/// How long one thread would take for a loop of which the queen has run a part in this time, while workers were woken.
-fn guess_of_all(part: Duration, bees: u32, sharing: Sharing) -> Duration {
+/// How long one thread would take for a loop of which the queen has run a part in this time, of which she was alone for
+/// `delay` while workers were woken. All times are in nanoseconds.
+fn guess_of_all(part: u64, bees: u32, sharing: Sharing, delay: u64) -> u64 {
     match sharing {
-        Sharing::EqualParts => part * bees,
+        Sharing::EqualParts => part.saturating_mul(bees.into()),
         // At first she was alone, and then the others have run as much as she has.
-        Sharing::AsTheyCome => part + part.saturating_sub(COST_OF_WAKING) * (bees - 1),
+        Sharing::AsTheyCome => part.saturating_add(part.saturating_sub(delay).saturating_mul(u64::from(bees) - 1)),
     }
 }
 
-/// The duration in nanoseconds, or `u64::MAX`, hundreds of years, if it is longer.
+/// The duration in nanoseconds; the largest number, if there is no room for so many.
+#[inline]
 fn nanos(duration: Duration) -> u64 {
-    duration.as_nanos().min(u64::MAX.into()) as u64
+    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos().into())
 }
 
 #[cfg(test)]
@@ -125,9 +133,9 @@ mod tests {
         let of = |indices| size_of(|_| (), indices);
         assert_eq!(costs.expected(of(10)), None);
         costs.record(of(10), micros(20));
-        assert_eq!(costs.expected(of(10)), Some(micros(20)));
-        assert_eq!(costs.expected(of(1_000)), Some(micros(2_000)));
-        assert_eq!(costs.expected(of(0)), Some(micros(0)));
+        assert_eq!(costs.expected(of(10)), Some(20_000));
+        assert_eq!(costs.expected(of(1_000)), Some(2_000_000));
+        assert_eq!(costs.expected(of(0)), Some(0));
     }
 
     #[test]
@@ -136,12 +144,12 @@ mod tests {
         let size = size_of(|bee| assert!(bee.bees() > 0), 1);
         costs.record(size, micros(1));
         costs.record(size, micros(800));
-        assert_eq!(costs.expected(size), Some(micros(800)));
+        assert_eq!(costs.expected(size), Some(800_000));
         let expected = [(); 4].map(|()| {
             costs.record(size, micros(1));
             costs.expected(size).unwrap()
         });
-        assert_eq!(expected, [400, 200, 100, 50].map(micros));
+        assert_eq!(expected, [400_000, 200_000, 100_000, 50_000]);
     }
 
     #[test]
@@ -157,37 +165,38 @@ mod tests {
         let costs = LoopCosts::new();
         let size = size_of(|_| assert_eq!(1, 1), 1);
         costs.record(size, micros(800));
-        costs.record_part(size, micros(1), 2);
-        assert_eq!(costs.expected(size), Some(micros(700)));
-        costs.record_part(size, micros(500), 2);
-        assert_eq!(costs.expected(size), Some(micros(1_000)));
+        costs.record_part(size, micros(1), 2, 0);
+        assert_eq!(costs.expected(size), Some(700_000));
+        costs.record_part(size, micros(500), 2, 0);
+        assert_eq!(costs.expected(size), Some(1_000_000));
     }
 
     #[test]
     fn what_the_queen_has_run_before_the_others_came_counts_once_if_they_share_as_they_come() {
-        let guess = |part, sharing| guess_of_all(micros(part), 64, sharing);
-        assert_eq!(guess(20, Sharing::EqualParts), micros(64 * 20));
+        let guess = |part, sharing| guess_of_all(part, 64, sharing, 50);
+        assert_eq!(guess(20, Sharing::EqualParts), 64 * 20);
         // All of a short loop is her part.
-        assert_eq!(guess(20, Sharing::AsTheyCome), micros(20));
-        assert_eq!(guess(80, Sharing::AsTheyCome), micros(50 + 64 * 30));
+        assert_eq!(guess(20, Sharing::AsTheyCome), 20);
+        assert_eq!(guess(80, Sharing::AsTheyCome), 50 + 64 * 30);
+        assert_eq!(guess(u64::MAX, Sharing::EqualParts), u64::MAX);
     }
 
     #[test]
     fn a_long_loop_pays_at_once_and_short_ones_pay_if_they_follow_each_other_closely() {
         let (costs, mut now) = (LoopCosts::new(), Instant::now());
-        assert!(costs.pays_to_wake(COST_OF_WAKING + micros(1), now));
+        assert!(costs.pays_to_wake(50_001, 50_000, now));
         // 10 us of gain every 20 us.
         let mut until_it_pays = || {
             (1..).find(|_| {
                 now += micros(20);
-                costs.pays_to_wake(micros(10), now)
+                costs.pays_to_wake(10_000, 50_000, now)
             })
         };
         assert_eq!((until_it_pays(), until_it_pays()), (Some(7), Some(7)));
         // 10 us of gain every 200 us.
         let rare = (0..1_000).any(|_| {
             now += micros(200);
-            costs.pays_to_wake(micros(10), now)
+            costs.pays_to_wake(10_000, 50_000, now)
         });
         assert!(!rare);
     }

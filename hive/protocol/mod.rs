@@ -54,7 +54,7 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdParts, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, next_team_number,
+    BeeCounters, ColdParts, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay, next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
@@ -88,6 +88,8 @@ pub(crate) struct Team {
     last_unstarted: LastUnstarted,
     /// How long the parts of regions take that begin while a worker sleeps.
     pub(crate) cold_parts: ColdParts,
+    /// How long it takes until a sleeping worker is there to help with a loop.
+    pub(crate) wake_delay: WakeDelay,
     /// How many workers have a thread.
     hired: Hired,
     /// The panics of the region that is running.
@@ -176,6 +178,7 @@ impl Team {
             last_loop: LastLoop::new(),
             last_unstarted: LastUnstarted::new(),
             cold_parts: ColdParts::new(),
+            wake_delay: WakeDelay::new(),
             hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
@@ -355,6 +358,7 @@ impl Team {
     }
 
     /// Counts something for the queen that other threads count as well.
+    #[inline]
     pub(crate) fn count_for_queen(&self, counter: Counter) {
         self.slot(0).counters.increment_shared(counter);
     }

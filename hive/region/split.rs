@@ -8,6 +8,7 @@ use std::ops::Range;
 ///
 /// # Panics
 /// In debug builds, if `index` is not below `total`.
+#[inline]
 pub(crate) fn block(range: Range<usize>, index: usize, total: usize) -> Range<usize> {
     debug_assert!(index < total, "block {index} of {total}");
     blocks(range, index..index + 1, total)
@@ -18,6 +19,7 @@ pub(crate) fn block(range: Range<usize>, index: usize, total: usize) -> Range<us
 ///
 /// # Panics
 /// In debug builds, if `indices` ends above `total`.
+#[inline]
 pub(crate) fn blocks(range: Range<usize>, indices: Range<usize>, total: usize) -> Range<usize> {
     debug_assert!(indices.end <= total, "blocks {indices:?} of {total}");
     let length = range.len();

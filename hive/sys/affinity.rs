@@ -45,13 +45,10 @@ pub(crate) use elsewhere::{apply, current_cpu, query};
 pub(crate) use no_other_threads::OtherThread;
 
 /// Moves the calling thread off a CPU that is among `cpus`, if it may run elsewhere. It is not bound: its mask is as
-/// before.
-pub(crate) fn migrate_off(cpus: &CpuMask) {
+/// before. Returns whether it was on one of `cpus`.
+pub(crate) fn migrate_off(cpus: &CpuMask) -> bool {
     let is_in_the_way = current_cpu().is_some_and(|cpu| cpus.contains(cpu));
-    if !is_in_the_way {
-        return;
-    }
-    let Ok(mask) = query() else { return };
+    let Some(mask) = is_in_the_way.then(query).and_then(Result::ok) else { return is_in_the_way };
     let other_cpus = mask.difference(cpus);
     // The kernel moves the thread at once when its CPU is taken from its mask, and leaves it where it is when that
     // comes back.
@@ -59,6 +56,7 @@ pub(crate) fn migrate_off(cpus: &CpuMask) {
         // This fails only if the system has taken those CPUs away meanwhile, and then it has chosen others itself.
         let _ = apply(&mask);
     }
+    true
 }
 
 #[cfg(any(target_os = "linux", target_os = "android"))]

@@ -2,21 +2,23 @@
 
 use std::time::{Duration, Instant};
 
-use crate::sys::cost_of_waking::COST_OF_WAKING;
-
-/// The time until which a loop should have ended that is expected to be short.
-pub(crate) struct Deadline(Instant);
+/// The time until which a loop should have ended that its caller runs alone.
+pub(crate) struct Deadline {
+    begin: Instant,
+    /// How long after that it passes.
+    time: Duration,
+}
 
 impl Deadline {
-    /// For a loop that begins at `begin` and is expected to take so long. It may take longer by what it costs to wake a
-    /// worker: then to wake the workers too late has cost no more than to wake them for nothing.
-    pub(crate) fn new(begin: Instant, expected: Duration) -> Self {
-        Self(begin + expected + COST_OF_WAKING)
+    /// For a loop that begins at `begin` and may take so long.
+    #[inline]
+    pub(crate) fn new(begin: Instant, time: Duration) -> Self {
+        Self { begin, time }
     }
 
     /// Whether the loop has taken longer.
     pub(crate) fn has_passed(&self) -> bool {
-        Instant::now() >= self.0
+        self.begin.elapsed() >= self.time
     }
 }
 
@@ -25,7 +27,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_lasts_for_what_is_expected_and_for_a_wake_up() {
+    fn it_passes_when_the_time_has_passed() {
         let ago = |time| Instant::now().checked_sub(time).expect("the clock has run for a minute");
         let minute = Duration::from_secs(60);
         assert!(!Deadline::new(Instant::now(), minute).has_passed());

@@ -35,4 +35,5 @@ pub(crate) mod steal_pacing;
 pub(crate) mod thread_id;
 pub(crate) mod thread_limits;
 pub(crate) mod wait;
+pub(crate) mod waker_avoidance;
 pub(crate) mod warn_once;

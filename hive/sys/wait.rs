@@ -180,15 +180,17 @@ impl WaitPolicy {
         }
     }
 
-    /// Moves the calling worker off the CPU of the thread that has woken it, after it has come too late. A worker that
-    /// is not bound may have been put on that CPU, behind that thread. The kernel prefers the CPU on which a thread has
-    /// run last, so it would be put there again and again.
+    /// Moves the calling worker off the CPU of the thread that has woken it, after it has come too late. Returns
+    /// whether it was there. A worker that is bound to one CPU stays where it is.
     #[cold]
-    pub(crate) fn leave_wakers_cpu(&self) {
-        let waker_cpu = self.waker_cpu.load(Ordering::Relaxed);
-        if self.worker_cpus.is_empty() && waker_cpu != NO_CPU {
-            affinity::migrate_off(&CpuMask::from_iter([waker_cpu]));
-        }
+    pub(crate) fn leave_wakers_cpu(&self) -> bool {
+        self.wakers_cpu().is_some_and(|cpu| affinity::migrate_off(&CpuMask::from_iter([cpu])))
+    }
+
+    /// The CPU of the thread that has woken a worker last, if workers are not bound to single CPUs.
+    pub(super) fn wakers_cpu(&self) -> Option<usize> {
+        let cpu = self.waker_cpu.load(Ordering::Relaxed);
+        (self.worker_cpus.is_empty() && cpu != NO_CPU).then_some(cpu)
     }
 
     /// Whether the workers are bound to no CPUs at all.

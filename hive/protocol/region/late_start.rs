@@ -81,8 +81,7 @@ impl Team {
     ) {
         debug_assert!(P::RUNS_ANYWHERE, "its parts may need each other");
         let abort_guard = AbortOnUnwind::new("in a loop whose parts the queen runs");
-        let mut led_parts = queen_guard.parts(self, bees);
-        let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
+        let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
         let word = self.root_line().load().next(bees);
         let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
         let body_fn = BodyFn::of::<&RestOfLoop<'_, P>>();

@@ -66,6 +66,19 @@ impl LedGroups {
         LedParts::new(parts.filter(|part| part.bees > 1))
     }
 
+    /// The same for the queen, and apart from the others her own group, the widest. Nobody collects her there.
+    #[inline]
+    pub(crate) fn queens_parts<'c>(&mut self, team: &'c Team, bees: u32) -> (GroupPart<'c>, LedParts<'c>) {
+        // Most teams are all in one group. What comes after this would be slow where the processor has slept.
+        let root_group = self.leader_part(team, team.fixed.root_group, team.root_line(), bees);
+        if root_group.bees == bees {
+            return (root_group, LedParts::NONE);
+        }
+        let mut led_parts = self.parts(team, bees);
+        let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
+        (own_group, led_parts)
+    }
+
     /// The part that one of these groups has in a region whose team has `bees` bees, as a part that is not collected.
     /// `start_line` is the group's start line.
     #[inline(always)]

@@ -93,10 +93,7 @@ impl Team {
         runs_anywhere: bool,
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
-        let mut led_parts = queen_guard.parts(self, bees);
-        // The queen leads each of these groups. In the widest one nobody collects her, so she waits there as in a
-        // region of one group.
-        let own_group = led_parts.take_widest().unwrap_or_else(|| unreachable!("a team of {bees} in no group"));
+        let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
         let word = self.root_line().load().next(bees);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.

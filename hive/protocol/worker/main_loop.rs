@@ -17,7 +17,7 @@ use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait};
+use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidance};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -41,6 +41,10 @@ pub(crate) struct Worker<'h, 'c> {
     /// Whether the worker has unbound itself for its sleep and has not been seen bound since. Its waker may have bound
     /// it again: `Slot::sleep_binding` knows.
     may_be_unbound: bool,
+    /// Whether the worker has slept since its last region or task.
+    has_slept: bool,
+    /// Whether it sleeps without the CPU of the thread that wakes it, if it is bound to no CPU.
+    avoidance: WakerAvoidance,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
     /// That group.
@@ -88,6 +92,8 @@ impl<'h, 'c> Worker<'h, 'c> {
             poll_time: PollTime::new(team.policy()),
             waited_epoch: hired_at,
             may_be_unbound: false,
+            has_slept: false,
+            avoidance: WakerAvoidance::default(),
             group_id,
             group,
             start_line: group.start_line(),
@@ -109,8 +115,7 @@ impl<'h, 'c> Worker<'h, 'c> {
                 if self.is_away {
                     // If another bee has stood in for this worker meanwhile, the next poll finds nothing.
                     if !self.come_back() {
-                        self.poll_time.note_late_arrival();
-                        policy.leave_wakers_cpu();
+                        self.note_late_arrival();
                         spinner = policy.worker_spinner(spin_epoch, self.poll_time.limit());
                     }
                     continue;
@@ -185,7 +190,17 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn come_back(&mut self) -> bool {
         self.last_epoch = self.slot.availability.come_back();
         self.is_away = false;
+        if mem::take(&mut self.has_slept) {
+            self.team.wake_delay.note_arrival();
+        }
         self.is_start_pending()
+    }
+
+    /// Learns from having been woken for a loop and having come too late for it.
+    #[cold]
+    fn note_late_arrival(&mut self) {
+        self.poll_time.note_late_arrival();
+        self.avoidance.note_late_arrival(self.team.policy().leave_wakers_cpu());
     }
 
     /// Runs this worker's part of the region of `word`, after a `wait` that was not over at once, and learns from it.
@@ -199,6 +214,9 @@ impl<'h, 'c> Worker<'h, 'c> {
         let ran = self.run_region(word);
         let part = wait.part();
         let (policy, is_unbound) = (self.team.policy(), self.slot.sleep_binding.is_unbound());
+        if !ran.is_loop {
+            self.avoidance.end();
+        }
         let may_share_cpu = is_unbound || policy.binds_no_worker();
         if may_share_cpu {
             // The queen may be waiting for this CPU.
@@ -328,6 +346,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         if self.may_be_unbound {
             self.bind_again();
         }
+        self.has_slept = false;
+        self.avoidance.end();
         self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
     }
 
@@ -413,7 +433,11 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.team.policy().yield_core();
             return None;
         }
-        self.task_context.go_to_sleep(|| self.is_start_pending()).or_else(|| self.task_context.leave_search_phase())
+        let avoided = self.avoidance.begin_sleep(self.team.policy());
+        let found = self.task_context.go_to_sleep(|| self.is_start_pending());
+        drop(avoided);
+        self.has_slept = true;
+        found.or_else(|| self.task_context.leave_search_phase())
     }
 
     /// Unbinds the worker for its sleep, if it may be unbound.

@@ -15,3 +15,5 @@ pub(crate) mod in_flight;
 pub(crate) mod cold_parts;
 #[path = "trace.rs"]
 pub(crate) mod trace;
+#[path = "wake_delay.rs"]
+pub(crate) mod wake_delay;

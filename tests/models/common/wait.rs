@@ -67,7 +67,9 @@ impl WaitPolicy {
     /// In the library an unbound worker leaves the CPU of the thread that wakes it.
     pub(crate) fn note_waker(&self) {}
 
-    pub(crate) fn leave_wakers_cpu(&self) {}
+    pub(crate) fn leave_wakers_cpu(&self) -> bool {
+        false
+    }
 
     pub(crate) fn binds_no_worker(&self) -> bool {
         WORKERS_ARE_UNBOUND.get()
@@ -93,6 +95,23 @@ impl Spinner {
 
     pub(crate) fn should_check_tasks(&self) -> bool {
         true
+    }
+}
+
+/// In a model each thread has its own CPU, so none is in the way of another one.
+#[derive(Default)]
+pub(crate) struct WakerAvoidance;
+
+/// What would keep a worker off a CPU.
+pub(crate) struct AvoidedCpu;
+
+impl WakerAvoidance {
+    pub(crate) fn note_late_arrival(&mut self, _: bool) {}
+
+    pub(crate) fn end(&mut self) {}
+
+    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy) -> Option<AvoidedCpu> {
+        None
     }
 }
 

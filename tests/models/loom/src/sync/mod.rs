@@ -25,6 +25,7 @@ pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
+pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
 pub(crate) use deadline::{Deadline, set_looks_before_deadline};
 pub(crate) use loom::cell::UnsafeCell;
@@ -39,8 +40,8 @@ pub(crate) use token::{
 pub(crate) use unwinding::{is_unwinding, while_unwinding};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, serialize_poll, set_steals_are_paused,
-    set_workers_are_unbound, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, serialize_poll,
+    set_steals_are_paused, set_workers_are_unbound, yield_core,
 };
 
 use crate::{exploration, failure};

@@ -23,6 +23,7 @@ pub(crate) use crate::observe::counters::{BeeCounters, Counter};
 pub(crate) use crate::observe::in_flight::InFlight;
 pub(crate) use crate::observe::trace::event::Event;
 pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
+pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
 pub(crate) use deadline::Deadline;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
@@ -31,7 +32,7 @@ pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, serialize_poll, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, serialize_poll, yield_core,
 };
 
 /// A scenario has one team.
