@@ -5,145 +5,184 @@
 //! Then the worker comes when the loop has ended, and, left alone, it is put there again and again.
 //!
 //! The worker has its own mask back before it runs anything. If its mask has been changed from outside while it slept,
-//! the changed one stays. (Two changes are not seen as such: one to the very mask that the worker sleeps with, which is
-//! undone; and a cpuset that has shrunk meanwhile, after which the worker goes on without the CPU that it avoided.)
+//! the changed one stays, and the worker avoids no CPU any more. (A change to the very mask that it sleeps with is not
+//! seen as one, and undone. So is a change in the moment between a look at the mask and the call that sets it.)
 
 use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::wait::WaitPolicy;
 
+/// After so many late arrivals in a row a worker avoids its waker's CPU. One that is needed for regions and tasks
+/// between loops does not: with fewer CPUs to choose from it may have to wait for another program, and there nobody
+/// would stand in for it.
+const LATE_ARRIVALS: u8 = 2;
+
+/// So many are enough to stop it: the waker changes, or moves about, so that to guess its CPU is of no use.
+const FAILURES: u8 = LATE_ARRIVALS + 2;
+
 /// What one worker does about its waker's CPU.
 #[derive(Default)]
 pub(crate) struct WakerAvoidance {
-    /// Whether it avoids that CPU while it sleeps.
-    is_on: bool,
-    /// Whether it has come too late all the same, on its waker's CPU, since it avoids the one of the waker before.
-    has_failed: bool,
+    /// How often it has been woken for a loop and has come too late, on its waker's CPU, since it was needed for
+    /// anything else. From 0 to `FAILURES - 1`.
+    late_arrivals: u8,
+    /// The masks of a sleep that has begun, or after which the worker could not get its own back.
+    masks: Option<Masks>,
+}
+
+struct Masks {
+    /// The worker's own.
+    full: CpuMask,
+    /// The same without the CPU that it avoids.
+    reduced: CpuMask,
 }
 
 impl WakerAvoidance {
     /// Says that the worker has been woken for a loop and has come too late. `was_there`: on the CPU of its waker.
     pub(crate) fn note_late_arrival(&mut self, was_there: bool) {
         if was_there {
-            // Another thread has woken it, or the same from another CPU. If that happens twice, to guess the CPU is of
-            // no use, and the kernel may as well choose.
-            let helps = !self.has_failed;
-            self.has_failed = self.is_on && helps;
-            self.is_on = helps;
+            self.late_arrivals = (self.late_arrivals + 1) % FAILURES;
         }
     }
 
     /// Says that the worker is needed for something else than loops.
     #[inline]
     pub(crate) fn end(&mut self) {
-        self.is_on = false;
+        self.late_arrivals = 0;
     }
 
-    /// Called when the worker is about to sleep. The result is to be dropped when it wakes up.
-    pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy) -> Option<AvoidedCpu> {
-        if !self.is_on {
-            return None;
+    /// Called when the worker is about to sleep.
+    #[inline]
+    pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy) {
+        if self.late_arrivals >= LATE_ARRIVALS && self.masks.is_none() {
+            self.avoid(policy);
         }
-        let avoided = policy.wakers_cpu().and_then(AvoidedCpu::new);
-        // Where the system refuses it, it is not tried each time.
-        self.is_on = avoided.is_some();
-        avoided
+    }
+
+    /// Called when it has slept.
+    #[inline]
+    pub(crate) fn end_sleep(&mut self) {
+        if self.masks.is_some() {
+            self.take_mask_back();
+        }
+    }
+
+    /// Takes the waker's CPU from the mask of the calling worker. Not if it is not in it, or none would be left.
+    #[cold]
+    fn avoid(&mut self, policy: &WaitPolicy) {
+        let masks = policy.wakers_cpu().and_then(Masks::without);
+        if let Some(masks) = masks.filter(|masks| affinity::apply(&masks.reduced).is_ok()) {
+            self.masks = Some(masks);
+        } else {
+            // Where the system refuses it, it is not tried each time.
+            self.end();
+        }
+    }
+
+    /// Gives the calling worker its own mask back. If its mask is neither of the two, somebody else has set it, or the
+    /// CPUs of the process have changed. Then it stays, and is looked at again after the next sleep: a cpuset that gets
+    /// its CPUs back brings the reduced mask back.
+    #[cold]
+    fn take_mask_back(&mut self) {
+        let is_back = self.masks.as_ref().is_none_or(|masks| {
+            let now = affinity::query().ok();
+            now.as_ref() == Some(&masks.full)
+                || now.as_ref() == Some(&masks.reduced) && affinity::apply(&masks.full).is_ok()
+        });
+        if is_back {
+            self.masks = None;
+        }
     }
 }
 
-/// The calling thread's mask lacks a CPU until this is dropped, on the same thread.
-pub(crate) struct AvoidedCpu {
-    full: CpuMask,
-    reduced: CpuMask,
-}
-
-impl AvoidedCpu {
-    /// Takes `cpu` from the mask of the calling thread. None: it is not in the mask, or there would be none left, or
-    /// the system refuses it.
-    #[cold]
-    fn new(cpu: usize) -> Option<Self> {
+impl Masks {
+    /// Those of the calling thread, which is to avoid `cpu`. None: there is nothing to avoid, or no other CPU.
+    fn without(cpu: usize) -> Option<Self> {
         let full = affinity::query().ok()?;
         let reduced = full.difference(&CpuMask::from_iter([cpu]));
-        if reduced == full || reduced.is_empty() || affinity::apply(&reduced).is_err() {
-            return None;
-        }
-        Some(Self { full, reduced })
-    }
-}
-
-impl Drop for AvoidedCpu {
-    fn drop(&mut self) {
-        if affinity::query().is_ok_and(|mask| mask == self.reduced) {
-            // This fails only if the system has taken these CPUs away, and then it has chosen others itself.
-            let _ = affinity::apply(&self.full);
-        }
+        (reduced != full && !reduced.is_empty()).then_some(Self { full, reduced })
     }
 }
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
 
-    /// Runs `test` on a thread of its own, with its mask and one of the CPUs in it. Not where there is only one CPU.
-    fn on_a_thread(test: impl FnOnce(CpuMask, usize) + Send) {
+    /// Runs `test` on a thread of its own, which has come too late often enough, with the policy of a hive whose
+    /// workers are not bound and which was woken on a CPU, and with the masks of the thread with and without it. Not
+    /// where there is only one CPU.
+    fn on_a_late_thread(test: impl FnOnce(&mut WakerAvoidance, &WaitPolicy, CpuMask, CpuMask) + Send) {
         let run = || {
             let all = affinity::query().unwrap();
-            let last = all.last().unwrap();
-            if all.len() > 1 {
-                test(all, last);
+            if all.len() == 1 {
+                return;
             }
+            let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+            policy.note_waker();
+            let Masks { full, reduced } = Masks::without(policy.wakers_cpu().unwrap()).unwrap();
+            assert_eq!(full, all);
+            let mut avoidance = WakerAvoidance::default();
+            (0..LATE_ARRIVALS).for_each(|_| avoidance.note_late_arrival(true));
+            test(&mut avoidance, &policy, full, reduced);
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
     }
 
     #[test]
-    fn a_cpu_is_avoided_for_a_while() {
-        on_a_thread(|all, last| {
-            let avoided = AvoidedCpu::new(last).unwrap();
-            assert_eq!(affinity::query().unwrap(), all.difference(&CpuMask::from_iter([last])));
-            assert_ne!(affinity::current_cpu(), Some(last));
-            assert!(AvoidedCpu::new(last).is_none(), "it is avoided");
-            drop(avoided);
-            assert_eq!(affinity::query().unwrap(), all);
+    fn a_worker_that_was_late_sleeps_without_its_wakers_cpu() {
+        on_a_late_thread(|avoidance, policy, full, reduced| {
+            avoidance.begin_sleep(policy);
+            assert_eq!(affinity::query().unwrap(), reduced);
+            assert_ne!(affinity::current_cpu(), policy.wakers_cpu());
+            avoidance.end_sleep();
+            assert_eq!(affinity::query().unwrap(), full);
+            avoidance.end();
+            avoidance.begin_sleep(policy);
+            assert_eq!(affinity::query().unwrap(), full);
         });
     }
 
     #[test]
-    fn a_thread_that_may_run_nowhere_else_stays() {
-        on_a_thread(|_, last| {
-            let one = CpuMask::from_iter([last]);
+    fn it_does_so_from_the_second_late_arrival_to_the_fourth() {
+        let mut avoidance = WakerAvoidance::default();
+        let mut after = |was_there| {
+            avoidance.note_late_arrival(was_there);
+            avoidance.late_arrivals >= LATE_ARRIVALS
+        };
+        let arrivals = [false, true, false, true, true, false, true, true, true];
+        assert_eq!(arrivals.map(&mut after), [false, false, false, true, true, true, false, false, true]);
+    }
+
+    #[test]
+    fn a_worker_that_may_run_nowhere_else_keeps_its_mask() {
+        on_a_late_thread(|avoidance, policy, full, _| {
+            let one = CpuMask::from_iter(policy.wakers_cpu());
             affinity::apply(&one).unwrap();
-            assert!(AvoidedCpu::new(last).is_none());
+            avoidance.begin_sleep(policy);
             assert_eq!(affinity::query().unwrap(), one);
+            affinity::apply(&full).unwrap();
+            avoidance.begin_sleep(policy);
+            assert_eq!(affinity::query().unwrap(), full, "it does not try again");
         });
     }
 
     #[test]
     fn a_mask_that_somebody_else_has_set_stays() {
-        on_a_thread(|_, last| {
-            let avoided = AvoidedCpu::new(last).unwrap();
-            let one = CpuMask::from_iter([last]);
+        on_a_late_thread(|avoidance, policy, full, reduced| {
+            avoidance.begin_sleep(policy);
+            let one = CpuMask::from_iter(policy.wakers_cpu());
             affinity::apply(&one).unwrap();
-            drop(avoided);
+            avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), one);
+            avoidance.begin_sleep(policy);
+            assert_eq!(affinity::query().unwrap(), one);
+            // As when a cpuset gets its CPUs back.
+            affinity::apply(&reduced).unwrap();
+            avoidance.end_sleep();
+            assert_eq!(affinity::query().unwrap(), full);
         });
-    }
-
-    #[test]
-    fn a_worker_avoids_its_waker_until_that_fails_twice_or_it_is_needed_otherwise() {
-        let mut avoidance = WakerAvoidance::default();
-        let mut after = |was_there| {
-            avoidance.note_late_arrival(was_there);
-            avoidance.is_on
-        };
-        assert_eq!([false, true, false, true, true, true].map(&mut after), [false, true, true, true, false, true]);
-        avoidance.end();
-        assert!(!avoidance.is_on);
-        let policy = WaitPolicy::new(std::time::Duration::ZERO, None, 1, CpuMask::new());
-        avoidance.note_late_arrival(true);
-        assert!(avoidance.begin_sleep(&policy).is_none(), "nobody has woken it");
-        assert!(!avoidance.is_on);
     }
 }

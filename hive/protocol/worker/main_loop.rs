@@ -433,9 +433,9 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.team.policy().yield_core();
             return None;
         }
-        let avoided = self.avoidance.begin_sleep(self.team.policy());
+        self.avoidance.begin_sleep(self.team.policy());
         let found = self.task_context.go_to_sleep(|| self.is_start_pending());
-        drop(avoided);
+        self.avoidance.end_sleep();
         self.has_slept = true;
         found.or_else(|| self.task_context.leave_search_phase())
     }

@@ -102,17 +102,14 @@ impl Spinner {
 #[derive(Default)]
 pub(crate) struct WakerAvoidance;
 
-/// What would keep a worker off a CPU.
-pub(crate) struct AvoidedCpu;
-
 impl WakerAvoidance {
     pub(crate) fn note_late_arrival(&mut self, _: bool) {}
 
     pub(crate) fn end(&mut self) {}
 
-    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy) -> Option<AvoidedCpu> {
-        None
-    }
+    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy) {}
+
+    pub(crate) fn end_sleep(&mut self) {}
 }
 
 /// In a model a nap is a yield, after which the wait polls as at its beginning.
