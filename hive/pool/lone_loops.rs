@@ -83,14 +83,15 @@ impl Shared {
     ) -> Result<(), Error> {
         let begin = Instant::now();
         let delay = self.team.wake_delay.nanos();
-        let is_put_off = matches!(kind, LoopKind::HandedOut(_));
-        if let Some(expected) = self.loop_costs.expected(size).filter(|_| !is_put_off) {
+        let was_put_off = matches!(kind, LoopKind::HandedOut(_));
+        if let Some(expected) = self.loop_costs.expected(size).filter(|_| !was_put_off) {
             let (gain, loss) = (expected - expected / u64::from(bees), loss_by_waking(delay, bees, kind));
             if !self.loop_costs.pays_to_wake(gain, loss, begin) {
                 if gain > NANOS_OF_WAKING {
                     // It is alone because of the delay that was measured.
                     self.team.wake_delay.doubt();
                 }
+                // To wake the workers after the delay costs no more than to have woken them at once for nothing.
                 let deadline = Deadline::new(begin, Duration::from_nanos(expected.saturating_add(delay)));
                 self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
                 self.loop_costs.record(size, begin.elapsed());

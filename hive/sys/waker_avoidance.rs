@@ -62,9 +62,7 @@ impl WakerAvoidance {
     /// Called when it has slept.
     #[inline]
     pub(crate) fn end_sleep(&mut self) {
-        if self.masks.is_some() {
-            self.take_mask_back();
-        }
+        self.masks = self.masks.take().filter(|masks| !masks.give_back());
     }
 
     /// Takes the waker's CPU from the mask of the calling worker. Not if it is not in it, or none would be left.
@@ -78,21 +76,6 @@ impl WakerAvoidance {
             self.end();
         }
     }
-
-    /// Gives the calling worker its own mask back. If its mask is neither of the two, somebody else has set it, or the
-    /// CPUs of the process have changed. Then it stays, and is looked at again after the next sleep: a cpuset that gets
-    /// its CPUs back brings the reduced mask back.
-    #[cold]
-    fn take_mask_back(&mut self) {
-        let is_back = self.masks.as_ref().is_none_or(|masks| {
-            let now = affinity::query().ok();
-            now.as_ref() == Some(&masks.full)
-                || now.as_ref() == Some(&masks.reduced) && affinity::apply(&masks.full).is_ok()
-        });
-        if is_back {
-            self.masks = None;
-        }
-    }
 }
 
 impl Masks {
@@ -101,6 +84,15 @@ impl Masks {
         let full = affinity::query().ok()?;
         let reduced = full.difference(&CpuMask::from_iter([cpu]));
         (reduced != full && !reduced.is_empty()).then_some(Self { full, reduced })
+    }
+
+    /// Gives the calling worker its own mask back. Returns whether it has it. If its mask is neither of the two,
+    /// somebody else has set it, or the CPUs of the process have changed. Then it stays, and is looked at again after
+    /// the next sleep: a cpuset that gets its CPUs back brings the reduced mask back.
+    #[cold]
+    fn give_back(&self) -> bool {
+        let now = affinity::query().ok();
+        now.as_ref() == Some(&self.full) || now.as_ref() == Some(&self.reduced) && affinity::apply(&self.full).is_ok()
     }
 }
 

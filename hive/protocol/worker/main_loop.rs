@@ -41,7 +41,8 @@ pub(crate) struct Worker<'h, 'c> {
     /// Whether the worker has unbound itself for its sleep and has not been seen bound since. Its waker may have bound
     /// it again: `Slot::sleep_binding` knows.
     may_be_unbound: bool,
-    /// Whether the worker has slept since its last region or task.
+    /// Whether the worker has slept since its last region or task. (`poll_time` knows that only of sleeps before which
+    /// it has read the clock.)
     has_slept: bool,
     /// Whether it sleeps without the CPU of the thread that wakes it, if it is bound to no CPU.
     avoidance: WakerAvoidance,
