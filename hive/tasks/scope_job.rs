@@ -9,6 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
+use crate::sys::fork::AbortInChild;
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
@@ -75,7 +76,11 @@ impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Job for ScopeJob<S, F> {
 #[inline(always)]
 fn run_in<S: ScopeWithJobs, F: FnOnce(&S) + Send>(scope: &S, place: JobPlace<ScopeJob<S, F>>) {
     let ScopeJob { job, .. } = place.take();
-    if let Err(panic) = catch_unwind(AssertUnwindSafe(|| job(scope))) {
+    let run = || {
+        let _guard = AbortInChild::new();
+        job(scope);
+    };
+    if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         scope.panic().record(panic);
     }
 }
