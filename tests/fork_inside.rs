@@ -18,7 +18,7 @@ use common::process::in_own_process;
 use common::sys::{Forked, exit_now, fork, fork_here};
 use common::task_helpers::join_on_two_bees;
 use common::{Gate, assert_hive_works, panic_message, silence_panics, wait_until};
-use hive::{BarrierShape, Bee, Builder, Hive, Loop, Schedule};
+use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Schedule};
 
 /// What a child does at the place where it was forked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,6 +72,8 @@ impl ForkPoint {
                 assert_eq!(self.hive.scope(|_| 4), 4);
                 assert!(panic_message(|| self.hive.spawn(|| ())).contains("forked"));
                 assert_hive_works(&Hive::new(2).unwrap(), 3);
+                // The threads of one that stays may have the stacks of the parent's threads.
+                assert_hive_works(Box::leak(Box::new(Hive::new(4).unwrap())), 4);
             }
         });
     }
@@ -99,7 +101,7 @@ enum Outcome {
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
-const PLACES: [ForkPlace; 14] = [
+const PLACES: [ForkPlace; 15] = [
     ("the queen in a region", true, |scene| {
         scene.hive.spmd(3, |bee| {
             if bee.is_queen() {
@@ -143,17 +145,21 @@ const PLACES: [ForkPlace; 14] = [
                 }
             });
         };
-        let lone_loops = || scene.hive.stats().total().lone_loops;
-        // Workers that never sleep get this loop as any other. Then it is one more place in a loop.
-        for _ in 0..50 {
-            thread::sleep(Duration::from_millis(2));
-            let before = lone_loops();
-            run(false);
-            if lone_loops() > before {
-                break;
-            }
-        }
-        thread::sleep(Duration::from_millis(2));
+        learn_as_lone_loop(scene.hive, || run(false));
+        run(true);
+    }),
+    ("a short reduction that its caller runs alone", true, |scene| {
+        let sum = Reduction::unordered(0, |a, b| a + b);
+        let run = |forks| {
+            let total = scene.hive.par_reduce(0..3, &sum, |range| {
+                if forks && range.contains(&1) {
+                    scene.fork();
+                }
+                range.len()
+            });
+            assert_eq!(total, 3);
+        };
+        learn_as_lone_loop(scene.hive, || run(false));
         run(true);
     }),
     ("a task", true, |scene| {
@@ -194,6 +200,21 @@ const PLACES: [ForkPlace; 14] = [
     }),
     ("install", false, |scene| scene.hive.install(|| scene.fork())),
 ];
+
+/// Has the hive run this loop until it has left one to its caller alone. Workers that never sleep get all of them; then
+/// it is one more place in a loop.
+fn learn_as_lone_loop(hive: &Hive, run: impl Fn()) {
+    let lone_loops = || hive.stats().total().lone_loops;
+    for _ in 0..50 {
+        thread::sleep(Duration::from_millis(2));
+        let before = lone_loops();
+        run();
+        if lone_loops() > before {
+            break;
+        }
+    }
+    thread::sleep(Duration::from_millis(2));
+}
 
 /// Builders with different times of polling.
 fn builders() -> [Builder; 3] {

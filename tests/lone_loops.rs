@@ -6,7 +6,6 @@
 mod common;
 
 use std::collections::HashSet;
-use std::iter;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
@@ -16,33 +15,9 @@ use std::time::{Duration, Instant};
 use common::held_workers::{
     BEES, LEN, Record, SCHEDULES, assert_all_take_part, assert_covers, hives, wait_until_asleep,
 };
+use common::short_loops::{lone_loops, short_and_then, until_alone};
 use common::{Gate, assert_hive_works, panic_message, proc_threads, run_exclusively, silence_panics, sys, wait_until};
 use hive::{Hive, Loop, Ordered, PerBee, Pin, Reduction, Scan, Schedule};
-
-fn lone_loops(hive: &Hive) -> u64 {
-    hive.stats().total().lone_loops
-}
-
-/// More runs than this are not needed on any machine on which the loops here count as short.
-const MAX_RUNS: usize = 20_000;
-
-/// Runs `run`, which runs one loop, for as long as it takes until the hive has run that loop on its caller alone
-/// because all workers were asleep. Returns the results of all runs: the first was the team's, the last the caller's.
-///
-/// # Panics
-/// If that never happens: on a machine so slow that the hive takes each run for a long one.
-fn until_alone<R>(hive: &Hive, run: impl Fn() -> R) -> Vec<R> {
-    let mut results = Vec::new();
-    for _ in 0..MAX_RUNS {
-        wait_until_asleep(hive, hive.bees() - 1);
-        let before = lone_loops(hive);
-        results.push(run());
-        if lone_loops(hive) > before {
-            return results;
-        }
-    }
-    panic!("none of {MAX_RUNS} runs of the loop was left to its caller alone");
-}
 
 /// Calls `run` while a region is running on all bees of the hive, and so many more threads wait to be queen that
 /// whoever calls a loop is better off alone, whether the loop is short or not.
@@ -132,27 +107,6 @@ fn a_loop_that_turns_out_to_be_long_wakes_the_workers_after_all() {
             threads.lock().unwrap().len() > 1
         });
         assert!(have_come, "{schedule:?}");
-    }
-}
-
-/// Calls `run(true, 1)`, which runs one loop, when the hive expects that loop to be short and all workers are asleep.
-/// To teach it so, calls `run(false, times)` before, which runs the same loop, with nothing to do, over that many times
-/// as many indices. A hive knows what an index takes, and with few of them that would be what it takes to begin a loop,
-/// which on a slow machine may be long enough to wake workers. Begins anew if the loop was expected to be long.
-fn short_and_then(hive: &Hive, run: impl Fn(bool, usize)) {
-    const TIMES: usize = 100;
-    // After a long loop it takes so many short ones until the hive has forgotten it.
-    for lessons in iter::once(1).chain(iter::repeat(100)) {
-        for _ in 0..lessons {
-            wait_until_asleep(hive, hive.bees() - 1);
-            run(false, TIMES);
-        }
-        wait_until_asleep(hive, hive.bees() - 1);
-        let before = lone_loops(hive);
-        run(true, 1);
-        if lone_loops(hive) > before {
-            return;
-        }
     }
 }
 

@@ -5,10 +5,10 @@
 //! It is guesswork about speed, and so several threads may use it without a lock, and an update may get lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
 
 use crossbeam_utils::CachePadded;
 
+use crate::sys::clock;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 
 /// The shortest delay, whatever was measured: to wake a thread takes CPU time from others as well.
@@ -24,10 +24,7 @@ const LONGEST_AT_FIRST: u64 = 4 * NANOS_OF_WAKING;
 pub(crate) struct WakeDelay(CachePadded<Words>);
 
 struct Words {
-    /// What the times count from.
-    origin: Instant,
-    /// When the last loop was begun for which workers are woken, in nanoseconds since `origin`; 0 if a worker has come
-    /// to it.
+    /// When the last loop was begun for which workers are woken, as `clock` has it; 0 if a worker has come to it.
     called_at: AtomicU64,
     /// The delay in nanoseconds; 0: it was never measured.
     delay: AtomicU64,
@@ -35,8 +32,7 @@ struct Words {
 
 impl WakeDelay {
     pub(crate) fn new() -> Self {
-        let words = Words { origin: Instant::now(), called_at: AtomicU64::new(0), delay: AtomicU64::new(0) };
-        Self(CachePadded::new(words))
+        Self(CachePadded::new(Words { called_at: AtomicU64::new(0), delay: AtomicU64::new(0) }))
     }
 
     /// The delay in nanoseconds.
@@ -50,8 +46,8 @@ impl WakeDelay {
     }
 
     /// Says that the workers, who are all asleep, are woken for a loop that begins at `now`.
-    pub(crate) fn note_call(&self, now: Instant) {
-        self.0.called_at.store(self.since_origin(now), Ordering::Relaxed);
+    pub(crate) fn note_call(&self, now: u64) {
+        self.0.called_at.store(now, Ordering::Relaxed);
     }
 
     /// Whether no worker has come yet since `note_call`.
@@ -70,7 +66,7 @@ impl WakeDelay {
         let called_at = self.0.called_at.load(Ordering::Relaxed);
         if called_at > 0 {
             self.forget_call();
-            self.record(self.since_origin(Instant::now()).saturating_sub(called_at));
+            self.record(clock::nanos().saturating_sub(called_at));
         }
     }
 
@@ -90,16 +86,10 @@ impl WakeDelay {
         };
         self.0.delay.store(delay.clamp(SHORTEST, LONGEST), Ordering::Relaxed);
     }
-
-    fn since_origin(&self, now: Instant) -> u64 {
-        now.saturating_duration_since(self.0.origin).as_nanos() as u64
-    }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     #[test]
@@ -129,7 +119,7 @@ mod tests {
         let delay = WakeDelay::new();
         delay.note_arrival();
         assert_eq!(delay.nanos(), NANOS_OF_WAKING, "nobody was called");
-        delay.note_call(Instant::now() + Duration::from_secs(3600));
+        delay.note_call(u64::MAX);
         delay.note_arrival();
         assert_eq!(delay.nanos(), SHORTEST);
         delay.0.called_at.store(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
 //! How a hive runs a loop, and when the calling thread runs all of it. `Hive::par_for` and its siblings end here, by
-//! way of `run_parts.rs`.
+//! way of `run_parts.rs`. Of a short reduction, `lone_parts.rs` has run all parts or the first ones before.
 //!
 //! The parts of a loop do not need each other, so one thread can run them all. The caller does, if the workers are
 //! asleep and the loop is too short to wake them for. If the loop's body cannot tell one bee from another, it also does
@@ -8,7 +8,6 @@
 //! (`regions.rs`). See `docs/lone-loops.md`.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
@@ -19,7 +18,9 @@ use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
+use crate::sys::clock;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
+use crate::sys::fork::AbortInChild;
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.
@@ -81,24 +82,17 @@ impl Shared {
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
-        let begin = Instant::now();
-        let delay = self.team.wake_delay.nanos();
+        let begin = clock::nanos();
         let was_put_off = matches!(kind, LoopKind::HandedOut(_));
-        if let Some(expected) = self.loop_costs.expected(size).filter(|_| !was_put_off) {
-            let (gain, loss) = (expected - expected / u64::from(bees), loss_by_waking(delay, bees, kind));
-            if !self.loop_costs.pays_to_wake(gain, loss, begin) {
-                if gain > NANOS_OF_WAKING {
-                    // It is alone because of the delay that was measured.
-                    self.team.wake_delay.doubt();
-                }
-                // To wake the workers after the delay costs no more than to have woken them at once for nothing.
-                let deadline = Deadline::new(begin, Duration::from_nanos(expected.saturating_add(delay)));
+        let is_handed_out = matches!(kind, LoopKind::Blocks(_));
+        if let Some(stakes) = self.stakes(bees, size, is_handed_out).filter(|_| !was_put_off) {
+            if let Some(deadline) = self.deadline_alone(stakes, begin) {
                 self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
-                self.loop_costs.record(size, begin.elapsed());
+                self.loop_costs.record(size, clock::nanos() - begin);
                 return Ok(());
             }
             match kind {
-                LoopKind::Blocks(size_if_late) if gain > loss => {
+                LoopKind::Blocks(size_if_late) if stakes.is_long() => {
                     size_if_late.set(Some(size));
                     return Ok(());
                 }
@@ -116,9 +110,10 @@ impl Shared {
         bees: u32,
         size: LoopSize,
         body: &mut P,
-        begin: Instant,
+        begin: u64,
     ) -> Result<(), Error> {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
+        self.loop_costs.forget_missed_help();
         cold_parts.clear_last();
         // To make threads for new workers would take much longer than to wake them.
         if bees <= self.team.bees() {
@@ -201,9 +196,10 @@ impl Shared {
         self.team.count_for_queen(Counter::LoneLoops);
         let _counted = self.lone_callers.count_caller();
         self.yield_to_other_callers(size);
-        let begin = Instant::now();
+        let _guard = AbortInChild::new();
+        let begin = clock::nanos();
         self.run_alone(body);
-        self.loop_costs.record(size, begin.elapsed());
+        self.loop_costs.record(size, clock::nanos() - begin);
     }
 
     /// Yields the CPU to other threads that run loops alone, if there are more of these threads than CPUs and the loop
@@ -213,20 +209,5 @@ impl Shared {
         if is_crowded && self.loop_costs.expected(size).is_some_and(|expected| expected > NANOS_OF_WAKING) {
             self.team.policy().yield_core();
         }
-    }
-}
-
-/// By how many nanoseconds a loop ends later than with workers that are awake, if they have to be woken for it, which
-/// takes `delay`.
-///
-/// Where each bee has a part of its own, that is the whole delay. A loop in blocks is handed out as the bees come, if
-/// it is long: then what the queen does meanwhile is done. How much that is depends on how much of the delay it takes
-/// her to wake them; half of it is assumed.
-fn loss_by_waking(delay: u64, bees: u32, kind: LoopKind<'_>) -> u64 {
-    // The delay is that of the first worker. To wake several takes longer.
-    let delay = if bees > 2 { delay.max(NANOS_OF_WAKING) } else { delay };
-    match kind {
-        LoopKind::Blocks(_) => delay - delay / (2 * u64::from(bees)),
-        _ => delay,
     }
 }

@@ -7,7 +7,7 @@
 //! at the same time without a lock, and an update may get lost.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use crate::observe::body_times::BodyTimes;
 use crate::pool::sharing::Sharing;
@@ -19,15 +19,13 @@ const FORGET_ONE_IN: u64 = 8;
 
 /// The costs of the loops of one hive.
 pub(crate) struct LoopCosts {
-    /// The time that the other words count from.
-    origin: Instant,
     /// How long one thread takes for one index.
     times_per_index: BodyTimes,
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
     /// nanoseconds, less what has been forgotten.
     missed_help: AtomicU64,
-    /// When `pays_to_wake` was last asked, in nanoseconds since `origin`.
-    asked_at: AtomicU64,
+    /// When `missed_help` was written, as `sys/clock.rs` has it.
+    missed_at: AtomicU64,
 }
 
 /// The loop that is about to run: its body, which tells it from others, the number of its indices, and how these are
@@ -41,12 +39,7 @@ pub(crate) struct LoopSize {
 
 impl LoopCosts {
     pub(crate) fn new() -> Self {
-        Self {
-            origin: Instant::now(),
-            times_per_index: BodyTimes::new(),
-            missed_help: AtomicU64::new(0),
-            asked_at: AtomicU64::new(0),
-        }
+        Self { times_per_index: BodyTimes::new(), missed_help: AtomicU64::new(0), missed_at: AtomicU64::new(0) }
     }
 
     /// How many nanoseconds one thread would take for the loop, to judge by earlier loops with this body. None: nothing
@@ -57,9 +50,9 @@ impl LoopCosts {
         Some((f64::from(nanos_per_index) * size.indices as f64) as u64)
     }
 
-    /// Records that one thread took so long for the loop.
+    /// Records that one thread took so many nanoseconds for the loop.
     #[inline]
-    pub(crate) fn record(&self, size: LoopSize, took: Duration) {
+    pub(crate) fn record(&self, size: LoopSize, took: u64) {
         self.record_and_keep(size, took, 0.5);
     }
 
@@ -67,17 +60,17 @@ impl LoopCosts {
     /// part of it, while the workers of a team of `bees` were woken. `delay`: for how many nanoseconds of that she was
     /// alone. Her part may be shorter than theirs, so a longer time that is known is forgotten more slowly.
     pub(crate) fn record_part(&self, size: LoopSize, part: Duration, bees: u32, delay: u64) {
-        let all = guess_of_all(nanos(part), bees, size.sharing, delay);
-        self.record_and_keep(size, Duration::from_nanos(all), 0.875);
+        let part = part.as_nanos() as u64;
+        self.record_and_keep(size, guess_of_all(part, bees, size.sharing, delay), 0.875);
     }
 
     /// Records the time; `keep`: see [`BodyTimes::record`]. To run a long loop alone costs more than to wake the
     /// workers for a short one, so the longer times of a body count for longer.
     #[inline]
-    fn record_and_keep(&self, size: LoopSize, took: Duration, keep: f32) {
+    fn record_and_keep(&self, size: LoopSize, took: u64, keep: f32) {
         // What a loop costs that has no indices says nothing of those that have.
         if size.indices > 0 {
-            self.times_per_index.record(size.body.hash(), nanos(took) as f32 / size.indices as f32, keep);
+            self.times_per_index.record(size.body.hash(), took as f32 / size.indices as f32, keep);
         }
     }
 
@@ -85,15 +78,23 @@ impl LoopCosts {
     /// they were awake. That is so if the gain is greater than the `loss` by waking them, counting the gain that loops
     /// before this one have missed in quick succession. If it does not pay, the gain of this loop is counted as missed.
     #[inline]
-    pub(crate) fn pays_to_wake(&self, gain: u64, loss: u64, now: Instant) -> bool {
-        let now = nanos(now.saturating_duration_since(self.origin));
-        // Relaxed, all: hints. If two threads do this at the same time, the gain of one of them is not counted.
-        let passed = now.saturating_sub(self.asked_at.swap(now, Ordering::Relaxed));
+    pub(crate) fn pays_to_wake(&self, gain: u64, loss: u64, now: u64) -> bool {
+        // Relaxed, here and below: hints. If two threads do this at the same time, the gain of one of them is not
+        // counted.
+        let passed = now.saturating_sub(self.missed_at.load(Ordering::Relaxed));
         let missed =
             self.missed_help.load(Ordering::Relaxed).saturating_sub(passed / FORGET_ONE_IN).saturating_add(gain);
         let pays = missed > loss;
-        self.missed_help.store(if pays { 0 } else { missed }, Ordering::Relaxed);
+        if !pays {
+            self.missed_help.store(missed, Ordering::Relaxed);
+            self.missed_at.store(now, Ordering::Relaxed);
+        }
         pays
+    }
+
+    /// Says that the workers are woken for a loop: from here on no help has been missed.
+    pub(crate) fn forget_missed_help(&self) {
+        self.missed_help.store(0, Ordering::Relaxed);
     }
 }
 
@@ -107,12 +108,6 @@ fn guess_of_all(part: u64, bees: u32, sharing: Sharing, delay: u64) -> u64 {
     }
 }
 
-/// The duration in nanoseconds; the largest number, if there is no room for so many.
-#[inline]
-fn nanos(duration: Duration) -> u64 {
-    duration.as_secs().saturating_mul(1_000_000_000).saturating_add(duration.subsec_nanos().into())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,8 +118,8 @@ mod tests {
         LoopSize { body: BodyFn::of::<UserBody<F, true>>().key(), indices, sharing: Sharing::EqualParts }
     }
 
-    const fn micros(micros: u64) -> Duration {
-        Duration::from_micros(micros)
+    const fn micros(micros: u64) -> u64 {
+        micros * 1_000
     }
 
     #[test]
@@ -165,9 +160,9 @@ mod tests {
         let costs = LoopCosts::new();
         let size = size_of(|_| assert_eq!(1, 1), 1);
         costs.record(size, micros(800));
-        costs.record_part(size, micros(1), 2, 0);
+        costs.record_part(size, Duration::from_micros(1), 2, 0);
         assert_eq!(costs.expected(size), Some(700_000));
-        costs.record_part(size, micros(500), 2, 0);
+        costs.record_part(size, Duration::from_micros(500), 2, 0);
         assert_eq!(costs.expected(size), Some(1_000_000));
     }
 
@@ -183,14 +178,16 @@ mod tests {
 
     #[test]
     fn a_long_loop_pays_at_once_and_short_ones_pay_if_they_follow_each_other_closely() {
-        let (costs, mut now) = (LoopCosts::new(), Instant::now());
+        let (costs, mut now) = (LoopCosts::new(), micros(1));
         assert!(costs.pays_to_wake(50_001, 50_000, now));
         // 10 us of gain every 20 us.
         let mut until_it_pays = || {
-            (1..).find(|_| {
+            let loops = (1..).find(|_| {
                 now += micros(20);
                 costs.pays_to_wake(10_000, 50_000, now)
-            })
+            });
+            costs.forget_missed_help();
+            loops
         };
         assert_eq!((until_it_pays(), until_it_pays()), (Some(7), Some(7)));
         // 10 us of gain every 200 us.

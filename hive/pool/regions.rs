@@ -185,10 +185,21 @@ impl Shared {
     /// Runs a region whose team is the calling thread alone. Needs no queen lock.
     #[inline]
     pub(crate) fn run_alone<P: RegionBody>(self: &Arc<Self>, body: &P) {
+        self.as_solo_team(|context| body.run(context));
+    }
+
+    /// Calls `run` with the context of such a region.
+    #[inline]
+    pub(crate) fn as_solo_team<R>(self: &Arc<Self>, run: impl FnOnce(&RegionContext<'_>) -> R) -> R {
         let region = SoloRegion { shared: self, context: RegionContext::alone(&self.team) };
-        body.run(&region.context);
+        let result = run(&region.context);
         // The usual case: there is no resize to apply and no panic to make up for, so the destructor has nothing to do.
-        if region.context.has_nothing_pending() { std::mem::forget(region) } else { region.finish() }
+        if region.context.has_nothing_pending() {
+            std::mem::forget(region)
+        } else {
+            region.finish()
+        }
+        result
     }
 
     /// Checks the size that the program has asked for. One comparison covers both limits: 0 wraps around to the largest

@@ -5,7 +5,6 @@
 use crate::pool::error::Error;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
-use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::RegionBody;
 use crate::region::bee::{Bee, UserBody};
 use crate::region::closure_size::is_large;
@@ -150,28 +149,6 @@ impl Hive {
             // returns.
             unsafe { slots.write_with(bee.id(), bee.bees(), || body(bee)) };
         });
-    }
-
-    /// Runs a loop over `indices` indices that has `parts` parts, and passes to `take` what `body` returned for each,
-    /// in their order. `body` gets the number of the part and the number of parts. Each bee runs one part; if the team
-    /// is the caller alone, that runs them all. So the results do not depend on who has run the loop.
-    #[track_caller]
-    #[expect(unsafe_code, reason = "each bee writes its own result without a lock")]
-    pub(crate) fn map_loop<R, F>(&self, parts: usize, indices: usize, body: F, take: impl FnMut(R))
-    where
-        R: Send,
-        F: Fn(usize, usize) -> R + Sync,
-    {
-        let run = |slots: ResultWriter<'_, R>| {
-            let work = Work::Loop(indices, LoopKind::Anonymous(Sharing::EqualParts));
-            self.run_parts::<true, _>(parts, work, move |bee| {
-                // SAFETY: a region has exactly one bee of each number below its size, every one of them calls this once
-                // and first of all, and its team has as many bees as there are slots, or one. (A region of more bees
-                // than the hive may have is refused.) The region ends before `run` returns.
-                unsafe { slots.write_parts(bee.id(), bee.bees(), &body) };
-            });
-        };
-        results::take_results(parts.min(self.max_bees()), run, take);
     }
 }
 

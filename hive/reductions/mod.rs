@@ -7,7 +7,7 @@
 pub(crate) mod block_tree;
 pub(crate) mod par_reduce;
 pub(crate) mod par_scan;
+pub(crate) mod plain_blocks;
 pub(crate) mod reduce_over;
 pub(crate) mod reduction;
 pub(crate) mod reproducibility;
-pub(crate) mod unordered_blocks;

@@ -12,10 +12,10 @@ use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
+use crate::reductions::plain_blocks::Partial;
 use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::reductions::reproducibility::sealed::Cut;
-use crate::reductions::unordered_blocks::{Partial, map_nonempty};
 use crate::region::bee::Bee;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::split;
@@ -27,12 +27,13 @@ impl Hive {
     /// [`Schedule`](crate::loops::schedule::Schedule), a [`Loop`] or a [`Plan`](crate::memory::plan::Plan). `map` is
     /// called for contiguous parts of its range, each index in exactly one of them; `reduction` says how the results
     /// are combined and how reproducible that is. As in [`par_for`](Self::par_for), a bee that is done stands in for
-    /// workers that are asleep or busy, which changes nothing in the result; and while another thread keeps the hive
-    /// busy, the calling thread may run all of a short loop by itself, at once. Where workers would have to be woken
-    /// first, a loop by `Static` may be handed out in smaller parts, unless the reduction is
-    /// [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called more than once for each
-    /// bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`, unlike those
-    /// of [`par_scan`](Self::par_scan) and of [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
+    /// workers that are asleep or busy, which changes nothing in the result; and where another thread keeps the hive
+    /// busy or the workers would have to be woken first, the calling thread may run all of a short loop by itself, at
+    /// once. A long loop by `Static` for which workers have to be woken may be handed out in smaller parts, unless the
+    /// reduction is [`PerTeamSize`](crate::reductions::reproducibility::PerTeamSize): so `map` may be called more than
+    /// once for each bee. An empty range gives the reduction's identity. The results may borrow and need not be `Copy`,
+    /// unlike those of [`par_scan`](Self::par_scan) and of
+    /// [`Bee::reduce_over`](crate::region::bee::Bee::reduce_over).
     ///
     /// A [`Deterministic`](crate::reductions::reproducibility::Deterministic) reduction cuts the range into blocks of
     /// its own, so that the result is bit by bit the same whatever the loop's schedule, alignment or plan; each bee
@@ -86,21 +87,11 @@ impl Hive {
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
     ) -> Option<V> {
-        // One contiguous block for each bee, combined in order of the bees. The closure holds no more than the range,
-        // so that it fits into the start line.
+        // One contiguous block for each bee, combined in order of the bees.
         if let (Cut::OnePerBee | Cut::BySchedule, Some(range)) = (&cut, shared.range_in_plain_blocks()) {
             // Nothing of the loop is needed any more; dropped here, it costs nothing.
             drop(shared);
-            let indices = range.len();
-            let mut sum = None;
-            let add = |partial| add_to(&mut sum, partial, op);
-            if cut == Cut::BySchedule {
-                self.reduce_unordered(bees, range, op, map, add);
-            } else {
-                let of_part = move |part, parts| map_nonempty(split::block(range.clone(), part, parts), &map);
-                self.map_loop(bees, indices, of_part, add);
-            }
-            return sum;
+            return self.reduce_plain_blocks(bees, range, op, map, cut == Cut::BySchedule);
         }
         let indices = shared.range().len();
         match cut {
@@ -160,16 +151,6 @@ impl Hive {
             results = run(Schedule::Affinity, LoopKind::HandedOut(size));
         }
         block_tree::combine_all(results.into_iter(), op)
-    }
-}
-
-/// Adds what a bee has combined to the sum of those before it.
-fn add_to<T>(sum: &mut Option<T>, partial: Partial<T>, op: impl Fn(T, T) -> T) {
-    if let Some(partial) = partial.map(NoDoublePanic::into_inner) {
-        *sum = Some(match sum.take() {
-            Some(sum) => op(sum, partial),
-            None => partial,
-        });
     }
 }
 

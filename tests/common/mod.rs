@@ -12,6 +12,7 @@ pub(crate) mod kernel;
 pub(crate) mod proc_threads;
 pub(crate) mod process;
 pub(crate) mod seccomp;
+pub(crate) mod short_loops;
 pub(crate) mod sys;
 pub(crate) mod task_helpers;
 pub(crate) mod trace_reader;

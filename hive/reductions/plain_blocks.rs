@@ -1,6 +1,8 @@
-//! An unordered reduction over a range that is divided by `Static`. Usually each bee reduces one block of it, which
-//! costs the least. If it is known to be long, and all workers have to be woken for it, it is handed out in smaller
-//! parts: whoever is there then leaves less to those that come late. The result may depend on who has run what.
+//! A reduction over a range that is divided by `Static`: each bee reduces one block of it, and the caller combines what
+//! comes out in the order of the blocks. If all workers are asleep, the caller runs a short one by itself.
+//!
+//! If the reduction is unordered and known to be long, and all workers have to be woken for it, it is handed out in
+//! smaller parts: whoever is there then leaves less to those that come late. The result may depend on who has run what.
 
 #![expect(unsafe_code, reason = "each bee writes its own result without a lock")]
 
@@ -11,9 +13,11 @@ use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::loop_costs::LoopSize;
 use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
-use crate::protocol::region::body::RegionBody;
+use crate::pool::sharing::Sharing;
+use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 use crate::region::nesting;
@@ -26,17 +30,17 @@ use crate::region::split;
 /// calls `map` once for these, so the calls remain few.
 const BLOCKS_PER_BEE: usize = 16;
 
-/// What a bee has combined. None: it has had no index.
+/// What has been combined. None: that was no index.
 pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
 
 /// The reduction in blocks. It holds all that the bees need in one piece, so that it fits into the start line.
-struct UnorderedBlocks<'r, V, M> {
+struct PlainBlocks<'r, V, M> {
     slots: ResultWriter<'r, Partial<V>>,
     range: Range<usize>,
     map: M,
 }
 
-impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for UnorderedBlocks<'_, V, M> {
+impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for PlainBlocks<'_, V, M> {
     const RUNS_ANYWHERE: bool = true;
 
     #[inline]
@@ -52,28 +56,63 @@ impl<V: Send, M: Fn(Range<usize>) -> V + Sync> RegionBody for UnorderedBlocks<'_
 }
 
 impl Hive {
-    /// Combines what `map` returns for parts of `range`, on a team of `bees`. Passes to `take` what each bee has
-    /// combined.
+    /// Combines what `map` returns for the blocks of `range`, one for each bee of a team of `bees`, in their order. If
+    /// `may_be_handed_out`, the range may be cut otherwise, and combined in any order. None: the range is empty.
     #[inline]
     #[track_caller]
-    pub(super) fn reduce_unordered<V: Send>(
+    pub(super) fn reduce_plain_blocks<V: Send, M: Fn(Range<usize>) -> V + Sync>(
+        &self,
+        bees: usize,
+        range: Range<usize>,
+        op: &(impl Fn(V, V) -> V + Sync),
+        map: M,
+        may_be_handed_out: bool,
+    ) -> Option<V> {
+        let mut sum = None;
+        let body = BodyFn::of::<PlainBlocks<'_, V, M>>().key();
+        let size = LoopSize { body, indices: range.len(), sharing: Sharing::EqualParts };
+        let done = self.shared.run_parts_alone(bees, size, may_be_handed_out, |number, context| {
+            let block = split::block(range.clone(), number, bees);
+            let partial = nesting::within_region(context, || map_nonempty(block, &map));
+            add_to(&mut sum, partial, op);
+        });
+        if done == 0 {
+            self.reduce_on_team(bees, range, op, map, may_be_handed_out, &mut sum);
+        } else if done < bees {
+            // The blocks that are left are as long as if the range were only these and each bee had one of them.
+            let left = split::blocks(range, done..bees, bees);
+            let team = if may_be_handed_out { bees } else { bees - done };
+            self.reduce_on_team(team, left, op, map, may_be_handed_out, &mut sum);
+        }
+        sum.map(NoDoublePanic::into_inner)
+    }
+
+    /// Does the same, and adds the result to `sum`.
+    #[inline]
+    #[track_caller]
+    fn reduce_on_team<V: Send>(
         &self,
         bees: usize,
         range: Range<usize>,
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
-        take: impl FnMut(Partial<V>),
+        may_be_handed_out: bool,
+        sum: &mut Partial<V>,
     ) {
         let run = |slots: ResultWriter<'_, Partial<V>>| {
             let indices = range.len();
-            let mut blocks = UnorderedBlocks { slots, range, map };
+            let mut blocks = PlainBlocks { slots, range, map };
+            if !may_be_handed_out {
+                let kind = LoopKind::Anonymous(Sharing::EqualParts);
+                return self.run_loop_body(bees, indices, kind, &mut blocks);
+            }
             let size_if_late = Cell::new(None);
             self.run_loop_body(bees, indices, LoopKind::Blocks(&size_if_late), &mut blocks);
             if let Some(size) = size_if_late.take() {
                 self.hand_out(bees, &blocks, op, Work::Loop(indices, LoopKind::HandedOut(size)));
             }
         };
-        results::take_results(bees.min(self.max_bees()), run, take);
+        results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
     }
 
     /// Runs the same reduction, which has not been run, in parts that are handed out.
@@ -82,11 +121,11 @@ impl Hive {
     fn hand_out<V: Send>(
         &self,
         bees: usize,
-        blocks: &UnorderedBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
+        blocks: &PlainBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
         op: &(impl Fn(V, V) -> V + Sync),
         work: Work<'_>,
     ) {
-        let UnorderedBlocks { slots, range, map } = blocks;
+        let PlainBlocks { slots, range, map } = blocks;
         let count = range.len().min(bees.saturating_mul(BLOCKS_PER_BEE));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
@@ -107,4 +146,14 @@ impl Hive {
 /// What `map` returns for `range`. None: the range is empty.
 pub(super) fn map_nonempty<T>(range: Range<usize>, map: impl Fn(Range<usize>) -> T) -> Partial<T> {
     (!range.is_empty()).then(|| NoDoublePanic::new(map(range)))
+}
+
+/// Adds what a bee has combined to the sum of those before it.
+fn add_to<T>(sum: &mut Partial<T>, partial: Partial<T>, op: impl Fn(T, T) -> T) {
+    if let Some(partial) = partial {
+        *sum = Some(match sum.take() {
+            Some(sum) => NoDoublePanic::new(op(sum.into_inner(), partial.into_inner())),
+            None => partial,
+        });
+    }
 }

@@ -1,0 +1,72 @@
+//! How the calling thread runs a short loop by itself, part after part, outside of any region: if all workers are
+//! asleep, the loop is expected to be too short to wake them for, and its body does not know which bee it runs on. It
+//! needs neither the queen lock nor a region then.
+//!
+//! What a thread executes when the processor has slept it has to fetch anew from memory, line by line, and for a short
+//! loop that takes longer than the loop. So there is little to be executed here. All other loops go to `lone_loops.rs`.
+//! See `docs/lone-loops.md`.
+
+use std::sync::Arc;
+
+use crate::pool::loop_costs::LoopSize;
+use crate::pool::shared::Shared;
+use crate::protocol::region::region_context::RegionContext;
+use crate::region::nesting;
+use crate::sync::Counter;
+use crate::sys::clock;
+use crate::sys::fork::AbortInChild;
+
+impl Shared {
+    /// Runs parts of a loop of `parts` equal parts, one after another, until all have been run or that has taken longer
+    /// than was expected. Returns how many have been run; the caller runs the others, as another loop. 0: this loop is
+    /// not for the calling thread alone, or cannot be run at all.
+    ///
+    /// `run_part` gets the number of the part, and the team of one as which the thread runs it.
+    #[inline]
+    pub(crate) fn run_parts_alone(
+        self: &Arc<Self>,
+        parts: usize,
+        size: LoopSize,
+        is_handed_out: bool,
+        run_part: impl FnMut(usize, &RegionContext<'_>),
+    ) -> usize {
+        if !self.team.all_workers_sleep() || nesting::is_inside_any() {
+            return 0;
+        }
+        match self.checked_bees(parts) {
+            Ok(2..) => self.run_short_loop(parts, size, is_handed_out, run_part),
+            _ => 0,
+        }
+    }
+
+    // Not marked as cold: see `Team::run_region_if_long`.
+    #[inline(never)]
+    fn run_short_loop(
+        self: &Arc<Self>,
+        parts: usize,
+        size: LoopSize,
+        is_handed_out: bool,
+        mut run_part: impl FnMut(usize, &RegionContext<'_>),
+    ) -> usize {
+        let begin = clock::nanos();
+        let Some(stakes) = self.stakes(parts as u32, size, is_handed_out) else { return 0 };
+        let Some(deadline) = self.deadline_alone(stakes, begin) else { return 0 };
+        self.team.count_for_queen(Counter::LoneLoops);
+        let done = self.as_solo_team(|context| {
+            let mut done = 0;
+            // A resize that a part has asked for comes after the loop, and so all of it is run here: another loop on a
+            // team of the size that was asked for before might undo it.
+            let goes_on = || !deadline.has_passed() || context.resize_at_region_end().is_some();
+            while done < parts && (done == 0 || goes_on()) {
+                // Which thread runs a part is not promised, so a child fares as it does in a worker.
+                let _guard = AbortInChild::new();
+                run_part(done, context);
+                done += 1;
+            }
+            done
+        });
+        let took = clock::nanos() - begin;
+        self.loop_costs.record(size, (took / done as u64).saturating_mul(parts as u64));
+        done
+    }
+}
