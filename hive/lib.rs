@@ -52,7 +52,8 @@
 //! # Environment
 //! - `HIVE_NUM_BEES`: the number of bees that a hive starts with if the program does not set one.
 //! - `HIVE_PIN`: `none`, `core`, `cluster`, `node`, `package` or a list of CPUs such as `0,2,4-7`, of which hive uses
-//!   those that the process is allowed to use; see [`Pin`].
+//!   those that the process is allowed to use; see [`Pin`]. With `core` a second hive cannot be built if the first
+//!   ones have all CPUs; by default it is built, and its bees are bound to none.
 //! - `HIVE_PLACES`: places in OpenMP's grammar, such as `cores(4)` or `{0:4},{8:4}`; see [`PlaceList`]. It takes
 //!   precedence over `HIVE_PIN`.
 //! - `HIVE_PROC_BIND`: `false`, `true`, `primary`, `close` or `spread`; see [`ProcBind`].

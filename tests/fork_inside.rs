@@ -9,99 +9,21 @@
 mod common;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread;
 use std::time::Duration;
 
+use common::fork_point::{CHILD_ACTIONS, ChildAction, ForkPoint, Outcome};
 use common::process::in_own_process;
-use common::sys::{Forked, exit_now, fork, fork_here};
+use common::sys::{exit_now, fork};
 use common::task_helpers::join_on_two_bees;
-use common::{Gate, assert_hive_works, panic_message, silence_panics, wait_until};
-use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Schedule};
-
-/// What a child does at the place where it was forked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum ChildAction {
-    Return,
-    Panic,
-    /// It uses the hive, which gives an error or does the work at once, and hives of its own, and then returns.
-    UseHives,
-    Exit,
-}
-
-const CHILD_ACTIONS: [ChildAction; 4] =
-    [ChildAction::Return, ChildAction::Panic, ChildAction::UseHives, ChildAction::Exit];
-
-/// The place where one thread forks, once.
-struct ForkPoint {
-    hive: &'static Hive,
-    action: ChildAction,
-    is_done: AtomicBool,
-    /// The child, in the parent.
-    child: Mutex<Option<Forked>>,
-}
-
-impl ForkPoint {
-    fn new(hive: Hive, action: ChildAction) -> &'static Self {
-        let hive = Box::leak(Box::new(hive));
-        Box::leak(Box::new(Self { hive, action, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
-    }
-
-    /// Forks, and calls `then` in the child.
-    fn fork_and(&self, then: impl FnOnce()) {
-        if self.is_done.swap(true, Ordering::Relaxed) {
-            return;
-        }
-        match fork_here() {
-            None => then(),
-            child => *self.child.lock().unwrap() = child,
-        }
-    }
-
-    /// Forks, and does the action in the child.
-    fn fork(&self) {
-        self.fork_and(|| match self.action {
-            ChildAction::Return => {}
-            ChildAction::Panic => panic!("as expected"),
-            ChildAction::Exit => exit_now(0),
-            ChildAction::UseHives => {
-                assert!(self.hive.try_spmd(2, |_| ()).is_err() && self.hive.resize(2).is_err());
-                assert_eq!(self.hive.join(|| 1, || 2), (1, 2));
-                assert_eq!(self.hive.install(|| 3), 3);
-                assert_eq!(self.hive.scope(|_| 4), 4);
-                assert!(panic_message(|| self.hive.spawn(|| ())).contains("forked"));
-                assert_hive_works(&Hive::new(2).unwrap(), 3);
-                // The threads of one that stays may have the stacks of the parent's threads.
-                assert_hive_works(Box::leak(Box::new(Hive::new(4).unwrap())), 4);
-            }
-        });
-    }
-
-    /// How the child has ended.
-    fn outcome(&self) -> Outcome {
-        let child = self.child.lock().unwrap().take().expect("somebody has forked");
-        match child.outcome() {
-            None => Outcome::Hung,
-            Some(0) => Outcome::Success,
-            Some(status) if status & 0x7f == libc::SIGABRT => Outcome::Aborted,
-            Some(status) => Outcome::Other(status),
-        }
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-enum Outcome {
-    Success,
-    Aborted,
-    Hung,
-    Other(i32),
-}
+use common::{Gate, assert_hive_works, silence_panics, wait_until};
+use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Scan, Schedule};
 
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
 type ForkPlace = (&'static str, bool, fn(&'static ForkPoint));
 
-const PLACES: [ForkPlace; 15] = [
+const PLACES: [ForkPlace; 20] = [
     ("the queen in a region", true, |scene| {
         scene.hive.spmd(3, |bee| {
             if bee.is_queen() {
@@ -144,6 +66,38 @@ const PLACES: [ForkPlace; 15] = [
                     scene.fork();
                 }
             });
+        };
+        learn_as_lone_loop(scene.hive, || run(false));
+        run(true);
+    }),
+    ("a scan that its caller runs alone", true, |scene| {
+        let run = |forks| {
+            let mut numbers = [1; 3];
+            let sum = Reduction::deterministic(0, |a, b| {
+                if forks {
+                    scene.fork();
+                }
+                a + b
+            });
+            scene.hive.par_scan(&mut numbers, &sum, Scan::Inclusive);
+            assert_eq!(numbers, [1, 2, 3]);
+        };
+        learn_as_lone_loop(scene.hive, || run(false));
+        run(true);
+    }),
+    ("the last block of a reduction whose caller runs the first one alone", true, |scene| {
+        let sum = Reduction::per_team_size(0, |a, b| a + b);
+        let run = |forks| {
+            let total = scene.hive.par_reduce(0..3, &sum, |range| {
+                if forks && range.contains(&1) {
+                    thread::sleep(Duration::from_millis(2));
+                }
+                if forks && range.contains(&2) {
+                    scene.fork();
+                }
+                range.len()
+            });
+            assert_eq!(total, 3);
         };
         learn_as_lone_loop(scene.hive, || run(false));
         run(true);
@@ -199,6 +153,38 @@ const PLACES: [ForkPlace; 15] = [
         let _ = scene.hive.install(|| join_on_two_bees(scene.hive, || (), || scene.fork()));
     }),
     ("install", false, |scene| scene.hive.install(|| scene.fork())),
+    ("an install that a worker runs, since another thread has the queen's place", true, |scene| {
+        let (begun, free) = (Gate::new(), Gate::new());
+        thread::scope(|threads| {
+            let queen = || (begun.arrive(), free.wait_for(1));
+            threads.spawn(move || scene.hive.install(queen));
+            begun.wait_for(1);
+            let on_worker = || (scene.fork(), "on the heap".to_owned()).1;
+            let result = threads.spawn(move || scene.hive.install(on_worker)).join();
+            assert_eq!(result.unwrap(), "on the heap");
+            free.arrive();
+        });
+    }),
+    ("a broadcast", true, |scene| {
+        let fork_on = |bee| {
+            if bee == 2 {
+                scene.fork()
+            }
+        };
+        assert_eq!(scene.hive.broadcast(fork_on).len(), 2);
+    }),
+    ("a region whose bees return something", true, |scene| {
+        let results = scene.hive.spmd_map(3, |bee| {
+            (
+                if bee.id() == 2 {
+                    scene.fork()
+                },
+                bee.id().to_string(),
+            )
+                .1
+        });
+        assert_eq!(results, ["0", "1", "2"]);
+    }),
 ];
 
 /// Has the hive run this loop until it has left one to its caller alone. Workers that never sleep get all of them; then

@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::HashSet;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
@@ -188,26 +188,71 @@ fn parts_may_use_the_hive() {
     }
 }
 
+/// Who asks for the resize of `a_resize_in_a_part_that_takes_long_holds_afterwards`.
+#[derive(Clone, Copy, Debug)]
+enum ResizedBy {
+    Part,
+    OtherThread,
+    WorkerOfOtherHive,
+    Combining,
+}
+
+impl ResizedBy {
+    const ALL: [Self; 4] = [Self::Part, Self::OtherThread, Self::WorkerOfOtherHive, Self::Combining];
+
+    /// Resizes `hive`, if it is to be done in a part.
+    fn resize_in_part(self, hive: &Hive, other: &Hive, bees: usize) {
+        match self {
+            Self::Part => hive.resize(bees).unwrap(),
+            Self::OtherThread => thread::scope(|scope| scope.spawn(|| hive.resize(bees)).join().unwrap().unwrap()),
+            Self::WorkerOfOtherHive => other.spmd(2, |bee| {
+                if bee.id() == 1 {
+                    hive.resize(bees).unwrap();
+                }
+            }),
+            Self::Combining => {}
+        }
+    }
+}
+
 #[test]
 fn a_resize_in_a_part_that_takes_long_holds_afterwards() {
     let _alone = run_exclusively();
-    let sum = Reduction::unordered(0, |a, b| a + b);
+    let other = Hive::new(2).unwrap();
+    // Once a run: another resize later would make up for one that was undone.
+    let is_to_resize = AtomicBool::new(false);
+    let resizes_now = || is_to_resize.swap(false, Ordering::Relaxed);
     for hive in hives() {
-        for bees in [1, 2, BEES + 1] {
-            short_and_then(&hive, |resizes, times| {
-                let total = hive.par_reduce(0..BEES * times, &sum, |range| {
-                    if resizes {
-                        hive.resize(bees).unwrap();
-                        thread::sleep(Duration::from_millis(1));
-                    }
-                    range.len()
-                });
-                assert_eq!(total, BEES * times);
-                if resizes {
-                    assert_eq!(hive.bees(), bees);
-                    hive.resize(BEES).unwrap();
+        for (by, bees) in ResizedBy::ALL.into_iter().flat_map(|by| [1, 2, BEES + 1].map(|bees| (by, bees))) {
+            let combine = |a, b| {
+                if matches!(by, ResizedBy::Combining) && resizes_now() {
+                    hive.resize(bees).unwrap();
                 }
-            });
+                a + b
+            };
+            let (per_team_size, unordered) = (Reduction::per_team_size(0, combine), Reduction::unordered(0, combine));
+            for is_unordered in [false, true] {
+                short_and_then(&hive, |is_long, times| {
+                    is_to_resize.store(is_long, Ordering::Relaxed);
+                    let (indices, part) = (0..BEES * times, |range: Range<usize>| {
+                        if is_long && (matches!(by, ResizedBy::Combining) || resizes_now()) {
+                            by.resize_in_part(&hive, &other, bees);
+                            thread::sleep(Duration::from_millis(3));
+                        }
+                        range.len()
+                    });
+                    let total = if is_unordered {
+                        hive.par_reduce(indices, &unordered, part)
+                    } else {
+                        hive.par_reduce(indices, &per_team_size, part)
+                    };
+                    assert_eq!(total, BEES * times);
+                    if is_long {
+                        assert_eq!(hive.bees(), bees, "by {by:?}");
+                        hive.resize(BEES).unwrap();
+                    }
+                });
+            }
         }
         assert_hive_works(&hive, BEES);
     }

@@ -14,6 +14,7 @@ use crate::pool::regions::ApplyResizeAtRegionEnd;
 use crate::pool::run_parts::panic_no_region;
 use crate::region::bee::{Bee, ExactBody};
 use crate::region::no_double_panic::NoDoublePanic;
+use crate::sys::fork::with_abort_in_child;
 
 impl HiveSet {
     /// Runs `body` once on each bee of every hive, and returns when all are done. Each hive takes part with as many
@@ -80,7 +81,7 @@ impl HiveSet {
         let (team, body) = (SetTeam::for_caller(self), NoDoublePanic::new(body));
         let results: Vec<_> = (0..team.bees()).map(|_| NoDoublePanic::new(Mutex::new(None))).collect();
         let run = team.run(&|bee: &HiveSetBee<'_>| {
-            let result = body(bee);
+            let result = if bee.bees() > 1 { with_abort_in_child(|| body(bee)) } else { body(bee) };
             *results[bee.id()].lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
         });
         if let Err(error) = run {

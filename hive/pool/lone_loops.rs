@@ -20,7 +20,7 @@ use crate::region::nesting;
 use crate::sync::{Counter, Deadline};
 use crate::sys::clock;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
-use crate::sys::fork::AbortInChild;
+use crate::sys::fork::with_abort_in_child;
 
 impl Shared {
     /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.
@@ -88,7 +88,7 @@ impl Shared {
         if let Some(stakes) = self.stakes(bees, size, is_handed_out).filter(|_| !was_put_off) {
             if let Some(deadline) = self.deadline_alone(stakes, begin) {
                 self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
-                self.loop_costs.record(size, clock::nanos() - begin);
+                self.loop_costs.record(size, clock::nanos_since(begin));
                 return Ok(());
             }
             match kind {
@@ -146,8 +146,8 @@ impl Shared {
             return self.run_loop_if_long(queen_guard, bees, body, deadline);
         }
         // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its body
-        // does the whole loop if it is the only bee.
-        self.run_alone(body);
+        // does the whole loop if it is the only bee. A forked child fares as on the whole team.
+        with_abort_in_child(|| self.run_alone(body));
         Ok(())
     }
 
@@ -194,12 +194,18 @@ impl Shared {
     /// Runs a loop on the calling thread without the queen lock, and records how long that took.
     fn run_loop_alone<P: RegionBody>(self: &Arc<Self>, size: LoopSize, body: &P) {
         self.team.count_for_queen(Counter::LoneLoops);
-        let _counted = self.lone_callers.count_caller();
-        self.yield_to_other_callers(size);
-        let _guard = AbortInChild::new();
+        let _counted = self.count_beside_others(size);
         let begin = clock::nanos();
-        self.run_alone(body);
-        self.loop_costs.record(size, clock::nanos() - begin);
+        with_abort_in_child(|| self.run_alone(body));
+        self.loop_costs.record(size, clock::nanos_since(begin));
+    }
+
+    /// Counts the calling thread among those that run loops alone, until the result is dropped, and lets others go
+    /// first if there are too many.
+    pub(super) fn count_beside_others(&self, size: LoopSize) -> impl Drop + use<'_> {
+        let counted = self.lone_callers.count_caller();
+        self.yield_to_other_callers(size);
+        counted
     }
 
     /// Yields the CPU to other threads that run loops alone, if there are more of these threads than CPUs and the loop

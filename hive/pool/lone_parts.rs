@@ -14,7 +14,6 @@ use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 use crate::sync::Counter;
 use crate::sys::clock;
-use crate::sys::fork::AbortInChild;
 
 impl Shared {
     /// Runs parts of a loop of `parts` equal parts, one after another, until all have been run or that has taken longer
@@ -48,24 +47,28 @@ impl Shared {
         is_handed_out: bool,
         mut run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> usize {
-        let begin = clock::nanos();
         let Some(stakes) = self.stakes(parts as u32, size, is_handed_out) else { return 0 };
+        // Between very short loops there is nothing to be divided, and to count their callers would cost more.
+        let _counted = stakes.are_of_a_wake_up().then(|| self.count_beside_others(size));
+        let begin = clock::nanos();
         let Some(deadline) = self.deadline_alone(stakes, begin) else { return 0 };
         self.team.count_for_queen(Counter::LoneLoops);
+        let bees_before = self.team.bees();
         let done = self.as_solo_team(|context| {
             let mut done = 0;
-            // A resize that a part has asked for comes after the loop, and so all of it is run here: another loop on a
-            // team of the size that was asked for before might undo it.
-            let goes_on = || !deadline.has_passed() || context.resize_at_region_end().is_some();
-            while done < parts && (done == 0 || goes_on()) {
-                // Which thread runs a part is not promised, so a child fares as it does in a worker.
-                let _guard = AbortInChild::new();
+            // If the hive has been made smaller since, or a part has asked for another size, which it gets after this,
+            // all of the loop is run here: another loop on a team of the old size would undo that.
+            let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
+            let goes_on = || !deadline.has_passed() || is_resized();
+            // A single part could not be shared, except if it is cut anew.
+            let is_last = |done| !is_handed_out && done + 1 == parts;
+            while done < parts && (done == 0 || is_last(done) || goes_on()) {
                 run_part(done, context);
                 done += 1;
             }
             done
         });
-        let took = clock::nanos() - begin;
+        let took = clock::nanos_since(begin);
         self.loop_costs.record(size, (took / done as u64).saturating_mul(parts as u64));
         done
     }

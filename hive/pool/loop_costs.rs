@@ -1,7 +1,7 @@
 //! What a hive knows of the costs of its loops, and what it makes of that: whether it pays to wake the workers for a
-//! loop, or to wait for the team, or whether the caller is better off alone. `lone_loops.rs` asks before each loop that
-//! finds the workers asleep or the team busy, and says afterwards how long the loop has taken. The rules, with their
-//! reasons, are in `docs/lone-loops.md`.
+//! loop, or to wait for the team, or whether the caller is better off alone. `wake_decision.rs` asks before each loop
+//! that finds the workers asleep, and `lone_loops.rs` before one that finds the team busy; afterwards it is told how
+//! long the loop has taken. The rules, with their reasons, are in `docs/lone-loops.md`.
 //!
 //! All of this is guesswork about speed: whatever it says, a loop gives the same result. So several threads may use it
 //! at the same time without a lock, and an update may get lost.
@@ -24,7 +24,7 @@ pub(crate) struct LoopCosts {
     /// How much sooner loops that ran on their callers alone would have ended with the help of the workers, in
     /// nanoseconds, less what has been forgotten.
     missed_help: AtomicU64,
-    /// When `missed_help` was written, as `sys/clock.rs` has it.
+    /// When help was counted as missed last, as `sys/clock.rs` has it.
     missed_at: AtomicU64,
 }
 

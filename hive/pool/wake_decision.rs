@@ -25,6 +25,11 @@ impl Stakes {
     pub(crate) fn is_long(self) -> bool {
         self.gain > self.loss
     }
+
+    /// Whether the loop takes longer than it usually takes to wake a worker.
+    pub(crate) fn are_of_a_wake_up(self) -> bool {
+        self.expected > NANOS_OF_WAKING
+    }
 }
 
 impl Shared {

@@ -25,6 +25,7 @@ use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::results;
 use crate::region::results::ResultWriter;
 use crate::region::split;
+use crate::sys::fork::with_abort_in_child;
 
 /// Into how many blocks the range is cut for each bee, if it is handed out. A bee gets several of them at a time, and
 /// calls `map` once for these, so the calls remain few.
@@ -73,7 +74,8 @@ impl Hive {
         let size = LoopSize { body, indices: range.len(), sharing: Sharing::EqualParts };
         let done = self.shared.run_parts_alone(bees, size, may_be_handed_out, |number, context| {
             let block = split::block(range.clone(), number, bees);
-            let partial = nesting::within_region(context, || map_nonempty(block, &map));
+            // Which thread runs a block is not promised, so a forked child fares as it does in a worker.
+            let partial = with_abort_in_child(|| nesting::within_region(context, || map_nonempty(block, &map)));
             add_to(&mut sum, partial, op);
         });
         if done == 0 {
@@ -81,8 +83,11 @@ impl Hive {
         } else if done < bees {
             // The blocks that are left are as long as if the range were only these and each bee had one of them.
             let left = split::blocks(range, done..bees, bees);
-            let team = if may_be_handed_out { bees } else { bees - done };
+            let team = if may_be_handed_out { bees.min(left.len()) } else { bees - done };
             self.reduce_on_team(team, left, op, map, may_be_handed_out, &mut sum);
+        } else {
+            // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
+            drop(map);
         }
         sum.map(NoDoublePanic::into_inner)
     }

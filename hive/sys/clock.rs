@@ -7,14 +7,27 @@ pub(crate) fn nanos() -> u64 {
     imp::nanos()
 }
 
+/// How long ago `begin` was, in nanoseconds. 0 if the clock has gone back all the same, as it may where a machine is
+/// stopped and goes on elsewhere.
+#[inline]
+pub(crate) fn nanos_since(begin: u64) -> u64 {
+    nanos().saturating_sub(begin)
+}
+
 #[cfg(unix)]
 #[expect(unsafe_code, reason = "a call of the C library")]
 mod imp {
+    /// The clock of `std::time::Instant`. Apple's monotonic clock counts whole microseconds.
+    #[cfg(target_vendor = "apple")]
+    const CLOCK: libc::clockid_t = libc::CLOCK_UPTIME_RAW;
+    #[cfg(not(target_vendor = "apple"))]
+    const CLOCK: libc::clockid_t = libc::CLOCK_MONOTONIC;
+
     #[inline]
     pub(super) fn nanos() -> u64 {
         let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
         // SAFETY: `now` is a valid place for the result. The call cannot fail: every Unix has this clock.
-        unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut now) };
+        unsafe { libc::clock_gettime(CLOCK, &raw mut now) };
         now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
     }
 }
@@ -45,6 +58,6 @@ mod tests {
         assert!(begin > 0);
         let time = Duration::from_millis(2);
         thread::sleep(time);
-        assert!(nanos() - begin >= time.as_nanos() as u64);
+        assert!(nanos_since(begin) >= time.as_nanos() as u64);
     }
 }

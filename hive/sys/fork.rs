@@ -51,6 +51,13 @@ impl Drop for AbortInChild {
     }
 }
 
+/// Runs `work`, which is the program's code, under an [`AbortInChild`].
+#[inline(always)]
+pub(crate) fn with_abort_in_child<R>(work: impl FnOnce() -> R) -> R {
+    let _guard = AbortInChild::new();
+    work()
+}
+
 /// Ends a forked child that has returned to where it was forked, or that is about to wait for its parent's threads.
 #[cold]
 pub(crate) fn abort_forked_child() -> ! {

@@ -12,6 +12,7 @@ use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
 use crate::sync::{Condvar, Mutex};
+use crate::sys::fork::with_abort_in_child;
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
@@ -25,7 +26,7 @@ pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
     let abort_guard = abort_guard();
     // SAFETY: what the task borrows lives on this thread's stack until the task has ended: this thread waits for that
     // below, and the guard aborts the process if anything unwinds before.
-    queue(unsafe { completion.task(|| result = Some(work())) });
+    queue(unsafe { completion.task(|| result = Some(with_abort_in_child(work))) });
     completion.wait();
     abort_guard.disarm();
     completion.rethrow_first();

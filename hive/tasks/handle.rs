@@ -9,6 +9,7 @@ use crate::pool::handle::Hive;
 use crate::region::closure_size::is_large;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::region::{nesting, results};
+use crate::sys::fork::with_abort_in_child;
 use crate::tasks::detached::detached;
 use crate::tasks::scope::{Scope, scope};
 use crate::tasks::{blocking, enter, join};
@@ -245,7 +246,7 @@ impl Hive {
                 let bee = bee as usize;
                 // SAFETY: each worker runs this once, for its own index, and the calling thread waits below until all
                 // have.
-                unsafe { outputs.write_with(bee - 1, workers, || work(bee)) };
+                unsafe { outputs.write_with(bee - 1, workers, || with_abort_in_child(|| work(bee))) };
             };
             let (worker_ids, put) = (1..=workers as u32, &put);
             nesting::with_task_context(team, |context| match context {

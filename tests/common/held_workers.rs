@@ -118,9 +118,11 @@ pub(crate) fn assert_covers(ranges: &[(Range<usize>, usize, ThreadId)], range: R
     assert_eq!(end, range.end);
 }
 
-/// Waits until `count` workers of the hive sleep for want of work.
+/// Waits until `count` workers of the hive sleep for want of work. One that was parked in its sleep has not woken, but
+/// is no bee of the hive any more.
 pub(crate) fn wait_until_asleep(hive: &Hive, count: usize) {
-    wait_until(|| hive.stats().per_bee().iter().filter(|counts| counts.sleeps > counts.wakes).count() == count);
+    let asleep = || hive.stats().per_bee().iter().take(hive.bees()).filter(|it| it.sleeps > it.wakes).count();
+    wait_until(|| asleep() == count);
 }
 
 /// Checks that each bee of a region runs on a thread of its own, and that they meet there.
