@@ -90,8 +90,9 @@ impl Hive {
     ///
     /// The calling thread runs `body` and then tasks, if it is a bee of the hive or can become its queen. Otherwise a
     /// worker runs `body` while the calling thread waits; a worker is hired if there is none. Inside a region or a task
-    /// of another hive, while this hive is busy, the calling thread runs `body` and then all of the tasks by itself. So
-    /// does the queen of a hive that has one bee. In these cases `body` may wait for one of its tasks only by calling
+    /// of another hive, or in a reduction or scan that its caller runs alone, while this hive is busy, the calling
+    /// thread runs `body` and then all of the tasks by itself. So does the queen of a hive that has one bee. In these
+    /// cases `body` may wait for one of its tasks only by calling
     /// [`yield_now`](crate::tasks::caller::yield_now) again and again: a task that it waits for in any other way would
     /// never run.
     ///
