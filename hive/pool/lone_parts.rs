@@ -49,7 +49,7 @@ impl Shared {
     ) -> usize {
         let Some(stakes) = self.stakes(parts as u32, size, is_handed_out) else { return 0 };
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
-        let _counted = stakes.are_of_a_wake_up().then(|| self.count_beside_others(size));
+        let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(size));
         let begin = clock::nanos();
         let Some(deadline) = self.deadline_alone(stakes, begin) else { return 0 };
         self.team.count_for_queen(Counter::LoneLoops);

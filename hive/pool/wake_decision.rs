@@ -27,7 +27,7 @@ impl Stakes {
     }
 
     /// Whether the loop takes longer than it usually takes to wake a worker.
-    pub(crate) fn are_of_a_wake_up(self) -> bool {
+    pub(crate) fn outlasts_a_wake_up(self) -> bool {
         self.expected > NANOS_OF_WAKING
     }
 }

@@ -26,35 +26,23 @@ pub(crate) fn generation() -> u32 {
     GENERATION.load(Ordering::Relaxed)
 }
 
-/// Guards a call of the program's code: if the process is forked in there, the child is aborted when the guard is
-/// dropped, whether the code returns or panics.
+/// Runs `work`, which is the program's code. If the process is forked in there, the child is aborted when it comes
+/// back, whether `work` returns or panics.
 ///
 /// It is for where the child could touch the stack of another thread afterwards. The C library of a child takes the
 /// stacks of its parent's threads for new threads, such as those of a hive that the child has made.
-#[must_use = "dropped at once, it guards nothing"]
-pub(crate) struct AbortInChild(u32);
-
-impl AbortInChild {
-    /// Begins to guard.
-    #[inline(always)]
-    pub(crate) fn new() -> Self {
-        Self(generation())
-    }
-}
-
-impl Drop for AbortInChild {
-    #[inline(always)]
-    fn drop(&mut self) {
-        if self.0 != generation() {
-            abort_forked_child();
-        }
-    }
-}
-
-/// Runs `work`, which is the program's code, under an [`AbortInChild`].
 #[inline(always)]
 pub(crate) fn with_abort_in_child<R>(work: impl FnOnce() -> R) -> R {
-    let _guard = AbortInChild::new();
+    struct AbortInChild(u32);
+    impl Drop for AbortInChild {
+        #[inline(always)]
+        fn drop(&mut self) {
+            if self.0 != generation() {
+                abort_forked_child();
+            }
+        }
+    }
+    let _guard = AbortInChild(generation());
     work()
 }
 

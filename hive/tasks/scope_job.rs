@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use crate::protocol::tasks::held_credit::{CountedScope, HeldCredit};
 use crate::protocol::tasks::scope_count::ScopeCount;
 use crate::protocol::tasks::task::Task;
-use crate::sys::fork::AbortInChild;
+use crate::sys::fork::with_abort_in_child;
 use crate::tasks::first_panic::FirstPanic;
 use crate::tasks::owned_job::{Job, JobPlace, task_of};
 
@@ -76,10 +76,7 @@ impl<S: ScopeWithJobs, F: FnOnce(&S) + Send> Job for ScopeJob<S, F> {
 #[inline(always)]
 fn run_in<S: ScopeWithJobs, F: FnOnce(&S) + Send>(scope: &S, place: JobPlace<ScopeJob<S, F>>) {
     let ScopeJob { job, .. } = place.take();
-    let run = || {
-        let _guard = AbortInChild::new();
-        job(scope);
-    };
+    let run = || with_abort_in_child(|| job(scope));
     if let Err(panic) = catch_unwind(AssertUnwindSafe(run)) {
         scope.panic().record(panic);
     }

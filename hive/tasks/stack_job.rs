@@ -13,7 +13,7 @@ use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
-use crate::sys::fork::AbortInChild;
+use crate::sys::fork::with_abort_in_child;
 
 /// A closure to be run, and later its result. The closure is told whether another bee
 /// than the owner runs it. Either the owner takes the closure back, or exactly one thread runs it as
@@ -109,10 +109,7 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
         // SAFETY: a task is run once, and the owner takes the closure only if nobody runs the task.
         let work = unsafe { job.take_work() };
         let is_elsewhere = job.is_elsewhere();
-        let result = catch_unwind(AssertUnwindSafe(|| {
-            let _guard = AbortInChild::new();
-            work(is_elsewhere)
-        }));
+        let result = catch_unwind(AssertUnwindSafe(|| with_abort_in_child(|| work(is_elsewhere))));
         // SAFETY: the owner does not touch `result` before the latch is set.
         unsafe { *job.result.get() = MaybeUninit::new(result) };
         let (team, owner, latch) = (job.team, job.owner, &raw const job.latch);

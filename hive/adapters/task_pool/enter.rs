@@ -12,7 +12,7 @@ use crate::pool::shared::Shared;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::{Run, Task};
 use crate::region::nesting::rethrow;
-use crate::sys::fork::AbortInChild;
+use crate::sys::fork::with_abort_in_child;
 
 /// Runs `work` on some thread of the pool, and returns its result. The calling thread is no thread of that pool; if it
 /// is one of another pool, `caller` says so.
@@ -61,8 +61,7 @@ impl<R, F: FnOnce(PoolBee<'_>, bool) -> R> Run for HandedOver<F, R> {
         let result = catch_unwind(AssertUnwindSafe(|| {
             PoolBee::with(|me| {
                 let (Some(me), Some(work)) = (me, work) else { unreachable!("run once, by a thread of the pool") };
-                let _guard = AbortInChild::new();
-                work(me, true)
+                with_abort_in_child(|| work(me, true))
             })
         }));
         // SAFETY: the waiting thread does not touch this before the completion is set.
