@@ -12,26 +12,26 @@ thread_local! {
     static CACHED_QUEUE: Cell<Option<CachedState>> = const { Cell::new(None) };
 }
 
-/// A loop state that no region is using. All words that its kind of loop uses are in the same round, which is over.
+/// A loop state that can be used again and again, for one round in each region. Before and after it, all words that its
+/// kind of loop uses are in the same round, which is over.
 pub(crate) struct CachedState {
-    state: Box<LoopState>,
-    /// The last round that was run with it.
-    round: u16,
+    pub(super) state: Box<LoopState>,
+    /// In the cache: the last round that was run with it. In a loop: the round that is run.
+    pub(super) round: u16,
 }
 
-/// Takes a loop state for a team of `bees` bees, from the cache if it has one of that size. Returns it with the number
-/// of the round to run next.
-pub(crate) fn take(kind: DispatchKind, bees: u32) -> (Box<LoopState>, u16) {
+/// Takes a loop state for a team of `bees` bees, from the cache if it has one of that size, for its next round.
+#[inline]
+pub(crate) fn take(kind: DispatchKind, bees: u32) -> CachedState {
     let cached = with_cell(kind, Cell::take).flatten().filter(|cached| cached.state.bees() == bees as usize);
     let CachedState { state, round } =
         cached.unwrap_or_else(|| CachedState { state: Box::new(LoopState::new(bees)), round: 0 });
-    (state, round.wrapping_add(1))
+    CachedState { state, round: round.wrapping_add(1) }
 }
 
-/// Keeps `state` for the calling thread's next loop. The whole team has finished `round` with it. If the thread is
-/// already ending, the state is dropped instead.
-pub(crate) fn put(kind: DispatchKind, state: Box<LoopState>, round: u16) {
-    with_cell(kind, |cell| cell.set(Some(CachedState { state, round })));
+/// Keeps the state for the calling thread's next loop. If the thread is already ending, the state is dropped instead.
+pub(crate) fn put(kind: DispatchKind, state: CachedState) {
+    with_cell(kind, |cell| cell.set(Some(state)));
 }
 
 /// Calls `f` with the calling thread's cell for this kind. None: the thread is ending and has dropped the cell already.

@@ -18,6 +18,7 @@ pub(crate) struct Chunks {
 impl Chunks {
     /// Cuts `range` into chunks of `chunk_len` indices, rounded up to a multiple of `multiple`. All cuts are at
     /// multiples of `multiple`.
+    #[inline]
     pub(crate) fn new(range: &Range<usize>, chunk_len: usize, multiple: usize) -> Self {
         let origin = range.start - range.start % multiple;
         // If the length cannot be rounded up, it is longer than any range, so one chunk is enough.
@@ -26,16 +27,19 @@ impl Chunks {
     }
 
     /// The number of chunks.
+    #[inline]
     pub(crate) fn count(&self) -> usize {
         if self.start == self.end { 0 } else { (self.end - self.origin).div_ceil(self.chunk_len) }
     }
 
     /// The indices of the chunks with these numbers, together. The numbers are below `count()`.
+    #[inline]
     pub(crate) fn indices(&self, numbers: Range<usize>) -> Range<usize> {
         self.start_of(numbers.start)..self.start_of(numbers.end)
     }
 
     /// The index at which chunk `number` begins; the end of the range for `number == count()`.
+    #[inline]
     fn start_of(&self, number: usize) -> usize {
         let from_origin = number.saturating_mul(self.chunk_len).min(self.end - self.origin);
         (self.origin + from_origin).max(self.start)

@@ -37,12 +37,14 @@ impl Dispatch {
     }
 
     /// The work range of bee `id`.
+    #[inline]
     pub(crate) fn range(&self, id: u32) -> &WorkRange {
         &self.ranges[id as usize]
     }
 
     /// The block of the `units` units of a loop with which bee `id` begins, if the loop is divided up among the first
     /// `bees` bees. Empty for all other bees.
+    #[inline]
     pub(crate) fn block(id: u32, bees: usize, units: u32) -> Range<u32> {
         if id as usize >= bees {
             return 0..0;

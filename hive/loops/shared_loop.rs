@@ -10,6 +10,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 
 use crate::loops::blocks::Blocks;
+use crate::loops::cache::CachedState;
 use crate::loops::chunks::Chunks;
 use crate::loops::dispatch::Dispatch;
 use crate::loops::loop_call::Call;
@@ -77,9 +78,9 @@ pub struct Loop {
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
     state: OwnState,
-    /// The one round that is run, if `run_in_region` has supplied a state that is ready for it. None: each run begins
-    /// its round by `LoopState::begin_round`.
-    only_round: Option<u16>,
+    /// What `run_in_region` has supplied in the place of `state`: words that are ready for one round, the only one that
+    /// is run. None: each run begins its round by `LoopState::begin_round`.
+    only_round: Option<CachedState>,
 }
 
 impl Loop {
@@ -299,15 +300,13 @@ impl Loop {
             Division::Stealing(_) => DispatchKind::Ranges,
             Division::Queue(_) => DispatchKind::Queue,
         };
-        let (state, round) = cache::take(kind, bees as u32);
-        self.only_round = Some(round);
-        self.state.0 = OnceLock::from(state);
+        self.only_round = Some(cache::take(kind, bees as u32));
         let result = region(&self, bees);
         // A panic does not get here; it drops the state, whose words may be in different rounds. If the team was the
         // caller alone, it needed no state, and the words are still in the round before.
-        if let Some(state) = self.state.0.take() {
-            let last_round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };
-            cache::put(kind, state, last_round);
+        if let Some(CachedState { state, round }) = self.only_round.take() {
+            let round = if state.has_finished(kind, round) { round } else { round.wrapping_sub(1) };
+            cache::put(kind, CachedState { state, round });
         }
         result
     }
@@ -331,12 +330,12 @@ impl Loop {
         bees: usize,
         run: impl FnOnce(&Dispatch, u16),
     ) {
-        let (dispatch, round) = match (common, self.only_round) {
+        let (dispatch, round) = match (common, &self.only_round) {
             (Some(state), _) => {
                 let has_ranges = matches!(self.schedule.division(), Division::Stealing(_));
                 state.begin_round_of_any_loop(context, has_ranges && (context.id() as usize) < bees)
             }
-            (None, Some(round)) => (self.loop_state(context).only_dispatch(), round),
+            (None, Some(cached)) => (cached.state.only_dispatch(), cached.round),
             (None, None) => self.loop_state(context).begin_round(context),
         };
         // Only after the round has begun: a bee that takes no part counts rounds as the others do.

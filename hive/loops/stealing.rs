@@ -85,6 +85,7 @@ impl StealingLoop<'_> {
     }
 
     /// The block with which bee `id` begins the round. Empty if the bee takes no part.
+    #[inline]
     fn block_of(&self, id: u32) -> Range<u32> {
         Dispatch::block(id, self.bees, self.units)
     }

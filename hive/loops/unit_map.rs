@@ -14,6 +14,7 @@ pub(crate) struct UnitMap {
 }
 
 impl UnitMap {
+    #[inline]
     pub(crate) fn new(chunks: usize, max_units: usize) -> Self {
         let chunks_per_unit = chunks.div_ceil(max_units).max(1);
         Self { chunks, chunks_per_unit, count: chunks.div_ceil(chunks_per_unit) }

@@ -60,6 +60,7 @@ impl RangeWord {
     /// - The word still has something left of the round before, or is of an even earlier round: nothing. The units that
     ///   are left belong to bees that are still in that round. And a range must not skip a round, because the owner
     ///   would not find its block of the skipped round any more.
+    #[inline]
     fn remaining_in(self, round: u16, block: &Range<u32>) -> Range<u32> {
         // How many rounds `round` is ahead of the word, modulo 2^16.
         let ahead = round.wrapping_sub(self.round()) as i16;

@@ -29,6 +29,7 @@ impl ColdParts {
     }
 
     /// Forgets the last part.
+    #[inline]
     pub(crate) fn clear_last(&self) {
         // Relaxed, here and below: the caller of a loop asks for what it has written itself. If another thread has been
         // queen in between, the number is that one's, and a guess is less good.

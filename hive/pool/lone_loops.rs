@@ -14,6 +14,7 @@ use crate::pool::loop_costs::LoopSize;
 use crate::pool::loop_kind::LoopKind;
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
+use crate::pool::wake_decision::Stakes;
 use crate::protocol::QueenGuard;
 use crate::protocol::region::body::{BodyFn, RegionBody};
 use crate::region::nesting;
@@ -63,7 +64,9 @@ impl Shared {
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
-        if self.team.all_workers_sleep() {
+        if matches!(kind, LoopKind::HandedOut(_)) {
+            self.run_on_called_workers(queen_guard, bees, size, body)
+        } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, bees, size, kind, body)
         } else {
             // The usual case: some worker polls for the start.
@@ -83,50 +86,53 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
-        let was_put_off = matches!(kind, LoopKind::HandedOut(_));
         let is_handed_out = matches!(kind, LoopKind::Blocks(_));
-        if let Some(stakes) = self.stakes(bees, size, is_handed_out).filter(|_| !was_put_off) {
-            if let Some(deadline) = self.deadline_alone(stakes, begin) {
-                self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
-                self.loop_costs.record(size, clock::nanos_since(begin));
-                return Ok(());
-            }
-            match kind {
-                LoopKind::Blocks(size_if_late) if stakes.is_long() => {
-                    size_if_late.set(Some(size));
-                    return Ok(());
-                }
-                _ => {}
-            }
+        let stakes = self.stakes(bees, size, is_handed_out);
+        if let Some(deadline) = stakes.and_then(|stakes| self.deadline_alone(stakes, begin)) {
+            self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
+            self.loop_costs.record(size, clock::nanos_since(begin));
+            return Ok(());
         }
-        self.run_with_woken_workers(queen_guard, bees, size, body, begin)
+        self.call_workers(bees, begin);
+        match kind {
+            LoopKind::Blocks(size_if_long) if stakes.is_some_and(Stakes::is_long) => {
+                size_if_long.set(Some(size));
+                Ok(())
+            }
+            _ => self.run_on_called_workers(queen_guard, bees, size, body),
+        }
     }
 
-    /// Runs a loop that begins at `begin` on the whole team, and learns from it how long it is and how long the
-    /// workers take to come.
-    fn run_with_woken_workers<P: RegionBody>(
+    /// Calls the workers for a loop that begins at `begin` and has found all of them asleep.
+    #[inline]
+    pub(super) fn call_workers(&self, bees: u32, begin: u64) {
+        self.loop_costs.forget_missed_help();
+        // To make threads for new workers would take much longer than to wake them.
+        if bees <= self.team.bees() {
+            self.team.wake_delay.note_call(begin);
+        }
+        self.team.call_workers(bees);
+    }
+
+    /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
+    /// take to come.
+    fn run_on_called_workers<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
         size: LoopSize,
         body: &mut P,
-        begin: u64,
     ) -> Result<(), Error> {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
-        self.loop_costs.forget_missed_help();
         cold_parts.clear_last();
-        // To make threads for new workers would take much longer than to wake them.
-        if bees <= self.team.bees() {
-            wake_delay.note_call(begin);
-        }
-        let outcome = self.spmd_locked(queen_guard, bees, body);
+        let outcome = self.run_called_loop(queen_guard, bees, body);
         match cold_parts.last() {
             Some(part) => {
                 // If nobody has come yet, she was alone all the time.
                 let alone = if wake_delay.is_awaited() { u64::MAX } else { wake_delay.nanos() };
                 self.loop_costs.record_part(size, part, bees, alone);
             }
-            // Her part was not timed: no worker was asleep any more when the region started, or there was no region.
+            // There was no region.
             None => wake_delay.forget_call(),
         }
         outcome
@@ -164,6 +170,10 @@ impl Shared {
     ) -> Result<(), Error> {
         if self.is_sooner_alone(bees, size, queen_guard.is_none()) {
             drop(queen_guard);
+            if matches!(kind, LoopKind::HandedOut(_)) {
+                // The workers have been called, and come to nothing, or to a loop of another thread.
+                self.team.wake_delay.forget_call();
+            }
             self.run_loop_alone(size, body);
             return Ok(());
         }

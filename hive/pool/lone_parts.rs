@@ -15,10 +15,20 @@ use crate::region::nesting;
 use crate::sync::Counter;
 use crate::sys::clock;
 
+/// How far the calling thread has come with a loop by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RunAlone {
+    /// So many parts have been run. The caller runs the others as another loop. 0: this loop is not for the calling
+    /// thread alone, or cannot be run at all.
+    Parts(usize),
+    /// The loop is long: no part has been run, and the workers have been called. The caller hands it out.
+    Called,
+}
+
 impl Shared {
     /// Runs parts of a loop of `parts` equal parts, one after another, until all have been run or that has taken longer
-    /// than was expected. Returns how many have been run; the caller runs the others, as another loop. 0: this loop is
-    /// not for the calling thread alone, or cannot be run at all.
+    /// than was expected. `may_be_handed_out`: whether the loop may be cut into other parts, which go to the bees as
+    /// they come.
     ///
     /// `run_part` gets the number of the part, and the team of one as which the thread runs it.
     #[inline]
@@ -26,32 +36,38 @@ impl Shared {
         self: &Arc<Self>,
         parts: usize,
         size: LoopSize,
-        is_handed_out: bool,
+        may_be_handed_out: bool,
         run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> usize {
+    ) -> RunAlone {
         if !self.team.all_workers_sleep() || nesting::is_inside_any() {
-            return 0;
+            return RunAlone::Parts(0);
         }
         match self.checked_bees(parts) {
-            Ok(2..) => self.run_short_loop(parts, size, is_handed_out, run_part),
-            _ => 0,
+            Ok(2..) => self.run_or_call(parts, size, may_be_handed_out, run_part),
+            _ => RunAlone::Parts(0),
         }
     }
 
+    /// The same for a loop on at least two bees, all of whose workers sleep.
     // Not marked as cold: see `Team::run_region_if_long`.
     #[inline(never)]
-    fn run_short_loop(
+    fn run_or_call(
         self: &Arc<Self>,
         parts: usize,
         size: LoopSize,
-        is_handed_out: bool,
+        may_be_handed_out: bool,
         mut run_part: impl FnMut(usize, &RegionContext<'_>),
-    ) -> usize {
-        let Some(stakes) = self.stakes(parts as u32, size, is_handed_out) else { return 0 };
+    ) -> RunAlone {
+        let Some(stakes) = self.stakes(parts as u32, size, may_be_handed_out) else { return RunAlone::Parts(0) };
+        if may_be_handed_out && stakes.is_long() {
+            // Now, and not when the loop starts: what is to be done before that takes microseconds here.
+            self.call_workers(parts as u32, clock::nanos());
+            return RunAlone::Called;
+        }
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
         let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(size));
         let begin = clock::nanos();
-        let Some(deadline) = self.deadline_alone(stakes, begin) else { return 0 };
+        let Some(deadline) = self.deadline_alone(stakes, begin) else { return RunAlone::Parts(0) };
         self.team.count_for_queen(Counter::LoneLoops);
         let bees_before = self.team.bees();
         let done = self.as_solo_team(|context| {
@@ -61,7 +77,7 @@ impl Shared {
             let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
             let goes_on = || !deadline.has_passed() || is_resized();
             // A single part could not be shared, except if it is cut anew.
-            let is_last = |done| !is_handed_out && done + 1 == parts;
+            let is_last = |done| !may_be_handed_out && done + 1 == parts;
             while done < parts && (done == 0 || is_last(done) || goes_on()) {
                 run_part(done, context);
                 done += 1;
@@ -70,6 +86,6 @@ impl Shared {
         });
         let took = clock::nanos_since(begin);
         self.loop_costs.record(size, (took / done as u64).saturating_mul(parts as u64));
-        done
+        RunAlone::Parts(done)
     }
 }

@@ -13,11 +13,12 @@ pub(crate) enum LoopKind<'l> {
     OfBees(Sharing),
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
     Anonymous(Sharing),
-    /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, it is
-    /// not run, and its size is stored here: the caller then calls once more, for the same loop in chunks that are
-    /// handed out. (That call has a turn of its own.)
+    /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, these
+    /// are called, but the loop is not run, and its size is stored here: the caller then calls once more, for the same
+    /// loop in chunks that are handed out. (That call has a turn of its own.)
     Blocks(&'l Cell<Option<LoopSize>>),
-    /// That second call, with that size.
+    /// A loop in chunks that are handed out, for which the workers have been called. Its size is that of the loop that
+    /// was put off.
     HandedOut(LoopSize),
 }
 

@@ -157,6 +157,18 @@ impl Shared {
         Ok(())
     }
 
+    /// The same for a loop for which the workers have been called.
+    pub(crate) fn run_called_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        let _apply_resize = self.prepare_team(bees)?;
+        self.team.run_called_region(queen_guard, bees, body);
+        Ok(())
+    }
+
     /// The same for a loop that is expected to be short: the calling thread runs all of it, unless that takes until
     /// after `deadline`.
     pub(crate) fn run_loop_if_long<P: RegionBody>(

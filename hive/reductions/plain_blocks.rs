@@ -13,6 +13,7 @@ use crate::loops::range_body::ReduceBody;
 use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
+use crate::pool::lone_parts::RunAlone;
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::loop_kind::LoopKind;
 use crate::pool::run_parts::Work;
@@ -27,9 +28,23 @@ use crate::region::results::ResultWriter;
 use crate::region::split;
 use crate::sys::fork::with_abort_in_child;
 
-/// Into how many blocks the range is cut for each bee, if it is handed out. A bee gets several of them at a time, and
-/// calls `map` once for these, so the calls remain few.
-const BLOCKS_PER_BEE: usize = 16;
+/// How long a block takes on one thread, if the range is handed out: the bees end about so far apart at most. A bee
+/// gets several blocks at a time, and calls `map` once for these, so the calls remain few.
+const NANOS_PER_BLOCK: u64 = 4_000;
+
+/// Into how many blocks the range is cut for each bee at most, if they take longer than that.
+const MAX_BLOCKS_PER_BEE: usize = 64;
+
+/// Whether a reduction is handed out, in blocks that go to the bees as they come.
+#[derive(Clone, Copy)]
+enum HandOut {
+    /// No: each bee has one block.
+    Never,
+    /// If all workers sleep and it is known to be long.
+    IfLong,
+    /// Yes: it is long, and the workers have been called for it.
+    Now(LoopSize),
+}
 
 /// What has been combined. None: that was no index.
 pub(super) type Partial<V> = Option<NoDoublePanic<V>>;
@@ -72,22 +87,24 @@ impl Hive {
         let mut sum = None;
         let body = BodyFn::of::<PlainBlocks<'_, V, M>>().key();
         let size = LoopSize { body, indices: range.len(), sharing: Sharing::EqualParts };
-        let done = self.shared.run_parts_alone(bees, size, may_be_handed_out, |number, context| {
+        let alone = self.shared.run_parts_alone(bees, size, may_be_handed_out, |number, context| {
             let block = split::block(range.clone(), number, bees);
             // Which thread runs a block is not promised, so a forked child fares as it does in a worker.
             let partial = with_abort_in_child(|| nesting::within_region(context, || map_nonempty(block, &map)));
             add_to(&mut sum, partial, op);
         });
-        if done == 0 {
-            self.reduce_on_team(bees, range, op, map, may_be_handed_out, &mut sum);
-        } else if done < bees {
-            // The blocks that are left are as long as if the range were only these and each bee had one of them.
-            let left = split::blocks(range, done..bees, bees);
-            let team = if may_be_handed_out { bees.min(left.len()) } else { bees - done };
-            self.reduce_on_team(team, left, op, map, may_be_handed_out, &mut sum);
-        } else {
+        let hand_out = if may_be_handed_out { HandOut::IfLong } else { HandOut::Never };
+        match alone {
+            RunAlone::Called => self.reduce_on_team(bees, range, op, map, HandOut::Now(size), &mut sum),
+            RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, hand_out, &mut sum),
+            RunAlone::Parts(done) if done < bees => {
+                // The blocks that are left are as long as if the range were only these and each bee had one of them.
+                let left = split::blocks(range, done..bees, bees);
+                let team = if may_be_handed_out { bees.min(left.len()) } else { bees - done };
+                self.reduce_on_team(team, left, op, map, hand_out, &mut sum);
+            }
             // Before the sum is unwrapped: the sum is dropped if dropping the closure panics.
-            drop(map);
+            RunAlone::Parts(_) => drop(map),
         }
         sum.map(NoDoublePanic::into_inner)
     }
@@ -101,20 +118,26 @@ impl Hive {
         range: Range<usize>,
         op: &(impl Fn(V, V) -> V + Sync),
         map: impl Fn(Range<usize>) -> V + Sync,
-        may_be_handed_out: bool,
+        hand_out: HandOut,
         sum: &mut Partial<V>,
     ) {
         let run = |slots: ResultWriter<'_, Partial<V>>| {
             let indices = range.len();
             let mut blocks = PlainBlocks { slots, range, map };
-            if !may_be_handed_out {
-                let kind = LoopKind::Anonymous(Sharing::EqualParts);
-                return self.run_loop_body(bees, indices, kind, &mut blocks);
-            }
-            let size_if_late = Cell::new(None);
-            self.run_loop_body(bees, indices, LoopKind::Blocks(&size_if_late), &mut blocks);
-            if let Some(size) = size_if_late.take() {
-                self.hand_out(bees, &blocks, op, Work::Loop(indices, LoopKind::HandedOut(size)));
+            let size_if_long = match hand_out {
+                HandOut::Never => {
+                    self.run_loop_body(bees, indices, LoopKind::Anonymous(Sharing::EqualParts), &mut blocks);
+                    None
+                }
+                HandOut::IfLong => {
+                    let size_if_long = Cell::new(None);
+                    self.run_loop_body(bees, indices, LoopKind::Blocks(&size_if_long), &mut blocks);
+                    size_if_long.take()
+                }
+                HandOut::Now(size) => Some(size),
+            };
+            if let Some(size) = size_if_long {
+                self.hand_out(bees, &blocks, op, size);
             }
         };
         results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
@@ -128,10 +151,10 @@ impl Hive {
         bees: usize,
         blocks: &PlainBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
         op: &(impl Fn(V, V) -> V + Sync),
-        work: Work<'_>,
+        size: LoopSize,
     ) {
         let PlainBlocks { slots, range, map } = blocks;
-        let count = range.len().min(bees.saturating_mul(BLOCKS_PER_BEE));
+        let count = range.len().min(self.blocks_to_hand_out(bees, size));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
         let combine = |shared: &Loop, bee: &Bee<'_>| {
@@ -140,11 +163,18 @@ impl Hive {
             partial.value
         };
         Loop::new(0..count, Schedule::Affinity).run_in_region(bees, |shared, bees| {
-            self.run_parts::<true, _>(bees, work, |bee| {
+            self.run_parts::<true, _>(bees, Work::Loop(range.len(), LoopKind::HandedOut(size)), |bee| {
                 // SAFETY: as above; and no bee has written to a slot before, since the loop has not been run.
                 unsafe { slots.write_with(bee.id(), bee.bees(), || combine(shared, bee)) };
             });
         });
+    }
+
+    /// Into how many blocks a loop of this size is cut for a team of `bees`, if it is handed out.
+    #[inline]
+    fn blocks_to_hand_out(&self, bees: usize, size: LoopSize) -> usize {
+        let expected = self.shared.loop_costs.expected(size).unwrap_or(0);
+        ((expected / NANOS_PER_BLOCK) as usize).clamp(bees, bees.saturating_mul(MAX_BLOCKS_PER_BEE))
     }
 }
 

@@ -163,7 +163,7 @@ impl Team {
         // SAFETY: the order lies on the stack of `run_region_if_long`, which has made `unstarted` and has not returned.
         let &LateOrder { word, body_fn, rest } = unsafe { &*unstarted.order.cast() };
         // SAFETY: the queen of an unstarted region holds the queen lock, and the rest of the loop is in its place.
-        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true) };
+        let sleepers = unsafe { self.start_groups(region, word, body_fn, rest, true, false) };
         unstarted.some_asleep.set(Some(sleepers.some_asleep));
     }
 

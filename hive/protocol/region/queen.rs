@@ -30,15 +30,32 @@ impl Team {
     /// # Panics
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.
     #[inline]
-    #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
     pub(crate) fn run_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+        self.run_region_as::<P, false>(queen_guard, bees, body);
+    }
+
+    /// The same for a loop for which the workers have been called (`call_workers`).
+    #[inline]
+    pub(crate) fn run_called_region<P: RegionBody>(&self, queen_guard: &mut QueenGuard<'_>, bees: u32, body: &mut P) {
+        self.run_region_as::<P, true>(queen_guard, bees, body);
+    }
+
+    /// Both; `IS_CALLED`: whether the workers have been called.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "lays the caller's part where the team finds it")]
+    fn run_region_as<P: RegionBody, const IS_CALLED: bool>(
+        &self,
+        queen_guard: &mut QueenGuard<'_>,
+        bees: u32,
+        body: &mut P,
+    ) {
         debug_assert!(bees > 1, "a team of one meets nobody");
         let start_line = self.root_line();
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
             let (body_fn, body) = (BodyFn::of::<&P>(), ptr::from_ref(body).cast());
-            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE);
+            return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, IS_CALLED);
         }
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
@@ -51,7 +68,7 @@ impl Team {
         // left.
         unsafe { start_line.publish(word, StartOrder { body_fn: BodyFn::of::<P>(), base: own_group.base }) };
         // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
-        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, BodyFn::of::<P>(), [&own_group]);
+        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, BodyFn::of::<P>(), [&own_group], IS_CALLED);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
@@ -79,8 +96,9 @@ impl Team {
         }
     }
 
-    /// As `run_region`, for a team that is spread over several groups. `body_fn` runs a reference to the body, and
-    /// `body` is the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread.
+    /// The same for a team that is spread over several groups. `body_fn` runs a reference to the body, and `body` is
+    /// the address of that body. `runs_anywhere`: whether its parts may run on any bee's thread. `is_called`: whether
+    /// the workers have been called.
     // Kept out of line: inlined, it would take registers from `run_region`, which is the common case.
     #[inline(never)]
     #[expect(unsafe_code, reason = "runs the body by its address")]
@@ -91,6 +109,7 @@ impl Team {
         body_fn: BodyFn,
         body: *const (),
         runs_anywhere: bool,
+        is_called: bool,
     ) {
         let abort_guard = AbortOnUnwind::new("between the start of a region of several groups and its end");
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
@@ -98,7 +117,7 @@ impl Team {
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group).with_led_parts(&led_parts);
         // SAFETY: the body stays where it is until the region has ended, and the caller holds the queen lock.
         let Sleepers { some_asleep, is_timed } =
-            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere) };
+            unsafe { self.start_groups(&queen, word, body_fn, body, runs_anywhere, is_called) };
         self.panics.begin_region(word.epoch());
         self.slot(0).counters.increment(Counter::Regions);
         self.set_activity(0, || Activity::InRegion(0));
@@ -130,6 +149,7 @@ impl Team {
         body_fn: BodyFn,
         body: *const (),
         runs_anywhere: bool,
+        is_called: bool,
     ) -> Sleepers {
         if runs_anywhere {
             // Before the start, for the workers that lead groups.
@@ -144,7 +164,7 @@ impl Team {
             // had left.
             unsafe { start_line.publish(word, StartOrder { body_fn, base: part.base }) };
         }
-        self.wake_if_asleep(word, body_fn, parts)
+        self.wake_if_asleep(word, body_fn, parts, is_called)
     }
 
     /// Waits until all workers of a region that `start_groups` has started have left it, and takes the closure back.
@@ -224,6 +244,6 @@ impl Team {
             // waited until all of them had left.
             unsafe { start_line.publish(word, StartOrder { base: part.base, ..order }) };
         }
-        self.wake_if_asleep(word, order.body_fn, led_parts.iter()).some_asleep
+        self.wake_if_asleep(word, order.body_fn, led_parts.iter(), false).some_asleep
     }
 }

@@ -5,6 +5,7 @@
 //! | who wakes | whom | when | function |
 //! |---|---|---|---|
 //! | the queen; a leader of groups | the workers of its groups | after a start, if any bee sleeps | `wake_if_asleep` |
+//! | the caller of a loop | the workers that it needs | before the start | `call_workers` (`call_workers.rs`) |
 //! | a worker woken for a region | its wake range | before anything else | `wake_region_range` |
 //! | a thread that has queued tasks | sleepers, the nearest first | as many as the protocol says | `notify_of_jobs` |
 //! | a worker woken for tasks | as many as it was asked to | before anything else | `wake_requested` |
@@ -70,6 +71,7 @@ pub(crate) enum Rebind {
 impl Slot {
     /// Wakes the bee by a post of its semaphore. The caller has won the change out of `from`, which is ASLEEP or
     /// PARKED, and calls this once.
+    #[inline]
     pub(crate) fn unblock(&self, from: SlotState) {
         // Relaxed: the post of the semaphore publishes it, and the bee reads it after its wait.
         self.was_asleep.store(from == SlotState::Asleep, Ordering::Relaxed);
@@ -143,6 +145,7 @@ impl Team {
     }
 
     /// The same; `rebind` says how the bee is bound then.
+    #[inline]
     fn wake_as(&self, slot: &Slot, from: SlotState, next: SlotState, rebind: Rebind) -> bool {
         let _in_flight = self.track_in_flight();
         let won = self.begin_wake(slot, from, next);
@@ -158,6 +161,7 @@ impl Team {
 
     /// The first half of `wake`: changes the state of a blocked bee from `from` to `next`, and counts it as awake if it
     /// was asleep. Returns whether this caller made the change, and so owes the bee a call of `Slot::unblock`.
+    #[inline]
     pub(crate) fn begin_wake(&self, slot: &Slot, from: SlotState, next: SlotState) -> bool {
         debug_assert!(from.is_blocked(), "a bee is not woken from {from:?}");
         // Step: state
@@ -204,17 +208,24 @@ impl Team {
     /// Called after a start in the groups of `parts`, for a team of `bees` that runs `body`: makes sure that workers
     /// that are asleep come to the region. It wakes the workers that wait for starts in these groups. Those that lead
     /// further groups start them in turn.
+    ///
+    /// `is_called`: whether the workers have been called before. They may not have been all, or some may have fallen
+    /// asleep again since.
     #[inline(always)]
     pub(crate) fn wake_if_asleep<'s, 'c: 's>(
         &'c self,
         word: StartWord,
         body: BodyFn,
         parts: impl IntoIterator<Item = &'s GroupPart<'c>>,
+        is_called: bool,
     ) -> Sleepers {
         if !self.is_any_asleep(word.bees()) {
-            return Sleepers { some_asleep: false, is_timed: false };
+            if is_called {
+                self.go_on_beside_woken(Rebind::Yes);
+            }
+            return Sleepers { some_asleep: is_called, is_timed: is_called };
         }
-        let is_short = self.cold_parts.are_short(body.key().hash());
+        let is_short = !is_called && self.cold_parts.are_short(body.key().hash());
         // Where a worker sleeps unbound it also runs unbound, if that cannot be for long.
         self.wake_groups(parts, if is_short { Rebind::No } else { Rebind::Yes });
         // On a core that has been idle, to read the clock takes microseconds.
@@ -235,22 +246,25 @@ impl Team {
         !self.occupancy.all_awake(bees)
     }
 
-    /// Wakes those workers of these parts of groups that sleep.
+    /// Makes sure that each worker of these groups, as far as it has a part in the team just started, comes to the
+    /// region.
     #[cold]
     fn wake_groups<'s, 'c: 's>(&'c self, parts: impl IntoIterator<Item = &'s GroupPart<'c>>, rebind: Rebind) {
-        parts.into_iter().for_each(|part| self.wake_group(part, rebind));
-    }
-
-    /// Makes sure that each worker of a group, as far as it has a part in the team just started, comes to the region.
-    #[cold]
-    fn wake_group(&self, part: &GroupPart<'_>, rebind: Rebind) {
-        // The first bee of the group is its leader, and is the caller.
-        let bees = &self.fixed.shape.bees_of(part.group_id)[..part.bees as usize];
-        self.log(bees[0], || Event::WakeBegin);
-        self.wake_bees(&bees[1..], rebind);
-        self.log(bees[0], || Event::WakeEnd);
+        for part in parts {
+            // The first bee of the group is its leader, and is the caller.
+            let bees = &self.fixed.shape.bees_of(part.group_id)[..part.bees as usize];
+            self.log(bees[0], || Event::WakeBegin);
+            self.wake_bees(&bees[1..], rebind);
+            self.log(bees[0], || Event::WakeEnd);
+        }
         // After the wake-ups, not before: on a core that has been idle each step takes long, and meanwhile the workers
         // wake up.
+        self.go_on_beside_woken(rebind);
+    }
+
+    /// The calling thread has woken workers for a region that has started, and is about to run its own part. It does
+    /// not stay on a CPU that a worker needs.
+    fn go_on_beside_woken(&self, rebind: Rebind) {
         self.policy().give_way_to_workers();
         if rebind == Rebind::Yes {
             self.policy().note_waker();

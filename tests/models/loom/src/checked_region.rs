@@ -7,7 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::data::{Datum, data};
-use crate::hive::Hive;
+use crate::hive::{Hive, LoopStart};
 use crate::protocol::region::region_context::RegionContext;
 
 /// The data of all rounds that a model runs. A round is one region.
@@ -31,16 +31,20 @@ impl CheckedRegion {
         self.run_by(bees, |body| hive.region(bees, body));
     }
 
-    /// The same for a loop, in which the queen may run the parts of other bees. `if_long`: she starts it on the workers
-    /// only if her own part is long or waits for others.
-    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32, if_long: bool) {
-        self.run_by(bees, |body| hive.loop_region(bees, if_long, body));
+    /// The same for a loop, in which the queen may run the parts of other bees.
+    pub(crate) fn run_loop(&mut self, hive: &Hive, bees: u32, start: LoopStart) {
+        self.run_by(bees, |body| hive.loop_region(bees, start, body));
+    }
+
+    /// The same for a region whose workers are called before, and in which each bee runs its own part.
+    pub(crate) fn run_called(&mut self, hive: &Hive, bees: u32) {
+        self.run_by(bees, |body| hive.called_region(bees, body));
     }
 
     /// The same for a loop that is started at the latest when the queen waits, with two barriers in each part.
     pub(crate) fn run_loop_with_barrier(&mut self, hive: &Hive, bees: u32) {
         let with_barrier = |body: &(dyn Fn(&RegionContext<'_>) + Sync)| {
-            hive.loop_region(bees, true, |context| {
+            hive.loop_region(bees, LoopStart::IfLong, |context| {
                 context.barrier();
                 context.barrier();
                 body(context);

@@ -45,6 +45,17 @@ impl<F: Fn(&RegionContext<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for
     }
 }
 
+/// How a loop is started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum LoopStart {
+    /// On the workers, of whom those that sleep are woken.
+    AtOnce,
+    /// The same, but they have been called before.
+    Called,
+    /// On the workers only if the queen's own part is long or waits for others.
+    IfLong,
+}
+
 /// A modelled hive. Clones share it.
 #[derive(Clone)]
 pub(crate) struct Hive {
@@ -232,10 +243,9 @@ impl Hive {
         }
     }
 
-    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away. `if_long`: she starts
-    /// it on the workers only if her own part is long or waits for others.
-    pub(crate) fn loop_region(&self, bees: u32, if_long: bool, body: impl Fn(&RegionContext<'_>) + Sync) {
-        if self.try_loop_region(bees, if_long, body).is_err() {
+    /// Runs the parts of a loop: as `region`, but the queen stands in for workers that are away.
+    pub(crate) fn loop_region(&self, bees: u32, start: LoopStart, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.try_loop_region(bees, start, body).is_err() {
             failure::fail("a loop in which nobody panicked ended by a panic");
         }
     }
@@ -244,15 +254,31 @@ impl Hive {
     pub(crate) fn try_loop_region(
         &self,
         bees: u32,
-        if_long: bool,
+        start: LoopStart,
         body: impl Fn(&RegionContext<'_>) + Sync,
     ) -> std::thread::Result<()> {
-        let body = ModelBody::<_, true>(body);
-        if !if_long {
-            return self.try_run(bees, body);
+        let mut body = ModelBody::<_, true>(body);
+        match start {
+            LoopStart::AtOnce => self.try_run(bees, body),
+            LoopStart::Called => self.call_and_run(bees, &mut body),
+            LoopStart::IfLong => {
+                let mut lock = self.team.become_queen();
+                catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
+            }
         }
+    }
+
+    /// Runs a region for which the workers are called first, and in which each bee runs its own part.
+    pub(crate) fn called_region(&self, bees: u32, body: impl Fn(&RegionContext<'_>) + Sync) {
+        if self.call_and_run(bees, &mut ModelBody::<_, false>(body)).is_err() {
+            failure::fail("a called region in which nobody panicked ended by a panic");
+        }
+    }
+
+    fn call_and_run(&self, bees: u32, body: &mut impl RegionBody) -> std::thread::Result<()> {
+        self.team.call_workers(bees);
         let mut lock = self.team.become_queen();
-        catch_unwind(AssertUnwindSafe(|| self.team.run_region_if_long(&mut lock, bees, &body, Deadline)))
+        catch_unwind(AssertUnwindSafe(|| self.team.run_called_region(&mut lock, bees, body)))
     }
 
     /// Runs a region and returns the payload of the panic that it ends with. The queen lock is released only after the

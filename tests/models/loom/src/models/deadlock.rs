@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicU32 as Unseen;
 
 use super::Model;
 use crate::exploration;
-use crate::hive::{Hive, PARK, SPIN};
+use crate::hive::{Hive, LoopStart, PARK, SPIN};
 use crate::protocol::region::region_context::RegionContext;
 use crate::sync::{AtomicU32, Ordering, WaitPolicy};
 
@@ -133,7 +133,7 @@ fn turn_in_name_of_worker() {
     let hive = Hive::with_workers(3, 3, PARK);
     exploration::explore();
     let turn = AtomicU32::new(0);
-    hive.loop_region(3, true, |context| match context.id() {
+    hive.loop_region(3, LoopStart::IfLong, |context| match context.id() {
         1 => assert!(!wait_for_ordered_index(context, &turn, 1), "the queen is told that the turn never comes"),
         // Release: pairs with the Acquire in `wait_for_ordered_index`.
         2 => turn.store(1, Ordering::Release),

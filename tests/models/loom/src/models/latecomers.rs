@@ -10,7 +10,7 @@ use super::Model;
 use crate::checked_region::CheckedRegion;
 use crate::checked_task::CheckedTask;
 use crate::exploration;
-use crate::hive::{Hive, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
+use crate::hive::{Hive, LoopStart, OtherThread, PARK, SPIN, SPIN_THEN_PARK};
 use crate::protocol::tasks::sleep::Sleep;
 use crate::sync::{self, Semaphore, WaitPolicy, set_looks_before_deadline, set_workers_are_unbound};
 
@@ -51,11 +51,13 @@ pub(super) const MODELS: &[Model] = &[
         play(hive, 2, &[Loop, Exact]);
     }),
     Model::bounded(4, "late_in_task", "a worker takes a task that lasts until a loop has returned", || {
-        in_task(PARK, 1, false)
+        in_task(PARK, 1, LoopStart::AtOnce)
     }),
-    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || in_task(SPIN, 1, false)),
+    Model::bounded(4, "late_in_task_spin", "the same for a worker that never sleeps", || {
+        in_task(SPIN, 1, LoopStart::AtOnce)
+    }),
     Model::bounded(3, "late_in_task_twice", "a worker takes a task that lasts until two loops have returned", || {
-        in_task(PARK, 2, false)
+        in_task(PARK, 2, LoopStart::AtOnce)
     }),
     Model::bounded(
         4,
@@ -94,7 +96,7 @@ pub(super) const MODELS: &[Model] = &[
         play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[Short, Exact])
     }),
     Model::bounded(3, "unwoken_in_task", "a worker takes a task that lasts until such a loop has returned", || {
-        in_task(PARK, 1, true)
+        in_task(PARK, 1, LoopStart::IfLong)
     }),
     Model::bounded(2, "unwoken_panic", "two parts of such a loop panic, of which the queen runs all", || {
         panic_in_short_loop()
@@ -118,6 +120,51 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(1, "woken_at_barrier_leader", "the same in two groups, both led by the queen", || {
         play(Hive::on_nodes(&[0, 0, 1], PARK), 3, &[Meeting])
     }),
+    Model::bounded(
+        4,
+        "called_once",
+        "a worker is called before a loop starts, and may fall asleep again before that",
+        || play(Hive::with_workers(2, 2, PARK), 2, &[Called]),
+    ),
+    Model::bounded(4, "called_exact", "the same before a region that needs each bee", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[CalledExact])
+    }),
+    Model::bounded(
+        3,
+        "called_then_exact",
+        "a worker that was called for a loop runs its part of the next region",
+        || play(Hive::with_workers(2, 2, PARK), 2, &[Called, Exact]),
+    ),
+    Model::bounded(3, "called_after_exact", "a worker may fall asleep after a region, as it is called", || {
+        play(Hive::with_workers(2, 2, PARK), 2, &[Exact, CalledExact])
+    }),
+    Model::bounded(2, "called_two", "two workers, of whom the queen wakes one for the other, and calls none", || {
+        play(Hive::with_workers(3, 3, PARK), 3, &[CalledExact, Called])
+    }),
+    Model::bounded(2, "called_leader", "the same for a worker that leads a group", || {
+        play(Hive::on_nodes(&[0, 1, 1], PARK), 3, &[CalledExact, Called])
+    }),
+    Model::bounded(
+        3,
+        "called_in_task",
+        "a worker that is called takes a task that lasts until the loop has returned",
+        || in_task(PARK, 1, LoopStart::Called),
+    ),
+    Model::bounded(
+        2,
+        "called_for_nothing",
+        "another thread calls the worker, and starts no loop, beside a region",
+        || call_beside(|rounds, hive| rounds.run(hive, 2)),
+    ),
+    Model::bounded(2, "called_by_two", "the same beside the caller of a loop", || {
+        call_beside(|rounds, hive| rounds.run_called(hive, 2))
+    }),
+    Model::bounded(2, "called_shrunk", "the same while the hive is made smaller and larger", || {
+        call_beside(|_, hive| {
+            hive.resize(1);
+            hive.resize(2);
+        })
+    }),
     Model::bounded(4, "unbound_twice", "a worker ends its wake-up after its part and sleeps without polling", || {
         unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Exact]))
     }),
@@ -128,7 +175,7 @@ pub(super) const MODELS: &[Model] = &[
         unbound(shrink_after_region)
     }),
     Model::bounded(3, "unbound_in_task", "the same for a worker that has run a task", || {
-        unbound(|| in_task(PARK, 1, false))
+        unbound(|| in_task(PARK, 1, LoopStart::AtOnce))
     }),
 ];
 
@@ -137,6 +184,10 @@ pub(super) const MODELS: &[Model] = &[
 enum Kind {
     /// The queen may stand in for the workers. She wakes those that sleep.
     Loop,
+    /// The same, but she calls them before she starts it.
+    Called,
+    /// She calls them as well, but each bee runs its own part.
+    CalledExact,
     /// She runs all parts herself, and the workers never hear of it.
     Short,
     /// She runs one part more than this, and then starts the region on the workers, because that has taken long.
@@ -146,19 +197,21 @@ enum Kind {
     /// Each bee runs its own part.
     Exact,
 }
-use Kind::{Exact, Late, Loop, Meeting, Short};
+use Kind::{Called, CalledExact, Exact, Late, Loop, Meeting, Short};
 
 /// Runs these regions in a hive of `bees` bees.
 fn play(hive: Hive, bees: u32, kinds: &[Kind]) {
     let mut rounds = CheckedRegion::new(bees);
     for kind in kinds {
         match kind {
-            Loop => rounds.run_loop(&hive, bees, false),
-            Short => rounds.run_loop(&hive, bees, true),
+            Loop => rounds.run_loop(&hive, bees, LoopStart::AtOnce),
+            Called => rounds.run_loop(&hive, bees, LoopStart::Called),
+            CalledExact => rounds.run_called(&hive, bees),
+            Short => rounds.run_loop(&hive, bees, LoopStart::IfLong),
             Meeting => rounds.run_loop_with_barrier(&hive, bees),
             Late(looks) => {
                 set_looks_before_deadline(*looks);
-                rounds.run_loop(&hive, bees, true);
+                rounds.run_loop(&hive, bees, LoopStart::IfLong);
                 set_looks_before_deadline(u32::MAX);
             }
             Exact => rounds.run(&hive, bees),
@@ -172,7 +225,7 @@ fn panic_in_short_loop() {
     let hive = Hive::with_workers(3, 3, PARK);
     exploration::explore();
     let ran = AtomicU32::new(0);
-    let payload = hive.try_loop_region(3, true, |context| {
+    let payload = hive.try_loop_region(3, LoopStart::IfLong, |context| {
         // Relaxed: only the queen's thread counts.
         ran.fetch_add(1, Ordering::Relaxed);
         if context.id() < 2 {
@@ -190,7 +243,7 @@ fn turns() {
     let hive = Hive::with_workers(3, 3, PARK);
     exploration::explore();
     let turn = sync::AtomicU32::new(0);
-    hive.loop_region(3, true, |context| match context.id() {
+    hive.loop_region(3, LoopStart::IfLong, |context| match context.id() {
         // Acquire, and Release: what the waiter sees.
         1 => context.wait_until(|| turn.load(sync::Ordering::Acquire) == 1),
         2 => turn.store(1, sync::Ordering::Release),
@@ -204,6 +257,17 @@ fn unbound(script: impl FnOnce()) {
     set_workers_are_unbound(true);
     script();
     set_workers_are_unbound(false);
+}
+
+/// Another thread calls the worker while `script` runs. A region follows.
+fn call_beside(script: impl FnOnce(&mut CheckedRegion, &Hive)) {
+    let hive = Hive::with_workers(2, 2, PARK);
+    let other = OtherThread::spawn(&hive, |hive| hive.team.call_workers(2));
+    let mut rounds = CheckedRegion::new(2);
+    script(&mut rounds, &hive);
+    other.join();
+    rounds.run(&hive, 2);
+    hive.end();
 }
 
 /// A worker may be about to end its wake-up when it becomes surplus.
@@ -222,7 +286,7 @@ fn shrink_after_region() {
 
 /// A task that ends only when `loops` loops have returned has come to a worker, or comes to it later. If the queen
 /// waited for that worker, nobody would go on.
-fn in_task(policy: WaitPolicy, loops: u32, if_long: bool) {
+fn in_task(policy: WaitPolicy, loops: u32, start: LoopStart) {
     let hive = Hive::with_tasks(2, 2, policy, Sleep::jec());
     let over = Arc::new(Semaphore::new());
     let (checked, task) = CheckedTask::with_body({
@@ -231,7 +295,7 @@ fn in_task(policy: WaitPolicy, loops: u32, if_long: bool) {
     });
     hive.team.inject(task);
     let mut rounds = CheckedRegion::new(2);
-    (0..loops).for_each(|_| rounds.run_loop(&hive, 2, if_long));
+    (0..loops).for_each(|_| rounds.run_loop(&hive, 2, start));
     over.post();
     checked.wait();
     rounds.run(&hive, 2);
@@ -250,7 +314,7 @@ fn task_comes(policy: WaitPolicy) {
             checked.wait();
         }
     });
-    CheckedRegion::new(2).run_loop(&hive, 2, false);
+    CheckedRegion::new(2).run_loop(&hive, 2, LoopStart::AtOnce);
     over.post();
     other.join();
     hive.end();
