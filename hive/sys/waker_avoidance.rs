@@ -12,19 +12,16 @@ use crate::sys::affinity;
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::wait::WaitPolicy;
 
-/// After so many late arrivals in a row a worker avoids its waker's CPU. One that is needed for regions and tasks
-/// between loops does not: with fewer CPUs to choose from it may have to wait for another program, and there nobody
-/// would stand in for it.
-const LATE_ARRIVALS: u8 = 2;
-
-/// So many are enough to stop it: the waker changes, or moves about, so that to guess its CPU is of no use.
-const FAILURES: u8 = LATE_ARRIVALS + 2;
+/// After so many late arrivals in a row a worker stops avoiding its waker's CPU, which it does from the first one on:
+/// the waker changes, or moves about, so that to guess its CPU is of no use.
+const FAILURES: u8 = 3;
 
 /// What one worker does about its waker's CPU.
 #[derive(Default)]
 pub(crate) struct WakerAvoidance {
     /// How often it has been woken for a loop and has come too late, on its waker's CPU, since it was needed for
-    /// anything else. From 0 to `FAILURES - 1`.
+    /// anything else. From 0 to `FAILURES - 1`. (With fewer CPUs to choose from it may have to wait for another
+    /// program, and in a region or task nobody would stand in for it.)
     late_arrivals: u8,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,
@@ -54,7 +51,7 @@ impl WakerAvoidance {
     /// Called when the worker is about to sleep.
     #[inline]
     pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy) {
-        if self.late_arrivals >= LATE_ARRIVALS && self.masks.is_none() {
+        if self.late_arrivals > 0 && self.masks.is_none() {
             self.avoid(policy);
         }
     }
@@ -103,9 +100,9 @@ mod tests {
 
     use super::*;
 
-    /// Runs `test` on a thread of its own, which has come too late often enough, with the policy of a hive whose
-    /// workers are not bound and which was woken on a CPU, and with the masks of the thread with and without it. Not
-    /// where there is only one CPU.
+    /// Runs `test` on a thread of its own, which has come too late, with the policy of a hive whose workers are not
+    /// bound and which was woken on a CPU, and with the masks of the thread with and without it. Not where there is
+    /// only one CPU.
     fn on_a_late_thread(test: impl FnOnce(&mut WakerAvoidance, &WaitPolicy, CpuMask, CpuMask) + Send) {
         let run = || {
             let all = affinity::query().unwrap();
@@ -117,7 +114,7 @@ mod tests {
             let Masks { full, reduced } = Masks::without(policy.wakers_cpu().unwrap()).unwrap();
             assert_eq!(full, all);
             let mut avoidance = WakerAvoidance::default();
-            (0..LATE_ARRIVALS).for_each(|_| avoidance.note_late_arrival(true));
+            avoidance.note_late_arrival(true);
             test(&mut avoidance, &policy, full, reduced);
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
@@ -138,14 +135,14 @@ mod tests {
     }
 
     #[test]
-    fn it_does_so_from_the_second_late_arrival_to_the_fourth() {
+    fn it_does_so_from_the_first_late_arrival_to_the_third() {
         let mut avoidance = WakerAvoidance::default();
         let mut after = |was_there| {
             avoidance.note_late_arrival(was_there);
-            avoidance.late_arrivals >= LATE_ARRIVALS
+            avoidance.late_arrivals > 0
         };
-        let arrivals = [false, true, false, true, true, false, true, true, true];
-        assert_eq!(arrivals.map(&mut after), [false, false, false, true, true, true, false, false, true]);
+        let arrivals = [false, true, false, true, true, false, true];
+        assert_eq!(arrivals.map(&mut after), [false, true, true, true, false, false, true]);
     }
 
     #[test]
