@@ -1,5 +1,5 @@
-//! How long the parts of regions take that begin cold, that is, while a worker sleeps. Other regions are not timed:
-//! reading the clock would take a good part of their time.
+//! How long the parts of regions take that begin cold, that is, while a worker sleeps or has just been called from its
+//! sleep. Other regions are not timed: reading the clock would take a good part of their time.
 //!
 //! From the last part `pool/lone_loops.rs` learns how much work a loop is. From the parts of all other regions the
 //! queen knows which of them are short: their workers may run unbound (`docs/unbound-sleep.md`).

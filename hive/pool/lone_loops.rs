@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_kind::{CalledLoop, LoopKind};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::pool::wake_decision::Stakes;
@@ -39,7 +39,7 @@ impl Shared {
             return Ok(());
         }
         let size = || match kind {
-            LoopKind::HandedOut(size) => LoopSize { sharing: kind.sharing(), ..size },
+            LoopKind::HandedOut(called) => LoopSize { sharing: kind.sharing(), ..called.size },
             _ => LoopSize { body: BodyFn::of::<P>().key(), indices, sharing: kind.sharing() },
         };
         if nesting::is_inside_any() {
@@ -64,8 +64,8 @@ impl Shared {
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
-        if matches!(kind, LoopKind::HandedOut(_)) {
-            self.run_on_called_workers(queen_guard, bees, size, body)
+        if let LoopKind::HandedOut(called) = kind {
+            self.run_on_called_workers(queen_guard, bees, CalledLoop { size, ..called }, body)
         } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, bees, size, kind, body)
         } else {
@@ -93,25 +93,26 @@ impl Shared {
             self.loop_costs.record(size, clock::nanos_since(begin));
             return Ok(());
         }
-        self.call_workers(bees, begin);
+        let called = self.call_workers(bees, size, begin);
         match kind {
-            LoopKind::Blocks(size_if_long) if stakes.is_some_and(Stakes::is_long) => {
-                size_if_long.set(Some(size));
+            LoopKind::Blocks(called_if_long) if stakes.is_some_and(Stakes::is_long) => {
+                called_if_long.set(Some(called));
                 Ok(())
             }
-            _ => self.run_on_called_workers(queen_guard, bees, size, body),
+            _ => self.run_on_called_workers(queen_guard, bees, called, body),
         }
     }
 
-    /// Calls the workers for a loop that begins at `begin` and has found all of them asleep.
+    /// Calls the workers, at the time `now`, for a loop that has found all of them asleep.
     #[inline]
-    pub(super) fn call_workers(&self, bees: u32, begin: u64) {
+    pub(super) fn call_workers(&self, bees: u32, size: LoopSize, now: u64) -> CalledLoop {
         self.loop_costs.forget_missed_help();
         // To make threads for new workers would take much longer than to wake them.
         if bees <= self.team.bees() {
-            self.team.wake_delay.note_call(begin);
+            self.team.wake_delay.note_call(now);
         }
         self.team.call_workers(bees);
+        CalledLoop { size, called_at: now }
     }
 
     /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
@@ -120,17 +121,20 @@ impl Shared {
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
-        size: LoopSize,
+        called: CalledLoop,
         body: &mut P,
     ) -> Result<(), Error> {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
         cold_parts.clear_last();
+        let preparation = clock::nanos_since(called.called_at);
         let outcome = self.run_called_loop(queen_guard, bees, body);
         match cold_parts.last() {
             Some(part) => {
-                // If nobody has come yet, she was alone all the time.
-                let alone = if wake_delay.is_awaited() { u64::MAX } else { wake_delay.nanos() };
-                self.loop_costs.record_part(size, part, bees, alone);
+                // If nobody has come yet, she was alone all the time. If somebody has, then from the start of her part
+                // until the delay was over, which began with the call.
+                let is_alone = wake_delay.is_awaited();
+                let alone = if is_alone { u64::MAX } else { wake_delay.nanos().saturating_sub(preparation) };
+                self.loop_costs.record_part(called.size, part, bees, alone);
             }
             // There was no region.
             None => wake_delay.forget_call(),
@@ -168,12 +172,16 @@ impl Shared {
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
+        let kind = if let LoopKind::HandedOut(_) = kind {
+            // The others have come after the call. Whom the workers come to is not known, so nothing is learned from
+            // it. If they sleep again when this thread is queen, it is decided anew whether to wake them.
+            self.team.wake_delay.forget_call();
+            LoopKind::Anonymous(size.sharing)
+        } else {
+            kind
+        };
         if self.is_sooner_alone(bees, size, queen_guard.is_none()) {
             drop(queen_guard);
-            if matches!(kind, LoopKind::HandedOut(_)) {
-                // The workers have been called, and come to nothing, or to a loop of another thread.
-                self.team.wake_delay.forget_call();
-            }
             self.run_loop_alone(size, body);
             return Ok(());
         }

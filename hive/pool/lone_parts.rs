@@ -9,6 +9,7 @@
 use std::sync::Arc;
 
 use crate::pool::loop_costs::LoopSize;
+use crate::pool::loop_kind::CalledLoop;
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -16,13 +17,13 @@ use crate::sync::Counter;
 use crate::sys::clock;
 
 /// How far the calling thread has come with a loop by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub(crate) enum RunAlone {
     /// So many parts have been run. The caller runs the others as another loop. 0: this loop is not for the calling
     /// thread alone, or cannot be run at all.
     Parts(usize),
     /// The loop is long: no part has been run, and the workers have been called. The caller hands it out.
-    Called,
+    Called(CalledLoop),
 }
 
 impl Shared {
@@ -60,9 +61,12 @@ impl Shared {
     ) -> RunAlone {
         let Some(stakes) = self.stakes(parts as u32, size, may_be_handed_out) else { return RunAlone::Parts(0) };
         if may_be_handed_out && stakes.is_long() {
+            if self.team.has_queen() || self.lone_callers.count() > 0 {
+                // It may be sooner alone, or have to wait.
+                return RunAlone::Parts(0);
+            }
             // Now, and not when the loop starts: what is to be done before that takes microseconds here.
-            self.call_workers(parts as u32, clock::nanos());
-            return RunAlone::Called;
+            return RunAlone::Called(self.call_workers(parts as u32, size, clock::nanos()));
         }
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
         let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(size));

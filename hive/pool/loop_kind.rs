@@ -6,6 +6,14 @@ use std::cell::Cell;
 use crate::pool::loop_costs::LoopSize;
 use crate::pool::sharing::Sharing;
 
+/// A loop that has found all workers asleep, and for which they have been called.
+#[derive(Clone, Copy)]
+pub(crate) struct CalledLoop {
+    pub(crate) size: LoopSize,
+    /// When they were called, as `sys/clock.rs` has it.
+    pub(crate) called_at: u64,
+}
+
 /// Who may run which part of a loop.
 #[derive(Clone, Copy)]
 pub(crate) enum LoopKind<'l> {
@@ -14,12 +22,11 @@ pub(crate) enum LoopKind<'l> {
     /// The body does not know which bee it runs on: as the only bee of a team of one, it does all of the loop.
     Anonymous(Sharing),
     /// The same, in one block for each bee. If it is known to be long enough to wake the workers, who all sleep, these
-    /// are called, but the loop is not run, and its size is stored here: the caller then calls once more, for the same
-    /// loop in chunks that are handed out. (That call has a turn of its own.)
-    Blocks(&'l Cell<Option<LoopSize>>),
-    /// A loop in chunks that are handed out, for which the workers have been called. Its size is that of the loop that
-    /// was put off.
-    HandedOut(LoopSize),
+    /// are called, but the loop is not run, and what is known of it is stored here: the caller then comes once more,
+    /// for the same loop in chunks that are handed out. (It waits for a turn of its own then.)
+    Blocks(&'l Cell<Option<CalledLoop>>),
+    /// That loop in chunks that are handed out.
+    HandedOut(CalledLoop),
 }
 
 impl LoopKind<'_> {

@@ -282,6 +282,12 @@ impl Team {
         self.queen_lock.count_waiting()
     }
 
+    /// Whether some thread is queen, as far as this one can see.
+    #[inline]
+    pub(crate) fn has_queen(&self) -> bool {
+        !self.queen_lock.seems_free()
+    }
+
     /// Whether the hive has workers and all of them are asleep. A hint: a worker may wake up or fall asleep meanwhile.
     #[inline(always)]
     pub(crate) fn all_workers_sleep(&self) -> bool {

@@ -143,12 +143,12 @@ impl Hive {
         };
         // The result is the same whichever bee runs a block, so the bees that are there need not leave to a latecomer
         // what is its part by `Static`. A plan's blocks are left to their owners.
-        let size_if_long = Cell::new(None);
+        let called_if_long = Cell::new(None);
         let is_in_blocks = shared.blocks().is_some();
-        let kind = if is_in_blocks { LoopKind::Blocks(&size_if_long) } else { LoopKind::Anonymous(shared.sharing()) };
+        let kind = if is_in_blocks { LoopKind::Blocks(&called_if_long) } else { LoopKind::Anonymous(shared.sharing()) };
         let mut results = run(schedule, kind);
-        if let Some(size) = size_if_long.take() {
-            results = run(Schedule::Affinity, LoopKind::HandedOut(size));
+        if let Some(called) = called_if_long.take() {
+            results = run(Schedule::Affinity, LoopKind::HandedOut(called));
         }
         block_tree::combine_all(results.into_iter(), op)
     }

@@ -15,7 +15,7 @@ use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::lone_parts::RunAlone;
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_kind::{CalledLoop, LoopKind};
 use crate::pool::run_parts::Work;
 use crate::pool::sharing::Sharing;
 use crate::protocol::region::body::{BodyFn, RegionBody};
@@ -43,7 +43,7 @@ enum HandOut {
     /// If all workers sleep and it is known to be long.
     IfLong,
     /// Yes: it is long, and the workers have been called for it.
-    Now(LoopSize),
+    Now(CalledLoop),
 }
 
 /// What has been combined. None: that was no index.
@@ -95,7 +95,7 @@ impl Hive {
         });
         let hand_out = if may_be_handed_out { HandOut::IfLong } else { HandOut::Never };
         match alone {
-            RunAlone::Called => self.reduce_on_team(bees, range, op, map, HandOut::Now(size), &mut sum),
+            RunAlone::Called(called) => self.reduce_on_team(bees, range, op, map, HandOut::Now(called), &mut sum),
             RunAlone::Parts(0) => self.reduce_on_team(bees, range, op, map, hand_out, &mut sum),
             RunAlone::Parts(done) if done < bees => {
                 // The blocks that are left are as long as if the range were only these and each bee had one of them.
@@ -124,20 +124,20 @@ impl Hive {
         let run = |slots: ResultWriter<'_, Partial<V>>| {
             let indices = range.len();
             let mut blocks = PlainBlocks { slots, range, map };
-            let size_if_long = match hand_out {
+            let called = match hand_out {
                 HandOut::Never => {
                     self.run_loop_body(bees, indices, LoopKind::Anonymous(Sharing::EqualParts), &mut blocks);
                     None
                 }
                 HandOut::IfLong => {
-                    let size_if_long = Cell::new(None);
-                    self.run_loop_body(bees, indices, LoopKind::Blocks(&size_if_long), &mut blocks);
-                    size_if_long.take()
+                    let called_if_long = Cell::new(None);
+                    self.run_loop_body(bees, indices, LoopKind::Blocks(&called_if_long), &mut blocks);
+                    called_if_long.take()
                 }
-                HandOut::Now(size) => Some(size),
+                HandOut::Now(called) => Some(called),
             };
-            if let Some(size) = size_if_long {
-                self.hand_out(bees, &blocks, op, size);
+            if let Some(called) = called {
+                self.hand_out(bees, &blocks, op, called);
             }
         };
         results::take_results(bees.min(self.max_bees()), run, |partial| add_to(sum, partial, op));
@@ -151,10 +151,10 @@ impl Hive {
         bees: usize,
         blocks: &PlainBlocks<'_, V, impl Fn(Range<usize>) -> V + Sync>,
         op: &(impl Fn(V, V) -> V + Sync),
-        size: LoopSize,
+        called: CalledLoop,
     ) {
         let PlainBlocks { slots, range, map } = blocks;
-        let count = range.len().min(self.blocks_to_hand_out(bees, size));
+        let count = range.len().min(self.blocks_to_hand_out(bees, called.size));
         let block = |number| split::block(range.clone(), number, count);
         let map_blocks = |numbers: Range<usize>| map(block(numbers.start).start..block(numbers.end - 1).end);
         let combine = |shared: &Loop, bee: &Bee<'_>| {
@@ -163,7 +163,7 @@ impl Hive {
             partial.value
         };
         Loop::new(0..count, Schedule::Affinity).run_in_region(bees, |shared, bees| {
-            self.run_parts::<true, _>(bees, Work::Loop(range.len(), LoopKind::HandedOut(size)), |bee| {
+            self.run_parts::<true, _>(bees, Work::Loop(range.len(), LoopKind::HandedOut(called)), |bee| {
                 // SAFETY: as above; and no bee has written to a slot before, since the loop has not been run.
                 unsafe { slots.write_with(bee.id(), bee.bees(), || combine(shared, bee)) };
             });

@@ -167,7 +167,7 @@ impl WaitPolicy {
     }
 
     /// Whether the calling thread is on a CPU that a worker is bound to.
-    fn is_on_worker_cpu(&self) -> bool {
+    pub(crate) fn is_on_worker_cpu(&self) -> bool {
         !self.worker_cpus.is_empty() && affinity::current_cpu().is_some_and(|cpu| self.worker_cpus.contains(cpu))
     }
 

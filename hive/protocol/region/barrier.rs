@@ -242,8 +242,8 @@ impl Barrier {
     }
 
     /// Waits, as the leader, whose body has returned, until the other bees have exited or a mismatch is found.
-    /// `some_asleep`: some of them were asleep when the region was started. The leader then polls longer before it
-    /// blocks.
+    /// `some_asleep`: some of them were asleep when the region was started, or shortly before. The leader then polls
+    /// longer before it blocks.
     ///
     /// When the leader has polled for a moment, or at once if some were asleep, it calls `stand_in`, which does what
     /// the leader can do in place of the others, and returns whether there was anything to try.

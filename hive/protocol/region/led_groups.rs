@@ -196,8 +196,8 @@ impl Team {
     }
 
     /// Waits until all other bees of `part`, whose group the bee of `region` leads, have exited. `some_asleep`: some of
-    /// them were asleep when they were started. `body`: what to run in the name of those that are away; None if each
-    /// bee has to run its own part.
+    /// them were asleep when they were started, or shortly before. `body`: what to run in the name of those that are
+    /// away; None if each bee has to run its own part.
     ///
     /// If the wait finds a mismatch, the region is poisoned, the leader's panic is recorded, and the wait goes on. So
     /// the result is never `Mismatch`.

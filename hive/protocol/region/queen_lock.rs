@@ -280,9 +280,10 @@ impl<T> QueenLock<T> {
         self.queue.len() as u32
     }
 
-    /// Whether the lock may be free. A hint that spares the other threads a swap that would fail.
-    fn seems_free(&self) -> bool {
-        // Relaxed, both: the swap decides.
+    /// Whether the lock may be free. A hint: it may be taken or released meanwhile.
+    #[inline]
+    pub(crate) fn seems_free(&self) -> bool {
+        // Relaxed, both: only the swap that takes the lock decides.
         self.state.load(Ordering::Relaxed) == FREE && !self.is_owner_active.load(Ordering::Relaxed)
     }
 }

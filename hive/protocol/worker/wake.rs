@@ -53,7 +53,7 @@ const REGIONS_PER_TIMING: u64 = 8;
 /// What the start of a region has found.
 #[derive(Clone, Copy)]
 pub(crate) struct Sleepers {
-    /// Whether any worker was asleep.
+    /// Whether any worker was asleep, or the workers have been called from their sleep.
     pub(crate) some_asleep: bool,
     /// Whether the leader's part is to be timed.
     pub(crate) is_timed: bool,
@@ -262,8 +262,8 @@ impl Team {
         self.go_on_beside_woken(rebind);
     }
 
-    /// The calling thread has woken workers for a region that has started, and is about to run its own part. It does
-    /// not stay on a CPU that a worker needs.
+    /// For a thread that has started a region for which workers have been woken or called, and is about to run its own
+    /// part: sees to it that it does not stay on a CPU that a worker needs.
     fn go_on_beside_woken(&self, rebind: Rebind) {
         self.policy().give_way_to_workers();
         if rebind == Rebind::Yes {

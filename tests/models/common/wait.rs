@@ -64,6 +64,11 @@ impl WaitPolicy {
     /// In the library the queen leaves the workers' CPUs here, or yields. In a model each thread has its own.
     pub(crate) fn give_way_to_workers(&self) {}
 
+    /// See `give_way_to_workers`.
+    pub(crate) fn is_on_worker_cpu(&self) -> bool {
+        false
+    }
+
     /// In the library an unbound worker leaves the CPU of the thread that wakes it.
     pub(crate) fn note_waker(&self) {}
 
