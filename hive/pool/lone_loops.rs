@@ -107,12 +107,13 @@ impl Shared {
     #[inline]
     pub(super) fn call_workers(&self, bees: u32, size: LoopSize, now: u64) -> CalledLoop {
         self.loop_costs.forget_missed_help();
+        let is_to_grow = bees > self.team.bees();
         // To make threads for new workers would take much longer than to wake them.
-        if bees <= self.team.bees() {
+        if !is_to_grow {
             self.team.wake_delay.note_call(now);
         }
         self.team.call_workers(bees);
-        CalledLoop { size, called_at: now }
+        CalledLoop { size, called_at: now, is_to_grow }
     }
 
     /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
@@ -127,7 +128,7 @@ impl Shared {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
         cold_parts.clear_last();
         let preparation = clock::nanos_since(called.called_at);
-        let outcome = self.run_called_loop(queen_guard, bees, body);
+        let outcome = self.run_called_loop(queen_guard, bees, called, body);
         match cold_parts.last() {
             Some(part) => {
                 // If nobody has come yet, she was alone all the time. If somebody has, then from the start of her part

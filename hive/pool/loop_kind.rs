@@ -12,6 +12,9 @@ pub(crate) struct CalledLoop {
     pub(crate) size: LoopSize,
     /// When they were called, as `sys/clock.rs` has it.
     pub(crate) called_at: u64,
+    /// Whether the hive had too few bees for the loop then, and is to be made larger for it. If it had enough, and has
+    /// been made smaller since, it stays so.
+    pub(crate) is_to_grow: bool,
 }
 
 /// Who may run which part of a loop.

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::LoopKind;
+use crate::pool::loop_kind::{CalledLoop, LoopKind};
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -157,14 +157,16 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for a loop for which the workers have been called.
+    /// The same for a loop for which the workers have been called. If the hive has been made smaller since then, the
+    /// bees that are surplus take part and then park, as in `run_present`.
     pub(crate) fn run_called_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
         bees: u32,
+        called: CalledLoop,
         body: &mut P,
     ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_team(bees)?;
+        let _apply_resize = if called.is_to_grow { self.prepare_team(bees)? } else { ApplyResizeAtRegionEnd(self) };
         self.team.run_called_region(queen_guard, bees, body);
         Ok(())
     }
