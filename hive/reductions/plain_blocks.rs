@@ -28,8 +28,8 @@ use crate::region::results::ResultWriter;
 use crate::region::split;
 use crate::sys::fork::with_abort_in_child;
 
-/// How long a block takes on one thread, if the range is handed out: the bees end about so far apart at most. A bee
-/// gets several blocks at a time, and calls `map` once for these, so the calls remain few.
+/// How long a block takes on one thread, if the range is handed out. The bees end the loop no farther apart than that.
+/// A bee gets several blocks at a time, and calls `map` once for these, so the calls remain few.
 const NANOS_PER_BLOCK: u64 = 4_000;
 
 /// Into how many blocks the range is cut for each bee at most, if they take longer than that.

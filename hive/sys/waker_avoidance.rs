@@ -20,8 +20,8 @@ const FAILURES: u8 = 3;
 #[derive(Default)]
 pub(crate) struct WakerAvoidance {
     /// How often it has been woken for a loop and has come too late, on its waker's CPU, since it was needed for
-    /// anything else. From 0 to `FAILURES - 1`. (With fewer CPUs to choose from it may have to wait for another
-    /// program, and in a region or task nobody would stand in for it.)
+    /// anything else. From 0 to `FAILURES - 1`. A region that is no loop, or a task, sets it back to 0: with fewer CPUs
+    /// to choose from the worker may have to wait for another program, and there nobody would stand in for it.
     late_arrivals: u8,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,

@@ -13,8 +13,8 @@ impl Team {
     /// Wakes those workers of a team of `bees` that sleep, for a loop that is about to start. Needs no lock.
     ///
     /// Only in a small hive, whose workers the queen wakes herself: in a larger one, where they wake one another, she
-    /// would have to look at all of them twice. And not by a thread on the CPU of a worker, which would poll there
-    /// while that thread has yet to start the loop.
+    /// would have to look at all of them twice. And not if the calling thread is on a CPU that a worker is bound to:
+    /// the worker would poll there while this thread has yet to start the loop.
     #[inline(never)]
     pub(crate) fn call_workers(&self, bees: u32) {
         if self.are_woken_by_queen() && !self.policy().is_on_worker_cpu() {

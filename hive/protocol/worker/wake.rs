@@ -209,8 +209,8 @@ impl Team {
     /// that are asleep come to the region. It wakes the workers that wait for starts in these groups. Those that lead
     /// further groups start them in turn.
     ///
-    /// `is_called`: whether the workers have been called before. They may not have been all, or some may have fallen
-    /// asleep again since.
+    /// `is_called`: whether the workers have been called before. Not all of them need have been, and some may have
+    /// fallen asleep again since.
     #[inline(always)]
     pub(crate) fn wake_if_asleep<'s, 'c: 's>(
         &'c self,
