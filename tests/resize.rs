@@ -7,7 +7,7 @@
 mod common;
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -296,4 +296,41 @@ fn the_bees_of_a_hive_keep_their_threads_through_parking() {
         threads.lock().unwrap().push(bee_tids(&hive, 4));
     }
     assert!(threads.into_inner().unwrap().iter().all(|threads| threads == &before));
+}
+
+/// A program that calls a loop does not ask for a number of bees. If the hive is made smaller while the loop waits for
+/// its turn, it stays so, and the surplus bees run their parts before they park.
+#[test]
+fn a_loop_that_waits_for_its_turn_does_not_make_the_hive_larger_again() {
+    let _alone = run_exclusively();
+    for bees in [2, 4] {
+        let hive = Hive::new(bees).unwrap();
+        for to in 1..=bees {
+            hive.resize(bees).unwrap();
+            let (ran, is_called) = (AtomicUsize::new(0), Gate::new());
+            let call = || {
+                is_called.arrive();
+                hive.par_for(0..100, |range, _| {
+                    ran.fetch_add(range.len(), Ordering::Relaxed);
+                });
+            };
+            thread::scope(|scope| {
+                while_busy(&hive, bees, || {
+                    scope.spawn(call);
+                    is_called.wait_for(1);
+                    // It has come to wait by then. If not, the hive has its new size before the loop is called.
+                    thread::sleep(Duration::from_millis(5));
+                    hive.resize(to).unwrap();
+                });
+            });
+            assert_eq!((hive.bees(), ran.into_inner()), (to, 100), "{bees} bees");
+            hive.wait_until_parked();
+        }
+        // A loop that asks for more bees than there are makes the hive larger.
+        hive.resize(1).unwrap();
+        let plan = Hive::new(bees).unwrap().plan(100);
+        hive.par_for(&plan, |_, bee| assert_eq!(bee.bees(), bees));
+        assert_eq!(hive.bees(), bees);
+        assert_hive_works(&hive, bees);
+    }
 }

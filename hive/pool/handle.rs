@@ -246,7 +246,10 @@ impl Hive {
     /// surplus workers that have not parked yet. Called inside a region of this hive, it takes effect when the region
     /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
     /// while another runs regions, the other takes [`spmd_all`](Self::spmd_all), which never grows the hive. If it asks
-    /// for a size, it does so anew before each region, and may still undo a resize that comes in between.
+    /// for a size, it does so anew before each region, and may still undo a resize that comes in between. A loop
+    /// ([`par_for`](Self::par_for) and its siblings) asks for the bees that there are when it is called. If the hive is
+    /// made smaller while it waits for its turn, it does not grow it again: the surplus bees run their parts first, and
+    /// then park.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;

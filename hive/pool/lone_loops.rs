@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use crate::pool::error::Error;
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::{CalledLoop, LoopKind};
+use crate::pool::loop_kind::{CalledLoop, LoopKind, LoopTeam};
 use crate::pool::regions::Start;
 use crate::pool::shared::Shared;
 use crate::pool::wake_decision::Stakes;
@@ -38,6 +38,10 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
+        let team = match kind {
+            LoopKind::HandedOut(called) => LoopTeam { bees, ..called.team },
+            _ => self.loop_team(bees),
+        };
         let size = || match kind {
             LoopKind::HandedOut(called) => LoopSize { sharing: kind.sharing(), ..called.size },
             _ => LoopSize { body: BodyFn::of::<P>().key(), indices, sharing: kind.sharing() },
@@ -48,10 +52,16 @@ impl Shared {
         let queen_guard = self.team.try_become_queen();
         let may_run_alone = !matches!(kind, LoopKind::OfBees(_));
         if may_run_alone && (queen_guard.is_none() || self.lone_callers.count() > 0) {
-            return self.run_loop_beside_others(queen_guard, bees, size(), kind, body);
+            return self.run_loop_beside_others(queen_guard, team, size(), kind, body);
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, bees, size(), kind, body)
+        self.run_loop_as_queen(&mut queen_guard, team, size(), kind, body)
+    }
+
+    /// The team for a loop that is called now, on `bees` bees.
+    #[inline]
+    pub(crate) fn loop_team(&self, bees: u32) -> LoopTeam {
+        LoopTeam { bees, is_to_grow: bees > self.team.bees() }
     }
 
     /// Runs a loop for the holder of the queen lock.
@@ -59,18 +69,18 @@ impl Shared {
     pub(crate) fn run_loop_as_queen<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
+        team: LoopTeam,
         size: LoopSize,
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         if let LoopKind::HandedOut(called) = kind {
-            self.run_on_called_workers(queen_guard, bees, CalledLoop { size, ..called }, body)
+            self.run_on_called_workers(queen_guard, CalledLoop { size, team, ..called }, body)
         } else if self.team.all_workers_sleep() {
-            self.run_cold_loop(queen_guard, bees, size, kind, body)
+            self.run_cold_loop(queen_guard, team, size, kind, body)
         } else {
             // The usual case: some worker polls for the start.
-            self.spmd_locked(queen_guard, bees, body)
+            self.run_hot_loop(queen_guard, team, body)
         }
     }
 
@@ -80,40 +90,39 @@ impl Shared {
     fn run_cold_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
+        team: LoopTeam,
         size: LoopSize,
         kind: LoopKind<'_>,
         body: &mut P,
     ) -> Result<(), Error> {
         let begin = clock::nanos();
         let is_handed_out = matches!(kind, LoopKind::Blocks(_));
-        let stakes = self.stakes(bees, size, is_handed_out);
+        let stakes = self.stakes(team.bees, size, is_handed_out);
         if let Some(deadline) = stakes.and_then(|stakes| self.deadline_alone(stakes, begin)) {
-            self.run_cold_loop_alone(queen_guard, bees, body, deadline)?;
+            self.run_cold_loop_alone(queen_guard, team, body, deadline)?;
             self.loop_costs.record(size, clock::nanos_since(begin));
             return Ok(());
         }
-        let called = self.call_workers(bees, size, begin);
+        let called = self.call_workers(team, size, begin);
         match kind {
             LoopKind::Blocks(called_if_long) if stakes.is_some_and(Stakes::is_long) => {
                 called_if_long.set(Some(called));
                 Ok(())
             }
-            _ => self.run_on_called_workers(queen_guard, bees, called, body),
+            _ => self.run_on_called_workers(queen_guard, called, body),
         }
     }
 
     /// Calls the workers, at the time `now`, for a loop that has found all of them asleep.
     #[inline]
-    pub(super) fn call_workers(&self, bees: u32, size: LoopSize, now: u64) -> CalledLoop {
+    pub(super) fn call_workers(&self, team: LoopTeam, size: LoopSize, now: u64) -> CalledLoop {
         self.loop_costs.forget_missed_help();
-        let is_to_grow = bees > self.team.bees();
         // To make threads for new workers would take much longer than to wake them.
-        if !is_to_grow {
+        if !team.is_to_grow {
             self.team.wake_delay.note_call(now);
         }
-        self.team.call_workers(bees);
-        CalledLoop { size, called_at: now, is_to_grow }
+        self.team.call_workers(team.bees);
+        CalledLoop { size, called_at: now, team }
     }
 
     /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
@@ -121,21 +130,20 @@ impl Shared {
     fn run_on_called_workers<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
         called: CalledLoop,
         body: &mut P,
     ) -> Result<(), Error> {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
         cold_parts.clear_last();
         let preparation = clock::nanos_since(called.called_at);
-        let outcome = self.run_called_loop(queen_guard, bees, called, body);
+        let outcome = self.run_called_loop(queen_guard, called.team, body);
         match cold_parts.last() {
             Some(part) => {
                 // If nobody has come yet, she was alone all the time. If somebody has, then from the start of her part
                 // until the delay was over, which began with the call.
                 let is_alone = wake_delay.is_awaited();
                 let alone = if is_alone { u64::MAX } else { wake_delay.nanos().saturating_sub(preparation) };
-                self.loop_costs.record_part(called.size, part, bees, alone);
+                self.loop_costs.record_part(called.size, part, called.team.bees, alone);
             }
             // There was no region.
             None => wake_delay.forget_call(),
@@ -148,13 +156,13 @@ impl Shared {
     fn run_cold_loop_alone<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
+        team: LoopTeam,
         body: &mut P,
         deadline: Deadline,
     ) -> Result<(), Error> {
         self.team.count_for_queen(Counter::LoneLoops);
         if P::RUNS_ANYWHERE {
-            return self.run_loop_if_long(queen_guard, bees, body, deadline);
+            return self.run_loop_if_long(queen_guard, team, body, deadline);
         }
         // The bees of a team would meet at barriers in this loop, so no bee can run another one's part. But its body
         // does the whole loop if it is the only bee. A forked child fares as on the whole team.
@@ -168,7 +176,7 @@ impl Shared {
     fn run_loop_beside_others<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: Option<QueenGuard<'_>>,
-        bees: u32,
+        team: LoopTeam,
         size: LoopSize,
         kind: LoopKind<'_>,
         body: &mut P,
@@ -181,13 +189,13 @@ impl Shared {
         } else {
             kind
         };
-        if self.is_sooner_alone(bees, size, queen_guard.is_none()) {
+        if self.is_sooner_alone(team.bees, size, queen_guard.is_none()) {
             drop(queen_guard);
             self.run_loop_alone(size, body);
             return Ok(());
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
-        self.run_loop_as_queen(&mut queen_guard, bees, size, kind, body)
+        self.run_loop_as_queen(&mut queen_guard, team, size, kind, body)
     }
 
     /// Whether a loop on a team of `bees` ends sooner if its caller runs it alone, while other threads have loops and

@@ -12,8 +12,16 @@ pub(crate) struct CalledLoop {
     pub(crate) size: LoopSize,
     /// When they were called, as `sys/clock.rs` has it.
     pub(crate) called_at: u64,
-    /// Whether the hive had too few bees for the loop then, and is to be made larger for it. If it had enough, and has
-    /// been made smaller since, it stays so.
+    pub(crate) team: LoopTeam,
+}
+
+/// The team that a loop is to run on.
+#[derive(Clone, Copy)]
+pub(crate) struct LoopTeam {
+    pub(crate) bees: u32,
+    /// Whether the hive had too few bees when the loop was called, and is to be made larger. If it had enough, and is
+    /// made smaller before the loop starts, it stays so: the program has not asked for a number of bees. Those that are
+    /// surplus then take part all the same.
     pub(crate) is_to_grow: bool,
 }
 

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 
 use crate::pool::error::{Error, Problem, ZeroBees};
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::{CalledLoop, LoopKind};
+use crate::pool::loop_kind::{LoopKind, LoopTeam};
 use crate::pool::shared::Shared;
 use crate::protocol::region::body::RegionBody;
 use crate::protocol::region::region_context::RegionContext;
@@ -111,7 +111,7 @@ impl Shared {
                     // As it is: it is not put off in order to be handed out.
                     Start::Loop(size) => {
                         let kind = LoopKind::OfBees(size.sharing);
-                        self.run_loop_as_queen(queen_guard, bees, size, kind, body)
+                        self.run_loop_as_queen(queen_guard, self.loop_team(bees), size, kind, body)
                     }
                 }
             };
@@ -157,17 +157,28 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for a loop for which the workers have been called. If the hive has been made smaller since then, the
-    /// bees that are surplus take part and then park, as in `run_present`.
+    /// The same for a loop whose workers are not all asleep.
+    #[inline]
+    pub(crate) fn run_hot_loop<P: RegionBody>(
+        self: &Arc<Self>,
+        queen_guard: &mut QueenGuard<'_>,
+        team: LoopTeam,
+        body: &mut P,
+    ) -> Result<(), Error> {
+        let _apply_resize = self.prepare_loop_team(team)?;
+        self.team.run_region(queen_guard, team.bees, body);
+        Ok(())
+    }
+
+    /// The same for a loop for which the workers have been called.
     pub(crate) fn run_called_loop<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
-        called: CalledLoop,
+        team: LoopTeam,
         body: &mut P,
     ) -> Result<(), Error> {
-        let _apply_resize = if called.is_to_grow { self.prepare_team(bees)? } else { ApplyResizeAtRegionEnd(self) };
-        self.team.run_called_region(queen_guard, bees, body);
+        let _apply_resize = self.prepare_loop_team(team)?;
+        self.team.run_called_region(queen_guard, team.bees, body);
         Ok(())
     }
 
@@ -176,13 +187,20 @@ impl Shared {
     pub(crate) fn run_loop_if_long<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
-        bees: u32,
+        team: LoopTeam,
         body: &P,
         deadline: Deadline,
     ) -> Result<(), Error> {
-        let _apply_resize = self.prepare_team(bees)?;
-        self.team.run_region_if_long(queen_guard, bees, body, deadline);
+        let _apply_resize = self.prepare_loop_team(team)?;
+        self.team.run_region_if_long(queen_guard, team.bees, body, deadline);
         Ok(())
+    }
+
+    /// As `prepare_team`, for a loop. If the hive has been made smaller since the loop was called, the bees that are
+    /// surplus take part and then park, as in `run_present`.
+    #[inline(always)]
+    fn prepare_loop_team(self: &Arc<Self>, team: LoopTeam) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
+        if team.is_to_grow { self.prepare_team(team.bees) } else { Ok(ApplyResizeAtRegionEnd(self)) }
     }
 
     /// Makes sure that the hive has a team of `bees`. The result is to be dropped after the region and before the
