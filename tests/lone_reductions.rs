@@ -30,7 +30,7 @@ fn a_short_reduction_wakes_nobody_and_is_no_region() {
             hive.par_reduce(0..LEN, &per_team_size, |range| numbers[range].iter().sum::<f64>()).to_bits()
         });
         assert!(bits.iter().all(|it| *it == bits[0]), "the team's result is {:x}, of {bits:x?}", bits[0]);
-        let last = until_alone(&hive, || {
+        let run = || {
             let (threads, before) = (Mutex::new(HashSet::new()), hive.stats().total().regions);
             let sum = hive.par_reduce(0..LEN, &unordered, |range| {
                 threads.lock().unwrap().insert(thread::current().id());
@@ -38,8 +38,10 @@ fn a_short_reduction_wakes_nobody_and_is_no_region() {
             });
             assert_eq!(sum, LEN * (LEN - 1) / 2);
             (hive.stats().total().regions - before, threads.into_inner().unwrap())
-        });
-        assert_eq!(last.last().unwrap(), &(0, HashSet::from([caller])));
+        };
+        // A caller that loses its CPU meanwhile leaves the blocks that it has not run to the team.
+        let ends_alone = || until_alone(&hive, run).pop() == Some((0, HashSet::from([caller])));
+        assert!((0..100).any(|_| ends_alone()), "each time the loop took longer than was expected");
         assert_all_take_part(&hive, BEES);
     }
 }

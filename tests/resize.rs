@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
-use hive::Hive;
+use hive::{Hive, Loop, Reduction};
 
 /// Arrives at a gate when it is dropped, however its scope is left.
 struct OpensOnDrop<'g>(&'g Gate);
@@ -306,31 +306,66 @@ fn a_loop_that_waits_for_its_turn_does_not_make_the_hive_larger_again() {
     for bees in [2, 4] {
         let hive = Hive::new(bees).unwrap();
         for to in 1..=bees {
-            hive.resize(bees).unwrap();
-            let (ran, is_called) = (AtomicUsize::new(0), Gate::new());
-            let call = || {
-                is_called.arrive();
-                hive.par_for(0..100, |range, _| {
-                    ran.fetch_add(range.len(), Ordering::Relaxed);
-                });
-            };
-            thread::scope(|scope| {
-                while_busy(&hive, bees, || {
-                    scope.spawn(call);
-                    is_called.wait_for(1);
-                    // It has come to wait by then. If not, the hive has its new size before the loop is called.
-                    thread::sleep(Duration::from_millis(5));
-                    hive.resize(to).unwrap();
-                });
-            });
-            assert_eq!((hive.bees(), ran.into_inner()), (to, 100), "{bees} bees");
+            let team = shrink_while_a_loop_waits(&hive, bees, to, Loop::from(0..100));
+            // If it has come late, it has found the smaller hive.
+            assert!([to, bees].contains(&team), "{to} of {bees} bees: {team}");
+            assert_eq!(hive.bees(), to, "{bees} bees");
             hive.wait_until_parked();
         }
-        // A loop that asks for more bees than there are makes the hive larger.
-        hive.resize(1).unwrap();
-        let plan = Hive::new(bees).unwrap().plan(100);
-        hive.par_for(&plan, |_, bee| assert_eq!(bee.bees(), bees));
-        assert_eq!(hive.bees(), bees);
         assert_hive_works(&hive, bees);
     }
+}
+
+/// A plan is for a number of bees.
+#[test]
+fn a_loop_over_a_plan_makes_a_hive_large_enough_for_the_plan() {
+    let _alone = run_exclusively();
+    for bees in [2, 4] {
+        let plan = Hive::new(bees).unwrap().plan(100);
+        // On a hive that has never had so many; on one that has been made smaller; and if that happens while it waits.
+        let hive = Hive::builder().bees(1).max_bees(bees).build().unwrap();
+        for _ in 0..2 {
+            hive.par_for(&plan, |_, bee| assert_eq!(bee.bees(), bees));
+            assert_eq!(hive.bees(), bees);
+            hive.resize(1).unwrap();
+            let sum = hive.par_reduce(&plan, &Reduction::unordered(0, |a, b| a + b), |range| range.sum::<usize>());
+            assert_eq!((sum, hive.bees()), (4950, bees));
+            hive.resize(1).unwrap();
+        }
+        for to in 1..=bees {
+            let team = shrink_while_a_loop_waits(&hive, bees, to, Loop::from(&plan));
+            assert_eq!((team, hive.bees()), (bees, bees), "{to}");
+        }
+        // In a task of another hive, and in a region of it.
+        let outer = Hive::new(2).unwrap();
+        hive.resize(1).unwrap();
+        outer.install(|| hive.par_for(&plan, |_, bee| assert!([1, bees].contains(&bee.bees()))));
+        outer.spmd(2, |_| hive.par_for(&plan, |_, bee| assert!([1, bees].contains(&bee.bees()))));
+        assert_hive_works(&hive, bees);
+    }
+}
+
+/// Makes `hive` have `bees` bees, and then `to` while a loop waits for its turn. Returns how many bees the loop's team
+/// had.
+fn shrink_while_a_loop_waits(hive: &Hive, bees: usize, to: usize, work: Loop) -> usize {
+    hive.resize(bees).unwrap();
+    let (ran, team, is_called) = (AtomicUsize::new(0), AtomicUsize::new(0), Gate::new());
+    let call = || {
+        is_called.arrive();
+        hive.par_for(work, |range, bee| {
+            ran.fetch_add(range.len(), Ordering::Relaxed);
+            team.store(bee.bees(), Ordering::Relaxed);
+        });
+    };
+    thread::scope(|scope| {
+        while_busy(hive, bees, || {
+            scope.spawn(call);
+            is_called.wait_for(1);
+            // It has mostly come to wait by then.
+            thread::sleep(Duration::from_millis(5));
+            hive.resize(to).unwrap();
+        });
+    });
+    assert_eq!(ran.into_inner(), 100);
+    team.into_inner()
 }

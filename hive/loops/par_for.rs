@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
-use crate::pool::run_parts::Work;
 use crate::region::bee::Bee;
 
 impl Hive {
@@ -52,7 +51,8 @@ impl Hive {
     #[inline]
     #[track_caller]
     pub(crate) fn run_weighted<F: Fn(Range<usize>, &Bee<'_>) + Sync>(&self, shared: Loop, weight: usize, body: F) {
-        let work = Work::Loop(shared.range().len().saturating_mul(weight), LoopKind::OfBees(shared.sharing()));
+        let indices = shared.range().len().saturating_mul(weight);
+        let work = shared.work(indices, LoopKind::OfBees(shared.sharing()));
         if let Some(blocks) = shared.blocks() {
             // Blocks need no shared words. The closure owns copies of all that a bee needs, in one piece, because each
             // cache line of the caller's stack that a bee reads is a transfer between cores.

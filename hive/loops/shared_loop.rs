@@ -22,6 +22,8 @@ use crate::loops::stealing::StealingLoop;
 use crate::loops::unit_map::UnitMap;
 use crate::loops::unit_queue::{factoring_len, guided_len};
 use crate::loops::{cache, unit_queue, work_range};
+use crate::pool::loop_kind::LoopKind;
+use crate::pool::run_parts::Work;
 use crate::pool::sharing::Sharing;
 use crate::protocol::region::region_context::RegionContext;
 
@@ -279,6 +281,12 @@ impl Loop {
     #[inline]
     pub(crate) fn sharing(&self) -> Sharing {
         self.schedule.sharing()
+    }
+
+    /// As what the hive runs this loop, which is over so many indices for it.
+    #[inline]
+    pub(crate) fn work<'k>(&self, indices: usize, kind: LoopKind<'k>) -> Work<'k> {
+        if self.owners > 0 { Work::PlannedLoop(indices, kind) } else { Work::Loop(indices, kind) }
     }
 
     /// Runs the blocks that belong to bee `id` of `bees` when the range is divided among `owners` bees: its own, and

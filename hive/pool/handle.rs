@@ -247,9 +247,9 @@ impl Hive {
     /// ends. A region that asks for more bees than there are grows the hive again. So where one thread shrinks the hive
     /// while another runs regions, the other takes [`spmd_all`](Self::spmd_all), which never grows the hive. If it asks
     /// for a size, it does so anew before each region, and may still undo a resize that comes in between. A loop
-    /// ([`par_for`](Self::par_for) and its siblings) asks for the bees that there are when it is called. If the hive is
+    /// ([`par_for`](Self::par_for) and its siblings) runs on the bees that there are when it is called. If the hive is
     /// made smaller while it waits for its turn, it does not grow it again: the surplus bees run their parts first, and
-    /// then park.
+    /// then park. Only a loop over a [`Plan`](crate::memory::plan::Plan) asks for a size, as a region does.
     ///
     /// ```
     /// let hive = hive::Hive::new(4)?;
@@ -267,7 +267,9 @@ impl Hive {
     }
 
     /// Waits until no surplus worker is on a core, that is, until
-    /// [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0. The cores are then free for other programs.
+    /// [`bees_not_yet_tucked_in`](Self::bees_not_yet_tucked_in) is 0. The cores are then free for other programs. (If
+    /// another thread has called a loop before the hive was made smaller, and it starts only now, the surplus workers
+    /// take part in it, and park again.)
     ///
     /// Inside a region of this hive it returns at once. Inside a region or a task of any hive, it does not wait for
     /// surplus workers that are in the middle of a task or of a region: these may be waiting for the caller, or be the

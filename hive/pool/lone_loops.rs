@@ -24,11 +24,11 @@ use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::fork::with_abort_in_child;
 
 impl Shared {
-    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees.
+    /// Runs a loop over `indices` indices, as `spmd` runs a region of `bees` bees. `is_planned`: as in [`LoopTeam`].
     #[inline]
     pub(crate) fn run_loop<P: RegionBody>(
         self: &Arc<Self>,
-        bees: usize,
+        (bees, is_planned): (usize, bool),
         indices: usize,
         kind: LoopKind<'_>,
         body: &mut P,
@@ -38,16 +38,13 @@ impl Shared {
             self.run_alone(body);
             return Ok(());
         }
-        let team = match kind {
-            LoopKind::HandedOut(called) => LoopTeam { bees, ..called.team },
-            _ => self.loop_team(bees),
-        };
+        let team = LoopTeam { bees, is_planned };
         let size = || match kind {
             LoopKind::HandedOut(called) => LoopSize { sharing: kind.sharing(), ..called.size },
             _ => LoopSize { body: BodyFn::of::<P>().key(), indices, sharing: kind.sharing() },
         };
         if nesting::is_inside_any() {
-            return self.nested_spmd(bees, body, Start::Loop(size()));
+            return self.nested_spmd(bees, body, Start::Loop { size: size(), is_planned });
         }
         let queen_guard = self.team.try_become_queen();
         let may_run_alone = !matches!(kind, LoopKind::OfBees(_));
@@ -56,12 +53,6 @@ impl Shared {
         }
         let mut queen_guard = queen_guard.unwrap_or_else(|| self.team.become_queen());
         self.run_loop_as_queen(&mut queen_guard, team, size(), kind, body)
-    }
-
-    /// The team for a loop that is called now, on `bees` bees.
-    #[inline]
-    pub(crate) fn loop_team(&self, bees: u32) -> LoopTeam {
-        LoopTeam { bees, is_to_grow: bees > self.team.bees() }
     }
 
     /// Runs a loop for the holder of the queen lock.
@@ -75,11 +66,11 @@ impl Shared {
         body: &mut P,
     ) -> Result<(), Error> {
         if let LoopKind::HandedOut(called) = kind {
-            self.run_on_called_workers(queen_guard, CalledLoop { size, team, ..called }, body)
+            self.run_on_called_workers(queen_guard, team, CalledLoop { size, ..called }, body)
         } else if self.team.all_workers_sleep() {
             self.run_cold_loop(queen_guard, team, size, kind, body)
         } else {
-            // The usual case: some worker polls for the start.
+            // The usual case: some worker polls for the start. Or all have been parked.
             self.run_hot_loop(queen_guard, team, body)
         }
     }
@@ -103,26 +94,26 @@ impl Shared {
             self.loop_costs.record(size, clock::nanos_since(begin));
             return Ok(());
         }
-        let called = self.call_workers(team, size, begin);
+        let called = self.call_workers(team.bees, size, begin);
         match kind {
             LoopKind::Blocks(called_if_long) if stakes.is_some_and(Stakes::is_long) => {
                 called_if_long.set(Some(called));
                 Ok(())
             }
-            _ => self.run_on_called_workers(queen_guard, called, body),
+            _ => self.run_on_called_workers(queen_guard, team, called, body),
         }
     }
 
     /// Calls the workers, at the time `now`, for a loop that has found all of them asleep.
     #[inline]
-    pub(super) fn call_workers(&self, team: LoopTeam, size: LoopSize, now: u64) -> CalledLoop {
+    pub(super) fn call_workers(&self, bees: u32, size: LoopSize, now: u64) -> CalledLoop {
         self.loop_costs.forget_missed_help();
         // To make threads for new workers would take much longer than to wake them.
-        if !team.is_to_grow {
+        if bees <= self.team.bees() {
             self.team.wake_delay.note_call(now);
         }
-        self.team.call_workers(team.bees);
-        CalledLoop { size, called_at: now, team }
+        self.team.call_workers(bees);
+        CalledLoop { size, called_at: now }
     }
 
     /// Runs a loop on the whole team, which has been called, and learns from it how long it is and how long the workers
@@ -130,20 +121,21 @@ impl Shared {
     fn run_on_called_workers<P: RegionBody>(
         self: &Arc<Self>,
         queen_guard: &mut QueenGuard<'_>,
+        team: LoopTeam,
         called: CalledLoop,
         body: &mut P,
     ) -> Result<(), Error> {
         let (cold_parts, wake_delay) = (&self.team.cold_parts, &self.team.wake_delay);
         cold_parts.clear_last();
         let preparation = clock::nanos_since(called.called_at);
-        let outcome = self.run_called_loop(queen_guard, called.team, body);
+        let outcome = self.run_called_loop(queen_guard, team, body);
         match cold_parts.last() {
             Some(part) => {
                 // If nobody has come yet, she was alone all the time. If somebody has, then from the start of her part
                 // until the delay was over, which began with the call.
                 let is_alone = wake_delay.is_awaited();
                 let alone = if is_alone { u64::MAX } else { wake_delay.nanos().saturating_sub(preparation) };
-                self.loop_costs.record_part(called.size, part, called.team.bees, alone);
+                self.loop_costs.record_part(called.size, part, team.bees, alone);
             }
             // There was no region.
             None => wake_delay.forget_call(),

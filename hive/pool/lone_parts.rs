@@ -9,7 +9,7 @@
 use std::sync::Arc;
 
 use crate::pool::loop_costs::LoopSize;
-use crate::pool::loop_kind::{CalledLoop, LoopTeam};
+use crate::pool::loop_kind::CalledLoop;
 use crate::pool::shared::Shared;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
@@ -44,7 +44,7 @@ impl Shared {
             return RunAlone::Parts(0);
         }
         match self.checked_bees(parts) {
-            Ok(bees @ 2..) => self.run_or_call(self.loop_team(bees), size, may_be_handed_out, run_part),
+            Ok(2..) => self.run_or_call(parts, size, may_be_handed_out, run_part),
             _ => RunAlone::Parts(0),
         }
     }
@@ -54,20 +54,19 @@ impl Shared {
     #[inline(never)]
     fn run_or_call(
         self: &Arc<Self>,
-        team: LoopTeam,
+        parts: usize,
         size: LoopSize,
         may_be_handed_out: bool,
         mut run_part: impl FnMut(usize, &RegionContext<'_>),
     ) -> RunAlone {
-        let parts = team.bees as usize;
-        let Some(stakes) = self.stakes(team.bees, size, may_be_handed_out) else { return RunAlone::Parts(0) };
+        let Some(stakes) = self.stakes(parts as u32, size, may_be_handed_out) else { return RunAlone::Parts(0) };
         if may_be_handed_out && stakes.is_long() {
             if self.team.has_queen() || self.lone_callers.count() > 0 {
                 // It may be sooner alone, or have to wait.
                 return RunAlone::Parts(0);
             }
             // Now, and not when the loop starts: what is to be done before that takes microseconds here.
-            return RunAlone::Called(self.call_workers(team, size, clock::nanos()));
+            return RunAlone::Called(self.call_workers(parts as u32, size, clock::nanos()));
         }
         // Between very short loops there is nothing to be divided, and to count their callers would cost more.
         let _counted = stakes.outlasts_a_wake_up().then(|| self.count_beside_others(size));
@@ -78,7 +77,7 @@ impl Shared {
         let done = self.as_solo_team(|context| {
             let mut done = 0;
             // If the hive has been made smaller since, or a part has asked for another size, which it gets after this,
-            // all of the loop is run here: another loop on a team of the old size would undo that.
+            // all of the loop is run here: another loop would be one on a team of the old size.
             let is_resized = || self.team.bees() < bees_before || context.resize_at_region_end().is_some();
             let goes_on = || !deadline.has_passed() || is_resized();
             // A single part could not be shared, except if it is cut anew.

@@ -12,17 +12,16 @@ pub(crate) struct CalledLoop {
     pub(crate) size: LoopSize,
     /// When they were called, as `sys/clock.rs` has it.
     pub(crate) called_at: u64,
-    pub(crate) team: LoopTeam,
 }
 
 /// The team that a loop is to run on.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopTeam {
     pub(crate) bees: u32,
-    /// Whether the hive had too few bees when the loop was called, and is to be made larger. If it had enough, and is
-    /// made smaller before the loop starts, it stays so: the program has not asked for a number of bees. Those that are
-    /// surplus then take part all the same.
-    pub(crate) is_to_grow: bool,
+    /// Whether the program has asked for so many bees, by a plan. A hive that has fewer when the loop starts is made
+    /// larger then. If the program has not asked, the hive had so many when the loop was called. If it has been made
+    /// smaller since, it stays so, and the bees that are surplus take part all the same.
+    pub(crate) is_planned: bool,
 }
 
 /// Who may run which part of a loop.

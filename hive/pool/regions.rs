@@ -27,8 +27,8 @@ pub(crate) enum Start {
     Region,
     /// The bees that there are.
     Present,
-    /// A loop of this size.
-    Loop(LoopSize),
+    /// A loop of this size. `is_planned`: as in [`LoopTeam`].
+    Loop { size: LoopSize, is_planned: bool },
 }
 
 impl Shared {
@@ -94,7 +94,16 @@ impl Shared {
         // A loop that others may be waiting for is announced, and so it is started at once, however short it may be. If
         // its queen began it alone, its workers could begin no task until it has ended, and she would wait for ever in
         // a part that waits for a task which only one of them may run.
-        let start = if matches!(start, Start::Loop(_)) && nesting::is_waited_for() { Start::Region } else { start };
+        let start = match start {
+            Start::Loop { is_planned, .. } if nesting::is_waited_for() => {
+                if is_planned {
+                    Start::Region
+                } else {
+                    Start::Present
+                }
+            }
+            _ => start,
+        };
         let mut start_if_locked = |queen_guard: Option<&mut QueenGuard<'_>>| {
             // The order of the steps matters. The queen lock and the check for a cycle of waits come first, then the
             // announcement, then at once the region, so that a region that has been announced does follow.
@@ -109,9 +118,9 @@ impl Shared {
                         Ok(())
                     }
                     // As it is: it is not put off in order to be handed out.
-                    Start::Loop(size) => {
+                    Start::Loop { size, is_planned } => {
                         let kind = LoopKind::OfBees(size.sharing);
-                        self.run_loop_as_queen(queen_guard, self.loop_team(bees), size, kind, body)
+                        self.run_loop_as_queen(queen_guard, LoopTeam { bees, is_planned }, size, kind, body)
                     }
                 }
             };
@@ -157,7 +166,7 @@ impl Shared {
         Ok(())
     }
 
-    /// The same for a loop whose workers are not all asleep.
+    /// Runs a loop whose workers are not all asleep, as a region.
     #[inline]
     pub(crate) fn run_hot_loop<P: RegionBody>(
         self: &Arc<Self>,
@@ -196,11 +205,25 @@ impl Shared {
         Ok(())
     }
 
-    /// As `prepare_team`, for a loop. If the hive has been made smaller since the loop was called, the bees that are
-    /// surplus take part and then park, as in `run_present`.
+    /// Makes sure that the hive has the bees of `team`. If it has been made smaller since the loop was called, the bees
+    /// that are surplus take part and then park, as in `run_present`, unless the loop is planned. The result: as of
+    /// `prepare_team`.
     #[inline(always)]
     fn prepare_loop_team(self: &Arc<Self>, team: LoopTeam) -> Result<ApplyResizeAtRegionEnd<'_>, Error> {
-        if team.is_to_grow { self.prepare_team(team.bees) } else { Ok(ApplyResizeAtRegionEnd(self)) }
+        let apply_resize = ApplyResizeAtRegionEnd(self);
+        if team.bees > self.team.bees() {
+            self.grow_for_loop(team)?;
+        }
+        Ok(apply_resize)
+    }
+
+    /// The same for a hive that has fewer bees, most of which may be there all the same, parked or about to park.
+    #[cold]
+    fn grow_for_loop(self: &Arc<Self>, team: LoopTeam) -> Result<(), Error> {
+        if team.is_planned || !self.team.is_hired(team.bees as usize - 1) {
+            self.grow_to(team.bees).map_err(|error| Error::from(Problem::Threads(error)))?;
+        }
+        Ok(())
     }
 
     /// Makes sure that the hive has a team of `bees`. The result is to be dropped after the region and before the

@@ -19,8 +19,10 @@ pub(crate) enum Work<'w> {
     Parts,
     /// The same on the bees that there are, but no more than are asked for.
     PresentParts,
-    /// A loop over so many indices.
+    /// A loop over so many indices. The hive has had so many bees as are asked for.
     Loop(usize, LoopKind<'w>),
+    /// The same in the blocks of a plan, which is for so many bees. The hive grows if it has fewer.
+    PlannedLoop(usize, LoopKind<'w>),
 }
 
 impl Hive {
@@ -87,18 +89,19 @@ impl Hive {
         let outcome = match work {
             Work::Parts => self.shared.spmd(bees, &mut body),
             Work::PresentParts => self.shared.spmd_present(bees, &mut body),
-            Work::Loop(indices, kind) => self.shared.run_loop(bees, indices, kind, &mut body),
+            Work::Loop(indices, kind) => self.shared.run_loop((bees, false), indices, kind, &mut body),
+            Work::PlannedLoop(indices, kind) => self.shared.run_loop((bees, true), indices, kind, &mut body),
         };
         if let Err(error) = outcome {
             panic_no_region(bees, &error);
         }
     }
 
-    /// Runs a loop whose body is no closure.
+    /// Runs a loop whose body is no closure, and which has no plan.
     #[inline]
     #[track_caller]
     pub(crate) fn run_loop_body<P: RegionBody>(&self, bees: usize, indices: usize, kind: LoopKind<'_>, body: &mut P) {
-        if let Err(error) = self.shared.run_loop(bees, indices, kind, body) {
+        if let Err(error) = self.shared.run_loop((bees, false), indices, kind, body) {
             panic_no_region(bees, &error);
         }
     }

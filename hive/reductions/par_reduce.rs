@@ -9,7 +9,6 @@ use crate::loops::schedule::Schedule;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
-use crate::pool::run_parts::Work;
 use crate::reductions::block_tree;
 use crate::reductions::block_tree::Nodes;
 use crate::reductions::plain_blocks::Partial;
@@ -105,8 +104,9 @@ impl Hive {
                     shared.run(bee.context, &mut partial);
                     partial.value
                 };
+                let work = shared.work(indices, kind);
                 let results = shared.run_in_region(bees, |shared, bees| {
-                    self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| accumulate(shared, bee))
+                    self.map_parts::<true, _, _>(bees, work, |bee| accumulate(shared, bee))
                 });
                 combine_in_order(results, op)
             }
@@ -137,8 +137,9 @@ impl Hive {
             nodes
         };
         let run = |schedule, kind| {
+            let work = shared.work(indices, kind);
             Loop::new(0..blocks, schedule).run_in_region(bees, |shared, bees| {
-                self.map_parts::<true, _, _>(bees, Work::Loop(indices, kind), |bee| collect_nodes(shared, bee))
+                self.map_parts::<true, _, _>(bees, work, |bee| collect_nodes(shared, bee))
             })
         };
         // The result is the same whichever bee runs a block, so the bees that are there need not leave to a latecomer

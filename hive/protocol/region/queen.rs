@@ -24,8 +24,8 @@ impl Team {
     /// Runs `body` once on each of the first `bees` bees, on the calling thread as bee 0, and returns when all have
     /// ended.
     ///
-    /// The caller holds the queen lock, and the hive has at least `bees` bees (unless a shrink overtakes the start).
-    /// `bees` is at least 2.
+    /// The caller holds the queen lock, and `bees` is at least 2. The hive has had as many: if it has been made smaller
+    /// since, the surplus workers take part all the same.
     ///
     /// # Panics
     /// With the panic of the bee with the lowest id among those that panicked; see `RegionPanics::end_region`.

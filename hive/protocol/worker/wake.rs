@@ -102,7 +102,7 @@ impl Team {
     /// Wakes bee `id` if it is asleep or parked.
     ///
     /// A parked worker comes back as a surplus worker, does what it was woken for, and parks again. That happens if the
-    /// hive has been made smaller while this region was being started, or if what the worker is woken for may be done
+    /// hive has been made smaller since this region or loop was called, or if what the worker is woken for may be done
     /// by no other.
     pub(crate) fn wake_bee(&self, id: u32) {
         self.wake_bee_as(id, Rebind::Yes);

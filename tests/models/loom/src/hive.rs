@@ -250,7 +250,8 @@ impl Hive {
         }
     }
 
-    /// Runs the parts of a loop and returns the payload of the panic that it ends with.
+    /// Runs the parts of a loop and returns the payload of the panic that it ends with. As in the library, a hive that
+    /// has been made smaller stays so.
     pub(crate) fn try_loop_region(
         &self,
         bees: u32,
@@ -259,7 +260,13 @@ impl Hive {
     ) -> std::thread::Result<()> {
         let mut body = ModelBody::<_, true>(body);
         match start {
-            LoopStart::AtOnce => self.try_run(bees, body),
+            LoopStart::AtOnce => {
+                let mut lock = self.team.become_queen();
+                if !self.team.is_hired(bees as usize - 1) {
+                    self.grow_to(bees);
+                }
+                catch_unwind(AssertUnwindSafe(|| self.team.run_region(&mut lock, bees, &mut body)))
+            }
             LoopStart::Called => self.call_and_run(bees, &mut body),
             LoopStart::IfLong => {
                 let mut lock = self.team.become_queen();

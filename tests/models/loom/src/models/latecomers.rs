@@ -165,6 +165,16 @@ pub(super) const MODELS: &[Model] = &[
             hive.resize(2);
         })
     }),
+    Model::bounded(2, "surplus_late", "a worker that is surplus takes part in two loops, or comes too late", || {
+        made_surplus(PARK, LoopStart::AtOnce)
+    }),
+    Model::bounded(3, "surplus_late_spin", "the same, and the worker does not sleep before it parks", || {
+        made_surplus(SPIN, LoopStart::AtOnce)
+    }),
+    Model::bounded(2, "surplus_called", "the same, and it is called first", || made_surplus(PARK, LoopStart::Called)),
+    Model::bounded(3, "surplus_if_long", "the same in loops of which the queen begins the parts", || {
+        made_surplus(PARK, LoopStart::IfLong)
+    }),
     Model::bounded(4, "unbound_twice", "a worker ends its wake-up after its part and sleeps without polling", || {
         unbound(|| play(Hive::with_workers(2, 2, SPIN_THEN_PARK), 2, &[Exact, Exact]))
     }),
@@ -266,6 +276,18 @@ fn call_beside(script: impl FnOnce(&mut CheckedRegion, &Hive)) {
     let mut rounds = CheckedRegion::new(2);
     script(&mut rounds, &hive);
     other.join();
+    rounds.run(&hive, 2);
+    hive.end();
+}
+
+/// The worker becomes surplus before loops that are still for two bees, and belongs to the hive again after them.
+fn made_surplus(policy: WaitPolicy, start: LoopStart) {
+    let hive = Hive::with_workers(2, 2, policy);
+    let mut rounds = CheckedRegion::new(2);
+    hive.resize(1);
+    rounds.run_loop(&hive, 2, start);
+    rounds.run_loop(&hive, 2, start);
+    hive.resize(2);
     rounds.run(&hive, 2);
     hive.end();
 }
