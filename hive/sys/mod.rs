@@ -26,6 +26,7 @@ pub(crate) mod part_time;
 pub(crate) mod poll_time;
 pub(crate) mod presence;
 pub(crate) mod process;
+pub(crate) mod run_delay;
 pub(crate) mod semaphore;
 pub(crate) mod shared_cpu;
 pub(crate) mod signal_mask;

@@ -193,6 +193,11 @@ impl WaitPolicy {
         (self.worker_cpus.is_empty() && cpu != NO_CPU).then_some(cpu)
     }
 
+    /// The CPU that the calling worker is on, if workers are bound to no CPUs at all.
+    pub(crate) fn cpu_of_unbound_worker(&self) -> Option<usize> {
+        if self.binds_no_worker() { affinity::current_cpu() } else { None }
+    }
+
     /// Whether the workers are bound to no CPUs at all.
     pub(crate) fn binds_no_worker(&self) -> bool {
         self.worker_cpus.is_empty()

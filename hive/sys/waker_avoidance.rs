@@ -1,20 +1,33 @@
-//! Lets a worker that is not bound to one CPU sleep without the CPU of the thread that wakes it for loops.
+//! Lets a worker that is not bound to one CPU sleep without the CPU of the thread that wakes it.
 //!
-//! The kernel may queue such a worker behind that thread, which goes on there with a part of the loop: it prefers the
+//! The kernel may queue such a worker behind that thread, which goes on there with work of its own: it prefers the
 //! CPU on which a thread has run last, and the one of its waker. A virtual CPU that sleeps does not look idle to it.
-//! Then the worker comes when the loop has ended, and, left alone, it is put there again and again.
+//! Then the worker comes when that work has ended, and, left alone, it is put there again and again.
+//!
+//! For a loop the worker sees that from having come too late. A task that it was woken for may have been taken by
+//! another bee, so there it asks the kernel how long it has waited for a CPU. That is done on the waker's CPU only,
+//! where the worker is late already. Nor does it pay to avoid that CPU if the waker has ended all its work before the
+//! worker comes to another one.
 //!
 //! The worker has its own mask back before it runs anything. If its mask has been changed from outside while it slept,
 //! the changed one stays, and the worker avoids no CPU any more. (A change to the very mask that it sleeps with is not
 //! seen as one, and undone. So is a change in the moment between a look at the mask and the call that sets it.)
 
 use crate::sys::affinity;
+use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::run_delay;
 use crate::sys::wait::WaitPolicy;
 
 /// After so many late arrivals in a row a worker stops avoiding its waker's CPU, which it does from the first one on:
 /// the waker changes, or moves about, so that to guess its CPU is of no use.
 const FAILURES: u8 = 3;
+
+/// A worker that waits for its waker's CPU for so long would have come sooner to another one, and in time to help.
+const LONG_DELAY: u64 = 4 * NANOS_OF_WAKING;
+
+/// After so many wakes in a row, for each of which it has found no task, it comes back to its waker's CPU.
+const VAIN_WAKES: u8 = 3;
 
 /// What one worker does about its waker's CPU.
 #[derive(Default)]
@@ -23,6 +36,12 @@ pub(crate) struct WakerAvoidance {
     /// anything else. From 0 to `FAILURES - 1`. A region that is no loop, or a task, sets it back to 0: with fewer CPUs
     /// to choose from the worker may have to wait for another program, and there nobody would stand in for it.
     late_arrivals: u8,
+    /// Whether it avoids the CPU of the bee that wakes it for tasks. That bee would run them itself.
+    avoids_for_tasks: bool,
+    /// How often in a row it has been woken for a task since then, and has run none.
+    vain_wakes: u8,
+    /// How long the worker had waited for a CPU in all, in nanoseconds, when it began to sleep; as far as it is known.
+    delay_before: Option<u64>,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,
 }
@@ -42,17 +61,56 @@ impl WakerAvoidance {
         }
     }
 
-    /// Says that the worker is needed for something else than loops.
+    /// Says that the worker is needed for a region that is no loop.
     #[inline]
-    pub(crate) fn end(&mut self) {
+    pub(crate) fn note_region(&mut self) {
         self.late_arrivals = 0;
     }
 
-    /// Called when the worker is about to sleep.
+    /// Says that the worker is about to run a task.
     #[inline]
-    pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy) {
-        if self.late_arrivals > 0 && self.masks.is_none() {
-            self.avoid(policy);
+    pub(crate) fn note_task(&mut self) {
+        self.late_arrivals = 0;
+        self.vain_wakes = 0;
+    }
+
+    /// Says that the worker has been woken for a task. `was_there`: on the CPU of its waker.
+    #[inline]
+    pub(crate) fn note_task_wake(&mut self, was_there: bool) {
+        if was_there || self.avoids_for_tasks {
+            self.learn_from_task_wake(run_delay::nanos);
+        }
+    }
+
+    #[cold]
+    fn learn_from_task_wake(&mut self, run_delay: impl FnOnce() -> Option<u64>) {
+        if self.avoids_for_tasks {
+            self.vain_wakes += 1;
+            self.avoids_for_tasks = self.vain_wakes <= VAIN_WAKES;
+        } else if let Some((before, now)) = self.delay_before.zip(run_delay()) {
+            self.vain_wakes = 0;
+            self.avoids_for_tasks = now.saturating_sub(before) >= LONG_DELAY;
+        }
+    }
+
+    /// Called when the worker is about to sleep. `task_wakers_cpu`: where the bee is that has woken it for a task last.
+    #[inline]
+    pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy, task_wakers_cpu: Option<usize>) {
+        // The workers of a task pool sleep between tasks only; others may never be woken for one.
+        let may_be_woken_for_task = policy.has_no_queen || task_wakers_cpu.is_some();
+        if self.masks.is_none() && (self.late_arrivals > 0 || may_be_woken_for_task) {
+            self.begin_sleep_after(policy.wakers_cpu(), task_wakers_cpu);
+        }
+    }
+
+    #[cold]
+    fn begin_sleep_after(&mut self, loop_wakers_cpu: Option<usize>, task_wakers_cpu: Option<usize>) {
+        if self.late_arrivals > 0 {
+            self.avoid(loop_wakers_cpu);
+        } else if self.avoids_for_tasks {
+            self.avoid(task_wakers_cpu);
+        } else {
+            self.delay_before = run_delay::nanos();
         }
     }
 
@@ -64,13 +122,14 @@ impl WakerAvoidance {
 
     /// Takes the waker's CPU from the mask of the calling worker. Not if it is not in it, or none would be left.
     #[cold]
-    fn avoid(&mut self, policy: &WaitPolicy) {
-        let masks = policy.wakers_cpu().and_then(Masks::without);
+    fn avoid(&mut self, wakers_cpu: Option<usize>) {
+        let masks = wakers_cpu.and_then(Masks::without);
         if let Some(masks) = masks.filter(|masks| affinity::apply(&masks.reduced).is_ok()) {
             self.masks = Some(masks);
         } else {
             // Where the system refuses it, it is not tried each time.
-            self.end();
+            self.late_arrivals = 0;
+            self.avoids_for_tasks = false;
         }
     }
 }
@@ -123,13 +182,13 @@ mod tests {
     #[test]
     fn a_worker_that_was_late_sleeps_without_its_wakers_cpu() {
         on_a_late_thread(|avoidance, policy, full, reduced| {
-            avoidance.begin_sleep(policy);
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), reduced);
             assert_ne!(affinity::current_cpu(), policy.wakers_cpu());
             avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), full);
-            avoidance.end();
-            avoidance.begin_sleep(policy);
+            avoidance.note_region();
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), full);
         });
     }
@@ -150,10 +209,10 @@ mod tests {
         on_a_late_thread(|avoidance, policy, full, _| {
             let one = CpuMask::from_iter(policy.wakers_cpu());
             affinity::apply(&one).unwrap();
-            avoidance.begin_sleep(policy);
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), one);
             affinity::apply(&full).unwrap();
-            avoidance.begin_sleep(policy);
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), full, "it does not try again");
         });
     }
@@ -161,15 +220,49 @@ mod tests {
     #[test]
     fn a_mask_that_somebody_else_has_set_stays() {
         on_a_late_thread(|avoidance, policy, full, reduced| {
-            avoidance.begin_sleep(policy);
+            avoidance.begin_sleep(policy, None);
             let one = CpuMask::from_iter(policy.wakers_cpu());
             affinity::apply(&one).unwrap();
             avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), one);
-            avoidance.begin_sleep(policy);
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), one);
             // As when a cpuset gets its CPUs back.
             affinity::apply(&reduced).unwrap();
+            avoidance.end_sleep();
+            assert_eq!(affinity::query().unwrap(), full);
+        });
+    }
+
+    #[test]
+    fn one_that_has_waited_long_behind_its_waker_avoids_it_until_it_comes_in_vain() {
+        let mut avoidance = WakerAvoidance { delay_before: Some(7), ..WakerAvoidance::default() };
+        avoidance.learn_from_task_wake(|| None);
+        avoidance.learn_from_task_wake(|| Some(6 + LONG_DELAY));
+        assert!(!avoidance.avoids_for_tasks, "not known, or not long");
+        avoidance.learn_from_task_wake(|| Some(7 + LONG_DELAY));
+        for _ in 0..3 * VAIN_WAKES {
+            assert!(avoidance.avoids_for_tasks);
+            avoidance.learn_from_task_wake(|| unreachable!("it is not asked for where it does not matter"));
+            avoidance.note_task();
+        }
+        for _ in 0..=VAIN_WAKES {
+            assert!(avoidance.avoids_for_tasks);
+            avoidance.note_task_wake(false);
+        }
+        assert!(!avoidance.avoids_for_tasks);
+    }
+
+    #[test]
+    fn one_that_avoids_the_waker_of_its_tasks_sleeps_without_that_ones_cpu() {
+        on_a_late_thread(|avoidance, policy, full, reduced| {
+            avoidance.note_region();
+            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            assert_eq!(affinity::query().unwrap(), full);
+            avoidance.end_sleep();
+            avoidance.avoids_for_tasks = true;
+            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            assert_eq!(affinity::query().unwrap(), reduced);
             avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), full);
         });

@@ -223,7 +223,7 @@ impl Team {
     /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee
     /// falls asleep on the strength of it.
     pub(crate) fn may_have_task_in_deques(&self, bee: u32) -> bool {
-        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired.count())
+        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired().count())
     }
 
     /// Whether there may be a task in the injector.

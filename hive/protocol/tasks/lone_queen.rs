@@ -25,6 +25,7 @@ impl TaskContext<'_> {
     }
 
     /// Queues a task of a lone queen.
+    #[inline(never)]
     pub(super) fn keep_task(&self, task: Task) {
         let _in_flight = self.team().track_in_flight();
         if self.deque().len() < MOST_IN_DEQUE {

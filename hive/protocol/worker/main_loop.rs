@@ -46,6 +46,8 @@ pub(crate) struct Worker<'h, 'c> {
     has_slept: bool,
     /// Whether it sleeps without the CPU of the thread that wakes it, if it is bound to no CPU.
     avoidance: WakerAvoidance,
+    /// The bee that has last woken this worker for a task, if workers are bound to no CPU.
+    task_waker: Option<u32>,
     /// The number of the group in which the worker receives the starts of regions.
     group_id: u32,
     /// That group.
@@ -95,6 +97,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             may_be_unbound: false,
             has_slept: false,
             avoidance: WakerAvoidance::default(),
+            task_waker: None,
             group_id,
             group,
             start_line: group.start_line(),
@@ -216,7 +219,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         let part = wait.part();
         let (policy, is_unbound) = (self.team.policy(), self.slot.sleep_binding.is_unbound());
         if !ran.is_loop {
-            self.avoidance.end();
+            self.avoidance.note_region();
         }
         let may_share_cpu = is_unbound || policy.binds_no_worker();
         if may_share_cpu {
@@ -348,7 +351,7 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.bind_again();
         }
         self.has_slept = false;
-        self.avoidance.end();
+        self.avoidance.note_task();
         self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
     }
 
@@ -434,9 +437,14 @@ impl<'h, 'c> Worker<'h, 'c> {
             self.team.policy().yield_core();
             return None;
         }
-        self.avoidance.begin_sleep(self.team.policy());
+        let task_wakers_cpu = self.task_waker.and_then(|bee| self.team.slot(bee).last_cpu.get());
+        self.avoidance.begin_sleep(self.team.policy(), task_wakers_cpu);
         let found = self.task_context.go_to_sleep(|| self.is_start_pending());
         self.avoidance.end_sleep();
+        if let Some(wake) = self.slot.last_cpu.take_wake() {
+            self.task_waker = Some(wake.waker);
+            self.avoidance.note_task_wake(wake.is_on_wakers_cpu);
+        }
         self.has_slept = true;
         found.or_else(|| self.task_context.leave_search_phase())
     }

@@ -7,6 +7,7 @@
 pub(crate) mod availability;
 pub(crate) mod call_workers;
 pub(crate) mod hired;
+pub(crate) mod last_cpu;
 pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;
@@ -17,4 +18,5 @@ pub(crate) mod slot_table;
 pub(crate) mod snapshot;
 pub(crate) mod task_phase;
 pub(crate) mod wake;
+pub(crate) mod wake_for_tasks;
 pub(crate) mod wake_range;

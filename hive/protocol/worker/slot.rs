@@ -31,6 +31,7 @@ use crate::protocol::region::exchange_slots::ExchangeSlots;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::queues::LocalQueues;
 use crate::protocol::worker::availability::Availability;
+use crate::protocol::worker::last_cpu::LastCpu;
 use crate::protocol::worker::task_phase::TaskPhaseWord;
 use crate::protocol::worker::wake_range::{WakeRange, WakeRequest};
 use crate::sync::{
@@ -120,6 +121,8 @@ pub(crate) struct Slot {
     pub(crate) wake_range: WakeRange,
     /// Who has woken the bee for the sake of tasks, if that was the reason, and how many others it is asked to wake.
     pub(crate) wake_request: WakeRequest,
+    /// Where the bee has last woken up for a task.
+    pub(crate) last_cpu: LastCpu,
     /// Whether the bee is idle, looks for a task, or is in the middle of one. Only the bee writes it; a thread that
     /// wants to start a nested region reads it.
     pub(crate) phase: TaskPhaseWord,
@@ -149,6 +152,7 @@ impl Slot {
             was_asleep: AtomicBool::new(false),
             wake_range: WakeRange::new(),
             wake_request: WakeRequest::new(),
+            last_cpu: LastCpu::new(),
             phase: TaskPhaseWord::new(),
             queues: LocalQueues::new(),
             exchange_slots: ExchangeSlots::new(),

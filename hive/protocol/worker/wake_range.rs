@@ -1,6 +1,6 @@
 //! What a woken bee is asked to do for those that are still asleep: to wake some of them. With this, many sleepers are
 //! woken as by a tree, and not all by one thread. `WakeRange` is for the bees of a region,
-//! `WakeRequest` for tasks. `worker/wake.rs` uses both.
+//! `WakeRequest` for tasks. `worker/wake.rs` and `wake_for_tasks.rs` use them.
 
 use crate::sync::{AtomicU32, Ordering};
 

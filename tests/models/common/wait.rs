@@ -76,6 +76,11 @@ impl WaitPolicy {
         false
     }
 
+    /// In the library an unbound worker that has been woken for a task gives way to a waker on the same CPU.
+    pub(crate) fn cpu_of_unbound_worker(&self) -> Option<usize> {
+        None
+    }
+
     pub(crate) fn binds_no_worker(&self) -> bool {
         WORKERS_ARE_UNBOUND.get()
     }
@@ -110,9 +115,13 @@ pub(crate) struct WakerAvoidance;
 impl WakerAvoidance {
     pub(crate) fn note_late_arrival(&mut self, _: bool) {}
 
-    pub(crate) fn end(&mut self) {}
+    pub(crate) fn note_region(&mut self) {}
 
-    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy) {}
+    pub(crate) fn note_task(&mut self) {}
+
+    pub(crate) fn note_task_wake(&mut self, _: bool) {}
+
+    pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy, _: Option<usize>) {}
 
     pub(crate) fn end_sleep(&mut self) {}
 }

@@ -16,17 +16,21 @@ pub(super) fn cases() -> Vec<Case> {
             || outside(Duration::from_millis(2)),
         ),
         case("cold-2ms-inside", "the same by a thread of the pool, which slept itself", || {
-            inside(Duration::from_millis(2))
+            inside(SHORT, Duration::from_millis(2))
         }),
         case("cold-20ms-outside", "as cold-2ms-outside, after 20 ms", || outside(Duration::from_millis(20))),
-        case("cold-20ms-inside", "as cold-2ms-inside, after 20 ms", || inside(Duration::from_millis(20))),
+        case("cold-20ms-inside", "as cold-2ms-inside, after 20 ms", || inside(SHORT, Duration::from_millis(20))),
+        case("cold-long-inside", "as cold-20ms-inside, a sum of about 1 ms", || {
+            inside(LONG, Duration::from_millis(20))
+        }),
     ]
 }
 
-/// What is added up.
-fn numbers() -> Vec<f64> {
-    Numbers::fractions(6, 12_000)
-}
+/// How many numbers are added up in about 50 us.
+const SHORT: usize = 12_000;
+
+/// The same in about 1 ms.
+const LONG: usize = 20 * SHORT;
 
 /// Sleeps, and then adds up the roots. The sum is rounded in another way each time.
 fn sum_after(gap: Duration, numbers: &[f64], expected: f64) -> Duration {
@@ -37,13 +41,13 @@ fn sum_after(gap: Duration, numbers: &[f64], expected: f64) -> Duration {
 }
 
 fn outside(gap: Duration) -> Iteration {
-    let numbers = numbers();
+    let numbers = Numbers::fractions(6, SHORT);
     let expected = numbers.iter().map(|x| x.sqrt()).sum();
     Box::new(move || sum_after(gap, &numbers, expected))
 }
 
-fn inside(gap: Duration) -> Iteration {
-    let numbers = numbers();
+fn inside(length: usize, gap: Duration) -> Iteration {
+    let numbers = Numbers::fractions(6, length);
     let expected = numbers.iter().map(|x| x.sqrt()).sum();
     // The scope's closure runs in the pool.
     Box::new(move || rayon::scope(|_| sum_after(gap, &numbers, expected)))
