@@ -35,6 +35,7 @@ pub(crate) use crate::sys::sleep_binding::SleepBinding;
 pub(crate) use crate::sys::spinner::serialize_poll;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
+pub(crate) use crate::sys::ticks::ticks;
 pub(crate) use crate::sys::wait::WaitPolicy;
 pub(crate) use crate::sys::waker_avoidance::WakerAvoidance;
 

@@ -63,8 +63,8 @@ pub(crate) struct Team {
     /// cache lines of its own, because the queen writes to it in every region and workers must not be disturbed by
     /// that.
     queen_lock: CachePadded<QueenLock<LedGroups>>,
-    /// How many workers have a thread, how many bees the hive has, and how many of them are asleep. The queen reads it
-    /// after each start; resizes, and workers that fall asleep or are woken, write it.
+    /// How many bees the hive has and how many of them are asleep. The queen reads it after each start; resizes, and
+    /// workers that fall asleep or are woken, write it.
     occupancy: Occupancy,
     /// The counts by which workers without work and threads that queue tasks find each other.
     sleep: CachePadded<Sleep>,
@@ -90,6 +90,8 @@ pub(crate) struct Team {
     pub(crate) cold_parts: ColdParts,
     /// How long it takes until a sleeping worker is there to help with a loop.
     pub(crate) wake_delay: WakeDelay,
+    /// How many workers have a thread.
+    hired: Hired,
     /// The panics of the region that is running.
     panics: RegionPanics,
     /// Which region a panic has poisoned.
@@ -177,6 +179,7 @@ impl Team {
             last_unstarted: LastUnstarted::new(),
             cold_parts: ColdParts::new(),
             wake_delay: WakeDelay::new(),
+            hired: Hired::new(),
             panics: RegionPanics::new(),
             poison: Poison::new(),
             single_claim: SingleClaim::new(),
@@ -261,7 +264,7 @@ impl Team {
     /// A thread that is about to change a worker's state counts the worker first, and may then lose the change to
     /// another thread. For a moment the raw count can therefore exceed the number of workers, so it is capped here.
     pub(crate) fn pending_parks(&self) -> u32 {
-        self.pending_parks.count().min(self.hired().count())
+        self.pending_parks.count().min(self.hired.count())
     }
 
     pub(crate) fn policy(&self) -> &WaitPolicy {
@@ -311,7 +314,7 @@ impl Team {
 
     /// Whether worker `id` has a thread, even if the worker is parked.
     pub(crate) fn is_hired(&self, id: usize) -> bool {
-        (1..=self.hired().count() as usize).contains(&id)
+        (1..=self.hired.count() as usize).contains(&id)
     }
 
     /// Whether any worker has a thread, even if all workers are parked.
@@ -345,12 +348,6 @@ impl Team {
         &self.fixed.groups[group as usize]
     }
 
-    /// How many workers have a thread.
-    #[inline(always)]
-    fn hired(&self) -> &Hired {
-        self.occupancy.hired()
-    }
-
     #[inline(always)]
     fn slot(&self, id: u32) -> &Slot {
         self.fixed.slots.get(id)
@@ -358,7 +355,7 @@ impl Team {
 
     /// The slots of the queen and of all workers hired so far.
     fn all_slots(&self) -> impl Iterator<Item = &Slot> {
-        (0..=self.hired().count()).map(|id| self.slot(id))
+        (0..=self.hired.count()).map(|id| self.slot(id))
     }
 
     /// The counters of the queen and of all workers hired so far.
@@ -381,7 +378,7 @@ impl Team {
     /// from all others and come last.
     fn others_by_distance(&self, bee: u32) -> impl Iterator<Item = (&Slot, Distance)> {
         // `neighbours` knows every bee that is bound to a place, even if it has not been hired yet.
-        self.fixed.neighbours.by_distance(bee, self.hired().count()).map(|(id, distance)| (self.slot(id), distance))
+        self.fixed.neighbours.by_distance(bee, self.hired.count()).map(|(id, distance)| (self.slot(id), distance))
     }
 
     /// The slots of a group's bees, as far as these have been hired. All bees of a running team have slots.

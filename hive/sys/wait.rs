@@ -193,7 +193,7 @@ impl WaitPolicy {
         (self.worker_cpus.is_empty() && cpu != NO_CPU).then_some(cpu)
     }
 
-    /// The CPU that the calling worker is on, if workers are bound to no CPUs at all.
+    /// The CPU that the calling bee is on, if no worker is bound to a CPU of its own.
     pub(crate) fn cpu_of_unbound_worker(&self) -> Option<usize> {
         if self.binds_no_worker() { affinity::current_cpu() } else { None }
     }

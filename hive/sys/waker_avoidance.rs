@@ -5,9 +5,8 @@
 //! Then the worker comes when that work has ended, and, left alone, it is put there again and again.
 //!
 //! For a loop the worker sees that from having come too late. A task that it was woken for may have been taken by
-//! another bee, so there it asks the kernel how long it has waited for a CPU. That is done on the waker's CPU only,
-//! where the worker is late already. Nor does it pay to avoid that CPU if the waker has ended all its work before the
-//! worker comes to another one.
+//! another bee, so there it looks at how long ago it was woken. Nor does it pay to avoid the waker's CPU if the waker
+//! ends all its work before the worker could have come to another one.
 //!
 //! The worker has its own mask back before it runs anything. If its mask has been changed from outside while it slept,
 //! the changed one stays, and the worker avoids no CPU any more. (A change to the very mask that it sleeps with is not
@@ -16,17 +15,18 @@
 use crate::sys::affinity;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
 use crate::sys::cpu_mask::CpuMask;
-use crate::sys::run_delay;
+use crate::sys::ticks::Moment;
 use crate::sys::wait::WaitPolicy;
 
 /// After so many late arrivals in a row a worker stops avoiding its waker's CPU, which it does from the first one on:
 /// the waker changes, or moves about, so that to guess its CPU is of no use.
 const FAILURES: u8 = 3;
 
-/// A worker that waits for its waker's CPU for so long would have come sooner to another one, and in time to help.
+/// A worker that comes so long after it was woken, on its waker's CPU, would have come much sooner to another one, and
+/// would probably have found a task there.
 const LONG_DELAY: u64 = 4 * NANOS_OF_WAKING;
 
-/// After so many wakes in a row, for each of which it has found no task, it comes back to its waker's CPU.
+/// At the next wake after so many in a row for which it has run no task, it stops avoiding its waker's CPU.
 const VAIN_WAKES: u8 = 3;
 
 /// What one worker does about its waker's CPU.
@@ -36,12 +36,14 @@ pub(crate) struct WakerAvoidance {
     /// anything else. From 0 to `FAILURES - 1`. A region that is no loop, or a task, sets it back to 0: with fewer CPUs
     /// to choose from the worker may have to wait for another program, and there nobody would stand in for it.
     late_arrivals: u8,
-    /// Whether it avoids the CPU of the bee that wakes it for tasks. That bee would run them itself.
+    /// Whether it avoids the CPU of the bee that wakes it for tasks. That bee runs them itself if this one is late.
     avoids_for_tasks: bool,
+    /// Whether the worker could not avoid a CPU for tasks: it may run on no other one, or the system refuses it.
+    cannot_avoid: bool,
     /// How often in a row it has been woken for a task since then, and has run none.
     vain_wakes: u8,
-    /// How long the worker had waited for a CPU in all, in nanoseconds, when it began to sleep; as far as it is known.
-    delay_before: Option<u64>,
+    /// When the present or last sleep began, if it began with the whole mask.
+    asleep_since: Option<Moment>,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,
 }
@@ -61,10 +63,11 @@ impl WakerAvoidance {
         }
     }
 
-    /// Says that the worker is needed for a region that is no loop.
+    /// Says that the worker is needed for a region that is no loop, and in which nobody would stand in for it.
     #[inline]
     pub(crate) fn note_region(&mut self) {
         self.late_arrivals = 0;
+        self.avoids_for_tasks = false;
     }
 
     /// Says that the worker is about to run a task.
@@ -74,28 +77,30 @@ impl WakerAvoidance {
         self.vain_wakes = 0;
     }
 
-    /// Says that the worker has been woken for a task. `was_there`: on the CPU of its waker.
+    /// Says that the worker has been woken for a task, when the counter was at `woken_at` (`ticks.rs`), and has given
+    /// way to its waker if it was to. `was_there`: on the CPU of its waker.
     #[inline]
-    pub(crate) fn note_task_wake(&mut self, was_there: bool) {
-        if was_there || self.avoids_for_tasks {
-            self.learn_from_task_wake(run_delay::nanos);
-        }
-    }
-
-    #[cold]
-    fn learn_from_task_wake(&mut self, run_delay: impl FnOnce() -> Option<u64>) {
+    pub(crate) fn note_task_wake(&mut self, was_there: bool, woken_at: u64) {
+        let asleep_since = self.asleep_since.take();
         if self.avoids_for_tasks {
             self.vain_wakes += 1;
             self.avoids_for_tasks = self.vain_wakes <= VAIN_WAKES;
-        } else if let Some((before, now)) = self.delay_before.zip(run_delay()) {
-            self.vain_wakes = 0;
-            self.avoids_for_tasks = now.saturating_sub(before) >= LONG_DELAY;
+        } else if was_there && !self.cannot_avoid {
+            self.learn_from_delay(asleep_since.and_then(|begin| begin.nanos_since(woken_at)));
         }
     }
 
-    /// Called when the worker is about to sleep. `task_wakers_cpu`: where the bee is that has woken it for a task last.
+    /// The same for a worker that was on the CPU of its waker, so many nanoseconds after it was woken. None: not known.
+    fn learn_from_delay(&mut self, delay: Option<u64>) {
+        self.vain_wakes = 0;
+        self.avoids_for_tasks = delay.is_some_and(|delay| delay >= LONG_DELAY);
+    }
+
+    /// Called when the worker is about to sleep. `task_wakers_cpu`: where the bee is that has last woken it for a task,
+    /// as far as it is known.
     #[inline]
     pub(crate) fn begin_sleep(&mut self, policy: &WaitPolicy, task_wakers_cpu: Option<usize>) {
+        self.asleep_since = None;
         // The workers of a task pool sleep between tasks only; others may never be woken for one.
         let may_be_woken_for_task = policy.has_no_queen || task_wakers_cpu.is_some();
         if self.masks.is_none() && (self.late_arrivals > 0 || may_be_woken_for_task) {
@@ -106,11 +111,15 @@ impl WakerAvoidance {
     #[cold]
     fn begin_sleep_after(&mut self, loop_wakers_cpu: Option<usize>, task_wakers_cpu: Option<usize>) {
         if self.late_arrivals > 0 {
-            self.avoid(loop_wakers_cpu);
-        } else if self.avoids_for_tasks {
-            self.avoid(task_wakers_cpu);
-        } else {
-            self.delay_before = run_delay::nanos();
+            if !loop_wakers_cpu.is_some_and(|cpu| self.avoid(cpu)) {
+                // It is not tried each time.
+                self.late_arrivals = 0;
+            }
+        } else if !self.avoids_for_tasks {
+            self.asleep_since = Some(Moment::now());
+        } else if let Some(cpu) = task_wakers_cpu {
+            self.cannot_avoid = !self.avoid(cpu);
+            self.avoids_for_tasks = !self.cannot_avoid;
         }
     }
 
@@ -120,17 +129,12 @@ impl WakerAvoidance {
         self.masks = self.masks.take().filter(|masks| !masks.give_back());
     }
 
-    /// Takes the waker's CPU from the mask of the calling worker. Not if it is not in it, or none would be left.
+    /// Takes the waker's CPU from the mask of the calling worker. Returns whether it has done so: not if the CPU is not
+    /// in it, none would be left, or the system refuses it.
     #[cold]
-    fn avoid(&mut self, wakers_cpu: Option<usize>) {
-        let masks = wakers_cpu.and_then(Masks::without);
-        if let Some(masks) = masks.filter(|masks| affinity::apply(&masks.reduced).is_ok()) {
-            self.masks = Some(masks);
-        } else {
-            // Where the system refuses it, it is not tried each time.
-            self.late_arrivals = 0;
-            self.avoids_for_tasks = false;
-        }
+    fn avoid(&mut self, wakers_cpu: usize) -> bool {
+        self.masks = Masks::without(wakers_cpu).filter(|masks| affinity::apply(&masks.reduced).is_ok());
+        self.masks.is_some()
     }
 }
 
@@ -235,20 +239,21 @@ mod tests {
     }
 
     #[test]
-    fn one_that_has_waited_long_behind_its_waker_avoids_it_until_it_comes_in_vain() {
-        let mut avoidance = WakerAvoidance { delay_before: Some(7), ..WakerAvoidance::default() };
-        avoidance.learn_from_task_wake(|| None);
-        avoidance.learn_from_task_wake(|| Some(6 + LONG_DELAY));
-        assert!(!avoidance.avoids_for_tasks, "not known, or not long");
-        avoidance.learn_from_task_wake(|| Some(7 + LONG_DELAY));
+    fn one_that_comes_late_on_its_wakers_cpu_avoids_it_until_it_comes_in_vain() {
+        let mut avoidance = WakerAvoidance::default();
+        for delay in [None, Some(LONG_DELAY - 1)] {
+            avoidance.learn_from_delay(delay);
+            assert!(!avoidance.avoids_for_tasks);
+        }
+        avoidance.learn_from_delay(Some(LONG_DELAY));
         for _ in 0..3 * VAIN_WAKES {
             assert!(avoidance.avoids_for_tasks);
-            avoidance.learn_from_task_wake(|| unreachable!("it is not asked for where it does not matter"));
+            avoidance.note_task_wake(true, 0);
             avoidance.note_task();
         }
         for _ in 0..=VAIN_WAKES {
             assert!(avoidance.avoids_for_tasks);
-            avoidance.note_task_wake(false);
+            avoidance.note_task_wake(false, 0);
         }
         assert!(!avoidance.avoids_for_tasks);
     }
@@ -260,11 +265,21 @@ mod tests {
             avoidance.begin_sleep(policy, policy.wakers_cpu());
             assert_eq!(affinity::query().unwrap(), full);
             avoidance.end_sleep();
+            // It has slept for longer than it takes to count as late.
+            assert!(avoidance.asleep_since.is_some());
+            thread::sleep(Duration::from_nanos(2 * LONG_DELAY));
+            avoidance.note_task_wake(true, 0);
+            assert_eq!(avoidance.avoids_for_tasks, crate::sys::ticks::ticks() > 0);
             avoidance.avoids_for_tasks = true;
+            avoidance.begin_sleep(policy, None);
+            assert_eq!(affinity::query().unwrap(), full, "the waker's CPU is not known");
             avoidance.begin_sleep(policy, policy.wakers_cpu());
             assert_eq!(affinity::query().unwrap(), reduced);
             avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), full);
+            avoidance.note_region();
+            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            assert_eq!(affinity::query().unwrap(), full, "nobody stands in for it in a region");
         });
     }
 }

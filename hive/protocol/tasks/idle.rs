@@ -150,11 +150,16 @@ impl TaskContext<'_> {
     fn block_asleep(&self, should_wake: impl Fn() -> bool) {
         let (team, slot) = (self.team(), self.slot());
         self.record_sleep();
-        let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(should_wake));
+        let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(&should_wake));
         self.resume_from_sleep(!is_woken || slot.was_asleep(), is_woken);
         // Before any work of its own: the queen of a region relies on this bee to wake its range.
         team.wake_region_range(slot);
-        team.wake_requested(slot);
+        if let Some(waker) = team.wake_requested(slot) {
+            // Unless there is something that only this bee can do.
+            if team.is_in_wakers_way(slot, waker) && !should_wake() && !team.has_mailbox_task(slot) {
+                team.policy().yield_core();
+            }
+        }
     }
 
     /// Waits for a post of the semaphore. In a hive with a poll interval the bee also looks for something to do after
@@ -223,7 +228,7 @@ impl Team {
     /// Whether there may be a task in the deque of another bee than `bee`. It is cheap, and sometimes late: no bee
     /// falls asleep on the strength of it.
     pub(crate) fn may_have_task_in_deques(&self, bee: u32) -> bool {
-        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired().count())
+        self.sleep.supports_tasks() && self.deque_marks.is_another_marked(bee, self.hired.count())
     }
 
     /// Whether there may be a task in the injector.

@@ -183,7 +183,7 @@ impl TaskContext<'_> {
     /// Steals from the nearest bee whose deque is marked and has a task.
     fn steal_where_marked(&self) -> Option<Task> {
         let marks = &self.team.deque_marks;
-        if !self.may_steal() || !marks.is_another_marked(self.id, self.team.hired().count()) {
+        if !self.may_steal() || !marks.is_another_marked(self.id, self.team.hired.count()) {
             return None;
         }
         let mut marked = self.team.others_by_distance(self.id).filter(|(slot, _)| marks.mark_of(slot.id).is_set());

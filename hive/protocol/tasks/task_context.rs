@@ -69,7 +69,7 @@ impl<'c> TaskContext<'c> {
     /// If the bee has another context.
     pub(crate) fn new(team: &'c Team, id: u32) -> Self {
         // First, because what the bee does from here on must be found by others.
-        team.hired().count_in(id);
+        team.hired.count_in(id);
         let slot = team.slot(id);
         Self {
             team,

@@ -1,13 +1,14 @@
-//! On which CPU a bee has last woken up for a task, in a hive whose workers are bound to no CPU.
+//! On which CPU a bee was last woken for a task, in a hive whose workers are bound to no CPU.
 //!
 //! The kernel may put a bee that is woken for a task on the CPU of the thread that wakes it, although another one is
 //! free: a virtual CPU that sleeps does not look idle to it. If it lets the bee run there at once, the waker, which has
-//! work of its own, is interrupted; so the bee gives way to it. If not, the bee comes when the waker's work has ended;
-//! so the next time it sleeps elsewhere (`sys/waker_avoidance.rs`). By these numbers a bee sees where it is.
+//! work of its own, is interrupted; so the bee gives way to it. If the bee then, or from the first, has to wait until
+//! the waker's work has ended, it sleeps elsewhere the next time (`sys/waker_avoidance.rs`). By these numbers a bee
+//! sees whether it is on its waker's CPU.
 
 use crate::sync::{AtomicU32, Ordering};
 
-/// Where a bee has last woken up for a task, and who had woken it.
+/// Where a bee was when it had last been woken for a task, and who had woken it.
 pub(crate) struct LastCpu {
     /// The CPU, plus one. 0: not known.
     cpu: AtomicU32,

@@ -439,11 +439,13 @@ impl<'h, 'c> Worker<'h, 'c> {
         }
         let task_wakers_cpu = self.task_waker.and_then(|bee| self.team.slot(bee).last_cpu.get());
         self.avoidance.begin_sleep(self.team.policy(), task_wakers_cpu);
+        // A wake in the middle of a task says nothing about this sleep.
+        self.slot.last_cpu.take_wake();
         let found = self.task_context.go_to_sleep(|| self.is_start_pending());
         self.avoidance.end_sleep();
         if let Some(wake) = self.slot.last_cpu.take_wake() {
             self.task_waker = Some(wake.waker);
-            self.avoidance.note_task_wake(wake.is_on_wakers_cpu);
+            self.avoidance.note_task_wake(wake.is_on_wakers_cpu, self.slot.wake_request.woken_at());
         }
         self.has_slept = true;
         found.or_else(|| self.task_context.leave_search_phase())

@@ -7,7 +7,6 @@ use std::fmt;
 
 use crossbeam_utils::CachePadded;
 
-use crate::protocol::worker::hired::Hired;
 use crate::sync::{AtomicU64, Ordering};
 
 /// A value of the first word.
@@ -38,6 +37,11 @@ impl OccupancyCounts {
         self.0 as u32
     }
 
+    /// Whether some bee is asleep, or about to be.
+    pub(crate) fn is_any_asleep(self) -> bool {
+        self.sleeping() > 0
+    }
+
     /// Whether there are bees beside the queen, and all of them are asleep.
     #[inline(always)]
     pub(crate) fn all_workers_sleep(self) -> bool {
@@ -51,9 +55,8 @@ impl fmt::Debug for OccupancyCounts {
     }
 }
 
-/// Both words and `Hired`, in one cache line: who wakes a bee for a task needs all three. They change when the hive is
-/// resized and when bees fall asleep or are woken. In regions that follow one another closely the queen only reads the
-/// first word, and the second if some bee is asleep.
+/// Both words, in one cache line. They change when the hive is resized and when bees fall asleep or are woken. In
+/// regions that follow one another closely the queen only reads the first, and the second if some bee is asleep.
 pub(crate) struct Occupancy(CachePadded<OccupancyWords>);
 
 struct OccupancyWords {
@@ -61,7 +64,6 @@ struct OccupancyWords {
     counts: AtomicU64,
     /// One bit for each of the first `TRACKED_BEES` bees: whether it is ASLEEP, or about to be.
     asleep_bits: AtomicU64,
-    hired: Hired,
 }
 
 /// How many bees have a bit in `asleep_bits`.
@@ -109,13 +111,7 @@ impl Occupancy {
         Self(CachePadded::new(OccupancyWords {
             counts: AtomicU64::new(OccupancyCounts::BEE),
             asleep_bits: AtomicU64::new(0),
-            hired: Hired::new(),
         }))
-    }
-
-    /// How many workers have a thread.
-    pub(crate) fn hired(&self) -> &Hired {
-        &self.0.hired
     }
 
     /// The counts as they are now.

@@ -80,7 +80,7 @@ impl Team {
         bees: u32,
         mut hire: impl FnMut(u32, u64) -> Result<(), E>,
     ) -> Result<(), E> {
-        (self.hired().count() + 1..bees).try_for_each(|id| {
+        (self.hired.count() + 1..bees).try_for_each(|id| {
             // The slot may exist already: the last attempt to hire this worker may have failed to get a thread.
             self.fixed.slots.make(id, || self.new_slot(id));
             // The epoch of the start line that the worker will poll. A region that starts from now on has a later
@@ -89,7 +89,7 @@ impl Team {
             self.slot(id).availability.reset(epoch);
             hire(id, epoch)?;
             // Only after the thread exists, so that nobody finds a worker that never comes.
-            self.hired().count_in(id);
+            self.hired.count_in(id);
             Ok(())
         })
     }
@@ -247,7 +247,7 @@ impl Team {
         resize_state.is_terminated = true;
         // Before any worker is terminated: see `inject_to_bee_or_any`.
         *self.addressees.lock().unwrap_or_else(PoisonError::into_inner) = 0..0;
-        for id in 1..=self.hired().count() {
+        for id in 1..=self.hired.count() {
             let slot = self.slot(id);
             // The former state tells which counts the worker is still in, and whether it waits for a post.
             // Step: terminate
@@ -297,7 +297,7 @@ impl Team {
     /// Says that no more workers are hired than there are, and that the bees below `first` have left. From now on only
     /// the others get tasks for them alone. What has been queued for a bee that is not there, any bee may run.
     pub(crate) fn end_hiring(&self, first: u32) {
-        let hired = self.hired().count();
+        let hired = self.hired.count();
         let mut addressees = self.addressees.lock().unwrap_or_else(PoisonError::into_inner);
         *addressees = first.max(addressees.start)..addressees.end.min(hired + 1);
         // Nothing is put there from here on.

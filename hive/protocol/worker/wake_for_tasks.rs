@@ -48,11 +48,12 @@ impl Team {
     // costs time.
     #[inline(never)]
     fn notify_some(&self, wanted: u32, from: u32) {
+        let last = self.hired.count();
         if !self.sleep.wakes_by_tree() {
             self.notify_one_by_one(wanted, from);
-        } else if wanted > 1 || !self.have_bits() {
-            self.wake_sleepers(wanted, from);
-        } else if let Some(slot) = self.claim_next(&mut self.sleepers(from)) {
+        } else if wanted > 1 || !MaybeAsleep::have_bits(last) {
+            self.wake_sleepers(wanted, from, last);
+        } else if let Some(slot) = self.claim_next(&mut self.sleepers(from, last)) {
             self.wake_claimed(slot, from, 0);
         }
     }
@@ -82,10 +83,11 @@ impl Team {
 
     /// Wakes `wanted` sleepers, the nearest to bee `from` first, as by a tree: this thread wakes up to
     /// `MAX_TASK_WAKES` of them, and asks each of these to wake its part of the others before it does anything else.
+    /// `last`: the number of the last worker that has been hired.
     #[inline(never)]
-    fn wake_sleepers(&self, wanted: u32, from: u32) {
-        if self.have_bits() {
-            self.wake_first_of(self.sleepers(from), wanted, from);
+    fn wake_sleepers(&self, wanted: u32, from: u32, last: u32) {
+        if MaybeAsleep::have_bits(last) {
+            self.wake_first_of(self.sleepers(from, last), wanted, from);
         } else {
             let asleep = self.occupancy.maybe_asleep();
             self.wake_first_of(self.by_distance_with(from).filter(|id| asleep.includes(*id)), wanted, from);
@@ -110,16 +112,10 @@ impl Team {
         }
     }
 
-    /// Whether each bee has a bit that says whether it may be asleep.
+    /// The bees up to `last` that may be asleep, the nearest to bee `from` first. Each of them has a bit.
     #[inline(always)]
-    fn have_bits(&self) -> bool {
-        MaybeAsleep::have_bits(self.hired().count())
-    }
-
-    /// The bees that may be asleep, the nearest to bee `from` first, in a hive each of whose bees has a bit.
-    #[inline(always)]
-    fn sleepers(&self, from: u32) -> NearestSleepers<'_> {
-        NearestSleepers::new(&self.occupancy, &self.fixed.neighbours, from, self.hired().count())
+    fn sleepers(&self, from: u32, last: u32) -> NearestSleepers<'_> {
+        NearestSleepers::new(&self.occupancy, &self.fixed.neighbours, from, last)
     }
 
     /// Bee `from`, and then all others, the nearest first. That bee itself may have to be woken, too: `from` may be the
@@ -153,8 +149,10 @@ impl Team {
     /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
     /// Correctness does not depend on it: without it, the last bee that searches would find the tasks, and would wake
     /// the sleepers later.
-    pub(crate) fn wake_requested(&self, slot: &Slot) {
-        let Some((waker, others)) = slot.wake_request.take() else { return };
+    ///
+    /// Returns the number of the bee that has woken it for tasks, if one has.
+    pub(crate) fn wake_requested(&self, slot: &Slot) -> Option<u32> {
+        let (waker, others) = slot.wake_request.take()?;
         slot.log.write(Event::Woken { by: waker });
         if others > 0 {
             let _in_flight = self.track_in_flight();
@@ -163,22 +161,21 @@ impl Team {
             let wanted = others.min(2 * self.count_queued(others));
             if wanted > 0 {
                 // Step: wake others
-                self.wake_sleepers(wanted, slot.id);
+                self.wake_sleepers(wanted, slot.id, self.hired.count());
             }
         }
-        if let Some(cpu) = self.policy().cpu_of_unbound_worker() {
-            self.arrive_on(cpu, slot, waker);
-        }
+        Some(waker)
     }
 
-    /// Notes that the bee of `slot` has been woken by bee `waker`, for a task, and runs on `cpu`. If it has interrupted
-    /// its waker there, that one goes on first: see `last_cpu.rs`.
-    fn arrive_on(&self, cpu: usize, slot: &Slot, waker: u32) {
-        let is_on_wakers_cpu = waker != slot.id && self.slot(waker).last_cpu.get() == Some(cpu);
+    /// Notes where the bee of `slot` is, which bee `waker` has woken for a task. Returns whether it has interrupted its
+    /// waker there, which is to go on first: see `last_cpu.rs`. Not if there are other sleepers: they are not woken as
+    /// long as this bee counts as searching.
+    pub(crate) fn is_in_wakers_way(&self, slot: &Slot, waker: u32) -> bool {
+        let Some(cpu) = self.policy().cpu_of_unbound_worker() else { return false };
+        let waker_slot = self.slot(waker);
+        let is_on_wakers_cpu = waker != slot.id && waker_slot.last_cpu.get() == Some(cpu);
         slot.last_cpu.note(cpu, TaskWake { waker, is_on_wakers_cpu });
-        if is_on_wakers_cpu && self.slot(waker).is_in_task() {
-            self.policy().yield_core();
-        }
+        is_on_wakers_cpu && waker_slot.is_in_task() && !self.occupancy.read().is_any_asleep()
     }
 
     /// Wakes worker 1 for the tasks of a hive of the queen alone. It parks again when there are none left.

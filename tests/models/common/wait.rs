@@ -119,7 +119,7 @@ impl WakerAvoidance {
 
     pub(crate) fn note_task(&mut self) {}
 
-    pub(crate) fn note_task_wake(&mut self, _: bool) {}
+    pub(crate) fn note_task_wake(&mut self, _: bool, _: u64) {}
 
     pub(crate) fn begin_sleep(&mut self, _: &WaitPolicy, _: Option<usize>) {}
 
@@ -250,6 +250,11 @@ impl SleepBinding {
 
 /// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}
+
+/// In a model there is no time.
+pub(crate) fn ticks() -> u64 {
+    0
+}
 
 /// A yield decides only which thread the kernel runs next, and a model tries them all.
 pub(crate) fn yield_core() {}
