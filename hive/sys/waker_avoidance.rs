@@ -38,8 +38,6 @@ pub(crate) struct WakerAvoidance {
     late_arrivals: u8,
     /// Whether it avoids the CPU of the bee that wakes it for tasks. That bee runs them itself if this one is late.
     avoids_for_tasks: bool,
-    /// Whether the worker could not avoid a CPU for tasks: it may run on no other one, or the system refuses it.
-    cannot_avoid: bool,
     /// How often in a row it has been woken for a task since then, and has run none.
     vain_wakes: u8,
     /// When the present or last sleep began, if it began with the whole mask.
@@ -63,10 +61,15 @@ impl WakerAvoidance {
         }
     }
 
-    /// Says that the worker is needed for a region that is no loop, and in which nobody would stand in for it.
+    /// Says that the worker is needed for a region that is no loop.
     #[inline]
     pub(crate) fn note_region(&mut self) {
         self.late_arrivals = 0;
+    }
+
+    /// Says that the worker, which was away, is needed for a region, in which perhaps nobody stands in for it.
+    #[inline]
+    pub(crate) fn note_start(&mut self) {
         self.avoids_for_tasks = false;
     }
 
@@ -77,15 +80,22 @@ impl WakerAvoidance {
         self.vain_wakes = 0;
     }
 
-    /// Says that the worker has been woken for a task, when the counter was at `woken_at` (`ticks.rs`), and has given
-    /// way to its waker if it was to. `was_there`: on the CPU of its waker.
+    /// Whether the worker, which was woken when the counter was at `woken_at` (`ticks.rs`), is late. Where that is
+    /// not known it is taken for late.
+    pub(crate) fn is_late(&self, woken_at: u64) -> bool {
+        let delay = self.asleep_since.and_then(|begin| begin.nanos_since(woken_at));
+        delay.is_none_or(|delay| delay >= LONG_DELAY)
+    }
+
+    /// Says that the worker has been woken for a task, when the counter was at `woken_at`, and has given way to its
+    /// waker if it was to. `was_there`: on the CPU of its waker.
     #[inline]
     pub(crate) fn note_task_wake(&mut self, was_there: bool, woken_at: u64) {
         let asleep_since = self.asleep_since.take();
         if self.avoids_for_tasks {
             self.vain_wakes += 1;
             self.avoids_for_tasks = self.vain_wakes <= VAIN_WAKES;
-        } else if was_there && !self.cannot_avoid {
+        } else if was_there {
             self.learn_from_delay(asleep_since.and_then(|begin| begin.nanos_since(woken_at)));
         }
     }
@@ -118,8 +128,7 @@ impl WakerAvoidance {
         } else if !self.avoids_for_tasks {
             self.asleep_since = Some(Moment::now());
         } else if let Some(cpu) = task_wakers_cpu {
-            self.cannot_avoid = !self.avoid(cpu);
-            self.avoids_for_tasks = !self.cannot_avoid;
+            self.avoids_for_tasks = self.avoid(cpu);
         }
     }
 
@@ -162,6 +171,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::sys::ticks::ticks;
 
     /// Runs `test` on a thread of its own, which has come too late, with the policy of a hive whose workers are not
     /// bound and which was woken on a CPU, and with the masks of the thread with and without it. Not where there is
@@ -261,24 +271,28 @@ mod tests {
     #[test]
     fn one_that_avoids_the_waker_of_its_tasks_sleeps_without_that_ones_cpu() {
         on_a_late_thread(|avoidance, policy, full, reduced| {
+            // Of a task pool, whose workers learn from their first sleep on.
+            let wakers_cpu = policy.wakers_cpu();
+            let policy = &WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new()).without_queen();
             avoidance.note_region();
-            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), full);
             avoidance.end_sleep();
             // It has slept for longer than it takes to count as late.
             assert!(avoidance.asleep_since.is_some());
             thread::sleep(Duration::from_nanos(2 * LONG_DELAY));
+            assert!(avoidance.is_late(0));
             avoidance.note_task_wake(true, 0);
-            assert_eq!(avoidance.avoids_for_tasks, crate::sys::ticks::ticks() > 0);
+            assert_eq!(avoidance.avoids_for_tasks, ticks() > 0);
             avoidance.avoids_for_tasks = true;
             avoidance.begin_sleep(policy, None);
             assert_eq!(affinity::query().unwrap(), full, "the waker's CPU is not known");
-            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            avoidance.begin_sleep(policy, wakers_cpu);
             assert_eq!(affinity::query().unwrap(), reduced);
             avoidance.end_sleep();
             assert_eq!(affinity::query().unwrap(), full);
-            avoidance.note_region();
-            avoidance.begin_sleep(policy, policy.wakers_cpu());
+            avoidance.note_start();
+            avoidance.begin_sleep(policy, wakers_cpu);
             assert_eq!(affinity::query().unwrap(), full, "nobody stands in for it in a region");
         });
     }

@@ -150,16 +150,11 @@ impl TaskContext<'_> {
     fn block_asleep(&self, should_wake: impl Fn() -> bool) {
         let (team, slot) = (self.team(), self.slot());
         self.record_sleep();
-        let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(&should_wake));
+        let is_woken = team.policy().while_off_core(|| self.wait_until_unblocked(should_wake));
         self.resume_from_sleep(!is_woken || slot.was_asleep(), is_woken);
         // Before any work of its own: the queen of a region relies on this bee to wake its range.
         team.wake_region_range(slot);
-        if let Some(waker) = team.wake_requested(slot) {
-            // Unless there is something that only this bee can do.
-            if team.is_in_wakers_way(slot, waker) && !should_wake() && !team.has_mailbox_task(slot) {
-                team.policy().yield_core();
-            }
-        }
+        team.wake_requested(slot);
     }
 
     /// Waits for a post of the semaphore. In a hive with a poll interval the bee also looks for something to do after

@@ -16,6 +16,8 @@ use crate::protocol::region::stand_in::LentBody;
 use crate::protocol::region::start_line::{StartLine, StartOrder, StartWord};
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::worker::last_cpu::TaskWake;
+use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidance};
 
@@ -60,21 +62,6 @@ pub(crate) struct Worker<'h, 'c> {
     led_groups: LedGroups,
     /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
-}
-
-/// What is known of a worker's part of a region after it.
-struct RanPart {
-    /// Whether it was part of a loop, which another bee could have run.
-    is_loop: bool,
-    /// Whether the worker has met the other bees at a barrier.
-    has_met_others: bool,
-}
-
-impl RanPart {
-    #[inline(always)]
-    fn of(context: &RegionContext<'_>) -> Self {
-        Self { is_loop: context.is_loop(), has_met_others: context.barriers_passed() > 0 }
-    }
 }
 
 impl<'h, 'c> Worker<'h, 'c> {
@@ -194,6 +181,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     fn come_back(&mut self) -> bool {
         self.last_epoch = self.slot.availability.come_back();
         self.is_away = false;
+        self.avoidance.note_start();
         if mem::take(&mut self.has_slept) {
             self.team.wake_delay.note_arrival();
         }
@@ -444,11 +432,25 @@ impl<'h, 'c> Worker<'h, 'c> {
         let found = self.task_context.go_to_sleep(|| self.is_start_pending());
         self.avoidance.end_sleep();
         if let Some(wake) = self.slot.last_cpu.take_wake() {
-            self.task_waker = Some(wake.waker);
-            self.avoidance.note_task_wake(wake.is_on_wakers_cpu, self.slot.wake_request.woken_at());
+            self.note_task_wake(wake);
         }
         self.has_slept = true;
         found.or_else(|| self.task_context.leave_search_phase())
+    }
+
+    /// Learns from having been woken for a task. If the worker has interrupted its waker, that one goes on first,
+    /// unless there is something that only this worker can do.
+    fn note_task_wake(&mut self, wake: TaskWake) {
+        self.task_waker = Some(wake.waker);
+        let woken_at = self.slot.wake_request.woken_at();
+        let is_in_the_way =
+            wake.is_on_wakers_cpu && !self.avoidance.is_late(woken_at) && self.team.slot(wake.waker).is_in_task();
+        if is_in_the_way && !self.is_start_pending() && !self.team.has_mailbox_task(self.slot) {
+            // Others are woken in its place for the tasks that there are, and for those that come meanwhile.
+            self.task_context.end_search();
+            self.team.policy().yield_core();
+        }
+        self.avoidance.note_task_wake(wake.is_on_wakers_cpu, woken_at);
     }
 
     /// Unbinds the worker for its sleep, if it may be unbound.

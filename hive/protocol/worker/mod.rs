@@ -12,6 +12,7 @@ pub(crate) mod main_loop;
 pub(crate) mod nearest_sleepers;
 pub(crate) mod occupancy;
 pub(crate) mod pending_parks;
+pub(crate) mod ran_part;
 pub(crate) mod resize;
 pub(crate) mod slot;
 pub(crate) mod slot_table;

@@ -37,11 +37,6 @@ impl OccupancyCounts {
         self.0 as u32
     }
 
-    /// Whether some bee is asleep, or about to be.
-    pub(crate) fn is_any_asleep(self) -> bool {
-        self.sleeping() > 0
-    }
-
     /// Whether there are bees beside the queen, and all of them are asleep.
     #[inline(always)]
     pub(crate) fn all_workers_sleep(self) -> bool {

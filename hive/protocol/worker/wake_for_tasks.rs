@@ -149,10 +149,8 @@ impl Team {
     /// Has a bee that has been woken for tasks wake those that it was asked to wake, as long as there are tasks.
     /// Correctness does not depend on it: without it, the last bee that searches would find the tasks, and would wake
     /// the sleepers later.
-    ///
-    /// Returns the number of the bee that has woken it for tasks, if one has.
-    pub(crate) fn wake_requested(&self, slot: &Slot) -> Option<u32> {
-        let (waker, others) = slot.wake_request.take()?;
+    pub(crate) fn wake_requested(&self, slot: &Slot) {
+        let Some((waker, others)) = slot.wake_request.take() else { return };
         slot.log.write(Event::Woken { by: waker });
         if others > 0 {
             let _in_flight = self.track_in_flight();
@@ -164,18 +162,10 @@ impl Team {
                 self.wake_sleepers(wanted, slot.id, self.hired.count());
             }
         }
-        Some(waker)
-    }
-
-    /// Notes where the bee of `slot` is, which bee `waker` has woken for a task. Returns whether it has interrupted its
-    /// waker there, which is to go on first: see `last_cpu.rs`. Not if there are other sleepers: they are not woken as
-    /// long as this bee counts as searching.
-    pub(crate) fn is_in_wakers_way(&self, slot: &Slot, waker: u32) -> bool {
-        let Some(cpu) = self.policy().cpu_of_unbound_worker() else { return false };
-        let waker_slot = self.slot(waker);
-        let is_on_wakers_cpu = waker != slot.id && waker_slot.last_cpu.get() == Some(cpu);
-        slot.last_cpu.note(cpu, TaskWake { waker, is_on_wakers_cpu });
-        is_on_wakers_cpu && waker_slot.is_in_task() && !self.occupancy.read().is_any_asleep()
+        if let Some(cpu) = self.policy().cpu_of_unbound_worker() {
+            let is_on_wakers_cpu = waker != slot.id && self.slot(waker).last_cpu.get() == Some(cpu);
+            slot.last_cpu.note(cpu, TaskWake { waker, is_on_wakers_cpu });
+        }
     }
 
     /// Wakes worker 1 for the tasks of a hive of the queen alone. It parks again when there are none left.

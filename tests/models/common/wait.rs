@@ -117,7 +117,13 @@ impl WakerAvoidance {
 
     pub(crate) fn note_region(&mut self) {}
 
+    pub(crate) fn note_start(&mut self) {}
+
     pub(crate) fn note_task(&mut self) {}
+
+    pub(crate) fn is_late(&self, _: u64) -> bool {
+        true
+    }
 
     pub(crate) fn note_task_wake(&mut self, _: bool, _: u64) {}
 

@@ -272,7 +272,7 @@ inline wake_some(thread)
     do
     :: b > 0 ->
         b--;
-        /* Step: wake_sleepers: unblock */
+        /* Step: wake_first_of: unblock */
         /* Step: wake_claimed: semaphore */
         wake_sleeper(thread, b);
         if

@@ -6,7 +6,7 @@ use crate::mutation::Mutant;
 
 /// For a part of a mutant's name: the beginnings of the names of the models to try first. The first entry that matches
 /// counts.
-const HINTS: [(&str, &[&str]); 51] = [
+const HINTS: [(&str, &[&str]); 52] = [
     ("availability.rs", &["late"]),
     ("work_range.rs", &["range"]),
     ("unit_queue.rs", &["loop_queue"]),
@@ -24,7 +24,8 @@ const HINTS: [(&str, &[&str]); 51] = [
     ("main_loop.rs:fence#2", &["shrink", "grow"]),
     ("main_loop.rs:fence", &["sleep_one"]),
     ("wake.rs:fence#1", &["sleep_one", "shrink"]),
-    ("wake.rs:fence#3", &["task_mutual_wait", "notify_mutual_wait"]),
+    ("wake_for_tasks.rs:fence#2", &["task_mutual_wait", "notify_mutual_wait"]),
+    ("wake_for_tasks.rs", &["sleep_one", "task"]),
     ("wake.rs", &["sleep_one", "task"]),
     ("pending_parks.rs", &["wait_parked"]),
     ("blind-1", &["sleep", "shrink"]),
