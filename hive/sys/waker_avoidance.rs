@@ -83,20 +83,23 @@ impl WakerAvoidance {
     /// Whether the worker, which was woken when the counter was at `woken_at` (`ticks.rs`), is late. Where that is
     /// not known it is taken for late.
     pub(crate) fn is_late(&self, woken_at: u64) -> bool {
-        let delay = self.asleep_since.and_then(|begin| begin.nanos_since(woken_at));
-        delay.is_none_or(|delay| delay >= LONG_DELAY)
+        self.delay(woken_at).is_none_or(|delay| delay >= LONG_DELAY)
+    }
+
+    /// How long ago that was, in nanoseconds. None: not known.
+    fn delay(&self, woken_at: u64) -> Option<u64> {
+        self.asleep_since.and_then(|begin| begin.nanos_since(woken_at))
     }
 
     /// Says that the worker has been woken for a task, when the counter was at `woken_at`, and has given way to its
     /// waker if it was to. `was_there`: on the CPU of its waker.
     #[inline]
     pub(crate) fn note_task_wake(&mut self, was_there: bool, woken_at: u64) {
-        let asleep_since = self.asleep_since.take();
         if self.avoids_for_tasks {
             self.vain_wakes += 1;
             self.avoids_for_tasks = self.vain_wakes <= VAIN_WAKES;
         } else if was_there {
-            self.learn_from_delay(asleep_since.and_then(|begin| begin.nanos_since(woken_at)));
+            self.learn_from_delay(self.delay(woken_at));
         }
     }
 

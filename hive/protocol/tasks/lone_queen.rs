@@ -25,6 +25,7 @@ impl TaskContext<'_> {
     }
 
     /// Queues a task of a lone queen.
+    // Out of line: `push` is also part of wake-ups on cores that have been idle, where each cache line of code counts.
     #[inline(never)]
     pub(super) fn keep_task(&self, task: Task) {
         let _in_flight = self.team().track_in_flight();

@@ -5,6 +5,8 @@
 //! works with sets of bees, and touches no bee that cannot be asleep. In a hive of more bees than one word has bits,
 //! each bee has to be looked at.
 
+use std::iter;
+
 use crate::protocol::neighbours::Neighbours;
 use crate::protocol::worker::occupancy::{MaybeAsleep, Occupancy};
 
@@ -38,6 +40,18 @@ impl Iterator for NearestSleepers<'_> {
     }
 }
 
+/// The same in a hive some of whose bees have no bit. Each of those is listed.
+pub(crate) fn nearest_of_many(
+    occupancy: &Occupancy,
+    neighbours: &Neighbours,
+    bee: u32,
+    last: u32,
+) -> impl Iterator<Item = u32> {
+    let asleep = occupancy.maybe_asleep();
+    let others = neighbours.by_distance(bee, last).map(|(id, _)| id);
+    iter::once(bee).chain(others).filter(move |id| asleep.includes(*id))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,19 +59,26 @@ mod tests {
     fn listed(occupancy: &Occupancy, bee: u32, last: u32) -> Vec<u32> {
         // Pairs of bees have a core in common.
         let locations: Vec<_> = (0..=last).map(|id| [Some(id as usize / 2), None, None]).collect();
-        NearestSleepers::new(occupancy, &Neighbours::new(&locations), bee, last).collect()
+        let neighbours = Neighbours::new(&locations);
+        if MaybeAsleep::have_bits(last) {
+            NearestSleepers::new(occupancy, &neighbours, bee, last).collect()
+        } else {
+            nearest_of_many(occupancy, &neighbours, bee, last).collect()
+        }
     }
 
     #[test]
     fn all_who_may_be_asleep_are_listed_and_the_nearest_comes_first() {
-        let occupancy = Occupancy::new();
-        [1, 4, 6, 8].into_iter().for_each(|id| occupancy.count_asleep(id));
-        let of_seven = listed(&occupancy, 7, 9);
-        assert_eq!((of_seven[0], of_seven.len()), (6, 4), "{of_seven:?}");
-        assert!([1, 4, 6, 8].iter().all(|id| of_seven.contains(id)));
-        assert_eq!(listed(&occupancy, 8, 9)[0], 8, "a bee is nearest to itself");
-        assert!(!listed(&occupancy, 7, 7).contains(&8), "one that the caller does not know of is left out");
-        occupancy.uncount_sleeper(6);
-        assert!(!listed(&occupancy, 7, 9).contains(&6));
+        for last in [9, 90] {
+            let occupancy = Occupancy::new();
+            [1, 4, 6, 8].into_iter().for_each(|id| occupancy.count_asleep(id));
+            let of_seven = listed(&occupancy, 7, last);
+            assert_eq!((of_seven[0], of_seven.len()), (6, if last == 9 { 4 } else { 4 + 27 }), "{of_seven:?}");
+            assert!([1, 4, 6, 8].iter().all(|id| of_seven.contains(id)));
+            assert_eq!(listed(&occupancy, 8, last)[0], 8, "a bee is nearest to itself");
+            assert!(!listed(&occupancy, 7, 7).contains(&8), "one that the caller does not know of is left out");
+            occupancy.uncount_sleeper(6);
+            assert!(!listed(&occupancy, 7, last).contains(&6));
+        }
     }
 }

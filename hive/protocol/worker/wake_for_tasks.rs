@@ -11,7 +11,7 @@ use crate::protocol::Team;
 use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::sleep::{Notification, NotifyOutcome};
 use crate::protocol::worker::last_cpu::TaskWake;
-use crate::protocol::worker::nearest_sleepers::NearestSleepers;
+use crate::protocol::worker::nearest_sleepers::{NearestSleepers, nearest_of_many};
 use crate::protocol::worker::occupancy::MaybeAsleep;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::sync::{Event, MAX_TASK_WAKES, Ordering, fence};
@@ -61,8 +61,11 @@ impl Team {
     /// Tells one bee after another, until `wanted` will look.
     #[cold]
     fn notify_one_by_one(&self, wanted: u32, from: u32) {
-        self.by_distance_with(from)
-            .filter(|id| self.notify_of_work(self.slot(*id), from))
+        // Bee `from` itself as well: that may be the queen's number in the name of a thread from outside, and the queen
+        // may be asleep.
+        iter::once(self.slot(from))
+            .chain(self.others_by_distance(from).map(|(slot, _)| slot))
+            .filter(|slot| self.notify_of_work(slot, from))
             .take(wanted as usize)
             .for_each(drop);
     }
@@ -89,8 +92,8 @@ impl Team {
         if MaybeAsleep::have_bits(last) {
             self.wake_first_of(self.sleepers(from, last), wanted, from);
         } else {
-            let asleep = self.occupancy.maybe_asleep();
-            self.wake_first_of(self.by_distance_with(from).filter(|id| asleep.includes(*id)), wanted, from);
+            let sleepers = nearest_of_many(&self.occupancy, &self.fixed.neighbours, from, last);
+            self.wake_first_of(sleepers, wanted, from);
         }
     }
 
@@ -116,12 +119,6 @@ impl Team {
     #[inline(always)]
     fn sleepers(&self, from: u32, last: u32) -> NearestSleepers<'_> {
         NearestSleepers::new(&self.occupancy, &self.fixed.neighbours, from, last)
-    }
-
-    /// Bee `from`, and then all others, the nearest first. That bee itself may have to be woken, too: `from` may be the
-    /// queen's number in the name of a thread from outside, and the queen may be asleep.
-    fn by_distance_with(&self, from: u32) -> impl Iterator<Item = u32> {
-        iter::once(from).chain(self.others_by_distance(from).map(|(slot, _)| slot.id))
     }
 
     /// Claims the next of these bees that is asleep. The caller has to wake it.
