@@ -230,6 +230,26 @@ fn broadcast_runs_once_on_every_bee() {
 }
 
 #[test]
+fn all_bees_come_to_broadcasts_of_several_callers_in_one_order() {
+    let _alone = run_exclusively();
+    let hive = Hive::new(3).unwrap();
+    thread::scope(|scope| {
+        for number in 0..3 {
+            let hive = &hive;
+            let broadcasts = move || {
+                for _ in 0..10_000 {
+                    // Two workers that are in two broadcasts would wait for ever.
+                    let barrier = Barrier::new(2);
+                    hive.broadcast(|_| _ = barrier.wait());
+                }
+            };
+            // Once, as well, from inside the queen's tasks.
+            scope.spawn(move || if number == 0 { hive.install(broadcasts) } else { broadcasts() });
+        }
+    });
+}
+
+#[test]
 fn regions_and_tasks_take_turns() {
     let _alone = run_exclusively();
     {

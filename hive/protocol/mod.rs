@@ -79,6 +79,8 @@ pub(crate) struct Team {
     resize_state: Mutex<ResizeState>,
     /// Which bees get tasks for them alone.
     addressees: Addressees,
+    /// Locked while several bees are sent a task each.
+    broadcasts: Mutex<()>,
     /// The region announced by a thread that others may be waiting for: its workers begin no task before they have come
     /// to it.
     announced_region: AnnouncedRegion,
@@ -174,6 +176,7 @@ impl Team {
             pending_parks: PendingParks::new(),
             resize_state: Mutex::new(ResizeState::default()),
             addressees: Addressees::new(0..max_bees),
+            broadcasts: Mutex::new(()),
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
             last_unstarted: LastUnstarted::new(),

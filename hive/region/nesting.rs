@@ -18,9 +18,10 @@ use std::{iter, ptr};
 
 use crate::protocol::Team;
 use crate::protocol::nesting::Nesting;
-use crate::protocol::region::panics::{self, Payload, ignore_panic};
+use crate::protocol::region::panics::{self, Payload};
 use crate::protocol::region::region_context::RegionContext;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::no_double_panic::NoDoublePanic;
 
 /// What the thread does in one hive: one entry of the list. The lifetimes are erased; what the frame points to lives at
 /// least as long as the frame.
@@ -391,9 +392,10 @@ pub(crate) fn rethrow(panic: Payload) -> ! {
     panics::rethrow(panic, is_in_region)
 }
 
-/// Drops `value`, which nobody will see because of the panic, and continues the panic.
+/// Continues the panic, and drops `value`, which nobody will see because of it. That is done by the unwinding, as with
+/// the caller's own variables, so that destructors see that the thread panics.
 pub(crate) fn drop_and_rethrow<T>(panic: Payload, value: T) -> ! {
-    ignore_panic(|| drop(value));
+    let _value = NoDoublePanic::new(value);
     rethrow(panic)
 }
 

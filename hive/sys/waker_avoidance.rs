@@ -9,8 +9,9 @@
 //! ends all its work before the worker could have come to another one.
 //!
 //! The worker has its own mask back before it runs anything. If its mask has been changed from outside while it slept,
-//! the changed one stays, and the worker avoids no CPU any more. (A change to the very mask that it sleeps with is not
-//! seen as one, and undone. So is a change in the moment between a look at the mask and the call that sets it.)
+//! the changed one stays, and the worker avoids no CPU until its mask is one of the two again. (A change to the very
+//! mask that it sleeps with is not seen as one, and undone. So is a change in the moment between a look at the mask and
+//! the call that sets it.)
 
 use crate::sys::affinity;
 use crate::sys::cost_of_waking::NANOS_OF_WAKING;
@@ -18,8 +19,9 @@ use crate::sys::cpu_mask::CpuMask;
 use crate::sys::ticks::Moment;
 use crate::sys::wait::WaitPolicy;
 
-/// After so many late arrivals in a row a worker stops avoiding its waker's CPU, which it does from the first one on:
-/// the waker changes, or moves about, so that to guess its CPU is of no use.
+/// After so many late arrivals on its waker's CPU, with no task and no region but loops between them, a worker stops
+/// avoiding that CPU, which it does from the first one on: the waker changes, or moves about, so that to guess its CPU
+/// is of no use.
 const FAILURES: u8 = 3;
 
 /// A worker that comes so long after it was woken, on its waker's CPU, would have come much sooner to another one, and
@@ -40,7 +42,8 @@ pub(crate) struct WakerAvoidance {
     avoids_for_tasks: bool,
     /// How often in a row it has been woken for a task since then, and has run none.
     vain_wakes: u8,
-    /// When the present or last sleep began, if it began with the whole mask.
+    /// When the present or last sleep began. None: it began with a reduced mask, or after a late arrival for a loop, or
+    /// the worker has not been woken for a task yet and perhaps never will be.
     asleep_since: Option<Moment>,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,
@@ -125,7 +128,7 @@ impl WakerAvoidance {
     fn begin_sleep_after(&mut self, loop_wakers_cpu: Option<usize>, task_wakers_cpu: Option<usize>) {
         if self.late_arrivals > 0 {
             if !loop_wakers_cpu.is_some_and(|cpu| self.avoid(cpu)) {
-                // It is not tried each time.
+                // The CPU cannot be avoided, so this is not tried again before the next late arrival.
                 self.late_arrivals = 0;
             }
         } else if !self.avoids_for_tasks {

@@ -8,6 +8,7 @@ use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError};
 
+use crate::protocol::Team;
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::tasks::task::Task;
 use crate::region::nesting::rethrow;
@@ -33,19 +34,20 @@ pub(crate) fn run<R: Send>(queue: impl FnOnce(Task), work: impl FnOnce() -> R + 
     result.unwrap_or_else(|| unreachable!("it has ended without a panic"))
 }
 
-/// Runs `work` once for each bee of `bees`, as a task that `queue` queues for that bee, and returns when all have
-/// ended.
+/// Runs `work` once for each bee of `bees`, as a task for that bee alone, and returns when all have ended.
 ///
 /// # Panics
 /// If `work` does for some bee, with the first such panic, after all have ended.
-pub(crate) fn run_each(bees: RangeInclusive<u32>, queue: impl Fn(u32, Task), work: impl Fn(u32) + Sync) {
+pub(crate) fn run_each(team: &Team, bees: RangeInclusive<u32>, work: impl Fn(u32) + Sync) {
     let completion = Completion::new(bees.clone().count());
     let work = &work;
     let abort_guard = abort_guard();
-    for bee in bees {
-        // SAFETY: as in `run`.
-        queue(bee, unsafe { completion.task(move || work(bee)) });
-    }
+    team.send_in_one_order(|| {
+        for bee in bees {
+            // SAFETY: as in `run`.
+            team.inject_to(bee, unsafe { completion.task(move || work(bee)) });
+        }
+    });
     completion.wait();
     abort_guard.disarm();
     completion.rethrow_first();

@@ -252,9 +252,13 @@ impl Hive {
             let (worker_ids, put) = (1..=workers as u32, &put);
             nesting::with_task_context(team, |context| match context {
                 Some(own_context) => nesting::within_tasks(own_context, || {
-                    scope(context, |scope| worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee))));
+                    scope(context, |scope| {
+                        team.send_in_one_order(|| {
+                            worker_ids.for_each(|bee| scope.spawn_on(bee, move |_| put(bee)));
+                        });
+                    });
                 }),
-                None => blocking::run_each(worker_ids, |bee, task| team.inject_to(bee, task), put),
+                None => blocking::run_each(team, worker_ids, put),
             });
         })
     }

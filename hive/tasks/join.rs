@@ -102,7 +102,7 @@ where
     context.begin_task();
     // SAFETY: the caller gives `a` away.
     let a = catch_unwind(AssertUnwindSafe(|| unsafe { ptr::read(a) }()));
-    let is_reclaimed = context.reclaim_visible_join(&raw const job);
+    let is_reclaimed = context.reclaim_visible_join(&raw const job, job.latch());
     abort_guard.disarm();
     match a {
         Ok(a) if is_reclaimed => {

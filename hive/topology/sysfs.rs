@@ -3,7 +3,8 @@
 //! use: hwloc takes some hundred times as long.
 //!
 //! `read_machine` in `mod.rs` calls [`read`] in builds without the feature `hwloc`, and where hwloc cannot read the
-//! machine. The result is what hwloc would say, in the same order; `sysfs/tests.rs` holds the two against each other.
+//! machine. The result is what hwloc would say, in the same order, but for kinds of cores that hwloc tells apart by
+//! their clock rates (`CoreSpeeds`); `sysfs/tests.rs` holds the two against each other.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -67,12 +68,13 @@ struct Units {
     /// The number of the nearest node, and the CPUs that are local to it. None: the CPU is local to no node.
     node: Option<(usize, CpuMask)>,
     package: CpuMask,
-    /// The units that hwloc orders CPUs by: those above and some more, without those that do not change the order,
-    /// which are within a core, or the same as the core or the package.
+    /// The units that hwloc orders CPUs by: those above and some more, but no caches of the first level, which belong
+    /// to one core and do not change the order.
     all: Vec<CpuMask>,
 }
 
-/// A number that is greater than that of any CPU, which keeps the keys of packages from those of smaller units.
+/// Added to a package's number where that takes the place of the number of a cluster or node, so that it is none of
+/// theirs. It is greater than the number of any CPU or node.
 const PACKAGE_KEYS: u64 = 1 << 32;
 
 impl Units {
@@ -134,7 +136,8 @@ impl<'f> UnitReader<'f> {
         let package = self.packages.of(files, cpu, online).unwrap_or_else(|| online.clone());
         let node = nodes.nearest(cpu).map(|node| (node.number, node.cpus.intersection(online)));
         let mut all = Vec::new();
-        // Between a core and a package of two cores there is nothing. Then a cache that both share says all.
+        // Between a core and a package of two cores there is nothing. So if both share a cache, that is all there is to
+        // know, and the other files need not be read.
         let shared = (package.len() == 2 * core.len()).then(|| self.caches.outermost(files, cpu, online)).flatten();
         let cluster = if shared.as_ref() == Some(&package) {
             shared

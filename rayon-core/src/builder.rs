@@ -120,6 +120,8 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         let mut builder = PoolBuilder::new(if self.num_threads > 0 { self.num_threads } else { default_threads() });
         if self.uses_current_thread {
             builder = builder.use_current_thread();
+            // The thread keeps its own name, but the function is called for each index.
+            thread_name.as_mut().map(|name| name(0));
         }
         if self.is_breadth_first {
             builder = builder.breadth_first();
@@ -206,8 +208,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// A function that starts the threads. It is called once for each, and has to see to it that the thread calls
-    /// [`ThreadBuilder::run`].
+    /// A function that starts the threads. It is called once for each but the calling one (`use_current_thread`), and
+    /// has to see to it that the thread calls [`ThreadBuilder::run`].
     ///
     /// ```
     /// let pool = rayon_core::ThreadPoolBuilder::new()

@@ -21,6 +21,9 @@ enum Kind {
     Io(io::Error),
 }
 
+const GLOBAL_POOL_EXISTS: &str = "The global thread pool has already been initialized.";
+const ALREADY_IN_POOL: &str = "The current thread is already part of another thread pool.";
+
 impl ThreadPoolBuildError {
     pub(crate) const GLOBAL_POOL_EXISTS: Self = Self(Kind::GlobalPoolExists);
 }
@@ -38,14 +41,23 @@ impl From<BuildError> for ThreadPoolBuildError {
 impl fmt::Display for ThreadPoolBuildError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Kind::GlobalPoolExists => f.write_str("The global thread pool has already been initialized."),
-            Kind::AlreadyInPool => f.write_str("The current thread is already part of another thread pool."),
+            Kind::GlobalPoolExists => f.write_str(GLOBAL_POOL_EXISTS),
+            Kind::AlreadyInPool => f.write_str(ALREADY_IN_POOL),
             Kind::Io(error) => error.fmt(f),
         }
     }
 }
 
 impl Error for ThreadPoolBuildError {
+    #[allow(deprecated, reason = "code that was written for old Rust calls it")]
+    fn description(&self) -> &str {
+        match &self.0 {
+            Kind::GlobalPoolExists => GLOBAL_POOL_EXISTS,
+            Kind::AlreadyInPool => ALREADY_IN_POOL,
+            Kind::Io(error) => error.description(),
+        }
+    }
+
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.0 {
             Kind::GlobalPoolExists | Kind::AlreadyInPool => None,

@@ -8,7 +8,8 @@ use hive::adapters::task_pool::scope::PoolScope;
 use crate::broadcast::BroadcastContext;
 use crate::global::{global, in_current_pool};
 
-/// A scope whose jobs are begun in reverse order by the thread that has spawned them.
+/// A scope whose jobs are begun in reverse order by the thread that has spawned them, but in a pool that is
+/// breadth-first.
 ///
 /// ```
 /// let mut halves = [1, 2];

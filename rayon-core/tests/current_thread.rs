@@ -9,7 +9,7 @@ use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use common::{next, pool, wait_for_all};
-use rayon_core::{ThreadPoolBuilder, Yield};
+use rayon_core::{ThreadBuilder, ThreadPoolBuilder, Yield};
 
 /// Runs `test` on a new thread.
 fn on_a_thread(test: impl FnOnce() + Send + 'static) {
@@ -234,5 +234,44 @@ fn after_a_failure_the_jobs_of_the_other_threads_need_this_one_no_more() {
         let mut all = wait_for_all(&results);
         all.sort_unstable();
         assert_eq!(all, [1, 1, 1, 3]);
+    });
+}
+
+#[test]
+fn the_first_thread_that_is_started_runs_tasks_at_once() {
+    on_a_thread(|| {
+        let mut started = 0;
+        let start = |thread: ThreadBuilder| {
+            let (sender, receiver) = channel();
+            let send = move || sender.send(()).unwrap();
+            // Before there is another thread, and afterwards.
+            if started % 2 == 0 {
+                rayon_core::spawn(send);
+                thread::spawn(|| thread.run());
+            } else {
+                thread::spawn(|| thread.run());
+                rayon_core::spawn(send);
+            }
+            next(&receiver);
+            started += 1;
+            Ok(())
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(4).use_current_thread().spawn_handler(start).build().unwrap();
+        assert_eq!(pool.broadcast(|context| context.index()), [0, 1, 2, 3]);
+    });
+}
+
+#[test]
+fn each_index_is_asked_for_a_name() {
+    on_a_thread(|| {
+        let (sender, receiver) = channel();
+        let name = move |index| {
+            sender.send(index).unwrap();
+            format!("thread {index}")
+        };
+        let pool = ThreadPoolBuilder::new().num_threads(3).use_current_thread().thread_name(name).build().unwrap();
+        assert_eq!(wait_for_all(&receiver), [0, 1, 2]);
+        let names = pool.broadcast(|_| thread::current().name().map(String::from));
+        assert_eq!(names, [None, Some("thread 1".into()), Some("thread 2".into())]);
     });
 }

@@ -97,8 +97,9 @@ impl PoolBuilder {
         self
     }
 
-    /// Builds the pool. `start` is called once for each thread of the pool, in the order of their indices, and has to
-    /// call [`PoolThread::run`] on that thread, now or later. Tasks are run as soon as one of the threads is there.
+    /// Builds the pool. `start` is called once for each thread of the pool but the calling one (`use_current_thread`),
+    /// in the order of their indices, and has to call [`PoolThread::run`] on that thread, now or later. Tasks are run
+    /// as soon as one of the threads is there.
     ///
     /// # Errors
     /// The first error of `start`; or if the calling thread cannot be the pool's.
@@ -115,10 +116,10 @@ impl PoolBuilder {
         // From here on an early return, or a panic, ends the threads that there are.
         let pool = TaskPool::new(shared);
         let team = &pool.shared().team;
-        // What is for one thread alone may be queued before that is there, by handlers.
+        // A start handler may spawn a broadcast, which has a part for each thread, before all threads are there.
         team.make_all_slots();
         let first_thread = self.uses_current_thread.then(|| FirstThread::begin(pool.shared()));
-        // Also after an error or a panic.
+        // The hiring ends here after an error or a panic as well.
         let hiring = EndHiring(team);
         // One after the other, so that each runs tasks as soon as it is there: the next call of `start` may wait for
         // one.
@@ -165,7 +166,8 @@ struct FirstThread {
     /// as well, so they stay for ever if the pool is built.
     shared: *mut Arc<Shared>,
     context: *mut TaskContext<'static>,
-    /// As long as the thread belongs to the pool, nobody else runs what it has queued. None: it stays to its end.
+    /// The thread's share in the pool: what is still queued when the last share is given up is run there and then.
+    /// None: the thread stays to its end.
     owner: Option<LiveOwner>,
 }
 

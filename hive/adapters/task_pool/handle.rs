@@ -12,7 +12,8 @@ use crate::pool::shared::Shared;
 /// A pool of threads that run tasks. When it is dropped, the pool ends as soon as all jobs that were spawned in it, and
 /// those that they spawn, have run; the drop does not wait for that.
 ///
-/// All calls on a pool that was built before a fork panic in the forked child, which has none of the pool's threads.
+/// All calls that give work to a pool that was built before a fork panic in the forked child, which has none of the
+/// pool's threads.
 pub struct TaskPool {
     shared: Arc<Shared>,
 }
@@ -59,7 +60,7 @@ impl TaskPool {
     /// the threads of this pool run.
     ///
     /// # Panics
-    /// With the first panic of `body` or a job, after all have ended. Also in a forked child.
+    /// With the panic of `body`, or else with the first of a job, after all have ended. Also in a forked child.
     pub fn in_place_scope<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
         PoolBee::with(|me| PoolScope::run_in(&self.shared, me, false, body))
     }

@@ -34,8 +34,8 @@ impl<'m> PoolBee<'m> {
     /// The calling thread as a bee of the pool whose tasks are the innermost thing that it does. `None`: it may still
     /// be a bee of a pool, as [`with`](Self::with) says.
     ///
-    /// It is there beside `with` because each closure that closures are passed into has copies of them on the stack in
-    /// a build without optimisation.
+    /// It is there beside `with` because that takes a closure: in a build without optimisation each call that a closure
+    /// is passed through has a copy of what it captures on its stack, and recursive joins would need a lot of that.
     ///
     /// # Safety
     /// The result is not used after the calling function has returned.

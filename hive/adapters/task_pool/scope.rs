@@ -87,7 +87,8 @@ impl<'scope> PoolScope<'scope> {
         }
     }
 
-    /// Spawns a job. The jobs that one thread spawns are begun in the reverse order, as far as that thread runs them.
+    /// Spawns a job. The jobs that one thread spawns are begun in the reverse order, as far as that thread runs them,
+    /// and in order in a pool that is breadth-first.
     pub fn spawn(&self, job: impl FnOnce(&Self) + Send + 'scope) {
         let task = self.prepare(job);
         self.with_calling_bee(|me| {
@@ -124,10 +125,12 @@ impl<'scope> PoolScope<'scope> {
     pub fn spawn_broadcast(&self, job: impl Fn(&Self, PoolBee<'_>) + Send + Sync + 'scope) {
         let pool = self.pool();
         let job = Arc::new(job);
-        for bee in bees_of(pool) {
-            let job = Arc::clone(&job);
-            self.spawn_on(bee, move |scope, me| job(scope, me));
-        }
+        pool.team.send_in_one_order(|| {
+            for bee in bees_of(pool) {
+                let job = Arc::clone(&job);
+                self.spawn_on(bee, move |scope, me| job(scope, me));
+            }
+        });
     }
 
     /// Spawns a job that bee `bee` of the pool runs, or any other that is left in a pool that has ended.
@@ -163,7 +166,7 @@ impl<'scope> PoolScope<'scope> {
         }
     }
 
-    /// Makes a task that runs `job` in this scope. It is counted before it is queued.
+    /// Makes a task that runs `job` in this scope. The caller has to count it before it queues it (`count_job`).
     ///
     /// # Panics
     /// In a forked child: nobody would run it there.
@@ -207,7 +210,7 @@ impl PoolBee<'_> {
     /// Runs `body`, and then returns when all jobs that were spawned in the scope have ended.
     ///
     /// # Panics
-    /// With the first panic of `body` or a job, after all have ended.
+    /// With the panic of `body`, or else with the first of a job, after all have ended.
     pub fn scope<'scope, R>(&self, body: impl FnOnce(&PoolScope<'scope>) -> R) -> R {
         PoolScope::run_in(self.shared(), Some(*self), false, body)
     }

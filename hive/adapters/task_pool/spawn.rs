@@ -34,10 +34,12 @@ pub(super) fn spawn_broadcast(pool: &Shared, job: impl Fn(PoolBee<'_>) + Send + 
     let (job, threads) = (Arc::new(job), threads_of(pool));
     // All at once: the pool must not end between the first and the last.
     state_of(pool).add_keepers(threads);
-    for bee in bees_of(pool) {
-        let job = Arc::clone(&job);
-        send_to(pool, bee, detached(pool, move || on_calling_bee(|me| job(me))));
-    }
+    pool.team.send_in_one_order(|| {
+        for bee in bees_of(pool) {
+            let job = Arc::clone(&job);
+            send_to(pool, bee, detached(pool, move || on_calling_bee(|me| job(me))));
+        }
+    });
 }
 
 /// Runs `work` once on each thread of the pool, and returns the results. If the calling thread belongs to a pool,
@@ -58,9 +60,11 @@ pub(super) fn broadcast<R: Send>(
     let mut results: Vec<_> = (0..threads).map(|_| None).collect();
     PoolScope::run_in(pool, caller, false, |scope| {
         let work = &work;
-        for (bee, result) in bees_of(pool).zip(&mut results) {
-            scope.spawn_on(bee, move |_, me| *result = Some(work(me)));
-        }
+        pool.team.send_in_one_order(|| {
+            for (bee, result) in bees_of(pool).zip(&mut results) {
+                scope.spawn_on(bee, move |_, me| *result = Some(work(me)));
+            }
+        });
     });
     results.into_iter().map(|result| result.unwrap_or_else(|| unreachable!("each job has ended"))).collect()
 }

@@ -60,13 +60,19 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     policy.begin_to_look_at_cpus(false);
     let context = TaskContext::new(&shared.team, bee);
     // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
-    // The fence pairs with the one in `handle::release`: either this finds that the pool has ended, or `terminate_all`
+    // The fence pairs with the one in `shared::release`: either this finds that the pool has ended, or `terminate_all`
     // finds this bee, which the context has counted as hired.
     fence(Ordering::SeqCst);
     // Relaxed: ordered by the fence. Usually no lock is taken here: `start` may be waiting for this thread, and runs
     // under that lock.
     if shared.has_ended.load(Ordering::Relaxed) {
         shared.team.terminate_if_ended(bee);
+    }
+    // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the worker of a
+    // lone queen. Who queued a task before the context was there did not know of the thread. The same fence pairs with
+    // the one in `Team::notify_of_jobs`: either this finds the task, or that finds the thread.
+    if bee == 1 {
+        shared.team.wake_first_worker_of_lone_queen();
     }
     let (handlers, index) = (&shared.config.handlers, index_of(shared, bee) as u32);
     nesting::within_tasks(&context, || {

@@ -73,11 +73,12 @@ impl TaskContext<'_> {
         // A forked child has a copy of its parent's tasks, and must not run them.
         self.team.policy().abort_if_forked();
         self.held_credit.give_back();
-        // Now and then a search begins elsewhere, so that no queue is never looked at.
+        // Now and then a search begins elsewhere, so that no queue is never looked at. Not in a task pool, which
+        // promises that a thread runs what it has spawned before it takes anything from outside, or a broadcast.
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);
         // Step: elsewhere
-        if search_count % FAIR_SEARCH_INTERVAL == 0 {
+        if search_count % FAIR_SEARCH_INTERVAL == 0 && !self.is_in_pool() {
             if let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL) {
                 return Some(task);
             }
@@ -106,12 +107,9 @@ impl TaskContext<'_> {
     /// Looks for a task in the places that a search that begins with the bee's own deque may never reach: a task that
     /// spawns itself again without end would always be found first there. `round` decides where this begins, because
     /// what is found first here may also come again without end.
-    ///
-    /// A task pool promises in which order a thread runs what it has spawned, so there the oldest is not taken early.
     #[cold]
     fn find_fairly(&self, round: u32) -> Option<Task> {
-        let own_oldest = if self.is_in_pool() { |_: &Self| None } else { Self::take_own_oldest };
-        let sources = [Self::take_from_mailbox, Self::take_from_injector, own_oldest, Self::steal_fairly];
+        let sources = [Self::take_from_mailbox, Self::take_from_injector, Self::take_own_oldest, Self::steal_fairly];
         (0..sources.len()).find_map(|offset| sources[(round as usize + offset) % sources.len()](self))
     }
 

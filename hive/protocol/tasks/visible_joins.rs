@@ -38,10 +38,14 @@ impl<'c> TaskContext<'c> {
     }
 
     /// Takes the task of `job`, the second half of a visible join, back out of the deque, if it is the next one there.
-    /// If another task is, which the first half has left behind, runs that. Returns whether the bee has the task of
-    /// `job` again, and nobody else runs it.
-    pub(crate) fn reclaim_visible_join<T>(&self, job: *const T) -> bool {
+    /// If another task is, which the first half has left behind, runs that; but not if `latch`, that of the job, says
+    /// that the second half has ended, because then there is nothing to wait for. Returns whether the bee has the task
+    /// of `job` again, and nobody else runs it.
+    pub(crate) fn reclaim_visible_join<T>(&self, job: *const T, latch: &Latch) -> bool {
         self.visible_levels_left.set(self.visible_levels_left.get() + 1);
+        if latch.is_set() {
+            return false;
+        }
         match self.deque().pop() {
             Some(next) if next.is_of(job) => true,
             Some(next) => {

@@ -3,7 +3,7 @@
 //!
 //! On a core that has been idle, a wake-up takes the time of the cache lines that it needs, code and data. So this
 //! works with sets of bees, and touches no bee that cannot be asleep. In a hive of more bees than one word has bits,
-//! each bee has to be looked at.
+//! those without a bit are listed whatever they do, and the caller looks at each.
 
 use std::iter;
 

@@ -294,6 +294,14 @@ impl Team {
         }
     }
 
+    /// Runs `send`, which sends a task to each of several bees, by the function above or by `inject_to`. However many
+    /// threads do that at the same time, all bees get these tasks in the same order. Otherwise each of two bees could
+    /// wait in a task of its own, as at a barrier, for the other one to come there.
+    pub(crate) fn send_in_one_order<R>(&self, send: impl FnOnce() -> R) -> R {
+        let _turn = self.broadcasts.lock().unwrap_or_else(PoisonError::into_inner);
+        send()
+    }
+
     /// Says that no more workers are hired than there are, and that the bees below `first` have left. From now on only
     /// the others get tasks for them alone. What has been queued for a bee that is not there, any bee may run.
     pub(crate) fn end_hiring(&self, first: u32) {

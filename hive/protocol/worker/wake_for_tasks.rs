@@ -37,13 +37,19 @@ impl Team {
         }
         // In a hive of the queen alone all workers are surplus, so the sleep protocol counts none of them as a sleeper.
         // Step: lone queen
+        self.wake_first_worker_of_lone_queen();
+    }
+
+    /// Wakes worker 1 if the hive consists of the queen alone and has tasks: see `wake_first_worker`.
+    #[inline(always)]
+    pub(crate) fn wake_first_worker_of_lone_queen(&self) {
         if self.occupancy.read().bees() == 1 {
             self.wake_first_worker();
         }
     }
 
-    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has posted. The caller has called
-    /// `track_in_flight`.
+    /// Tells `wanted` bees, the nearest to bee `from` first, of work that bee `from` has queued, in its deque or
+    /// elsewhere. The caller has called `track_in_flight`.
     // Not `#[cold]`, which would put it far away from its callers: on a core that has been idle, a page of code more
     // costs time.
     #[inline(never)]

@@ -1,0 +1,80 @@
+//! Broadcasts: in which order the threads come to them.
+
+mod common;
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
+use std::sync::{Arc, Barrier};
+use std::thread;
+
+use common::{next, pool, wait_for_all};
+use rayon_core::ThreadPool;
+
+/// Has several threads call `broadcast`, again and again. In each broadcast the pool's threads wait for each other, so
+/// this hangs if two of them come to two broadcasts in different orders.
+fn broadcasts_by_several_callers(broadcast: fn(&ThreadPool, Arc<Barrier>)) {
+    const CALLERS: usize = 3;
+    let pool = Arc::new(pool(2));
+    let (ended, has_ended) = channel();
+    for _ in 0..CALLERS {
+        let (pool, ended) = (Arc::clone(&pool), ended.clone());
+        thread::spawn(move || {
+            (0..20_000).for_each(|_| broadcast(&pool, Arc::new(Barrier::new(2))));
+            // After all that the caller has sent.
+            pool.broadcast(|_| ());
+            ended.send(()).unwrap();
+        });
+    }
+    (0..CALLERS).for_each(|_| next(&has_ended));
+}
+
+#[test]
+fn all_threads_come_to_broadcasts_of_several_callers_in_one_order() {
+    broadcasts_by_several_callers(|pool, barrier| {
+        pool.broadcast(|_| barrier.wait());
+    });
+}
+
+#[test]
+fn all_threads_come_to_spawned_broadcasts_of_several_callers_in_one_order() {
+    broadcasts_by_several_callers(|pool, barrier| {
+        pool.spawn_broadcast(move |_| {
+            barrier.wait();
+        });
+    });
+}
+
+#[test]
+fn all_threads_come_to_broadcasts_of_several_scopes_in_one_order() {
+    broadcasts_by_several_callers(|pool, barrier| {
+        pool.in_place_scope(|scope| {
+            scope.spawn_broadcast(move |_, _| {
+                barrier.wait();
+            });
+        });
+    });
+}
+
+#[test]
+fn a_thread_comes_to_a_broadcast_when_it_has_run_all_that_it_has_spawned() {
+    const JOBS: usize = 1000;
+    let (pool, ran) = (pool(1), Arc::new(AtomicUsize::new(0)));
+    for _ in 0..20 {
+        let (sender, receiver) = channel();
+        pool.install(|| {
+            for _ in 0..JOBS {
+                let (ran, sender) = (Arc::clone(&ran), sender.clone());
+                rayon_core::spawn(move || {
+                    ran.fetch_add(1, Ordering::Relaxed);
+                    drop(sender);
+                });
+            }
+            // From outside, while the thread is here.
+            let ran = Arc::clone(&ran);
+            let send = || pool.spawn_broadcast(move |_| sender.send(ran.load(Ordering::Relaxed)).unwrap());
+            thread::scope(|scope| scope.spawn(send).join().unwrap());
+        });
+        assert_eq!(wait_for_all(&receiver), [JOBS]);
+        ran.store(0, Ordering::Relaxed);
+    }
+}
