@@ -232,14 +232,15 @@ fn broadcast_runs_once_on_every_bee() {
 #[test]
 fn all_bees_come_to_broadcasts_of_several_callers_in_one_order() {
     let _alone = run_exclusively();
-    let hive = Hive::new(3).unwrap();
+    const WORKERS: usize = 4;
+    let hive = Hive::new(1 + WORKERS).unwrap();
     thread::scope(|scope| {
-        for number in 0..3 {
+        for number in 0..4 {
             let hive = &hive;
             let broadcasts = move || {
-                for _ in 0..10_000 {
+                for _ in 0..1000 {
                     // Two workers that are in two broadcasts would wait for ever.
-                    let barrier = Barrier::new(2);
+                    let barrier = Barrier::new(WORKERS);
                     hive.broadcast(|_| _ = barrier.wait());
                 }
             };

@@ -42,8 +42,7 @@ pub(crate) struct WakerAvoidance {
     avoids_for_tasks: bool,
     /// How often in a row it has been woken for a task since then, and has run none.
     vain_wakes: u8,
-    /// When the present or last sleep began. None: it began with a reduced mask, or after a late arrival for a loop, or
-    /// the worker has not been woken for a task yet and perhaps never will be.
+    /// When the present or last sleep began, if that is to tell whether the worker is late at its end.
     asleep_since: Option<Moment>,
     /// The masks of a sleep that has begun, or after which the worker could not get its own back.
     masks: Option<Masks>,

@@ -13,19 +13,23 @@ use rayon_core::ThreadPool;
 /// Has several threads call `broadcast`, again and again. In each broadcast the pool's threads wait for each other, so
 /// this hangs if two of them come to two broadcasts in different orders.
 fn broadcasts_by_several_callers(broadcast: fn(&ThreadPool, Arc<Barrier>)) {
-    const CALLERS: usize = 3;
-    let pool = Arc::new(pool(2));
+    const THREADS: usize = 4;
+    const CALLERS: usize = 4;
+    const ROUNDS: usize = 50;
+    let pool = Arc::new(pool(THREADS));
     let (ended, has_ended) = channel();
     for _ in 0..CALLERS {
         let (pool, ended) = (Arc::clone(&pool), ended.clone());
         thread::spawn(move || {
-            (0..20_000).for_each(|_| broadcast(&pool, Arc::new(Barrier::new(2))));
-            // After all that the caller has sent.
-            pool.broadcast(|_| ());
-            ended.send(()).unwrap();
+            for _ in 0..ROUNDS {
+                (0..100).for_each(|_| broadcast(&pool, Arc::new(Barrier::new(THREADS))));
+                // After all that the caller has sent.
+                pool.broadcast(|_| ());
+                ended.send(()).unwrap();
+            }
         });
     }
-    (0..CALLERS).for_each(|_| next(&has_ended));
+    (0..CALLERS * ROUNDS).for_each(|_| next(&has_ended));
 }
 
 #[test]

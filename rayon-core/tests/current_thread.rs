@@ -262,6 +262,26 @@ fn the_first_thread_that_is_started_runs_tasks_at_once() {
 }
 
 #[test]
+fn what_a_start_handler_has_spawned_is_run_although_the_spawn_handler_waits_for_it() {
+    for threads in [1, 3] {
+        let (sender, receiver) = channel();
+        let sender = Mutex::new(sender);
+        let at_start = move |index| {
+            let sender = sender.lock().unwrap().clone();
+            rayon_core::spawn(move || sender.send(index).unwrap());
+        };
+        let start = |thread: ThreadBuilder| {
+            let index = thread.index();
+            thread::spawn(|| thread.run());
+            assert_eq!(next(&receiver), index);
+            Ok(())
+        };
+        let builder = ThreadPoolBuilder::new().num_threads(threads).start_handler(at_start);
+        assert_eq!(builder.spawn_handler(start).build().unwrap().current_num_threads(), threads);
+    }
+}
+
+#[test]
 fn each_index_is_asked_for_a_name() {
     on_a_thread(|| {
         let (sender, receiver) = channel();

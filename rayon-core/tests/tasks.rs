@@ -503,3 +503,31 @@ fn what_a_half_returned_sees_the_panic_of_the_other_when_it_is_dropped() {
         }
     }
 }
+
+#[test]
+fn what_a_blocked_thread_has_spawned_is_run_before_all_that_has_come_from_outside() {
+    const JOBS: usize = 10_000;
+    let (pool, ran) = (pool(2), Arc::new(AtomicUsize::new(0)));
+    let (busy, free) = (Arc::new(Barrier::new(2)), Arc::new(Barrier::new(2)));
+    let (other_busy, other_free) = (Arc::clone(&busy), Arc::clone(&free));
+    pool.spawn(move || {
+        other_busy.wait();
+        other_free.wait();
+    });
+    busy.wait();
+    pool.install(|| {
+        // No thread is free to run these yet.
+        let from_outside = || {
+            for _ in 0..JOBS {
+                let ran = Arc::clone(&ran);
+                pool.spawn(move || _ = ran.fetch_add(1, Ordering::Relaxed));
+            }
+        };
+        thread::scope(|scope| scope.spawn(from_outside).join().unwrap());
+        let (sender, receiver) = channel();
+        let ran = Arc::clone(&ran);
+        rayon_core::spawn(move || sender.send(ran.load(Ordering::Relaxed)).unwrap());
+        free.wait();
+        assert!(next(&receiver) < JOBS);
+    });
+}

@@ -12,8 +12,8 @@ use crate::pool::shared::Shared;
 /// A pool of threads that run tasks. When it is dropped, the pool ends as soon as all jobs that were spawned in it, and
 /// those that they spawn, have run; the drop does not wait for that.
 ///
-/// All calls that give work to a pool that was built before a fork panic in the forked child, which has none of the
-/// pool's threads.
+/// A call that gives work to other threads of a pool that was built before a fork panics in the forked child, which has
+/// none of them.
 pub struct TaskPool {
     shared: Arc<Shared>,
 }

@@ -124,6 +124,8 @@ impl<'scope> PoolScope<'scope> {
     /// Spawns a job that each thread of the pool runs once.
     pub fn spawn_broadcast(&self, job: impl Fn(&Self, PoolBee<'_>) + Send + Sync + 'scope) {
         let pool = self.pool();
+        // Before the lock, which nobody would release there.
+        pool.assert_not_forked();
         let job = Arc::new(job);
         pool.team.send_in_one_order(|| {
             for bee in bees_of(pool) {

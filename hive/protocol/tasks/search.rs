@@ -73,12 +73,12 @@ impl TaskContext<'_> {
         // A forked child has a copy of its parent's tasks, and must not run them.
         self.team.policy().abort_if_forked();
         self.held_credit.give_back();
-        // Now and then a search begins elsewhere, so that no queue is never looked at. Not in a task pool, which
-        // promises that a thread runs what it has spawned before it takes anything from outside, or a broadcast.
+        // Now and then a search begins elsewhere, so that no queue is never looked at.
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);
+        let is_fair = search_count % FAIR_SEARCH_INTERVAL == 0;
         // Step: elsewhere
-        if search_count % FAIR_SEARCH_INTERVAL == 0 && !self.is_in_pool() {
+        if is_fair && !self.is_in_pool() {
             if let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL) {
                 return Some(task);
             }
@@ -96,10 +96,15 @@ impl TaskContext<'_> {
             Some(Notification::DequeOf(other)) => self.steal_from(other),
             Some(Notification::Mailbox) | None => None,
         };
+        // A task pool promises that a thread runs what it has spawned before anything else, and then broadcasts. So its
+        // fair searches begin here: what another thread has spawned before it blocked must not wait for ever for what
+        // comes from outside.
+        let from_others_at_times = || if is_fair && self.is_in_pool() { self.steal_fairly() } else { None };
         // Then tasks from outside, and last the deques of the other bees.
         // Step: injector
         from_own_queues()
             .or_else(from_notified)
+            .or_else(from_others_at_times)
             .or_else(|| self.take_from_injector())
             .or_else(|| self.steal(notification, steal_from_others))
     }
@@ -188,7 +193,7 @@ impl TaskContext<'_> {
         marked.find_map(|(slot, distance)| self.steal_from_slot(slot, distance))
     }
 
-    /// The same for `find_fairly`, which comes round often while a bee polls: it keeps to the pauses, too.
+    /// The same for fair searches, which come round often while a bee polls: they keep to the pauses, too.
     fn steal_fairly(&self) -> Option<Task> {
         if self.may_steal() { self.steal_anywhere() } else { None }
     }

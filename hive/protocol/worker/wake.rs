@@ -12,6 +12,7 @@
 //! | the last bee that searches | sleepers | when it stops, if tasks are queued | `replace_searcher` |
 //! | a bee that parks, or a shrink that parks it | sleepers | after that, if tasks are queued | `notify_of_queued` |
 //! | whoever queues a task in a hive of the queen alone | worker 1, which is parked | always | `wake_first_worker` |
+//! | the first thread of a task pool | itself | as it begins, if tasks are queued | `wake_first_worker_of_lone_queen` |
 //! | a thread that fills a mailbox or sets a latch | the owner | always | `wake_bee` |
 //! | a bee that was parked in its last check | itself | if only it can do what there is | `wake_bee` |
 //! | a sleeper of a hive with a poll interval | itself | if it finds something to do | `wait_until_unblocked` |
