@@ -74,9 +74,9 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
             context.run_as_task(|| handlers.run_start_handler(index));
         }
         policy.abort_if_forked();
-        // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the worker of
-        // a lone queen. Who queued a task before the context was there did not know of the thread, and nobody wakes it
-        // for what its start handler has spawned. The fence above pairs with the one in `Team::notify_of_jobs`, too:
+        // Until `start` has returned for the first thread, the team's size is 1, and the thread is woken as the worker
+        // of a lone queen. Who queued a task before the context was there did not know of the thread, and nobody wakes
+        // it for what its start handler has spawned. The fence above pairs with the one in `Team::notify_of_jobs`, too:
         // either this finds the task, or that finds the thread.
         if bee == 1 {
             shared.team.wake_first_worker_of_lone_queen();
