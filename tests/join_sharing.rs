@@ -1,11 +1,11 @@
-//! The halves of joins that a bee has buffered are shared as soon as another bee is idle: with as many bees as are
-//! idle, and with no others.
+//! The second halves of joins that a bee keeps to itself are shared as soon as another bee is idle, however deep the
+//! recursion is, and with nobody if none is.
 
 #![cfg(target_os = "linux")]
 
 mod common;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
 
 use common::process::in_own_process;
@@ -102,6 +102,89 @@ fn others_take_part_in_a_small_tree() {
                 hive.install(|| grow(&hive, 8, &AtomicU64::new(0)));
                 proc_threads::wait_until_asleep(&bees);
                 grow(&hive, 8, &AtomicU64::new(0));
+            }
+        }
+    });
+}
+
+/// A chain: each join's first half is the rest of it. The bee that becomes idle when the queen has come to its end, deep
+/// inside of all joins, gets the halves that the buffer has no room for as well.
+#[test]
+fn all_halves_of_a_chain_of_joins_are_shared_with_a_bee_that_becomes_idle_late() {
+    const LEVELS: usize = 100;
+    /// The queen ends each of her first halves when the bee has run one more, and sleeps again.
+    const ONE_BY_ONE: usize = 10;
+    struct Chain {
+        hive: Hive,
+        bees: Vec<i32>,
+        by_bee: [AtomicUsize; 2],
+    }
+    impl Chain {
+        fn descend(&self, levels: usize, at_end: &(impl Fn() + Sync)) {
+            if levels == 0 {
+                at_end();
+                return;
+            }
+            self.hive.join(|| self.descend(levels - 1, at_end), || self.second_half());
+        }
+
+        fn second_half(&self) {
+            let [by_queen, by_worker] = &self.by_bee;
+            if hive::current().expect("a bee").id > 0 {
+                by_worker.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            let rank = by_queen.fetch_add(1, Ordering::Relaxed);
+            if rank < ONE_BY_ONE {
+                wait_until(|| by_worker.load(Ordering::Relaxed) > rank);
+                proc_threads::wait_until_asleep(&self.bees);
+            }
+        }
+    }
+    in_own_process("all_halves_of_a_chain_of_joins_are_shared_with_a_bee_that_becomes_idle_late", || {
+        for builder in builders() {
+            let hive = builder.bees(2).build().unwrap();
+            let chain = Chain { bees: bee_tids(&hive), hive, by_bee: Default::default() };
+            let (busy, free): (&Gate, &Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+            chain.hive.spawn_on(1, || {
+                busy.arrive();
+                free.wait_for(1);
+            });
+            busy.wait_for(1);
+            chain.hive.install(|| {
+                chain.descend(LEVELS, &|| {
+                    free.arrive();
+                    proc_threads::wait_until_asleep(&chain.bees);
+                });
+            });
+            let ran = chain.by_bee.map(AtomicUsize::into_inner);
+            assert_eq!(ran.iter().sum::<usize>(), LEVELS);
+            assert!(ran[1] >= ONE_BY_ONE, "{ran:?}");
+        }
+    });
+}
+
+/// In a hive of the queen alone as well as in one with a worker that sleeps or takes part.
+#[test]
+fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_depth() {
+    fn descend(hive: &Hive, levels: u32) {
+        let has_run = AtomicBool::new(false);
+        let first = || {
+            if levels > 0 {
+                descend(hive, levels - 1);
+            }
+            while !has_run.load(Ordering::Acquire) {
+                hive::yield_now();
+            }
+        };
+        hive.join(first, || has_run.store(true, Ordering::Release));
+    }
+    in_own_process("a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_depth", || {
+        for builder in builders() {
+            for bees in [1, 2] {
+                let hive = builder.clone().bees(bees).build().unwrap();
+                (0..20).for_each(|levels| descend(&hive, levels));
+                hive.install(|| descend(&hive, 1_000));
             }
         }
     });

@@ -45,6 +45,9 @@ pub fn current() -> Option<CurrentBee> {
 /// Runs one task, if the calling thread is a bee of a hive that runs tasks and there is a task to run. Otherwise yields
 /// the core for a moment. For tasks that wait for something by polling.
 ///
+/// If there is no other task, the second half of a [`join`](crate::pool::handle::Hive::join) whose first half calls
+/// this is one.
+///
 /// A thread that is inside several hives runs a task of any of them, those of the innermost first. The queen of a
 /// region runs tasks of her hive as well. Before all of these come the tasks of a
 /// [scope](crate::pool::handle::Hive::scope) that only the calling thread may run.

@@ -20,6 +20,7 @@ use crate::protocol::region::panics::ignore_panic;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting::drop_and_rethrow;
 use crate::region::no_double_panic::NoDoublePanic;
+use crate::tasks::linked_job::LinkedJob;
 use crate::tasks::stack_job::StackJob;
 
 /// Runs both closures, at least one of them on the calling thread, and returns their results. If both panic, the panic
@@ -36,18 +37,18 @@ where
     if context.try_make_room(kind_of_second(untold::<B, RB>)) {
         join_buffered::<false, _, _, _, _>(context, a, untold(b))
     } else {
-        join_in_order(a, b)
+        join_linked(context, a, untold(b))
     }
 }
 
 /// Wraps `b` as a closure that ignores whether another thread runs it.
-#[inline(always)]
+#[inline]
 fn untold<B: FnOnce() -> RB + Send, RB>(b: B) -> impl FnOnce(bool) -> RB + Send {
     |_| b()
 }
 
 /// The kind of the task that `join_buffered` makes of what `wrap` returns. `wrap` is passed for its type only.
-#[inline(always)]
+#[inline]
 fn kind_of_second<B, F: FnOnce(bool) -> RB + Send, RB: Send>(_wrap: fn(B) -> F) -> usize {
     StackJob::<F, RB>::kind()
 }
@@ -77,7 +78,7 @@ where
     if context.try_make_room(StackJob::<B, RB>::kind()) {
         join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
-        join_in_order_of_pool(a, b)
+        join_linked(context, a, b)
     }
 }
 
@@ -93,16 +94,17 @@ where
     RB: Send,
 {
     // SAFETY: the caller gives `b` away. It lies on this stack; the task refers to it.
-    let job = StackJob::new(context, unsafe { ptr::read(b) });
+    let job = StackJob::new(unsafe { ptr::read(b) });
     // SAFETY: as in `join_buffered`.
-    let task = unsafe { job.task() };
+    let task = unsafe { job.make_task(context.team(), context.id()) };
     // As in `join_buffered`.
     let abort_guard = AbortOnUnwind::new("in a join");
     context.push_visible_join(task);
     context.begin_task();
     // SAFETY: the caller gives `a` away.
     let a = catch_unwind(AssertUnwindSafe(|| unsafe { ptr::read(a) }()));
-    let is_reclaimed = context.reclaim_visible_join(&raw const job, job.latch());
+    // SAFETY: there is a task of the job.
+    let is_reclaimed = context.reclaim_visible_join(&raw const job, unsafe { job.latch() });
     abort_guard.disarm();
     match a {
         Ok(a) if is_reclaimed => {
@@ -130,7 +132,7 @@ where
     if context.try_make_room(kind_of_second(untold::<B, RB>)) || context.share_joins_now() {
         join_buffered::<true, _, _, _, _>(context, a, untold(b))
     } else {
-        join_in_order(a, b)
+        join_linked(context, a, untold(b))
     }
 }
 
@@ -144,10 +146,10 @@ where
     RB: Send,
 {
     // `b` lies on this stack. The task refers to it.
-    let job = StackJob::new(context, b);
+    let job = StackJob::new(b);
     // SAFETY: the job stays where it is until its task has been taken back or its latch is set. One of the two happens
     // below, also if `a` panics.
-    let task = unsafe { job.task() };
+    let task = unsafe { job.make_task(context.team(), context.id()) };
     let kind = task.kind();
     let number = context.buffer_join(task);
     // From here on other bees may run the task, so nothing may unwind this frame.
@@ -182,6 +184,41 @@ where
     }
 }
 
+/// Runs `a` on the calling thread while `b` lies in this frame, where the bee finds it if it is to be shared, and then
+/// runs `b` as well if nobody has begun it.
+#[inline(always)]
+fn join_linked<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce(bool) -> RB + Send,
+    RB: Send,
+{
+    let job = LinkedJob::new(b);
+    // SAFETY: the job stays where it is until it is unlinked below, also if `a` panics. Joins that are linked in `a`
+    // are unlinked when they end, which is before `a` ends.
+    unsafe { context.linked_joins.link(job.link()) };
+    // From here on the bee may share `b`, so nothing may unwind this frame.
+    let abort_guard = AbortOnUnwind::new("in a join");
+    let a = catch_unwind(AssertUnwindSafe(a));
+    let is_unlinked = context.linked_joins.unlink(job.link());
+    let a = match a {
+        Ok(a) if is_unlinked => a,
+        a => {
+            abort_guard.disarm();
+            context.begin_task();
+            return end_shared_or_panicked(context, job.job(), is_unlinked, a);
+        }
+    };
+    // As in `join_buffered`.
+    context.share_joins();
+    abort_guard.disarm();
+    // SAFETY: this bee owns the job, and it has made no task of it, so nobody else runs it.
+    match catch_unwind(AssertUnwindSafe(|| unsafe { job.job().take_work() }(false))) {
+        Ok(b) => (a, b),
+        Err(panic) => drop_and_rethrow(panic, a),
+    }
+}
+
 /// Ends a join in which `b` has been shared, or `a` has panicked. `is_reclaimed`: whether the task of `b` has been
 /// taken back.
 #[cold]
@@ -200,7 +237,8 @@ where
     let abort_guard = AbortOnUnwind::new("in a join");
     // If the task has been shared, look for it among the tasks, run others meanwhile, or wait until the bee that has
     // taken it sets the latch.
-    let b = if is_reclaimed || context.reclaim_or_wait(job, job.latch()) {
+    // SAFETY: if the job has not been reclaimed, there was a task of it, so `make_task` has been called.
+    let b = if is_reclaimed || context.reclaim_or_wait(job, unsafe { job.latch() }) {
         context.share_joins();
         // SAFETY: this bee owns the job, and it has the task, so nobody else runs it.
         catch_unwind(AssertUnwindSafe(|| unsafe { job.take_work() }(false)))
@@ -210,19 +248,6 @@ where
     };
     context.end_task();
     abort_guard.disarm();
-    match (a, b) {
-        (Ok(a), Ok(b)) => (a, b),
-        (Err(panic), other) => drop_and_rethrow(panic, other),
-        (other, Err(panic)) => drop_and_rethrow(panic, other),
-    }
-}
-
-/// Runs the two closures one after the other. The second is run even if the first panics. As in Rayon, the thread does
-/// not count as panicking then: the locks that the second releases are not poisoned by the panic of the first.
-#[inline(always)]
-fn join_in_order_of_pool<A: FnOnce() -> RA, B: FnOnce(bool) -> RB, RA, RB>(a: A, b: B) -> (RA, RB) {
-    let a = catch_unwind(AssertUnwindSafe(a));
-    let b = catch_unwind(AssertUnwindSafe(|| b(false)));
     match (a, b) {
         (Ok(a), Ok(b)) => (a, b),
         (Err(panic), other) => drop_and_rethrow(panic, other),

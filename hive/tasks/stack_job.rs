@@ -4,7 +4,7 @@
 #![allow(unsafe_code)]
 
 use std::cell::UnsafeCell;
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::thread;
 
@@ -20,14 +20,25 @@ use crate::sys::fork::with_abort_in_child;
 /// a task and sets the latch.
 ///
 /// Most jobs are taken back at once. So a job is never moved, and has no tags that say what is in it: a join writes the
-/// closure, three words, and reads the closure.
+/// closure, and reads it. The rest is written before there is a task, by `make_task`.
 pub(crate) struct StackJob<F, R> {
+    content: UnsafeCell<Content<F, R>>,
+    /// Written by `make_task`, before there is a task.
+    completion: UnsafeCell<MaybeUninit<Completion>>,
+}
+
+/// What a job has in it, at different times.
+union Content<F, R> {
     /// The closure, until the thread that runs the task takes it out, or the owner if nobody will.
-    work: UnsafeCell<MaybeUninit<F>>,
+    work: ManuallyDrop<F>,
     /// The closure's result, or the payload of its panic. Written by the thread that runs the task before it sets the
     /// latch, and taken out by the owner afterwards.
-    result: UnsafeCell<MaybeUninit<thread::Result<R>>>,
-    /// Set when `result` has been written.
+    result: ManuallyDrop<thread::Result<R>>,
+}
+
+/// What the thread that runs the task needs to tell the owner of its end.
+struct Completion {
+    /// Set when the result has been written.
     latch: Latch,
     /// The team whose bees may run the task.
     team: *const Team,
@@ -36,58 +47,66 @@ pub(crate) struct StackJob<F, R> {
 }
 
 impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
-    /// A job of the bee that `context` belongs to. The closure is dropped only if it is run.
-    #[inline(always)]
-    pub(crate) fn new(context: &TaskContext<'_>, work: F) -> Self {
+    /// A job. The closure is dropped only if it is run.
+    #[inline]
+    pub(crate) fn new(work: F) -> Self {
         Self {
-            work: UnsafeCell::new(MaybeUninit::new(work)),
-            result: UnsafeCell::new(MaybeUninit::uninit()),
-            latch: Latch::new(),
-            team: context.team(),
-            owner: context.id(),
+            content: UnsafeCell::new(Content { work: ManuallyDrop::new(work) }),
+            completion: UnsafeCell::new(MaybeUninit::uninit()),
         }
     }
 
     /// The kind of the tasks of such jobs.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn kind() -> usize {
         Task::kind_of::<Self>()
     }
 
-    /// The task that runs this job. Any bee may run it.
+    /// The task that runs this job of bee `owner` of `team`. Any bee may run it.
     ///
     /// # Safety
     /// The job stays where it is until the task has been run and the latch is set, or until it is certain that nobody
-    /// will run the task.
-    #[inline(always)]
-    pub(crate) unsafe fn task(&self) -> Task {
+    /// will run the task. The caller is the owner, and calls this once.
+    #[inline]
+    pub(crate) unsafe fn make_task(&self, team: &Team, owner: u32) -> Task {
+        let completion = Completion { latch: Latch::new(), team, owner };
+        // SAFETY: there is no task yet, so nobody else knows of the job.
+        unsafe { *self.completion.get() = MaybeUninit::new(completion) };
         // SAFETY: the caller promises that the job stays in its place. Its closure and its result are `Send`, so the
         // task may be run on another thread.
         unsafe { Task::new::<Self>(self) }
     }
 
-    /// Whether the calling thread, which runs the task, is another bee than the owner.
-    fn is_elsewhere(&self) -> bool {
-        // SAFETY: the team outlives its bees, and the calling thread is one of them.
-        let team = unsafe { &*self.team };
-        nesting::with_innermost_tasks(team, |context| context.is_none_or(|context| context.id() != self.owner))
+    /// # Safety
+    /// `make_task` has been called.
+    unsafe fn completion(&self) -> &Completion {
+        // SAFETY: it is written before there is a task, and only read from then on.
+        let completion = unsafe { &*self.completion.get() };
+        // SAFETY: as the caller promises.
+        unsafe { completion.assume_init_ref() }
     }
 
     /// The latch that is set when another bee has run the task.
-    pub(crate) fn latch(&self) -> &Latch {
-        &self.latch
+    ///
+    /// # Safety
+    /// `make_task` has been called.
+    pub(crate) unsafe fn latch(&self) -> &Latch {
+        // SAFETY: as the caller promises.
+        &unsafe { self.completion() }.latch
     }
 
     /// Takes the closure out.
     ///
     /// # Safety
     /// The caller is the thread that runs the task; or it is the owner, and nobody runs the task. It calls this once.
-    #[inline(always)]
+    #[inline]
     pub(crate) unsafe fn take_work(&self) -> F {
-        // SAFETY: the caller is the only one that touches `work`, as it promises.
-        let work = unsafe { &*self.work.get() };
-        // SAFETY: the closure is there since `new`, and is read once, as the caller promises.
-        unsafe { work.assume_init_read() }
+        // SAFETY: the caller is the only one that touches the job, as it promises.
+        let content = unsafe { &mut *self.content.get() };
+        // SAFETY: the closure is there since `new`.
+        let work = unsafe { &mut content.work };
+        // SAFETY: it is taken once, as the caller promises.
+        unsafe { ManuallyDrop::take(work) }
     }
 
     /// Takes out the result of the closure, or the payload of its panic.
@@ -96,9 +115,11 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> StackJob<F, R> {
     /// The caller is the owner, has seen the latch set, and calls this once.
     pub(crate) unsafe fn take_result(&self) -> thread::Result<R> {
         // SAFETY: the thread that has set the latch does not touch the job any more.
-        let result = unsafe { &*self.result.get() };
-        // SAFETY: the result was written before the latch was set, and is read once, as the caller promises.
-        unsafe { result.assume_init_read() }
+        let content = unsafe { &mut *self.content.get() };
+        // SAFETY: the result was written before the latch was set.
+        let result = unsafe { &mut content.result };
+        // SAFETY: it is taken once, as the caller promises.
+        unsafe { ManuallyDrop::take(result) }
     }
 }
 
@@ -108,13 +129,16 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> Run for StackJob<F, R> {
         let job = unsafe { &*this };
         // SAFETY: a task is run once, and the owner takes the closure only if nobody runs the task.
         let work = unsafe { job.take_work() };
-        let is_elsewhere = job.is_elsewhere();
-        let result = catch_unwind(AssertUnwindSafe(|| with_abort_in_child(|| work(is_elsewhere))));
-        // SAFETY: the owner does not touch `result` before the latch is set.
-        unsafe { *job.result.get() = MaybeUninit::new(result) };
-        let (team, owner, latch) = (job.team, job.owner, &raw const job.latch);
+        // SAFETY: there is a task, so it has been written.
+        let &Completion { ref latch, team, owner } = unsafe { job.completion() };
+        let latch = &raw const *latch;
         // SAFETY: the team outlives its bees, and the calling thread is one of them.
         let team = unsafe { &*team };
+        let is_owner = |context: &TaskContext<'_>| context.id() == owner;
+        let is_elsewhere = !nesting::with_innermost_tasks(team, |context| context.is_some_and(is_owner));
+        let result = catch_unwind(AssertUnwindSafe(|| with_abort_in_child(|| work(is_elsewhere))));
+        // SAFETY: the closure has been taken out, and the owner does not touch the job before the latch is set.
+        unsafe { *job.content.get() = Content { result: ManuallyDrop::new(result) } };
         // SAFETY: the latch is not set yet, so the job still lives; it is not touched after the latch is set. What is
         // needed for that was copied above.
         unsafe { team.set_latch(latch, owner) };

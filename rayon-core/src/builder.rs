@@ -1,6 +1,7 @@
 //! How a pool is built.
 
 use std::any::Any;
+use std::marker::PhantomData;
 use std::num::NonZero;
 use std::{env, fmt, io, thread};
 
@@ -137,7 +138,7 @@ impl<S: ThreadSpawn> ThreadPoolBuilder<S> {
         }
         let pool = builder.build(|thread| {
             let name = thread_name.as_mut().map(|name| name(thread.index()));
-            spawn.spawn(ThreadBuilder { name, stack_size, thread })
+            spawn.spawn(ThreadBuilder { name, stack_size, thread, not_sync: PhantomData })
         });
         Ok(pool?)
     }

@@ -1,5 +1,7 @@
 //! Threads as a spawn handler gets them.
 
+use std::cell::Cell;
+use std::marker::PhantomData;
 use std::{fmt, io, thread};
 
 use hive::adapters::task_pool::thread::PoolThread;
@@ -10,6 +12,8 @@ pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) thread: PoolThread,
+    /// As in Rayon, it can be sent to another thread, but not shared.
+    pub(crate) not_sync: PhantomData<Cell<()>>,
 }
 
 impl ThreadBuilder {

@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread;
 
 use common::{next, pool, wait_for_all};
@@ -81,4 +81,22 @@ fn a_thread_comes_to_a_broadcast_when_it_has_run_all_that_it_has_spawned() {
         assert_eq!(wait_for_all(&receiver), [JOBS]);
         ran.store(0, Ordering::Relaxed);
     }
+}
+
+#[test]
+fn the_only_thread_of_a_pool_runs_what_it_has_spawned_before_a_broadcast_that_it_calls() {
+    let order = Mutex::new(Vec::new());
+    let note = |what: &'static str| order.lock().unwrap().push(what);
+    let note = &note;
+    pool(1).scope(|scope| {
+        scope.spawn_broadcast(move |_, _| note("first broadcast"));
+        scope.spawn(move |scope| {
+            note("job");
+            scope.spawn(move |_| note("job of a job"));
+        });
+        rayon_core::broadcast(|_| note("second broadcast"));
+        rayon_core::broadcast(|_| note("third broadcast"));
+    });
+    let expected = ["job", "job of a job", "first broadcast", "second broadcast", "third broadcast"];
+    assert_eq!(order.into_inner().unwrap(), expected);
 }

@@ -2,13 +2,15 @@
 
 mod common;
 
+use std::mem::take;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
-use std::sync::{Arc, Barrier};
+use std::sync::{Arc, Barrier, Mutex};
 use std::thread::{self, panicking};
 
 use common::{next, pool};
+use rayon_core::Yield;
 
 #[test]
 fn who_waits_for_a_scope_begins_nothing_from_outside_while_the_scope_has_jobs_of_its_own() {
@@ -52,6 +54,72 @@ fn a_join_whose_second_half_has_ended_does_not_wait_for_what_the_first_has_spawn
         assert!(!has_run.load(Ordering::Relaxed));
         end.send(()).unwrap();
     });
+}
+
+#[test]
+fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_depth() {
+    fn descend(levels: u32, yields: fn() -> Option<Yield>) {
+        let has_run = AtomicBool::new(false);
+        let first = || {
+            if levels > 0 {
+                descend(levels - 1, yields);
+            }
+            while !has_run.load(Ordering::Acquire) {
+                yields();
+            }
+        };
+        rayon_core::join(first, || has_run.store(true, Ordering::Release));
+    }
+    for threads in [1, 2] {
+        let pool = pool(threads);
+        for levels in [0, 2, 4, 5, 9, 10, 1_000] {
+            pool.install(|| descend(levels, rayon_core::yield_now));
+        }
+    }
+    // Another thread's own tasks may be what this one waits for, so it yields to its own only if it is alone.
+    pool(1).install(|| descend(1_000, rayon_core::yield_local));
+}
+
+#[test]
+fn what_the_first_half_of_a_join_has_spawned_is_run_before_the_second_half_at_any_depth() {
+    /// Calls `work` inside the first halves of so many joins.
+    fn within_joins(levels: usize, work: &(dyn Fn() + Sync)) {
+        if levels == 0 {
+            work();
+        } else {
+            rayon_core::join(|| within_joins(levels - 1, work), || ());
+        }
+    }
+    let order = Mutex::new(Vec::new());
+    let note = |what: &'static str| order.lock().unwrap().push(what);
+    let note = &note;
+    for threads in [1, 2] {
+        let pool = pool(threads);
+        // With two threads the other one is busy all the time.
+        let (begun, has_begun) = channel();
+        let (end, is_to_end) = channel::<()>();
+        if threads > 1 {
+            pool.spawn(move || {
+                begun.send(()).unwrap();
+                is_to_end.recv().unwrap_err();
+            });
+            next(&has_begun);
+        }
+        for levels in 0..20 {
+            let join = || {
+                rayon_core::scope(|scope| {
+                    let first = || scope.spawn(|_| note("spawned"));
+                    rayon_core::join(|| rayon_core::join(first, || note("inner")), || note("outer"));
+                });
+                let (sent, is_sent) = channel();
+                rayon_core::join(|| rayon_core::spawn_fifo(move || sent.send(()).unwrap()), move || next(&is_sent));
+            };
+            pool.install(|| within_joins(levels, &join));
+            let order = take(&mut *order.lock().unwrap());
+            assert_eq!(order, ["spawned", "inner", "outer"], "at level {levels} in a pool of {threads}");
+        }
+        drop(end);
+    }
 }
 
 #[test]

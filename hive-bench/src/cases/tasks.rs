@@ -12,6 +12,7 @@ pub(crate) fn run(runtime: &mut impl Tasks, job: &Job, measured: &mut Measured) 
     match job.case {
         Case::JoinFib => join::fib(runtime, budget, measured),
         Case::JoinTree => join::tree(runtime, budget, measured),
+        Case::JoinComb => join::comb(runtime, budget, measured),
         Case::TreeSearch => join::tree_search(runtime, budget, measured),
         Case::SpawnSingle => spawn::single(runtime, budget, measured),
         Case::SpawnProducers => spawn::producers(runtime, job.threads, budget, measured),

@@ -65,6 +65,7 @@ named! {
         EpccGuided1 "epcc-guided-1" "EPCC: the same, in shrinking chunks";
         JoinFib "join-fib" "fib(30), with --quick fib(20), by recursive join down to n < 2: time a join";
         JoinTree "join-tree" "the sum over a balanced binary tree of 1,023 boxed nodes, a join a node: time a sum";
+        JoinComb "join-comb" "the same over a list of 200 nodes, each with such a tree of 127 on its other side";
         SpawnSingle "spawn-single" was "spawn-flood"
             "one thread spawns 1,000,000 empty tasks (quick: 20,000), until all ran: time a task";
         SpawnProducers "spawn-producers" "the same, a share of them from each of n threads at once: time a task";
@@ -283,7 +284,7 @@ impl Case {
 
     /// Whether it is done by joins, or by plain calls.
     pub(crate) const fn is_recursion(self) -> bool {
-        matches!(self, Self::JoinFib | Self::JoinTree | Self::TreeSearch)
+        matches!(self, Self::JoinFib | Self::JoinTree | Self::JoinComb | Self::TreeSearch)
     }
 
     /// Whether it is done by tasks, not by regions.

@@ -39,7 +39,7 @@ mod tests {
 
     #[test]
     fn a_name_up_to_a_dash_is_all_that_begin_so() {
-        assert_eq!(family("join"), [Case::JoinFib, Case::JoinTree]);
+        assert_eq!(family("join"), [Case::JoinFib, Case::JoinTree, Case::JoinComb]);
         assert_eq!(family("wake"), Case::WAKE);
         assert_eq!(family("idle-use"), Case::IDLE_USE);
         assert_eq!(family("spawn").len(), 3);

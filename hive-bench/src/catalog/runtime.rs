@@ -138,7 +138,7 @@ impl RuntimeId {
         let joins = matches!(self, Self::RayonWorker | Self::Chili | Self::Sequential);
         match case {
             _ if self.is_unpinned() || self.has_only_kernels_in_c() => false,
-            Case::JoinTree => joins || matches!(self, Self::Hive),
+            Case::JoinTree | Case::JoinComb => joins || matches!(self, Self::Hive),
             Case::JoinFib => joins || openmp || matches!(self, Self::Hive),
             Case::TreeSearch => joins || openmp || self.is_hive(),
             Case::SpawnSingle => openmp || self.is_hive() || matches!(self, Self::RayonWorker),

@@ -155,7 +155,7 @@ mod tests {
         assert!(!wanted.cases.contains(&Case::Region) && !wanted.cases.contains(&Case::Idle2ms));
         assert_eq!(
             check(&["--sleep", "jec", "--case", "join"], 2).unwrap().wanted.cases,
-            [Case::JoinFib, Case::JoinTree]
+            [Case::JoinFib, Case::JoinTree, Case::JoinComb]
         );
     }
 

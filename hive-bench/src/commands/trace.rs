@@ -98,7 +98,10 @@ mod tests {
     #[test]
     fn cases_are_named_as_elsewhere() {
         let cases = check(&["join,tree-search", "--bees=2", "--out=/dev/null"], &[0, 1, 2]);
-        assert_eq!(cases, Ok(vec![(Case::JoinFib, 2), (Case::JoinTree, 2), (Case::TreeSearch, 2)]));
+        assert_eq!(
+            cases,
+            Ok(vec![(Case::JoinFib, 2), (Case::JoinTree, 2), (Case::JoinComb, 2), (Case::TreeSearch, 2)])
+        );
         assert_eq!(check(&["resize-grow", "--out=/dev/null"], &[0, 1]), Ok(vec![(Case::ResizeGrow, 2)]));
     }
 

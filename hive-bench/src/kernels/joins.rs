@@ -64,6 +64,18 @@ impl Tree {
         Self::below(1, layers)
     }
 
+    /// A list of so many nodes, each of which has a full tree of so many layers as its right child. The values are 1.
+    pub(crate) fn comb(teeth: u32, layers: u32) -> Self {
+        let tooth = || Some(Box::new(Self::of_ones(layers)));
+        let end = Self { value: 1, left: None, right: tooth() };
+        (1..teeth).fold(end, |rest, _| Self { value: 1, left: Some(Box::new(rest)), right: tooth() })
+    }
+
+    fn of_ones(layers: u32) -> Self {
+        let child = || (layers > 1).then(|| Box::new(Self::of_ones(layers - 1)));
+        Self { value: 1, left: child(), right: child() }
+    }
+
     fn below(value: u64, layers: u32) -> Self {
         let child = |value| (layers > 1).then(|| Box::new(Self::below(value, layers - 1)));
         Self { value, left: child(2 * value), right: child(2 * value + 1) }
@@ -93,5 +105,10 @@ mod tests {
     #[test]
     fn a_tree_of_ten_layers_has_1023_nodes() {
         assert_eq!(sum(InOrder, &Tree::full(10)), 1023 * 1024 / 2);
+    }
+
+    #[test]
+    fn a_comb_of_three_teeth_of_two_layers_has_12_nodes() {
+        assert_eq!(sum(InOrder, &Tree::comb(3, 2)), 12);
     }
 }

@@ -11,7 +11,7 @@ use crate::protocol::tasks::task::Task;
 #[inline]
 pub(super) fn push_or_inject(pool: &Shared, task: Task) {
     PoolBee::with(|me| match me.filter(|me| me.is_of(pool)) {
-        Some(me) => me.context().push(task),
+        Some(me) => me.context().push_spawned(task),
         None => pool.team.inject(task),
     });
 }
@@ -23,7 +23,7 @@ pub(super) fn push_fifo(pool: &Shared, task: Task) {
             let context = me.context();
             let fifo = &state_of(pool).fifos[context.id() as usize];
             // SAFETY: the queue belongs to the pool, whose threads run all proxies before they end.
-            context.push(unsafe { fifo.push(task) });
+            context.push_spawned(unsafe { fifo.push(task) });
         }
         None => pool.team.inject(task),
     });

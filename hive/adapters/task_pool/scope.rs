@@ -94,7 +94,7 @@ impl<'scope> PoolScope<'scope> {
         self.with_calling_bee(|me| {
             self.count_job(me);
             match me {
-                Some(me) => me.context().push(task),
+                Some(me) => me.context().push_spawned(task),
                 None => self.pool().team.inject(task),
             }
         });
@@ -114,7 +114,7 @@ impl<'scope> PoolScope<'scope> {
                     let context = me.context();
                     // SAFETY: the queue belongs to the scope, which waits for the job, and the job is in the queue
                     // until the proxy has found it.
-                    context.push(unsafe { self.fifos[context.id() as usize].push(task) });
+                    context.push_spawned(unsafe { self.fifos[context.id() as usize].push(task) });
                 }
                 None => self.pool().team.inject(task),
             }

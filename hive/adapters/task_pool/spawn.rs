@@ -54,8 +54,10 @@ pub(super) fn broadcast<R: Send>(
 ) -> Vec<R> {
     let threads = threads_of(pool);
     if let (Some(me), 1) = (caller.filter(|caller| caller.is_of(pool)), threads) {
-        // The calling thread is the only one.
-        return vec![work(me)];
+        // The calling thread is the only one. What it has queued before comes first, as on every thread.
+        if !me.context().has_queued_tasks() {
+            return vec![work(me)];
+        }
     }
     let mut results: Vec<_> = (0..threads).map(|_| None).collect();
     PoolScope::run_in(pool, caller, false, |scope| {

@@ -11,6 +11,7 @@ pub(crate) mod held_credit;
 pub(crate) mod idle;
 pub(crate) mod join_buffer;
 pub(crate) mod latch;
+pub(crate) mod linked_joins;
 pub(crate) mod lone_queen;
 pub(crate) mod pool_rules;
 pub(crate) mod queues;

@@ -5,30 +5,36 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
 
 impl TaskContext<'_> {
-    /// Whether the join buffer has room for one more task. If it is full, and some bee may want work that has not been
-    /// offered any of this kind, room is made: the oldest tasks are shared with the bees that have nothing to do.
-    #[inline(always)]
+    /// Whether the next join goes into the join buffer, and not into the list of linked joins. It does if the buffer
+    /// has room and no join is linked, so that all in the list are further in than all in the buffer. If some bee may
+    /// want work that has not been offered any of this kind, joins are shared first, which may make room.
+    #[inline]
     pub(crate) fn try_make_room(&self, kind: usize) -> bool {
-        !self.join_buffer.is_full() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind))
+        self.has_room() || (self.demand.is_unanswered_by(kind) && self.share_joins_with(0, kind) && self.has_room())
+    }
+
+    #[inline]
+    fn has_room(&self) -> bool {
+        self.linked_joins.is_empty() && !self.join_buffer.is_full()
     }
 
     /// Puts the second half of a join into the buffer, and returns its number, which `reclaim_join` needs. There is
     /// room.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn buffer_join(&self, task: Task) -> u64 {
         self.join_buffer.push(task)
     }
 
     /// Takes back the task that was buffered last, whose number is `number`, unless it has been shared. Returns whether
     /// it was still in the buffer.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn reclaim_join(&self, number: u64) -> bool {
         self.join_buffer.reclaim(number)
     }
 
     /// Shares as many buffered tasks as there are bees with nothing to do, unless all of these have been offered some
     /// and have not asked since. Returns whether any task was shared.
-    #[inline(always)]
+    #[inline]
     pub(crate) fn share_joins(&self) -> bool {
         self.demand.is_unanswered() && self.share_joins_with(0, self.demand.kind())
     }
@@ -37,7 +43,7 @@ impl TaskContext<'_> {
     /// the demand is answered if the last offer was of another kind, or if this join is the outermost of its task: that
     /// other tasks were too short for the others says nothing of this one. (The oldest in the buffer are shared all the
     /// same, which may be others.)
-    #[inline(always)]
+    #[inline]
     pub(crate) fn share_joins_with_new(&self, kind: usize) {
         if self.demand.is_unanswered_by(kind) || self.is_outermost_in_task() {
             self.share_joins_with(0, kind);
@@ -47,7 +53,7 @@ impl TaskContext<'_> {
     /// The same, whether the demand is answered or not, and as if one bee at least had nothing to do: one that has only
     /// just ended something is not counted yet.
     pub(crate) fn share_joins_now(&self) -> bool {
-        self.share_joins_with(1, self.demand.kind())
+        self.share_joins_with(1, self.demand.kind()) && self.has_room()
     }
 
     /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
@@ -61,24 +67,53 @@ impl TaskContext<'_> {
         let wanted = if self.is_lone_queen() { 0 } else { idle_bees.saturating_sub(self.deque().len()) };
         let _in_flight = self.team.track_in_flight();
         let oldest = (0..wanted).map_while(|_| self.join_buffer.pop_oldest());
-        let shared = oldest.map(|task| self.deque().push(task)).count();
+        let mut shared = oldest.map(|task| self.deque().push(task)).count();
+        if shared < wanted {
+            shared += self.move_linked_joins();
+        }
         if shared > 0 {
-            self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
+            self.team.notify_of_jobs(shared.min(wanted) as u32, self.id, Some(self.mark));
         }
         // Tasks that are in the deque already count as shared. If this bee takes them back before the others come, they
         // were too short to be worth a steal, and to offer more of them would only cost it time. (Nobody wants any, or
         // the queen is alone: that counts as answered, too.)
-        if shared == wanted {
+        if shared >= wanted {
             self.demand.answer(demand, kind);
         }
         shared > 0
     }
 
-    /// Moves all tasks from the join buffer to the deque, for a bee that has nothing else to run. Returns whether there
+    /// Whether the bee is in the middle of a join whose second half is not shared.
+    pub(crate) fn keeps_joins(&self) -> bool {
+        !self.join_buffer.is_empty() || !self.linked_joins.is_empty()
+    }
+
+    /// Moves the second halves of all joins to the deque, for a bee that has nothing else to run. Returns whether there
     /// were any.
     pub(crate) fn share_all_joins(&self) -> bool {
-        let oldest = std::iter::from_fn(|| self.join_buffer.pop_oldest());
-        oldest.map(|task| self.push(task)).count() > 0
+        if !self.keeps_joins() {
+            return false;
+        }
+        let buffered = || std::iter::from_fn(|| self.join_buffer.pop_oldest());
+        if self.is_alone_in_pool() || self.is_lone_queen() {
+            buffered().for_each(|task| self.push(task));
+            self.linked_joins.take_all(self.team, self.id, |task| self.push(task));
+        } else {
+            let _in_flight = self.team.track_in_flight();
+            let shared = buffered().map(|task| self.deque().push(task)).count() + self.move_linked_joins();
+            self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
+        }
+        true
+    }
+
+    /// Moves the second halves of all linked joins to the deque, the outermost first. Returns how many there were.
+    fn move_linked_joins(&self) -> usize {
+        let mut moved = 0;
+        self.linked_joins.take_all(self.team, self.id, |task| {
+            self.deque().push(task);
+            moved += 1;
+        });
+        moved
     }
 }
 

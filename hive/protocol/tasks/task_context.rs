@@ -10,6 +10,7 @@ use crate::protocol::tasks::deque_marks::DequeMark;
 use crate::protocol::tasks::held_credit::HeldCredit;
 use crate::protocol::tasks::join_buffer::JoinBuffer;
 use crate::protocol::tasks::latch::Latch;
+use crate::protocol::tasks::linked_joins::LinkedJoins;
 use crate::protocol::tasks::pool_rules::PoolRules;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
@@ -30,6 +31,8 @@ pub(crate) struct TaskContext<'c> {
     pub(super) mark: DequeMark<'c>,
     /// The second halves of joins that no other bee has asked for yet.
     pub(super) join_buffer: JoinBuffer,
+    /// The joins further in than those in the buffer.
+    pub(crate) linked_joins: LinkedJoins,
     /// What the bee knows of the others' demand for joins.
     pub(super) demand: Demand<'c>,
     /// The rules of the task pool that the team belongs to. None: the team is that of a hive.
@@ -78,6 +81,7 @@ impl<'c> TaskContext<'c> {
             deque: Some(slot.queues.acquire_deque()),
             mark: team.deque_marks.mark_of(id),
             join_buffer: JoinBuffer::new(),
+            linked_joins: LinkedJoins::new(),
             demand: team.sleep.demand(),
             pool_rules: team.fixed.pool_rules,
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
@@ -227,9 +231,12 @@ impl<'c> TaskContext<'c> {
         None
     }
 
-    /// Runs one task, if there is one. Returns whether there was.
+    /// Runs one task, if there is one, or else the second half of a join that the bee is in the middle of. Returns
+    /// whether there was any.
     pub(crate) fn run_one(&self) -> bool {
-        self.find_task_exhaustively().map(|task| self.within_wait(|| self.run(task))).is_some()
+        let find = || self.find_task_exhaustively();
+        let task = find().or_else(|| if self.share_all_joins() { find() } else { None });
+        task.map(|task| self.within_wait(|| self.run(task))).is_some()
     }
 
     /// Runs `task`, and then what is at the top of the bee's deque, as long as a search would begin there and

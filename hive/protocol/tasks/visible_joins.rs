@@ -37,6 +37,13 @@ impl<'c> TaskContext<'c> {
         self.push(task);
     }
 
+    /// Queues a task that the code of the thread has spawned. What is spawned in the first half of a join is run before
+    /// the second half, as in Rayon: so halves that the bee has kept to itself go into the deque first, below the task.
+    pub(crate) fn push_spawned(&self, task: Task) {
+        self.share_all_joins();
+        self.push(task);
+    }
+
     /// Takes the task of `job`, the second half of a visible join, back out of the deque, if it is the next one there.
     /// If another task is, which the first half has left behind, runs that; but not if `latch`, that of the job, says
     /// that the second half has ended, because then there is nothing to wait for. Returns whether the bee has the task
@@ -72,7 +79,12 @@ impl<'c> TaskContext<'c> {
 
     /// Whether the bee has tasks that wait to be run: in its own deque, or second halves of its joins.
     pub(crate) fn has_pending_tasks(&self) -> bool {
-        !self.deque().is_empty() || !self.join_buffer.is_empty()
+        !self.deque().is_empty() || self.keeps_joins()
+    }
+
+    /// Whether tasks wait in the bee's own queues.
+    pub(crate) fn has_queued_tasks(&self) -> bool {
+        !self.deque().is_empty() || self.team.has_mailbox_task(self.slot)
     }
 
     /// Runs one task of the bee's own: from its deque, from its mailbox, or else the second half of a join that it is
@@ -85,7 +97,7 @@ impl<'c> TaskContext<'c> {
 
     /// Runs one task, from wherever the bee may take one. Returns whether there was one.
     pub(crate) fn run_one_from_anywhere(&self) -> bool {
-        self.run_one_own() || self.find_task_exhaustively().map(|task| self.within_wait(|| self.run(task))).is_some()
+        self.run_one_own() || self.run_one()
     }
 
     /// Runs the tasks that are left in the whole team, until there are none.

@@ -12,6 +12,10 @@ pub(super) fn cases() -> Vec<Case> {
             Box::new(|| rayon::scope(|_| lone_joins()))
         }),
         case("lone-join-outside", "the same, called by a thread outside of the pool", || Box::new(lone_joins)),
+        case("join-list", "200 pieces of about 10 us, a join each: one half is a piece, the other all that follow", || {
+            let in_order = (1..=200).map(some_work).fold(0, |sum, piece| sum ^ piece);
+            checked(in_order, || rayon::scope(|_| list(200)))
+        }),
         case("install-outside", "64 empty calls of install by a thread outside of the pool", install_outside),
         case("nested-scopes", "scopes in tasks of scopes, 6 deep with 4 tasks each: 5,460 tasks", || {
             checked(5_460, || {
@@ -58,6 +62,15 @@ fn lone_joins() -> std::time::Duration {
     });
     assert!(right, "both halves of a join did the same");
     time
+}
+
+/// As a parallel walk along a list does: the half that the calling thread begins with is the rest of the list.
+fn list(pieces: u64) -> u64 {
+    if pieces == 0 {
+        return 0;
+    }
+    let (rest, piece) = rayon::join(|| list(pieces - 1), || some_work(pieces));
+    rest ^ piece
 }
 
 fn install_outside() -> Iteration {
