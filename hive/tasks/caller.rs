@@ -39,7 +39,9 @@ pub struct CurrentBee {
 /// ```
 #[doc(alias("omp_get_thread_num", "omp_in_parallel", "current_thread_index", "thread id"))]
 pub fn current() -> Option<CurrentBee> {
-    nesting::with_innermost(|team: &Team, id| CurrentBee { hive: team.unique_number(), id: id as usize })
+    // A task pool is no hive to those who run tasks in it.
+    let bee = |team: &Team, id| CurrentBee { hive: team.unique_number(), id: id as usize };
+    nesting::with_innermost(|team, id| (!team.is_task_pool()).then(|| bee(team, id))).flatten()
 }
 
 /// Runs one task, if the calling thread is a bee of a hive that runs tasks and there is a task to run. Otherwise yields

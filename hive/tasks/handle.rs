@@ -19,16 +19,17 @@ impl Hive {
     ///
     /// `a` runs on the calling thread, if that is a bee of the hive or can become its queen. So does `b`, afterwards,
     /// unless another bee takes it first. Whether `b` is offered to other bees is decided when the join begins, and
-    /// again whenever a later join begins inside `a`: it is offered if a bee is idle at that time, and has not been
-    /// offered something like it a moment ago that was too short for it. A thread from outside the hive offers it in
-    /// any case. Joins are made for recursion: a join that no other bee helps with costs a few nanoseconds, and there
-    /// is always a next one.
+    /// again whenever a later join begins or ends inside `a`: it is offered if a bee is idle at that time, and has not
+    /// been offered something like it a moment ago that was too short for it. A thread from outside the hive offers it
+    /// in any case. Joins are made for recursion: a join that no other bee helps with costs a few nanoseconds, there is
+    /// always a next one, and it does not matter which half has the work, nor how deep the recursion is.
     ///
     /// It is not promised that both closures run at the same time. All other bees may be busy when the join begins, and
     /// a bee that becomes idle while a long `a` without joins runs does not find `b`. A bee counts as busy for some
     /// microseconds after it has ended something. Two closures that run for long, or that wait for something, are
     /// better made tasks of a [`scope`](Self::scope) or of [`spawn`](Self::spawn): these are in a queue from the
-    /// beginning, for any bee that becomes idle later.
+    /// beginning, for any bee that becomes idle later. If `a` waits for `b`, it has to do so by calling
+    /// [`yield_now`](crate::tasks::caller::yield_now) again and again.
     ///
     /// A thread from outside cannot become the queen while another thread is, because a region or that thread's tasks
     /// are running. It then waits while a worker runs both closures; a worker is hired if there is none. Inside a

@@ -3,7 +3,7 @@
 //!
 //! Such code may wait in the first half of a join for what the second half does, and it divides its work by a few joins
 //! only, whose halves take long. So the outermost joins of each task are put into the deque as they begin, where a bee
-//! that becomes idle at any later time finds them. Joins further in are kept in the join buffer, as in every team: in a
+//! that becomes idle at any later time finds them. Joins further in are kept by the bee, as in every team: in a
 //! recursion these are nearly all, and they are small.
 
 /// The rules of a task pool.
@@ -17,7 +17,8 @@ pub(crate) struct PoolRules {
     pub(crate) is_breadth_first: bool,
 }
 
-/// With so many levels of visible joins, one part in 32 of a recursion stays hidden, however late another bee asks.
+/// With so many levels of visible joins, only one part in 32 of a recursion is hidden from a bee that asks while a long
+/// first half runs without a join.
 const LEVELS_OF_ONE_BEE: u32 = 5;
 
 impl PoolRules {

@@ -1,5 +1,6 @@
-//! How a bee shares the second halves of its joins: they wait in its join buffer (`join_buffer.rs`), where only the bee
-//! itself sees them, and are moved to its deque while there are bees with nothing to do.
+//! How a bee shares the second halves of its joins: they wait in its join buffer (`join_buffer.rs`) and in the list of
+//! those further in (`linked_joins.rs`), where only the bee itself sees them, and are moved to its deque while there are
+//! bees with nothing to do.
 
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
@@ -51,13 +52,16 @@ impl TaskContext<'_> {
     }
 
     /// The same, whether the demand is answered or not, and as if one bee at least had nothing to do: one that has only
-    /// just ended something is not counted yet.
+    /// just ended something is not counted yet. Returns whether the next join goes into the buffer.
     pub(crate) fn share_joins_now(&self) -> bool {
         self.share_joins_with(1, self.demand.kind()) && self.has_room()
     }
 
     /// Moves tasks from the join buffer to the deque until the deque has one for each bee with nothing to do, and at
-    /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion.
+    /// least `at_least`, or the buffer is empty. It moves the oldest first, which are the largest in a recursion. If
+    /// these are too few, it moves the second halves of all linked joins as well: the recursion is one whose work is not
+    /// in its outermost joins, and bees that take one half after another should not have to wait for each.
+    ///
     /// Returns whether it has moved any. `kind`: for tasks of which kind the demand is then answered.
     #[cold]
     fn share_joins_with(&self, at_least: u32, kind: usize) -> bool {
@@ -126,6 +130,7 @@ mod tests {
     use crate::protocol::neighbours::Neighbours;
     use crate::protocol::region::line_choice::LineChoice;
     use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::linked_joins::JoinLink;
     use crate::protocol::tasks::sleep::Sleep;
     use crate::protocol::tasks::task::Run;
     use crate::sys::cpu_mask::CpuMask;
@@ -245,6 +250,94 @@ mod tests {
         hungry.begin_search();
         assert_eq!([offered(), offered()], [1, 0]);
         queen.end_task();
+    }
+
+    /// A linked join, and its second half.
+    #[repr(C)]
+    struct Linked {
+        link: JoinLink,
+    }
+
+    #[expect(unsafe_code, reason = "takes a pointer")]
+    impl Run for Linked {
+        unsafe fn run(_: *const Self) {
+            unreachable!("no task is run here");
+        }
+    }
+
+    impl Linked {
+        #[expect(unsafe_code, reason = "erases the task's type")]
+        fn new() -> Self {
+            // SAFETY: in each test the join outlives its task, which is not run.
+            Self { link: JoinLink::new(|link, _, _| unsafe { Task::new(link.cast::<Self>()) }) }
+        }
+    }
+
+    /// Links joins, the outermost first.
+    #[expect(unsafe_code, reason = "passes a pointer")]
+    fn link_all(context: &TaskContext<'_>, joins: &[Linked]) {
+        // SAFETY: in each test the joins outlive the context's use of them.
+        joins.iter().for_each(|join| unsafe { context.linked_joins.link((&raw const *join).cast()) });
+    }
+
+    fn unlink(context: &TaskContext<'_>, join: &Linked) -> bool {
+        context.linked_joins.unlink((&raw const *join).cast())
+    }
+
+    #[test]
+    fn joins_are_linked_while_the_buffer_is_full_or_others_are_linked() {
+        let team = team(Sleep::jec(), 2);
+        let queen = TaskContext::new(&team, 0);
+        let kind = task(&OneKind).kind();
+        let buffer = || queen.try_make_room(kind).then(|| queen.buffer_join(task(&OneKind)));
+        let buffered: Vec<_> = std::iter::from_fn(buffer).collect();
+        assert!(queen.join_buffer.is_full());
+        let joins = [Linked::new(), Linked::new()];
+        link_all(&queen, &joins);
+        assert!(buffered.iter().rev().all(|&number| queen.reclaim_join(number)));
+        assert!(!queen.try_make_room(kind), "a buffered join would be further in than these");
+        assert!(unlink(&queen, &joins[1]) && !queen.try_make_room(kind));
+        assert!(unlink(&queen, &joins[0]) && queen.try_make_room(kind));
+    }
+
+    #[test]
+    fn all_linked_joins_are_offered_when_the_buffer_has_too_few_the_outermost_first() {
+        let team = team(Sleep::jec(), 2);
+        let (queen, worker) = (TaskContext::new(&team, 0), TaskContext::new(&team, 1));
+        queen.begin_task();
+        let numbers = [queen.buffer_join(task(&OneKind)), queen.buffer_join(task(&OneKind))];
+        let joins = [Linked::new(), Linked::new(), Linked::new()];
+        link_all(&queen, &joins);
+        assert!(!queen.share_joins());
+        worker.begin_search();
+        let offer = || (queen.share_joins(), queen.deque().len());
+        // Those in the buffer come first, one for each time that the worker has taken one and asks again.
+        for _ in numbers {
+            assert_eq!([offer(), offer()], [(true, 1), (false, 1)]);
+            assert!(queen.slot.queues.steal().is_some());
+            team.sleep.ask();
+        }
+        assert_eq!([offer(), offer()], [(true, 3), (false, 3)]);
+        assert!(queen.slot.queues.steal().is_some_and(|task| task.is_of(&raw const joins[0])));
+        assert!(queen.deque().pop().is_some_and(|task| task.is_of(&raw const joins[2])));
+        assert!(joins.iter().rev().all(|join| !unlink(&queen, join)));
+        assert!(numbers.iter().rev().all(|&number| !queen.reclaim_join(number)));
+        assert!(!queen.keeps_joins());
+        queen.end_task();
+    }
+
+    #[test]
+    fn who_has_nothing_else_to_run_comes_to_all_halves_the_innermost_first() {
+        let team = team(Sleep::jec(), 1);
+        let queen = TaskContext::new(&team, 0);
+        queen.buffer_join(task(&OneKind));
+        let joins = [Linked::new(), Linked::new()];
+        link_all(&queen, &joins);
+        assert!(queen.keeps_joins() && queen.share_all_joins() && !queen.share_all_joins());
+        let mut own = std::iter::from_fn(|| queen.deque().pop());
+        assert!(own.next().is_some_and(|task| task.is_of(&raw const joins[1])));
+        assert!(own.next().is_some_and(|task| task.is_of(&raw const joins[0])));
+        assert!(own.next().is_some_and(|half| half.kind() == task(&OneKind).kind()) && own.next().is_none());
     }
 
     #[test]

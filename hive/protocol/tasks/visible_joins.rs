@@ -66,8 +66,8 @@ impl<'c> TaskContext<'c> {
     /// Runs `wait`, which runs other tasks, with the levels of joins counted anew: each of these tasks begins a
     /// recursion of its own.
     ///
-    /// If the join buffer has tasks of the recursions further out, a later share may put these on top of the halves of
-    /// joins that such a task has in the deque. Then the bee runs them first (`reclaim_visible_join`).
+    /// If the bee keeps halves of joins of the recursions further out, a later share may put these on top of the halves
+    /// of joins that such a task has in the deque. Then the bee runs them first (`reclaim_visible_join`).
     pub(crate) fn within_wait<R>(&self, wait: impl FnOnce() -> R) -> R {
         let levels = self.pool_rules.map_or(0, |rules| rules.visible_levels);
         let outer = self.visible_levels_left.replace(levels);
