@@ -18,9 +18,9 @@ pub(crate) struct JoinBuffer {
 }
 
 /// How many tasks the buffer holds. A join that finds it full, and nobody who wants a task, is linked instead
-/// (`linked_joins.rs`), which costs less. In a recursion the buffered tasks are the oldest and so the largest: these are
-/// seven eighths of the work that the bee has. With one more, each bee would have a smaller task to give away, and a
-/// recursion of ten levels would buffer 385 of its 1,023 joins instead of 175.
+/// (`linked_joins.rs`), which costs less. In a recursion the buffered tasks are the oldest and so the largest: these
+/// are seven eighths of the work that the bee has. With one more, each bee would have a smaller task to give away, and
+/// a recursion of ten levels would buffer 385 of its 1,023 joins instead of 175.
 const CAPACITY: usize = 3;
 
 /// The smallest power of two that has room for them: with it, the remainder of a number is one instruction.
