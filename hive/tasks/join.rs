@@ -58,7 +58,7 @@ fn kind_of_second<B, F: FnOnce(bool) -> RB + Send, RB: Send>(_wrap: fn(B) -> F) 
 ///
 /// A thread that waits in a join runs other tasks, in which it joins and waits again, so the stack may hold hundreds of
 /// joins. In a build without optimisation each function that gets the closures by value has copies of them on the
-/// stack. So they are moved here once, and passed on by reference.
+/// stack. So those of a visible join, which waits most, are passed on by reference.
 #[inline]
 pub(crate) fn join_in_pool<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
 where
@@ -66,15 +66,12 @@ where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
-    let (a, b) = (ManuallyDrop::new(a), ManuallyDrop::new(b));
     if context.is_next_join_visible() {
+        // Here and not above: closures that have an address would be written to the stack by every join.
+        let (a, b) = (ManuallyDrop::new(a), ManuallyDrop::new(b));
         // SAFETY: the closures are not used again, and are forgotten.
         return unsafe { join_visible(context, &*a, &*b) };
     }
-    // SAFETY: as above.
-    let a = unsafe { ptr::read(&raw const *a) };
-    // SAFETY: as above.
-    let b = unsafe { ptr::read(&raw const *b) };
     if context.try_make_room(StackJob::<B, RB>::kind()) {
         join_buffered::<false, _, _, _, _>(context, a, b)
     } else {
