@@ -18,8 +18,8 @@ pub(crate) struct PoolRules {
 }
 
 /// With so many levels of visible joins, one part in eight of a recursion is hidden from a bee that asks while a long
-/// first half runs without a join; all else it finds, or is offered. Each visible join costs two fences: with two levels
-/// more a recursion of 400 us takes a fifth longer.
+/// first half runs without a join; all else it finds, or is offered. Each visible join costs two fences: with two more
+/// levels a recursion of 400 us takes a fifth longer.
 const LEVELS_OF_ONE_BEE: u32 = 3;
 
 impl PoolRules {
