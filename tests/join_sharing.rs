@@ -190,6 +190,36 @@ fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_dept
     });
 }
 
+/// Nor does a task keep it from that which is always there.
+#[test]
+fn a_first_half_that_yields_comes_to_the_second_beside_a_task_that_spawns_itself_again_and_again() {
+    fn spawn_again<'scope>(scope: &hive::Scope<'scope>, has_run: &'scope AtomicBool) {
+        if !has_run.load(Ordering::Acquire) {
+            scope.spawn(|scope| spawn_again(scope, has_run));
+        }
+    }
+    in_own_process(
+        "a_first_half_that_yields_comes_to_the_second_beside_a_task_that_spawns_itself_again_and_again",
+        || {
+            for builder in builders() {
+                for bees in [1, 2] {
+                    let hive = builder.clone().bees(bees).build().unwrap();
+                    let has_run = AtomicBool::new(false);
+                    hive.scope(|scope| {
+                        spawn_again(scope, &has_run);
+                        let first = || {
+                            while !has_run.load(Ordering::Acquire) {
+                                hive::yield_now();
+                            }
+                        };
+                        hive.join(first, || has_run.store(true, Ordering::Release));
+                    });
+                }
+            }
+        },
+    );
+}
+
 /// Parked bees do not count as idle.
 #[test]
 fn a_lone_queen_calls_nobody_for_her_joins() {

@@ -29,7 +29,8 @@ impl Hive {
     /// microseconds after it has ended something. Two closures that run for long, or that wait for something, are
     /// better made tasks of a [`scope`](Self::scope) or of [`spawn`](Self::spawn): these are in a queue from the
     /// beginning, for any bee that becomes idle later. If `a` waits for `b`, it has to do so by calling
-    /// [`yield_now`](crate::tasks::caller::yield_now) again and again.
+    /// [`yield_now`](crate::tasks::caller::yield_now) again and again, and must not where the closures run one after
+    /// the other (see below).
     ///
     /// A thread from outside cannot become the queen while another thread is, because a region or that thread's tasks
     /// are running. It then waits while a worker runs both closures; a worker is hired if there is none. Inside a

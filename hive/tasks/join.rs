@@ -3,8 +3,9 @@
 //! The second closure is kept in the frame of the join, where only this bee finds it: by its join buffer, or by its
 //! list of linked joins, once the buffer is full. As a join begins, and as its first half has ended, the bee looks
 //! whether others have come to want work since the last offer. If so, it moves tasks from the buffer to the deque until
-//! that has one for each idle bee, the oldest first, because these are the largest in a recursion; and all that is
-//! linked, if the buffer has too few. So a join that nobody helps with costs little more than the two calls.
+//! that has one for each idle bee, the oldest first, because these are the largest in a recursion. It moves all that is
+//! linked as well if the buffer has too few, and in a task pool in any case. So a join that nobody helps with costs
+//! little more than the two calls.
 //!
 //! The idea of not sharing what nobody asks for is that of lazy task creation. The crate chili has it too, with a
 //! heartbeat in place of the demand of idle bees.

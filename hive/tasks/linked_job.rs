@@ -44,3 +44,39 @@ impl<F: FnOnce(bool) -> R + Send, R: Send> LinkedJob<F, R> {
         unsafe { this.job.make_task(team, owner) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::protocol::neighbours::Neighbours;
+    use crate::protocol::region::line_choice::LineChoice;
+    use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::linked_joins::LinkedJoins;
+    use crate::protocol::tasks::sleep::Sleep;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::sys::wait::WaitPolicy;
+
+    #[test]
+    fn the_tasks_of_linked_jobs_run_them_the_outermost_first() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 1, CpuMask::new());
+        let shape = Shape::new(BarrierShape::Flat, &[], 1);
+        let team = Team::new(1, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape);
+        let list = LinkedJoins::new();
+        let jobs = ["outer", "inner", "innermost"].map(|name| LinkedJob::new(move |_| name.to_owned()));
+        for job in &jobs {
+            // SAFETY: the jobs stay where they are until the end of this function.
+            unsafe { list.link(job.link()) };
+        }
+        assert!(list.unlink(jobs[2].link()) && !list.is_empty());
+        let mut tasks = Vec::new();
+        list.take_all(&team, 0, |task| tasks.push(task));
+        assert!(list.is_empty() && !list.unlink(jobs[1].link()));
+        assert!(tasks[0].is_of(jobs[0].job()) && tasks[1].is_of(jobs[1].job()) && tasks.len() == 2);
+        tasks.into_iter().for_each(Task::run);
+        // SAFETY: the tasks have been run.
+        let results = [0, 1].map(|i| unsafe { jobs[i].job().take_result() }.expect("it has not panicked"));
+        assert_eq!(results, ["outer", "inner"]);
+    }
+}

@@ -2,6 +2,7 @@
 
 mod common;
 
+use std::mem::take;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Barrier, Mutex};
@@ -84,7 +85,7 @@ fn a_thread_comes_to_a_broadcast_when_it_has_run_all_that_it_has_spawned() {
 }
 
 #[test]
-fn the_only_thread_of_a_pool_runs_what_it_has_spawned_before_a_broadcast_that_it_calls() {
+fn the_only_thread_of_a_pool_runs_what_it_has_queued_before_a_broadcast_that_it_calls() {
     let order = Mutex::new(Vec::new());
     let note = |what: &'static str| order.lock().unwrap().push(what);
     let note = &note;
@@ -98,5 +99,9 @@ fn the_only_thread_of_a_pool_runs_what_it_has_spawned_before_a_broadcast_that_it
         rayon_core::broadcast(|_| note("third broadcast"));
     });
     let expected = ["job", "job of a job", "first broadcast", "second broadcast", "third broadcast"];
-    assert_eq!(order.into_inner().unwrap(), expected);
+    assert_eq!(take(&mut *order.lock().unwrap()), expected);
+    pool(1).install(|| {
+        rayon_core::join(|| rayon_core::broadcast(|_| note("broadcast")), || note("second half"));
+    });
+    assert_eq!(order.into_inner().unwrap(), ["second half", "broadcast"]);
 }

@@ -29,6 +29,16 @@ pub(super) fn push_fifo(pool: &Shared, task: Task) {
     });
 }
 
+/// Has the calling thread, if it belongs to the pool, put the second halves of joins that it is in the middle of into
+/// its deque, before it sends a broadcast: as all that it has queued before, they come first.
+pub(super) fn queue_own_joins(pool: &Shared) {
+    PoolBee::with(|me| {
+        if let Some(me) = me.filter(|me| me.is_of(pool)) {
+            me.context().share_all_joins();
+        }
+    });
+}
+
 /// Queues a task that only bee `bee` runs. In a pool that has ended any bee may: that one may be gone.
 pub(super) fn send_to(pool: &Shared, bee: u32, task: Task) {
     pool.team.inject_to_bee_or_any(bee, task);

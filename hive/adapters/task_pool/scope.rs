@@ -127,6 +127,7 @@ impl<'scope> PoolScope<'scope> {
         // Before the lock, which nobody would release there.
         pool.assert_not_forked();
         let job = Arc::new(job);
+        queues::queue_own_joins(pool);
         pool.team.send_in_one_order(|| {
             for bee in bees_of(pool) {
                 let job = Arc::clone(&job);

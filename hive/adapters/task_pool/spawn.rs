@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use crate::adapters::task_pool::pool_bee::{PoolBee, on_calling_bee};
-use crate::adapters::task_pool::queues::{push_fifo, push_or_inject, send_to};
+use crate::adapters::task_pool::queues::{push_fifo, push_or_inject, queue_own_joins, send_to};
 use crate::adapters::task_pool::scope::PoolScope;
 use crate::adapters::task_pool::shared::{bees_of, release, state_of, threads_of};
 use crate::pool::shared::Shared;
@@ -34,6 +34,7 @@ pub(super) fn spawn_broadcast(pool: &Shared, job: impl Fn(PoolBee<'_>) + Send + 
     let (job, threads) = (Arc::new(job), threads_of(pool));
     // All at once: the pool must not end between the first and the last.
     state_of(pool).add_keepers(threads);
+    queue_own_joins(pool);
     pool.team.send_in_one_order(|| {
         for bee in bees_of(pool) {
             let job = Arc::clone(&job);
@@ -53,6 +54,7 @@ pub(super) fn broadcast<R: Send>(
     work: impl Fn(PoolBee<'_>) -> R + Sync,
 ) -> Vec<R> {
     let threads = threads_of(pool);
+    queue_own_joins(pool);
     if let (Some(me), 1) = (caller.filter(|caller| caller.is_of(pool)), threads) {
         // The calling thread is the only one. What it has queued before comes first, as on every thread.
         if !me.context().has_queued_tasks() {

@@ -71,24 +71,26 @@ impl LinkedJoins {
     /// Empties the list, and calls `take` with the task of each second half, the outermost first. The list is that of
     /// bee `owner` of `team`.
     pub(crate) fn take_all(&self, team: &Team, owner: u32, mut take: impl FnMut(Task)) {
-        let mut next = self.reverse();
-        while !next.is_null() {
+        // Here and below `link` stays the pointer that `link` was given: one that is made of a reference to the link
+        // would not reach the rest of the frame, which `make_task` needs.
+        let mut link = self.reverse();
+        while !link.is_null() {
             // SAFETY: the join was in the list, so its link is in its place until `unlink`, which this thread calls.
-            let link = unsafe { &*next };
-            next = link.outer.get();
+            let JoinLink { outer: inner, make_task } = unsafe { &*link };
+            let next = inner.get();
             // SAFETY: as above; and as it is in the list no longer, this is not done a second time.
-            take(unsafe { (link.make_task)(link, team, owner) });
+            take(unsafe { make_task(link, team, owner) });
+            link = next;
         }
     }
 
     /// Empties the list, and returns its outermost join. From there each link leads to the next one further in.
     fn reverse(&self) -> *const JoinLink {
-        let (mut reversed, mut next) = (ptr::null(), self.innermost.replace(ptr::null()));
-        while !next.is_null() {
+        let (mut reversed, mut link) = (ptr::null(), self.innermost.replace(ptr::null()));
+        while !link.is_null() {
             // SAFETY: as in `take_all`.
-            let link = unsafe { &*next };
-            next = link.outer.replace(reversed);
-            reversed = link;
+            let next = unsafe { &*link }.outer.replace(reversed);
+            (reversed, link) = (link, next);
         }
         reversed
     }

@@ -35,6 +35,11 @@ impl TaskContext<'_> {
         Some(task)
     }
 
+    /// Whether the next search begins elsewhere than in the bee's own deque.
+    pub(super) fn is_next_search_fair(&self) -> bool {
+        self.search_count.get().wrapping_add(1) % FAIR_SEARCH_INTERVAL == 0
+    }
+
     /// As `find_task`, but looks into the deques of all others, marked or not, and also while the bee is not to steal.
     /// For the checks before sleep, and for who asks whether there is a task.
     pub(crate) fn find_task_exhaustively(&self) -> Option<Task> {

@@ -33,7 +33,7 @@ impl TaskContext<'_> {
         self.join_buffer.reclaim(number)
     }
 
-    /// Shares as many buffered tasks as there are bees with nothing to do, unless all of these have been offered some
+    /// Shares as many tasks as there are bees with nothing to do, or more, unless all of these have been offered some
     /// and have not asked since. Returns whether any task was shared.
     #[inline]
     pub(crate) fn share_joins(&self) -> bool {
@@ -95,8 +95,8 @@ impl TaskContext<'_> {
         !self.join_buffer.is_empty() || !self.linked_joins.is_empty()
     }
 
-    /// Moves the second halves of all joins to the deque, for a bee that has nothing else to run. Returns whether there
-    /// were any.
+    /// Moves the second halves of all joins to the deque, for a bee that has nothing else to run, or before something
+    /// else that is to be run before these. Returns whether there were any.
     pub(crate) fn share_all_joins(&self) -> bool {
         if !self.keeps_joins() {
             return false;
@@ -111,6 +111,18 @@ impl TaskContext<'_> {
             self.team.notify_of_jobs(shared as u32, self.id, Some(self.mark));
         }
         true
+    }
+
+    /// Runs one task, if there is one, or else the second half of a join that the bee is in the middle of. Returns
+    /// whether it has run any.
+    pub(crate) fn run_one(&self) -> bool {
+        // A task that spawns itself again without end must not keep the bee from these halves.
+        if self.is_next_search_fair() {
+            self.share_all_joins();
+        }
+        let find = || self.find_task_exhaustively();
+        let task = find().or_else(|| if self.share_all_joins() { find() } else { None });
+        task.map(|task| self.within_wait(|| self.run(task))).is_some()
     }
 
     /// Moves the second halves of all linked joins to the deque, the outermost first. Returns how many there were.

@@ -53,7 +53,9 @@ pub(crate) struct TaskContext<'c> {
     /// Whether the bee has done its first wait on its semaphore, or needs none. A worker is hired PARKED, and until
     /// that wait its semaphore may hold the permit of its first wake. It must take that permit before it blocks again.
     is_past_first_wake: Cell<bool>,
-    /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of.
+    /// How many tasks, and joins whose second half is buffered or shared, the bee is in the middle of. A linked join
+    /// counts only from the end of its first half on, if it has been shared by then: while the first of them was linked
+    /// the buffer was full, so there are others further out that count.
     depth: Cell<u32>,
     /// What `depth` was as the task in hand began; 0: the bee is in none.
     depth_of_task: Cell<u32>,
@@ -229,14 +231,6 @@ impl<'c> TaskContext<'c> {
             self.slot.phase.set(TaskPhase::Idle);
         }
         None
-    }
-
-    /// Runs one task, if there is one, or else the second half of a join that the bee is in the middle of. Returns
-    /// whether there was any.
-    pub(crate) fn run_one(&self) -> bool {
-        let find = || self.find_task_exhaustively();
-        let task = find().or_else(|| if self.share_all_joins() { find() } else { None });
-        task.map(|task| self.within_wait(|| self.run(task))).is_some()
     }
 
     /// Runs `task`, and then what is at the top of the bee's deque, as long as a search would begin there and
