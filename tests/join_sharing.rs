@@ -190,7 +190,7 @@ fn a_first_half_that_yields_until_the_second_has_run_comes_to_an_end_at_any_dept
     });
 }
 
-/// Nor does a task keep it from that which is always there.
+/// The same while there is always another task to run.
 #[test]
 fn a_first_half_that_yields_comes_to_the_second_beside_a_task_that_spawns_itself_again_and_again() {
     fn spawn_again<'scope>(scope: &hive::Scope<'scope>, has_run: &'scope AtomicBool) {

@@ -24,18 +24,18 @@ impl TaskContext<'_> {
     /// of many tasks of its own it finds nearly all of them here.
     #[inline(always)]
     pub(super) fn find_own_newest(&self) -> Option<Task> {
-        let next_search = self.search_count.get().wrapping_add(1);
         // A bee that searches already may have been told of something, and is to look there first. A forked child,
         // which must not run its parent's tasks, ends in `find_task_with`.
-        if next_search % FAIR_SEARCH_INTERVAL == 0 || self.is_inactive.get() || self.team.policy().is_forked() {
+        if self.is_next_search_fair() || self.is_inactive.get() || self.team.policy().is_forked() {
             return None;
         }
         let task = self.deque().pop()?;
-        self.search_count.set(next_search);
+        self.search_count.set(self.search_count.get().wrapping_add(1));
         Some(task)
     }
 
     /// Whether the next search begins elsewhere than in the bee's own deque.
+    #[inline(always)]
     pub(super) fn is_next_search_fair(&self) -> bool {
         self.search_count.get().wrapping_add(1) % FAIR_SEARCH_INTERVAL == 0
     }
@@ -79,9 +79,9 @@ impl TaskContext<'_> {
         self.team.policy().abort_if_forked();
         self.held_credit.give_back();
         // Now and then a search begins elsewhere, so that no queue is never looked at.
+        let is_fair = self.is_next_search_fair();
         let search_count = self.search_count.get().wrapping_add(1);
         self.search_count.set(search_count);
-        let is_fair = search_count % FAIR_SEARCH_INTERVAL == 0;
         // Step: elsewhere
         if is_fair && !self.is_in_pool() {
             if let Some(task) = self.find_fairly(search_count / FAIR_SEARCH_INTERVAL) {
