@@ -15,9 +15,8 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
 use crate::sys::fork::with_abort_in_child;
 
-/// A closure to be run, and later its result. The closure is told whether another bee
-/// than the owner runs it. Either the owner takes the closure back, or exactly one thread runs it as
-/// a task and sets the latch.
+/// A closure to be run, and later its result. The closure is told whether another bee than the owner runs it. Either
+/// the owner takes the closure back, or exactly one thread runs it as a task and sets the latch.
 ///
 /// Most jobs are taken back at once. So a job is never moved, and has no tags that say what is in it: a join writes the
 /// closure, and reads it. The rest is written before there is a task, by `make_task`.
