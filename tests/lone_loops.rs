@@ -48,7 +48,7 @@ fn while_busy<R>(hive: &Hive, run: impl FnOnce() -> R) -> R {
 
 #[test]
 fn a_short_loop_wakes_nobody() {
-    // With so few indices it is short in an emulated guest, too.
+    // Few, so that the loop is short even where an index takes some microseconds, as it may in an emulated guest.
     const LEN: usize = 12;
     let _alone = run_exclusively();
     for hive in hives() {
