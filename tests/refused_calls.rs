@@ -19,7 +19,7 @@ use std::time::Duration;
 use calls::{Call, FaultGuard};
 use common::process::in_own_process;
 use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders};
-use common::{assert_contains_all, panic_message, silence_panics};
+use common::{assert_contains_all, panic_message, proc_threads, silence_panics, sys};
 use hive::{Builder, Hive, Pin};
 use programs::{MAX_BEES, PROGRAMS, Program};
 
@@ -33,7 +33,12 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
 }
 
 /// Runs `program` while the calls with these numbers are refused. None: the program made fewer calls.
+///
+/// The calling thread has its CPUs back at the end. A refused call may leave it with a few of them: a hive moves the
+/// thread that starts workers off their CPUs, by changing its mask for a moment.
 fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive<usize>, errno: i32) -> Option<String> {
+    let own_cpus = || proc_threads::cpus(sys::tid());
+    let cpus = own_cpus();
     let kept = template.clone().bees(1).max_bees(MAX_BEES).build().unwrap();
     let fault = FaultGuard::new(call, numbers, errno);
     let ended = catch_unwind(AssertUnwindSafe(|| program(&kept, template)));
@@ -47,6 +52,8 @@ fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive
     assert_hive_and_tasks_work(&kept, MAX_BEES);
     assert_eq!(program(&kept, template), Ok(()), "once more, with the system itself again");
     drop(kept);
+    assert!(has_struck || own_cpus() == cpus, "nothing was refused, and the thread has lost some of its CPUs");
+    sys::bind(&cpus);
     has_struck.then_some(outcome)
 }
 
