@@ -116,11 +116,12 @@ impl TaskContext<'_> {
             // It was never parked, so it stays counted among the pending parks.
             return;
         }
+        // Before it is told that the bee has parked: who has waited for that finds it in the numbers.
+        slot.counters.increment_shared(Counter::Parks);
         // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
         // to wake it, that thread has counted it once more.
         // Step: parked
         team.pending_parks.remove();
-        slot.counters.increment_shared(Counter::Parks);
         // A bee that has posted a task may have relied on this one.
         // Step: pass on
         team.notify_of_queued(self.id());

@@ -199,8 +199,8 @@ impl Team {
                     // Step: surplus
                     let won = slot.change(SlotState::Surplus, SlotState::Awake);
                     if won {
-                        self.pending_parks.remove();
                         slot.counters.increment_shared(Counter::CancelledParks);
+                        self.pending_parks.remove();
                     }
                     won
                 }
