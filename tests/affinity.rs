@@ -9,14 +9,10 @@ use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
+use common::proc_threads::own_cpus;
 use common::process::{in_own_process, in_own_process_with};
 use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sorted, sys, wait_until};
 use hive::{Builder, Hive, Pin};
-
-/// The calling thread's CPUs.
-fn own_cpus() -> Vec<usize> {
-    proc_threads::cpus(sys::tid())
-}
 
 /// Runs `part` in a process of its own, with the numbers of its CPUs, if there are several; with one there is nothing
 /// to test.

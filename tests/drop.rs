@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use common::proc_threads::own_cpus;
 use common::process::in_own_process;
 use common::{Gate, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::{Builder, Hive, Pin};
@@ -220,30 +221,29 @@ fn of_all_handles_but_the_caller_s_inside_a_region() {
 #[test]
 fn the_builder_s_mask_comes_back_whatever_the_order_of_the_drops() {
     in_own_process("the_builder_s_mask_comes_back_whatever_the_order_of_the_drops", || {
-        let own = || proc_threads::cpus(sys::tid());
-        let before = own();
+        let before = own_cpus();
         let cpu = |index: usize| before[index % before.len()];
         let built = |index| builder(2).pin(Pin::Cpus(vec![cpu(index)])).pin_queen(true).build().unwrap();
         for reversed in [false, true] {
             let (first, second) = (built(0), built(1));
-            assert_eq!(own(), [cpu(1)]);
+            assert_eq!(own_cpus(), [cpu(1)]);
             if reversed {
                 drop(second);
-                assert_eq!(own(), [cpu(0)]);
+                assert_eq!(own_cpus(), [cpu(0)]);
                 drop(first);
             } else {
                 drop(first);
-                assert_eq!(own(), [cpu(1)], "the other hive still has it");
+                assert_eq!(own_cpus(), [cpu(1)], "the other hive still has it");
                 drop(second);
             }
-            assert_eq!(own(), before);
+            assert_eq!(own_cpus(), before);
         }
         // Dropped on another thread, whose mask must stay as it is; the builder's thread stays bound.
         let hive = built(0);
         let others = thread::spawn(move || {
             sys::bind(&before);
             drop(hive);
-            (proc_threads::cpus(sys::tid()), before)
+            (own_cpus(), before)
         });
         let (others, before) = others.join().unwrap();
         assert_eq!(others, before);

@@ -7,14 +7,10 @@
 
 mod common;
 
+use common::proc_threads::own_cpus;
 use common::process::{in_own_process, in_own_process_with};
-use common::{Gate, assert_contains_all, proc_threads, report_line, sys};
+use common::{Gate, assert_contains_all, report_line, sys};
 use hive::{Builder, Hive, Pin, PlaceList, ProcBind, Shrink};
-
-/// The calling thread's CPUs.
-fn own_cpus() -> Vec<usize> {
-    proc_threads::cpus(sys::tid())
-}
 
 /// The masks of the threads of `n` bees, which must be a team of `n`.
 fn masks(hive: &Hive, n: usize) -> Vec<Vec<usize>> {

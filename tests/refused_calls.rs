@@ -17,9 +17,10 @@ use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use calls::{Call, FaultGuard};
+use common::proc_threads::own_cpus;
 use common::process::in_own_process;
 use common::task_helpers::{PROTOCOLS, assert_hive_and_tasks_work, builders};
-use common::{assert_contains_all, panic_message, proc_threads, silence_panics, sys};
+use common::{assert_contains_all, panic_message, silence_panics, sys};
 use hive::{Builder, Hive, Pin};
 use programs::{MAX_BEES, PROGRAMS, Program};
 
@@ -34,10 +35,9 @@ fn panic_text(payload: Box<dyn Any + Send>) -> String {
 
 /// Runs `program` while the calls with these numbers are refused. None: the program made fewer calls.
 ///
-/// The calling thread has its CPUs back at the end. A refused call may leave it with a few of them: a hive moves the
-/// thread that starts workers off their CPUs, by changing its mask for a moment.
+/// At the end the calling thread has all of its CPUs again. A hive takes some of them from the thread that starts
+/// workers, to move it off theirs, and gives them back at once; if just that call is refused, the thread has lost them.
 fn run(program: Program, template: &Builder, call: Call, numbers: RangeInclusive<usize>, errno: i32) -> Option<String> {
-    let own_cpus = || proc_threads::cpus(sys::tid());
     let cpus = own_cpus();
     let kept = template.clone().bees(1).max_bees(MAX_BEES).build().unwrap();
     let fault = FaultGuard::new(call, numbers, errno);

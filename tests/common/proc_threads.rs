@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use super::wait_until;
+use super::{sys, wait_until};
 
 /// The threads of this process.
 pub(crate) fn own_tids() -> Vec<i32> {
@@ -68,6 +68,11 @@ pub(crate) fn cpus(tid: i32) -> Vec<usize> {
     let online = fs::read_to_string("/sys/devices/system/cpu/online");
     let Ok(online) = online.map(|text| parse_cpu_list(text.trim())) else { return allowed };
     allowed.into_iter().filter(|cpu| online.contains(cpu)).collect()
+}
+
+/// The CPUs that the calling thread may run on.
+pub(crate) fn own_cpus() -> Vec<usize> {
+    cpus(sys::tid())
 }
 
 /// The CPU that a thread runs on or ran on last.

@@ -116,7 +116,8 @@ impl TaskContext<'_> {
             // It was never parked, so it stays counted among the pending parks.
             return;
         }
-        // Before others can see that the bee has parked, so that who has waited for that finds it counted.
+        // Before others can see that the bee has parked, so that whoever has waited for that finds this park in the
+        // statistics.
         slot.counters.increment_shared(Counter::Parks);
         // From here on the bee is certain to wait on its semaphore. If another thread has already made it SURPLUS again
         // to wake it, that thread has counted it once more.

@@ -199,6 +199,7 @@ impl Team {
                     // Step: surplus
                     let won = slot.change(SlotState::Surplus, SlotState::Awake);
                     if won {
+                        // In this order for the same reason as in `TaskContext::park`.
                         slot.counters.increment_shared(Counter::CancelledParks);
                         self.pending_parks.remove();
                     }
