@@ -132,6 +132,32 @@ fn a_part_is_lent_to_one_writer_or_to_readers() {
     );
 }
 
+/// A team may have 65,535 bees, and each of them several guards of one part.
+#[test]
+fn a_part_has_as_many_readers_as_there_can_be_bees() {
+    const BEES: usize = u16::MAX as usize;
+    let _alone = run_exclusively();
+    silence_panics("");
+    let hive = Hive::new(1).unwrap();
+    let mut data = vec![7; 4];
+    let parts = Parts::new(&mut data, 2);
+    let values = PerBee::new(1, |_| 7);
+    hive.spmd(1, |bee| {
+        let of_part: Vec<_> = (0..4 * BEES).map(|_| parts.part(bee, 0)).collect();
+        let of_value: Vec<_> = (0..4 * BEES).map(|_| values.of(bee, 0)).collect();
+        assert!(of_part.iter().all(|part| part[..] == [7, 7]) && of_value.iter().all(|value| **value == 7));
+    });
+    // All are given back, so they may write again. What is forgotten is never given back.
+    hive.spmd(1, |bee| (parts.own_mut(bee)[0], *values.get(bee)) = (8, 8));
+    let forget = |read: &(dyn Fn(&hive::Bee<'_>) + Sync)| {
+        panic_message(|| hive.spmd(1, |bee| (0..32 * BEES).for_each(|_| read(bee))))
+    };
+    let of_part = forget(&|bee| std::mem::forget(parts.part(bee, 0)));
+    assert_contains_all(&of_part, &["bee 0 cannot have part 0: it has as many readers", "forgotten"]);
+    let of_value = forget(&|bee| std::mem::forget(values.of(bee, 0)));
+    assert_contains_all(&of_value, &["the value of bee 0 has as many readers", "forgotten"]);
+}
+
 #[test]
 fn a_part_goes_from_hive_to_hive() {
     let _alone = run_exclusively();

@@ -9,24 +9,24 @@ use crate::region::bee::Bee;
 /// The borrow state of one part, in one word.
 ///
 /// ```text
-///   63                             15  14    13   12            0
-///  ┌─────────────────────────────────┬─────┬─────┬──────────────┐
-///  │              phase              │  O  │  W  │    count     │
-///  └─────────────────────────────────┴─────┴─────┴──────────────┘
+///   63                         22  21    20   19                0
+///  ┌─────────────────────────────┬─────┬─────┬──────────────────┐
+///  │            phase            │  O  │  W  │      count       │
+///  └─────────────────────────────┴─────┴─────┴──────────────────┘
 /// ```
 ///
 /// - `phase`: the phase in which the part was last borrowed; 0: none that needs to be compared. See [`Phase`].
 /// - `O`: whether others than the part's own bee have read it in that phase.
 /// - `W`: whether the last borrow was for writing.
-/// - `count`: how many have the part borrowed now.
+/// - `count`: how many have the part borrowed now. There is room for sixteen readers on each bee of the largest team.
 #[derive(Clone, Copy)]
 struct BorrowWord(u64);
 
 impl BorrowWord {
-    const WRITE_BIT: u64 = 1 << 13;
-    const OTHERS_BIT: u64 = 1 << 14;
+    const WRITE_BIT: u64 = 1 << 20;
+    const OTHERS_BIT: u64 = 1 << 21;
     const COUNT_MASK: u64 = Self::WRITE_BIT - 1;
-    const PHASE_SHIFT: u32 = 15;
+    const PHASE_SHIFT: u32 = 22;
 
     fn written(phase: Phase) -> Self {
         Self((phase.0 << Self::PHASE_SHIFT) | Self::WRITE_BIT | 1)
@@ -91,6 +91,10 @@ pub(crate) enum BorrowError {
     TooManyReaders,
 }
 
+/// What is said of a part with too many readers.
+pub(crate) const TOO_MANY_READERS: &str = "has as many readers as can be counted, 1048575; \
+                                           each guard that was forgotten and not dropped counts as a reader for ever";
+
 /// The borrow state of one part. Changed by the bees that borrow the part and give it back.
 #[derive(Default)]
 pub(crate) struct BorrowState(AtomicU64);
@@ -152,6 +156,7 @@ impl BorrowState {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::protocol::region::max_bees::MAX_BEES;
 
     #[test]
     fn one_writes_or_several_read() {
@@ -209,6 +214,7 @@ mod tests {
 
     #[test]
     fn readers_are_counted_up_to_what_there_is_room_for() {
+        assert!(BorrowWord::COUNT_MASK >= 16 * u64::from(MAX_BEES));
         let state = BorrowState::default();
         assert!((0..BorrowWord::COUNT_MASK).all(|_| state.try_read(Phase(1), false).is_ok()));
         assert_eq!(state.try_read(Phase(1), false), Err(BorrowError::TooManyReaders));

@@ -11,7 +11,7 @@ use std::ptr;
 use crate::memory::plan::Plan;
 use crate::region::bee::Bee;
 use crate::region::split;
-use crate::slices::borrow::{BorrowError, BorrowState, Phase};
+use crate::slices::borrow::{BorrowError, BorrowState, Phase, TOO_MANY_READERS};
 use crate::slices::part_guards::{BorrowGuard, BorrowStates, PartMut, PartRef, WholeGuard, WholeRef};
 
 /// A mutable slice in contiguous parts, usually one for each bee. A bee may write to its own part and read those of the
@@ -387,17 +387,17 @@ pub(crate) fn count_rows(len: usize, width: usize) -> usize {
 #[track_caller]
 fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
     let why = match error {
-        BorrowError::BeingWritten => "it is being written to",
-        BorrowError::BeingRead => "it is being read",
+        BorrowError::BeingWritten => "is being written to",
+        BorrowError::BeingRead => "is being read",
         BorrowError::WrittenThisPhase => {
-            "it has been written to since the last barrier: there has to be one between writing and reading"
+            "has been written to since the last barrier: there has to be one between writing and reading"
         }
         BorrowError::ReadThisPhase => {
-            "it has been read since the last barrier: there has to be one between reading and writing"
+            "has been read since the last barrier: there has to be one between reading and writing"
         }
-        BorrowError::TooManyReaders => "too many read it at once",
+        BorrowError::TooManyReaders => TOO_MANY_READERS,
     };
-    bee.context.panic_or_poison(format_args!("bee {} cannot have part {part}: {why}", bee.id()));
+    bee.context.panic_or_poison(format_args!("bee {} cannot have part {part}: it {why}", bee.id()));
 }
 
 impl<T> fmt::Debug for Parts<'_, T> {

@@ -10,7 +10,7 @@ use std::ops::{Deref, DerefMut};
 use crossbeam_utils::CachePadded;
 
 use crate::region::bee::Bee;
-use crate::slices::borrow::{BorrowError, BorrowState, Phase};
+use crate::slices::borrow::{BorrowError, BorrowState, Phase, TOO_MANY_READERS};
 
 /// A value for each bee of a team, each in cache lines of its own: scratch space, counters, partial results. In a
 /// region, each bee gets its own value to write to; afterwards the caller has all values.
@@ -329,7 +329,7 @@ fn refuse(id: usize, error: BorrowError) -> ! {
         BorrowError::ReadThisPhase => {
             "has been read by others since the last barrier: there has to be one before it is written to"
         }
-        BorrowError::TooManyReaders => "has too many readers at once",
+        BorrowError::TooManyReaders => TOO_MANY_READERS,
     };
     panic!("the value of bee {id} {why}")
 }
