@@ -9,8 +9,8 @@ mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use common::process::in_own_process_with;
-use common::{assert_contains_all, panic_message, run_exclusively, silence_panics};
+use common::process::{in_own_process, in_own_process_with};
+use common::{assert_contains_all, panic_message, run_exclusively, silence_panics, sys};
 use hive::{Hive, NumaVec, Parts, Placement, Plan, Reduction, Schedule, memory_nodes, node_of};
 use proptest::prelude::*;
 
@@ -174,6 +174,27 @@ fn memory_on_a_node_that_is_not_there_is_there_with_a_warning() {
     let about_it: Vec<_> = report.warnings().iter().filter(|warning| warning.contains("Bind(987654)")).collect();
     assert_eq!(about_it.len(), 1, "told once: {report}");
     assert_contains_all(about_it[0], &["touched first", "no memory node 987654"]);
+}
+
+/// A number may be anything, also where the system does not describe its nodes.
+#[test]
+fn no_number_of_a_node_is_too_large_for_a_warning() {
+    let check = || {
+        let hive = Hive::new(2).unwrap();
+        for node in [64, 1023, 1024, 1 << 31, 1 << 40, usize::MAX] {
+            let data = hive.alloc(1000, Placement::Bind(node), |i| i);
+            assert!(data.iter().copied().eq(0..1000));
+            assert_contains_all(&hive.report().warnings().join("\n"), &[&format!("as Bind({node}) has it")]);
+        }
+    };
+    in_own_process("no_number_of_a_node_is_too_large_for_a_warning", || {
+        check();
+        sys::fork(|| match sys::hide_directory(c"/sys") {
+            Ok(()) => check(),
+            Err(error) => println!("skipped: no namespaces: {error}"),
+        })
+        .join();
+    });
 }
 
 #[test]

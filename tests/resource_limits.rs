@@ -27,10 +27,18 @@ fn what_is_out_of_range_is_named_with_its_limits() {
     assert_contains_all(&error(builder().bees(1).max_bees(1 << 40)), &["1099511627776", "from 1 to 65535"]);
     assert_contains_all(&error(builder().bees(2_000)), &["2000 bees", "max_bees, 1024"]);
     assert_contains_all(&error(builder().bees(usize::MAX).max_bees(usize::MAX)), &[&usize::MAX.to_string(), "65535"]);
+    // What is advised is what the builder takes.
+    assert_contains_all(&error(builder().bees(65_535)), &["raise max_bees"]);
+    assert_contains_all(&error(builder().bees(65_536)), &["ask for fewer: no hive has more than 65535"]);
     assert_contains_all(&error(builder().bees(2).thread_name("a\0b")), &["a\\0b", "NUL"]);
     assert_contains_all(&Hive::new(0).unwrap_err().to_string(), &["at least 1 bee"]);
     let hive = builder().bees(1).max_bees(65_535).build().unwrap();
     assert_eq!((hive.bees(), hive.max_bees()), (1, 65_535));
+    let small = builder().bees(1).max_bees(2).build().unwrap();
+    for (bees, advice) in [(65_535, "max_bees(65535)"), (usize::MAX, "ask for fewer: no hive has more than 65535")] {
+        assert_contains_all(&small.resize(bees).unwrap_err().to_string(), &["limit is 2", advice]);
+        assert_contains_all(&small.try_spmd(bees, |_| ()).unwrap_err().to_string(), &["limit is 2", advice]);
+    }
 }
 
 #[test]

@@ -41,15 +41,24 @@ pub(crate) fn common_node(cpus: &[usize]) -> Option<usize> {
     others.iter().all(|cpu| source::local_to(*cpu) == Some(node)).then_some(node)
 }
 
+/// No kernel has nodes with numbers from here on: Linux can be built for up to so many (`CONFIG_NODES_SHIFT`).
+const MAX_NODES: usize = 1 << 10;
+
 /// Binds `memory` to `nodes`: its pages will be there if they are touched from now on. An error says why the memory
 /// could not be bound.
 pub(crate) fn bind(memory: &[MaybeUninit<u8>], nodes: &[usize], policy: NodePolicy) -> Result<(), String> {
-    let known = memory_nodes();
-    match nodes.iter().find(|node| !known.contains(node)) {
-        Some(node) if !known.is_empty() => {
-            Err(format!("there is no memory node {node} for this process, only {known:?}"))
-        }
-        _ => source::bind(memory, nodes, policy),
+    check(nodes, &memory_nodes())?;
+    source::bind(memory, nodes, policy)
+}
+
+/// Checks that there may be such nodes. Where none are `known`, the system is asked, but for no number that it cannot
+/// have: what is handed to it has a bit for each number up to the highest.
+fn check(nodes: &[usize], known: &[usize]) -> Result<(), String> {
+    let may_be = |node: &usize| if known.is_empty() { *node < MAX_NODES } else { known.contains(node) };
+    match nodes.iter().find(|node| !may_be(node)) {
+        Some(node) if known.is_empty() => Err(format!("no system has a memory node {node}")),
+        Some(node) => Err(format!("there is no memory node {node} for this process, only {known:?}")),
+        None => Ok(()),
     }
 }
 
@@ -178,5 +187,21 @@ mod source {
 
     pub(crate) fn bind(_memory: &[MaybeUninit<u8>], _nodes: &[usize], _policy: NodePolicy) -> Result<(), String> {
         Err("hive was built without hwloc".to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_numbers_that_a_node_can_have_are_handed_to_the_system() {
+        assert_eq!(check(&[2, 0], &[0, 2]), Ok(()));
+        assert!(check(&[0, 1], &[0, 2]).unwrap_err().contains("no memory node 1 for this process, only [0, 2]"));
+        // Where no nodes are known.
+        assert_eq!(check(&[0, MAX_NODES - 1], &[]), Ok(()));
+        for node in [MAX_NODES, usize::MAX] {
+            assert_eq!(check(&[0, node], &[]), Err(format!("no system has a memory node {node}")));
+        }
     }
 }

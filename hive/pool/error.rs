@@ -5,6 +5,7 @@
 
 use std::{fmt, io};
 
+use crate::protocol::region::max_bees::MAX_BEES;
 use crate::sys::parse_error::ParseError;
 use crate::sys::thread_limits::LimitExceeded;
 use crate::topology::binding_request::Conflict;
@@ -166,18 +167,17 @@ impl fmt::Display for Error {
             Problem::NoBees(ZeroBees::Resize) => {
                 f.write_str("a hive has at least 1 bee, the queen; resize(0) was called")
             }
-            Problem::TooMany { requested, max_bees } => write!(
-                f,
-                "{requested} bees were asked for, and this hive's limit is {max_bees}; ask for fewer, or build one \
-                 with Hive::builder().max_bees({requested})"
-            ),
+            Problem::TooMany { requested, max_bees } => {
+                write!(f, "{requested} bees were asked for, and this hive's limit is {max_bees}; ask for fewer")?;
+                or_raise_the_limit(f, *requested, format_args!("build one with Hive::builder().max_bees({requested})"))
+            }
             Problem::MaxBees { requested, limit } => {
                 write!(f, "max_bees is {requested}; it must be from 1 to {limit}")
             }
-            Problem::BeesAboveMax { bees, max_bees } => write!(
-                f,
-                "{bees} bees are more than max_bees, {max_bees}; ask for fewer, or raise max_bees in the builder"
-            ),
+            Problem::BeesAboveMax { bees, max_bees } => {
+                write!(f, "{bees} bees are more than max_bees, {max_bees}; ask for fewer")?;
+                or_raise_the_limit(f, *bees, format_args!("raise max_bees in the builder"))
+            }
             Problem::Threads(error) => error.fmt(f),
             Problem::WatchdogThread(cause) => write!(f, "the system makes no thread for the watchdog: {cause}"),
             Problem::Forked => f.write_str(
@@ -206,6 +206,12 @@ impl fmt::Display for Error {
             ),
         }
     }
+}
+
+/// Ends the message that `bees` are above a hive's `max_bees` with the advice how to raise that, if some hive may have
+/// so many.
+fn or_raise_the_limit(f: &mut fmt::Formatter<'_>, bees: usize, how: fmt::Arguments<'_>) -> fmt::Result {
+    if bees <= MAX_BEES as usize { write!(f, ", or {how}") } else { write!(f, ": no hive has more than {MAX_BEES}") }
 }
 
 impl std::error::Error for Error {

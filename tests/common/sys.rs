@@ -3,14 +3,14 @@
 #![allow(unsafe_code, reason = "C calls")]
 
 use std::cell::{Cell, UnsafeCell};
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io::{Error, ErrorKind};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
-use std::ptr::null_mut;
+use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -115,6 +115,20 @@ pub(crate) fn new_process_namespace() -> Result<(), Error> {
     // SAFETY: the call takes a number.
     let made = NAMESPACES.into_iter().any(|flags| unsafe { libc::unshare(flags) } == 0);
     if made { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+/// Hides what is in a directory from the calling process, which has one thread, by an empty file system in its place.
+pub(crate) fn hide_directory(directory: &CStr) -> Result<(), Error> {
+    let flags = [libc::CLONE_NEWNS, libc::CLONE_NEWNS | libc::CLONE_NEWUSER];
+    // SAFETY: the call takes a number.
+    let made = flags.into_iter().any(|flags| unsafe { libc::unshare(flags) } == 0);
+    let mount = |target: &CStr, kind: &CStr, flags| {
+        // SAFETY: the strings end in NUL and live until the call has returned; there is no data.
+        unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, null()) == 0 }
+    };
+    // Not for other processes: what is mounted here stays in this namespace.
+    let is_done = made && mount(c"/", c"none", libc::MS_REC | libc::MS_PRIVATE) && mount(directory, c"tmpfs", 0);
+    if is_done { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
 /// Makes a child that is the first process of a new PID namespace, and runs `part` in it. This uses the system call
