@@ -7,12 +7,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
+use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use crate::protocol::neighbours::Location;
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
+use crate::sys::kernel_file;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_assignment::Place;
 use crate::topology::place_map::PlaceMap;
@@ -184,8 +186,7 @@ fn machine_key(machine_info: &MachineInfo, places: &[&Place]) -> u64 {
 /// What the operating system calls the processor. None where `/proc/cpuinfo` does not say, which is so outside of Linux
 /// and on some architectures.
 fn processor_name() -> Option<String> {
-    let all = std::fs::read_to_string("/proc/cpuinfo").ok()?;
-    all.lines().find(|line| line.starts_with("model name")).map(str::to_owned)
+    kernel_file::line_of_first_block(File::open("/proc/cpuinfo").ok()?, "model name")
 }
 
 #[cfg(test)]

@@ -110,13 +110,23 @@ impl From<io::Error> for CacheError {
     }
 }
 
-/// Creates the directory and those above it, if they are missing, with access for the user alone.
-fn create_private(directory: &Path) -> io::Result<()> {
+/// Creates the directory and those above it, if they are missing, with access for the user alone. Nothing is made in a
+/// directory of another user: under `sudo -E` the superuser's process has that user's home, and what it made there would
+/// not be the user's.
+fn create_private(directory: &Path) -> Result<(), CacheError> {
+    let directory = std::path::absolute(directory)?;
+    let existing = directory.ancestors().find_map(|above| Some((above, fs::metadata(above).ok()?)));
+    if let Some((above, problem)) = existing.and_then(|(above, metadata)| Some((above, owner_problem(&metadata)?))) {
+        return Err(CacheError::Rejected(format!(
+            "{} {problem}; name a directory of your own with HIVE_CACHE, or set HIVE_CACHE=off",
+            above.display()
+        )));
+    }
     let mut builder = DirBuilder::new();
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(directory)
+    Ok(builder.create(directory)?)
 }
 
 /// Refuses a directory in which users other than this one and the superuser could replace files. Only the directory
@@ -337,6 +347,13 @@ mod tests {
             let message = refusal_of(CacheDir::at(directory.path()));
             assert!(message.contains("the directory belongs to user 12345"), "{message}");
             assert!(CacheDir::at(directory.path()).write("shape-1", "").is_err());
+            // Nor is anything made in it.
+            let below = CacheDir { directory: directory.path().join(".cache/hive"), is_user_chosen: false };
+            let CacheUnused(words) = below.write("shape-1", "").unwrap_err();
+            let path = directory.path().display();
+            assert!(words.as_ref().unwrap().contains(&format!("{path} belongs to user 12345")), "{words:?}");
+            assert!(!directory.path().join(".cache").exists());
+            assert_eq!(below.read("shape-1").unwrap(), None);
         }
 
         #[test]
