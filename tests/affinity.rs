@@ -5,6 +5,7 @@
 mod common;
 
 use std::collections::HashSet;
+use std::ffi::CString;
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
@@ -194,6 +195,33 @@ fn an_inherited_mask_is_all_that_is_used() {
                 asked.iter().for_each(|hive| assert_eq!(masks(hive, 3), [[cpu]; 3]));
             }
         }
+    });
+}
+
+/// As in a container whose list of the CPUs that are online is its own, with other numbers than the mask.
+#[test]
+fn the_mask_is_believed_where_other_cpus_are_said_to_be_online() {
+    with_cpus("the_mask_is_believed_where_other_cpus_are_said_to_be_online", |cpus| {
+        sys::fork(|| {
+            let directory = tempfile::tempdir().unwrap();
+            let online = directory.path().join("online");
+            std::fs::write(&online, format!("{}\n", cpus[0])).unwrap();
+            let online = CString::new(online.into_os_string().into_encoded_bytes()).unwrap();
+            if let Err(error) = sys::mount_over(c"/sys/devices/system/cpu/online", Some(&online)) {
+                println!("skipped: no namespaces: {error}");
+                return;
+            }
+            let hive = build_checked(Hive::builder().pin(Pin::Core));
+            assert_eq!(hive.bees(), cpus.len());
+            let places = hive.places();
+            assert_eq!(
+                sorted(&places.iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<Vec<_>>()),
+                cpus
+            );
+            assert_contains_all(&hive.report().warnings().join("\n"), &["the mask is believed"]);
+            assert_hive_works(&hive, cpus.len());
+        })
+        .join();
     });
 }
 

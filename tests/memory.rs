@@ -189,7 +189,7 @@ fn no_number_of_a_node_is_too_large_for_a_warning() {
     };
     in_own_process("no_number_of_a_node_is_too_large_for_a_warning", || {
         check();
-        sys::fork(|| match sys::hide_directory(c"/sys") {
+        sys::fork(|| match sys::mount_over(c"/sys", None) {
             Ok(()) => check(),
             Err(error) => println!("skipped: no namespaces: {error}"),
         })

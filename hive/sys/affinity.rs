@@ -93,10 +93,15 @@ mod linux {
             Some(Self(unsafe { libc::gettid() }))
         }
 
+        /// The CPUs that the thread may run on. It must not have ended.
+        pub(crate) fn mask(&self) -> Result<CpuMask, CallError> {
+            query_growing(self.0, INITIAL_WORDS)
+        }
+
         /// Restricts the thread to the CPUs `to`, if those that it may run on are `from`. Returns whether that was so.
         /// The thread must not have ended.
         pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> Result<bool, CallError> {
-            let is_expected = query_growing(self.0, INITIAL_WORDS)? == *from;
+            let is_expected = self.mask()? == *from;
             if is_expected {
                 apply_words(self.0, &to_words(to))?;
             }
@@ -121,8 +126,14 @@ mod linux {
         let status = kernel_file::text("/proc/thread-self/status")?;
         let allowed: CpuMask = kernel_file::status_field(&status, "Cpus_allowed_list")?.parse().ok()?;
         let online = kernel_file::line("/sys/devices/system/cpu/online").and_then(|online| online.parse().ok());
-        let usable = online.map_or_else(|| allowed.clone(), |online| allowed.intersection(&online));
-        (!usable.is_empty()).then_some(usable)
+        Some(online.map_or_else(|| allowed.clone(), |online| without_switched_off(&allowed, &online)))
+    }
+
+    /// The CPUs of the mask `allowed` that are among those `online`. If that leaves none, the list of those that are
+    /// online is not the kernel's (`topology/sysfs.rs`), and the mask is taken as it is.
+    fn without_switched_off(allowed: &CpuMask, online: &CpuMask) -> CpuMask {
+        let usable = allowed.intersection(online);
+        if usable.is_empty() { allowed.clone() } else { usable }
     }
 
     /// The CPU that the calling thread is on. The thread may have moved to another by the time this returns.
@@ -225,6 +236,13 @@ mod linux {
         }
 
         #[test]
+        fn the_mask_is_believed_where_none_of_it_is_said_to_be_online() {
+            let mask = |text: &str| text.parse::<CpuMask>().unwrap();
+            assert_eq!(without_switched_off(&mask("0-127"), &mask("0-3,5")), mask("0-3,5"));
+            assert_eq!(without_switched_off(&mask("8-11"), &mask("0-3")), mask("8-11"));
+        }
+
+        #[test]
         fn an_empty_mask_is_refused_by_the_kernel() {
             let error = apply(&CpuMask::new()).unwrap_err();
             assert_eq!(error.error.raw_os_error(), Some(libc::EINVAL));
@@ -322,6 +340,10 @@ mod no_other_threads {
     impl OtherThread {
         pub(crate) fn current() -> Option<Self> {
             None
+        }
+
+        pub(crate) fn mask(&self) -> Result<CpuMask, CallError> {
+            match self.0 {}
         }
 
         pub(crate) fn change_mask(&self, _: &CpuMask, _: &CpuMask) -> Result<bool, CallError> {

@@ -94,7 +94,17 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
         let wanted = allowed.map(CpuMask::to_string).unwrap_or_default();
         return Err(format!("hwloc{} knows none of the CPUs that this process may use ({wanted})", override_note()));
     }
-    warnings.extend(allowed.and_then(|allowed| unknown_cpus_warning(&cpus, allowed)));
+    let known = cpus.iter().map(|cpu| cpu.os_index).collect();
+    let unknown = allowed.map_or_else(CpuMask::new, |allowed| allowed.difference(&known));
+    if !unknown.is_empty() {
+        let problem = format!("hwloc does not know the allowed CPUs {unknown}");
+        // hwloc goes by a list of the CPUs that are online, and the mask is to be believed: see `sysfs.rs`. But what the
+        // user has described is all that there is.
+        if override_note().is_empty() {
+            return Err(problem);
+        }
+        warnings.push(format!("{problem}: they are not used"));
+    }
     Ok((Machine::new(cpus, TopologySource::Hwloc { version: version() }, foreign), warnings))
 }
 
@@ -103,13 +113,6 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
 fn override_note() -> String {
     let variable = OVERRIDE_VARIABLES.iter().find_map(|name| Some((name, env::var_os(name)?)));
     variable.map(|(name, value)| format!(" ({name}={})", value.to_string_lossy())).unwrap_or_default()
-}
-
-/// A warning that names the allowed CPUs that hwloc does not know, if there are any. For example, CPUs may have been
-/// switched off between the reading of the mask and the reading of the machine.
-fn unknown_cpus_warning(cpus: &[RawCpu], allowed: &CpuMask) -> Option<String> {
-    let unknown = allowed.difference(&cpus.iter().map(|cpu| cpu.os_index).collect());
-    (!unknown.is_empty()).then(|| format!("hwloc does not know the allowed CPUs {unknown}: they are not used"))
 }
 
 /// The version of hwloc's programming interface, such as "2.11.0".

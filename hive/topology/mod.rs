@@ -68,7 +68,7 @@ fn read_without_hwloc(allowed: Option<&CpuMask>) -> (Machine, Vec<String>) {
     let root = Path::new(sysfs::ROOT);
     let nodes = NumaNodes::read(root, numa_nodes::allowed);
     match sysfs::read(root, &nodes, allowed) {
-        Ok(machine) => (machine, Vec::new()),
+        Ok(read) => read,
         Err(reason) => (flat::read(allowed), vec![format!("{reason}; the machine is taken for a flat list of CPUs")]),
     }
 }

@@ -61,8 +61,7 @@ fn saved_mask() -> Option<CpuMask> {
 
 /// The machine with the CPUs in the calling thread's original mask, and warnings: see [`topology::read_machine`].
 pub(crate) fn read_machine_unpinned() -> (Machine, Vec<String>) {
-    // The thread is unbound while the machine is read, because without hwloc the list of CPUs is that of the thread's
-    // current mask. If the thread cannot be unbound, its original mask still says which CPUs are allowed.
+    // The thread is unbound meanwhile, so that no reader takes the mask of its place for that of the process.
     let _unpinned = unbind().ok();
     match original_mask() {
         Ok(mask) => topology::read_machine(Some(&mask)),

@@ -19,24 +19,36 @@ use crate::topology::numa_nodes::NumaNodes;
 pub(crate) const ROOT: &str = "/sys";
 
 /// Reads the machine whose files are in the directory `root`, and whose NUMA nodes are `nodes`, and keeps only the CPUs
-/// in `allowed`; `None` keeps all CPUs.
+/// in `allowed`, which is the process's mask; `None` keeps all CPUs that are online. Also returns warnings.
+///
+/// The kernel leaves CPUs that are not online out of a mask. So if the list of those that are online lacks some of the
+/// mask, it is not the kernel's: containers put lists of their own in its place, by which other numbers are online. The
+/// mask is believed then.
 ///
 /// # Errors
 /// A message that says why the machine could not be read.
-pub(crate) fn read(root: &Path, nodes: &NumaNodes, allowed: Option<&CpuMask>) -> Result<Machine, String> {
+pub(crate) fn read(
+    root: &Path,
+    nodes: &NumaNodes,
+    allowed: Option<&CpuMask>,
+) -> Result<(Machine, Vec<String>), String> {
     let files = Files(root.join("devices/system/cpu"));
-    let online = files.list("online").ok_or_else(|| format!("{} cannot be read", files.0.join("online").display()))?;
-    let usable = allowed.map_or_else(|| online.clone(), |allowed| online.intersection(allowed));
+    let file = files.0.join("online");
+    let online = files.list("online").ok_or_else(|| format!("{} cannot be read", file.display()))?;
+    let usable = allowed.unwrap_or(&online).clone();
     if usable.is_empty() {
-        let wanted = allowed.map(CpuMask::to_string).unwrap_or_default();
-        return Err(format!("none of the CPUs that this process may use ({wanted}) is online ({online})"));
+        return Err(format!("{} has no CPU", file.display()));
     }
+    let unlisted = usable.difference(&online);
+    let warning = format!("CPUs {unlisted} are not in {}, which has {online}: the mask is believed", file.display());
+    let warnings = if unlisted.is_empty() { Vec::new() } else { vec![warning] };
+    let online = online.union(&usable);
     let speeds = CoreSpeeds::read(root, &files, &usable);
     let mut reader = UnitReader::new(&files, &online);
     let mut cpus: Vec<_> = usable.iter().map(|cpu| reader.units(cpu, nodes)).collect();
     cpus.sort_by_cached_key(Units::position);
     let raw = cpus.iter().map(|units| RawCpu { slowness: speeds.slowness(units.cpu), ..units.keys() });
-    Ok(Machine::new(raw, TopologySource::Sysfs, false))
+    Ok((Machine::new(raw, TopologySource::Sysfs, false), warnings))
 }
 
 /// The files in a directory, each of which holds one line.

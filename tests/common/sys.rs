@@ -117,17 +117,20 @@ pub(crate) fn new_process_namespace() -> Result<(), Error> {
     if made { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
-/// Hides what is in a directory from the calling process, which has one thread, by an empty file system in its place.
-pub(crate) fn hide_directory(directory: &CStr) -> Result<(), Error> {
+/// Puts an empty file system, or a file, in the place of a directory or file, for the calling process, which has one
+/// thread.
+pub(crate) fn mount_over(place: &CStr, file: Option<&CStr>) -> Result<(), Error> {
     let flags = [libc::CLONE_NEWNS, libc::CLONE_NEWNS | libc::CLONE_NEWUSER];
     // SAFETY: the call takes a number.
     let made = flags.into_iter().any(|flags| unsafe { libc::unshare(flags) } == 0);
-    let mount = |target: &CStr, kind: &CStr, flags| {
+    let mount = |source: &CStr, place: &CStr, flags| {
         // SAFETY: the strings end in NUL and live until the call has returned; there is no data.
-        unsafe { libc::mount(kind.as_ptr(), target.as_ptr(), kind.as_ptr(), flags, null()) == 0 }
+        unsafe { libc::mount(source.as_ptr(), place.as_ptr(), c"tmpfs".as_ptr(), flags, null()) == 0 }
     };
-    // Not for other processes: what is mounted here stays in this namespace.
-    let is_done = made && mount(c"/", c"none", libc::MS_REC | libc::MS_PRIVATE) && mount(directory, c"tmpfs", 0);
+    // What is mounted afterwards stays in this namespace.
+    let is_private = made && mount(c"none", c"/", libc::MS_REC | libc::MS_PRIVATE);
+    let is_done =
+        is_private && file.map_or_else(|| mount(c"tmpfs", place, 0), |file| mount(file, place, libc::MS_BIND));
     if is_done { Ok(()) } else { Err(Error::last_os_error()) }
 }
 
@@ -224,6 +227,16 @@ pub(crate) fn bind_thread(tid: i32, cpus: &[usize]) {
     }
     // SAFETY: the set is valid for this call, and 0 means the calling thread.
     check(unsafe { libc::sched_setaffinity(tid, size_of::<libc::cpu_set_t>(), &raw const set) });
+}
+
+/// The CPUs that the calling thread may run on. This takes much less time than to read them from /proc.
+pub(crate) fn own_mask() -> Vec<usize> {
+    // SAFETY: all bits 0 is a set without CPUs.
+    let mut set = unsafe { MaybeUninit::<libc::cpu_set_t>::zeroed().assume_init() };
+    // SAFETY: the set is writable and as long as the call is told, and 0 means the calling thread.
+    check(unsafe { libc::sched_getaffinity(0, size_of::<libc::cpu_set_t>(), &raw mut set) });
+    // SAFETY: all numbers are below the size of the set.
+    (0..libc::CPU_SETSIZE as usize).filter(|&cpu| unsafe { libc::CPU_ISSET(cpu, &set) }).collect()
 }
 
 /// Puts the calling thread under SCHED_FIFO with this priority. The threads that it starts from then on are, too.

@@ -33,8 +33,14 @@ impl Tree {
         self.add(format!("{directory}/shared_cpu_list"), cpus);
     }
 
-    /// Writes the files and reads them.
+    /// Writes the files and reads them, without a warning.
     pub(crate) fn read(&self, allowed: Option<&CpuMask>) -> Result<Machine, String> {
+        let (machine, warnings) = self.read_with_warnings(allowed)?;
+        assert_eq!(warnings, Vec::<String>::new());
+        Ok(machine)
+    }
+
+    fn read_with_warnings(&self, allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), String> {
         let directory = tempfile::tempdir().unwrap();
         for (name, text) in &self.0 {
             let file = directory.path().join("devices").join(name);
@@ -67,7 +73,7 @@ fn this_machine_is_what_hwloc_says() {
 
     let (whole, _) = hwloc::read(None).unwrap();
     let nodes = NumaNodes::read(Path::new(ROOT), numa_nodes::allowed);
-    let by_files = |allowed: &CpuMask| read(Path::new(ROOT), &nodes, Some(allowed)).unwrap();
+    let by_files = |allowed: &CpuMask| read(Path::new(ROOT), &nodes, Some(allowed)).unwrap().0;
     assert_eq!(by_files(&whole.mask()).cpus(), whole.cpus());
     for left_out in whole.cpus().iter().filter(|_| whole.cpus().len() > 1) {
         let mask = whole.mask().difference(&CpuMask::from_iter([left_out.os_index]));
@@ -99,9 +105,9 @@ fn neighbours_come_one_after_another() {
     }
     let machine = tree.read(None).unwrap();
     assert_eq!((order(&machine), counts(&machine)), (vec![0, 4, 2, 6, 1, 5, 3, 7], [4, 2, 2, 2]));
-    // Within a mask, and with a CPU that has been switched off: Linux removes that one's files.
+    // Within a mask, and with a CPU that has been switched off: Linux removes that one's files, and takes it from masks.
     tree.add("system/cpu/online", "0-5,7");
-    let machine = tree.read(Some(&mask("1-7"))).unwrap();
+    let machine = tree.read(Some(&mask("1-5,7"))).unwrap();
     assert_eq!((order(&machine), counts(&machine)), (vec![4, 2, 1, 5, 3, 7], [4, 2, 2, 2]));
 }
 
@@ -210,7 +216,26 @@ fn what_cannot_be_read_is_an_error_that_says_so() {
     let mut tree = Tree::default();
     tree.add("system/cpu/online", "0-1,x");
     assert!(tree.read(None).is_err());
-    tree.add("system/cpu/online", "0-1");
-    let error = tree.read(Some(&mask("4-5"))).unwrap_err();
-    assert_eq!(error, "none of the CPUs that this process may use (4-5) is online (0-1)");
+    tree.add("system/cpu/online", "");
+    assert!(tree.read(None).unwrap_err().ends_with("devices/system/cpu/online has no CPU"));
+}
+
+/// Two packages of two cores with two hardware threads each, in a container that says of the first four CPUs, or of
+/// none that the process may use, that they are online.
+#[test]
+fn the_mask_is_believed_where_other_cpus_are_said_to_be_online() {
+    let mut tree = Tree::default();
+    for cpu in 0..8 {
+        tree.add_cpu(cpu, &format!("{}-{}", cpu / 2 * 2, cpu / 2 * 2 + 1), if cpu < 4 { "0-3" } else { "4-7" });
+    }
+    for (online, allowed, unlisted) in [("0-3", "2-7", "4-7"), ("0-1", "2-7", "2-7"), ("0", "2-7", "2-7")] {
+        tree.add("system/cpu/online", online);
+        let (machine, warnings) = tree.read_with_warnings(Some(&mask(allowed))).unwrap();
+        assert_eq!((order(&machine), counts(&machine)), ((2..8).collect(), [3, 2, 2, 2]), "{online}");
+        let [warning] = &warnings[..] else { panic!("{warnings:?}") };
+        let expected = format!("CPUs {unlisted} are not in ");
+        assert!(warning.starts_with(&expected) && warning.ends_with("the mask is believed"), "{warning}");
+    }
+    // What is online is all that there is where the system tells no mask.
+    assert_eq!(order(&tree.read(None).unwrap()), [0]);
 }
