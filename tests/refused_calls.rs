@@ -11,6 +11,7 @@ mod common;
 mod programs;
 
 use std::any::Any;
+use std::collections::HashSet;
 use std::ops::RangeInclusive;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
@@ -109,6 +110,42 @@ fn a_bee_that_could_not_be_made_is_no_bee() {
             hive.spawn(move || sender.send(hive::current().unwrap().id).unwrap());
             assert_eq!(receiver.recv(), Ok(1));
             assert_hive_and_tasks_work(&hive, 4);
+        }
+    });
+}
+
+/// Another hive can have the core of a worker whose thread could not be made or bound.
+#[test]
+fn a_bee_that_could_not_be_made_or_bound_keeps_no_core() {
+    in_own_process("a_bee_that_could_not_be_made_or_bound_keeps_no_core", || {
+        silence_panics("no worker");
+        let (cpus, on_cores) = (own_cpus(), |bees| Hive::builder().bees(bees).max_bees(64).pin(Pin::Core));
+        if cpus.len() < 2 {
+            return println!("skipped: there is only CPU {cpus:?}");
+        }
+        let absurd_stack = on_cores(1).stack_size(1 << 60);
+        let calls = [(Call::MakeThread, libc::EAGAIN), (Call::SetAffinity, libc::EPERM)];
+        let cases = calls.map(|call| (on_cores(1), Some(call))).into_iter().chain([(absurd_stack, None)]);
+        for (builder, refused) in cases {
+            let ways: [&dyn Fn(&Hive); 4] = [
+                &|hive| drop(hive.resize(cpus.len())),
+                &|hive| hive.spmd(1, |_| drop(hive.resize(cpus.len()))),
+                &|hive| drop(hive.try_spmd(cpus.len(), |_| ())),
+                &|hive| drop(catch_unwind(AssertUnwindSafe(|| hive.spawn(|| ())))),
+            ];
+            for grow in ways {
+                let hive = builder.clone().build().unwrap();
+                let fault = refused.map(|(call, errno)| FaultGuard::new(call, 1..=usize::MAX, errno));
+                grow(&hive);
+                assert!(fault.as_ref().is_none_or(FaultGuard::was_refused));
+                drop(fault);
+                let places = on_cores(cpus.len()).build().unwrap().places();
+                let others = places.iter().flatten().flat_map(|place| place.cpus().to_vec()).collect::<HashSet<_>>();
+                assert_eq!(others.len(), cpus.len() - 1, "{refused:?}: {others:?}");
+                assert!(!others.contains(&hive.places()[0].as_ref().expect("the queen's").cpus()[0]));
+                drop(hive);
+                sys::bind(&cpus);
+            }
         }
     });
 }

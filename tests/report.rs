@@ -7,7 +7,7 @@ mod common;
 
 use std::time::Duration;
 
-use common::process::in_own_process_with;
+use common::process::{in_own_process, in_own_process_with};
 use common::{assert_contains_all, proc_threads, report_line, run_exclusively, sys};
 use hive::{Hive, Pin, build_info};
 
@@ -47,6 +47,41 @@ fn a_report_names_the_places() {
     assert_contains_all(report_line(&report, "places"), &["queen not bound", &on(1), &on(2)]);
     assert_contains_all(report_line(&report, "pinned to"), &[&cpu.to_string()]);
     assert_eq!(hive.places().iter().flatten().map(|place| place.cpus()).collect::<Vec<_>>(), [[cpu]; 3]);
+}
+
+/// As `taskset -a` does it: all threads get another mask.
+#[test]
+fn a_report_tells_of_masks_that_were_changed_from_outside() {
+    in_own_process("a_report_tells_of_masks_that_were_changed_from_outside", || {
+        let cpus = proc_threads::cpus(sys::tid());
+        let [first, .., last] = cpus[..] else { return println!("skipped: there is only CPU {cpus:?}") };
+        let all = hive::Pin::Cpus(cpus.clone()).to_string();
+        for pin in [None, Some(Pin::Cpus(vec![first, last]))] {
+            let builder = Hive::builder().bees(2).pin_queen(true);
+            let hive = pin.into_iter().fold(builder, hive::Builder::pin).build().unwrap();
+            let places = || report_line(&hive.report().to_string(), "places").to_owned();
+            assert!(!places().contains("outside"), "{}", places());
+            let worker = hive.spmd_map(2, |_| sys::tid())[1];
+            let worker_cpus = proc_threads::cpus(worker);
+            let other = *cpus.iter().find(|cpu| [**cpu] != worker_cpus[..]).unwrap();
+            for (mask, shown) in [(&cpus[..], &*all), (&[other], &*other.to_string())] {
+                proc_threads::own_tids().into_iter().for_each(|tid| sys::bind_thread(tid, mask));
+                let changed = format!("changed from outside to cpus {shown}");
+                assert_contains_all(&places(), &[&format!("1 on cpu {} by hive, but {changed}", worker_cpus[0])]);
+                // The queen as well, unless the mask is her place.
+                let is_queens = hive.places()[0].as_ref().unwrap().cpus() == mask;
+                assert_eq!(places().matches(&changed).count(), if is_queens { 1 } else { 2 }, "{}", places());
+                // Another thread cannot know of the queen's.
+                let elsewhere = std::thread::scope(|scope| scope.spawn(places).join().unwrap());
+                assert_eq!(elsewhere.matches(&changed).count(), 1, "{elsewhere}");
+            }
+            sys::bind_thread(worker, &worker_cpus);
+            sys::bind(hive.places()[0].as_ref().unwrap().cpus());
+            assert!(!places().contains("outside"), "{}", places());
+            drop(hive);
+            sys::bind(&cpus);
+        }
+    });
 }
 
 #[test]

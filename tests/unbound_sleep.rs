@@ -89,6 +89,27 @@ fn a_worker_sleeps_unbound_between_short_regions_only() {
 }
 
 #[test]
+fn a_bee_has_a_place_only_while_it_is_bound_to_it() {
+    with_worker("a_bee_has_a_place_only_while_it_is_bound_to_it", |subject| {
+        let inner = Hive::builder().bees(1).pin(Pin::None).build().unwrap();
+        let cpus_of_place = |bee: &hive::Bee<'_>| bee.place().map(|place| place.cpus().to_vec());
+        let (begin, mut times_unbound) = (Instant::now(), 0);
+        while times_unbound < 5 {
+            assert!(begin.elapsed() < LIMIT, "the worker runs bound: {}", subject.hive.report());
+            sleep(GAP);
+            // In a region of another hive's inside of it, too.
+            let look = |bee: &hive::Bee<'_>| (cpus_of_place(bee), inner.spmd_map(1, cpus_of_place), sys::own_mask());
+            let (place, inner_places, mask) = subject.hive.spmd_map(2, look).remove(1);
+            let is_unbound = mask == subject.all;
+            assert!(is_unbound || mask == subject.own, "{mask:?}");
+            assert_eq!(place, (!is_unbound).then_some(mask));
+            assert_eq!(inner_places, [place]);
+            times_unbound += usize::from(is_unbound);
+        }
+    });
+}
+
+#[test]
 fn tasks_and_loops_run_bound() {
     with_worker("tasks_and_loops_run_bound", |subject| {
         for round in 0..5 {

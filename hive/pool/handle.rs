@@ -365,7 +365,8 @@ impl Hive {
     }
 
     /// The place of each bee, in the order of the bees' numbers. None: the bee is not bound. The place of bee 0 is used
-    /// only with [`pin_queen`](crate::Builder::pin_queen).
+    /// only with [`pin_queen`](crate::Builder::pin_queen). A worker may be off its place while it sleeps and runs short
+    /// regions: [`Bee::place`](crate::Bee::place) says what holds at the moment.
     ///
     /// ```
     /// let places = hive::Hive::new(2)?.places();

@@ -11,8 +11,10 @@ use crate::observe::trace::Tracer;
 use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES};
 use crate::pool::config::Config;
 use crate::pool::shared::Shared;
-use crate::sys::sleep_binding::SleepBinding;
+use crate::sys::cpu_mask::CpuMask;
 use crate::topology::machine::{Machine, TopologySource, Unit};
+use crate::topology::pinning;
+use crate::topology::place_assignment::Place;
 
 /// Which settings are in effect in one hive at one moment, as lines of text, for printing.
 ///
@@ -135,7 +137,7 @@ fn pinning_line(shared: &Shared) -> String {
     let shrink = shared.config.places.shrink;
     let order = if binding.is_ordered_by_hive() { format!("; order to shrink in: {shrink}") } else { String::new() };
     // All workers that may ever sleep unbound are allowed to when they start, and the first of them is bee 1.
-    let may_be_unbound = shared.team.has_worker() && shared.team.sleep_binding(1).is_some_and(SleepBinding::is_allowed);
+    let may_be_unbound = shared.team.has_worker() && shared.team.sleep_binding(1).is_allowed();
     let asleep = if may_be_unbound { "; not while they sleep between short regions" } else { "" };
     format!("{binding}{by_default}{order}{asleep}")
 }
@@ -146,12 +148,29 @@ fn places_line(shared: &Shared) -> String {
     let bees = shared.team.bees();
     let place = |bee: u32| match shared.place_map.place_of(bee as usize) {
         Some(_) if bee == 0 && !shared.config.pin_queen => "queen not bound".to_owned(),
-        Some(place) => format!("{bee} on {place}"),
+        Some(place) => match mask_of_others(shared, bee, place) {
+            Some(mask) => format!("{bee} on {place} by hive, but changed from outside to cpus {mask}"),
+            None => format!("{bee} on {place}"),
+        },
         None if bee == 0 => "queen not bound".to_owned(),
         None => format!("{bee} not bound"),
     };
     let shown = (0..bees.min(SHOWN)).map(place).collect::<Vec<_>>().join("; ");
     if bees > SHOWN { format!("{shown}; and {} more", bees - SHOWN) } else { shown }
+}
+
+/// What somebody else than hive has made of the mask of a bee that hive has bound to `place`. None: nothing, or that
+/// cannot be known.
+fn mask_of_others(shared: &Shared, bee: u32, place: &Place) -> Option<CpuMask> {
+    if shared.is_forked() || place.is_foreign() {
+        return None;
+    }
+    if bee > 0 {
+        return shared.team.sleep_binding(bee).mask_of_others();
+    }
+    // The queen's thread may have ended, unless it is this one.
+    let mask = pinning::current_mask().ok().filter(|_| pinning::bound_place().as_ref() == Some(place))?;
+    (mask != place.mask()).then_some(mask)
 }
 
 fn waiting_line(config: &Config) -> String {

@@ -83,7 +83,6 @@ impl Shared {
     fn start_worker(self: &Arc<Self>, worker: u32, epoch: u64, running: Arc<RunningWorkers>) -> io::Result<()> {
         // Counted before the thread exists: the hive must not be taken for finished while the thread is on its way.
         let owner = LiveOwner::new(self);
-        let place = self.place_map.claim_place(worker as usize).cloned();
         let mut thread = thread::Builder::new().name(format!("{}-{worker}", self.config.thread_name));
         if let Some(bytes) = self.config.stack_size {
             thread = thread.stack_size(bytes);
@@ -91,9 +90,7 @@ impl Shared {
         // A new thread inherits the mask of the thread that makes it. That thread may be bound to one core of another
         // hive, so it is unbound while it makes this one.
         let _unpinned = pinning::unbind();
-        let entry = self
-            .thread_hosts
-            .host_for(worker, move || owner.shared().run_worker(worker, epoch, place.as_ref(), &running));
+        let entry = self.thread_hosts.host_for(worker, move || owner.shared().run_worker(worker, epoch, &running));
         // The signal mask is inherited, too: the worker has to begin with its signals blocked.
         let (spawned, blocked) = signal_mask::with_signals_blocked(|| thread.spawn(entry));
         if let Err(error) = blocked {
@@ -107,7 +104,7 @@ impl Shared {
 
     /// The main function of a worker's thread: bind it, run the start handler, run regions and tasks until the hive is
     /// dropped, run the exit handler.
-    fn run_worker(&self, worker: u32, epoch: u64, place: Option<&Place>, running: &RunningWorkers) {
+    fn run_worker(&self, worker: u32, epoch: u64, running: &RunningWorkers) {
         // A panic here is a fault of hive: regions, tasks and handlers catch the panics of the program's code.
         let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
         self.wait_node.register_worker();
@@ -117,16 +114,12 @@ impl Shared {
         if let Some(mask) = &self.machine_info.mask {
             self.warn_on_error(worker, pinning::adopt_mask(mask));
         }
-        let bound = place.and_then(|place| self.warn_on_error(worker, pinning::bind(place)));
-        // The report must not show a place that this worker is not bound to.
-        if place.is_some() && bound.is_none() {
-            self.place_map.release_place(worker as usize);
-        }
-        if let Some(place) = place.filter(|_| bound.is_some()) {
-            self.allow_unbound_sleep(worker, place);
+        let bound = self.warn_on_error(worker, self.place_map.bind_worker(worker as usize)).flatten();
+        if let Some((place, _)) = &bound {
+            self.note_binding(worker, place);
         }
         let policy = self.team.policy();
-        policy.begin_to_look_at_cpus(bound.is_some());
+        let _looks = policy.begin_to_look_at_cpus(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
         nesting::within_tasks(&context, || {
             if self.config.handlers.start.is_none() {
@@ -152,11 +145,13 @@ impl Shared {
         abort_on_unwind.disarm();
     }
 
-    /// Allows the calling worker, which is bound to `place`, to sleep unbound, unless the user has asked for places.
-    fn allow_unbound_sleep(&self, worker: u32, place: &Place) {
-        let mask = self.machine_info.mask.as_ref().filter(|_| self.place_map.is_default);
-        if let (Some(mask), Some(binding)) = (mask, self.team.sleep_binding(worker)) {
-            binding.allow(place.mask(), mask.clone());
+    /// Notes that the calling worker is bound to `place`, and that it may sleep unbound, unless the user has asked for
+    /// places. It stays on the NUMA node of its place, so that memory that it touches first is there, as plans have it.
+    fn note_binding(&self, worker: u32, place: &Place) {
+        let may_be_unbound = self.place_map.is_default && self.team.are_in_one_group();
+        let unbound = if may_be_unbound { place.node_cpus(&self.machine_info.machine) } else { place.mask() };
+        if !place.is_foreign() {
+            self.team.sleep_binding(worker).begin(place.mask(), unbound);
         }
     }
 

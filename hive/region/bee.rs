@@ -176,7 +176,12 @@ impl Bee<'_> {
         split::block(range, self.id(), self.bees())
     }
 
-    /// The place that this bee's thread is bound to; None if it is not bound.
+    /// The place that hive has bound this bee's thread to; None if it is not bound at this moment.
+    ///
+    /// A worker that is bound by default may run a short region unbound, anywhere on the NUMA node of its place: see
+    /// `docs/unbound-sleep.md`. Where the program has chosen the places, by [`Builder::pin`](crate::Builder::pin) or
+    /// the like, workers are always bound. No system call is made: if somebody else changes the thread's mask, such as
+    /// `taskset`, this does not know of it; [`Hive::report`](crate::Hive::report) asks the system and says so.
     ///
     /// ```
     /// hive::spmd(2, |bee| match bee.place() {
@@ -186,7 +191,7 @@ impl Bee<'_> {
     /// ```
     #[doc(alias("affinity", "omp_get_place_num"))]
     pub fn place(&self) -> Option<Place> {
-        pinning::bound_place()
+        if nesting::is_unbound_worker() { None } else { pinning::bound_place() }
     }
 
     /// Runs `body` with the CPU affinity that the thread had before hive bound it, for everything that must not inherit

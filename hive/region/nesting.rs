@@ -266,6 +266,13 @@ pub(crate) fn is_worker() -> bool {
     unsafe { roles() }.filter_map(Role::task_context).any(|context| context.id() > 0)
 }
 
+/// Whether the calling thread is a worker that runs unbound (`docs/unbound-sleep.md`).
+pub(crate) fn is_unbound_worker() -> bool {
+    // SAFETY: the frames are only looked at here, and nothing of them is kept.
+    let mut contexts = unsafe { roles() }.filter_map(Role::task_context);
+    contexts.any(|context| context.team().sleep_binding(context.id()).is_unbound())
+}
+
 /// Whether other threads may be waiting for the calling thread: at a barrier or at the end of a region; for a task or
 /// one half of a join that it is in the middle of; or for the end of a worker's thread.
 ///

@@ -8,16 +8,17 @@
 //!
 //! - A worker that hive has not bound has the mask with which the hive was built, and Linux changes it in all these
 //!   cases. It says what the process may use.
-//! - A bound worker whose mask is still its place says nothing.
-//! - A bound worker whose mask is no longer its place has been moved: by `taskset`, or by Linux, because its CPUs are
-//!   gone. (Or it sleeps unbound, `docs/unbound-sleep.md`, and has the mask with which the hive was built.) Then the
-//!   mask says what is left to the process. If the worker finds its place again later, as Linux gives it
-//!   back since version 6.2, the number is that of the beginning again.
+//! - A bound worker whose mask still has its place says nothing: its mask is the place, or a larger one while it sleeps
+//!   unbound (`docs/unbound-sleep.md`).
+//! - A bound worker that has lost its place has been moved: by `taskset`, or by Linux, because its CPUs are gone. Then
+//!   the mask says what is left to the process. If the worker finds its place again later, as Linux gives it back since
+//!   version 6.2, the number is that of the beginning again.
 //!
 //! So it is not seen if CPUs are taken away on which no worker of the hive is bound, or if CPUs are added for a hive
 //! whose workers are bound; it would not use these. A quota that changes is not seen either.
 
 use std::cell::{Cell, RefCell};
+use std::marker::PhantomData;
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -47,7 +48,7 @@ struct OwnMask {
     count: *const CpuCount,
     /// The mask to which hive has bound the worker. None: hive has not bound it.
     place: Option<CpuMask>,
-    /// Whether the mask was another one than the place when it was read last.
+    /// Whether the place was not in the mask when that was read last.
     is_moved: bool,
     /// When the mask was read last.
     read: Instant,
@@ -58,6 +59,17 @@ thread_local! {
     static OWN_MASK: RefCell<Option<OwnMask>> = const { RefCell::new(None) };
     /// How often this thread has called `look_seldom`.
     static CALLS: Cell<u32> = const { Cell::new(0) };
+}
+
+/// The calling thread looks at its mask until this is dropped. The thread may go on as no worker, and another hive's
+/// count may then have the same address.
+#[must_use = "the thread looks at its mask until this is dropped"]
+pub(crate) struct Looks(PhantomData<*const ()>);
+
+impl Drop for Looks {
+    fn drop(&mut self) {
+        OWN_MASK.set(None);
+    }
 }
 
 impl CpuCount {
@@ -77,16 +89,18 @@ impl CpuCount {
         self.current.load(Ordering::Relaxed)
     }
 
-    /// Called by a worker of the hive when it has been bound to its place, or is certain not to be bound: from now on
-    /// the worker looks at its mask. The count must not be moved any more.
-    pub(crate) fn begin_to_look(&self, is_bound: bool) {
-        let Ok(mask) = affinity::query() else { return };
+    /// Called by a worker of the hive when it has been bound to its place, or is certain not to be bound: the worker
+    /// looks at its mask until the result is dropped, which has to be while the count is still there and in its place.
+    pub(crate) fn begin_to_look(&self, is_bound: bool) -> Looks {
+        let looks = Looks(PhantomData);
+        let Ok(mask) = affinity::query() else { return looks };
         let is_moved = !is_bound;
         if !is_bound {
             self.set(mask.len());
         }
         let own_mask = OwnMask { count: self, place: is_bound.then_some(mask), is_moved, read: Instant::now() };
         OWN_MASK.set(Some(own_mask));
+        looks
     }
 
     /// Reads the mask of the calling thread, unless it was read a short time ago or the thread is no worker of this
@@ -117,7 +131,7 @@ impl CpuCount {
         own_mask.read = Instant::now();
         let Ok(mask) = affinity::query() else { return };
         let was_moved = own_mask.is_moved;
-        own_mask.is_moved = own_mask.place.as_ref() != Some(&mask);
+        own_mask.is_moved = own_mask.place.as_ref().is_none_or(|place| !place.is_subset(&mask));
         if own_mask.is_moved {
             self.set(mask.len());
         } else if was_moved {
@@ -132,5 +146,55 @@ impl CpuCount {
         if self.get() != cpus {
             self.current.store(cpus, Ordering::Relaxed);
         }
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use std::thread;
+
+    use super::*;
+
+    /// The number after the calling thread has looked at its mask.
+    fn look(count: &CpuCount) -> usize {
+        thread::sleep(TIME_BETWEEN_LOOKS);
+        count.look();
+        count.get()
+    }
+
+    #[test]
+    fn a_bound_worker_tells_what_is_left_once_it_has_lost_its_place() {
+        let all = affinity::query().unwrap();
+        let (Some(place), Some(other)) = (all.iter().next(), all.iter().nth(1)) else { return };
+        let look_with = |count: &CpuCount, mask: &CpuMask| {
+            affinity::apply(mask).unwrap();
+            look(count)
+        };
+        let run = || {
+            let (place, other) = (CpuMask::from_iter([place]), CpuMask::from_iter([other]));
+            affinity::apply(&place).unwrap();
+            let count = CpuCount::new(9_999);
+            let _looks = count.begin_to_look(true);
+            assert_eq!(look_with(&count, &place), 9_999);
+            assert_eq!(look_with(&count, &all), 9_999, "while it sleeps unbound");
+            assert_eq!(look_with(&count, &other), 1);
+            assert_eq!(look_with(&count, &place), 9_999);
+        };
+        thread::scope(|scope| scope.spawn(run).join().unwrap());
+    }
+
+    #[test]
+    fn a_thread_that_is_no_worker_any_more_says_nothing() {
+        let count = CpuCount::new(9_999);
+        let look = || look(&count);
+        let looks = count.begin_to_look(false);
+        let cpus = affinity::query().unwrap().len();
+        assert_eq!(count.get(), cpus);
+        count.set(9_999);
+        assert_eq!(look(), cpus);
+        // Another hive's count may be at the same address.
+        drop(looks);
+        count.set(9_999);
+        assert_eq!(look(), 9_999);
     }
 }

@@ -1,10 +1,11 @@
-//! Lets a worker that is bound to a CPU sleep unbound. A CPU that has been idle may take long to come back, above all
-//! a virtual one, and a worker that is bound to it has to wait for that. One that is not bound can run at once where
-//! the thread that wakes it is about to wait. When that pays, and who binds the worker again, is in
-//! `docs/unbound-sleep.md`.
+//! How the thread of a worker is bound. A worker that is bound to a CPU may sleep unbound: a CPU that has been idle may
+//! take long to come back, above all a virtual one, and a worker that is bound to it has to wait for that. One that is
+//! not bound can run at once where the thread that wakes it is about to wait. When that pays, and who binds the worker
+//! again, is in `docs/unbound-sleep.md`.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use crate::sys::affinity::OtherThread;
 use crate::sys::cpu_mask::CpuMask;
@@ -12,7 +13,7 @@ use crate::sys::cpu_mask::CpuMask;
 /// How the thread of one worker is bound at present.
 #[derive(Default)]
 pub(crate) struct SleepBinding {
-    /// What the worker may change between. Empty: it keeps its binding.
+    /// What the worker changes between. Empty: hive has not bound it.
     masks: OnceLock<Masks>,
     /// Whether the thread is unbound. The worker sets this before it sleeps. The thread that wakes it, or a shrink that
     /// parks it, may bind it again and clear this; a shrink may be late with that, when the worker is awake again.
@@ -23,23 +24,42 @@ pub(crate) struct SleepBinding {
 struct Masks {
     thread: OtherThread,
     bound: CpuMask,
+    /// The same as `bound` if the worker keeps its binding while it sleeps.
     unbound: CpuMask,
 }
 
 impl SleepBinding {
-    /// Allows the calling thread, which is bound to `bound`, to sleep with the mask `unbound`.
-    pub(crate) fn allow(&self, bound: CpuMask, unbound: CpuMask) {
-        if bound.is_subset(&unbound) && bound != unbound {
-            if let Some(thread) = OtherThread::current() {
-                // Called once, by the worker when it starts.
-                let _ = self.masks.set(Masks { thread, bound, unbound });
-            }
+    /// Notes that the calling thread is bound to `bound`, and may sleep with the mask `unbound`, which has no fewer CPUs.
+    pub(crate) fn begin(&self, bound: CpuMask, unbound: CpuMask) {
+        if let Some(thread) = OtherThread::current() {
+            // Called once, by the worker when it starts.
+            let _ = self.masks.set(Masks { thread, bound, unbound });
         }
+    }
+
+    /// The masks of a worker that may sleep unbound.
+    fn changing_masks(&self) -> Option<&Masks> {
+        self.masks.get().filter(|masks| masks.bound != masks.unbound)
     }
 
     /// Whether the worker may sleep unbound.
     pub(crate) fn is_allowed(&self) -> bool {
-        self.masks.get().is_some()
+        self.changing_masks().is_some()
+    }
+
+    /// The thread's mask, if it is none that hive has given to it: if somebody else has changed it since. Makes system
+    /// calls. The thread must not have ended.
+    pub(crate) fn mask_of_others(&self) -> Option<CpuMask> {
+        let masks = self.masks.get()?;
+        let look = || {
+            let is_unbound = self.is_unbound();
+            let mask = masks.thread.mask().ok()?;
+            (mask != *if is_unbound { &masks.unbound } else { &masks.bound }).then_some(mask)
+        };
+        // The second look is for a worker that was about to change between its masks at the first one.
+        look()?;
+        thread::yield_now();
+        look()
     }
 
     /// Whether the thread is unbound.
@@ -53,7 +73,7 @@ impl SleepBinding {
     /// unbound already, may not be, or has another mask than the one that hive has given to it.
     #[cold]
     pub(crate) fn unbind(&self) -> bool {
-        let Some(masks) = self.masks.get() else { return false };
+        let Some(masks) = self.changing_masks() else { return false };
         let is_changed =
             !self.is_unbound() && matches!(masks.thread.change_mask(&masks.bound, &masks.unbound), Ok(true));
         if is_changed {
@@ -68,7 +88,7 @@ impl SleepBinding {
     /// If its mask has been changed from outside meanwhile, that mask stays.
     #[cold]
     pub(crate) fn bind_again(&self) -> bool {
-        let Some(masks) = self.masks.get() else { return false };
+        let Some(masks) = self.changing_masks() else { return false };
         // A swap, because a shrink and a grow after it may both come here for the same sleeper.
         if !self.is_unbound.swap(false, Ordering::Relaxed) {
             return false;
@@ -84,8 +104,6 @@ impl SleepBinding {
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
-    use std::thread;
-
     use super::*;
     use crate::sys::affinity;
 
@@ -102,7 +120,7 @@ mod tests {
         let run = move || {
             affinity::apply(&bound).unwrap();
             let binding = SleepBinding::default();
-            binding.allow(bound.clone(), unbound.clone());
+            binding.begin(bound.clone(), unbound.clone());
             test(&binding, bound, unbound);
         };
         thread::scope(|scope| scope.spawn(run).join().unwrap());
@@ -117,6 +135,31 @@ mod tests {
             // By another thread, as a waker does it.
             thread::scope(|scope| scope.spawn(|| assert!(binding.bind_again())).join().unwrap());
             assert_eq!((binding.is_unbound(), affinity::query().unwrap()), (false, bound));
+        });
+    }
+
+    #[test]
+    fn what_others_have_made_of_a_mask_is_seen_from_another_thread() {
+        on_bound_thread(|binding, bound, unbound| {
+            let seen = || thread::scope(|scope| scope.spawn(|| binding.mask_of_others()).join().unwrap());
+            assert_eq!(seen(), None);
+            affinity::apply(&unbound).unwrap();
+            assert_eq!(seen().as_ref(), Some(&unbound), "this mask is hive's only while the worker is unbound");
+            affinity::apply(&bound).unwrap();
+            assert!(binding.unbind());
+            assert_eq!(seen(), None);
+            affinity::apply(&bound).unwrap();
+            assert_eq!(seen().as_ref(), Some(&bound));
+        });
+    }
+
+    #[test]
+    fn a_worker_whose_masks_are_the_same_keeps_its_binding() {
+        on_bound_thread(|_, bound, _| {
+            let binding = SleepBinding::default();
+            binding.begin(bound.clone(), bound.clone());
+            assert!(!binding.is_allowed() && !binding.unbind() && !binding.is_unbound());
+            assert_eq!(binding.mask_of_others(), None);
         });
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::thread::yield_now;
 use std::time::Duration;
 
-use crate::sys::cpu_count::CpuCount;
+use crate::sys::cpu_count::{CpuCount, Looks};
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::{affinity, fork, presence};
 
@@ -88,8 +88,8 @@ impl WaitPolicy {
     }
 
     /// See [`CpuCount::begin_to_look`].
-    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) {
-        self.cpus.begin_to_look(is_bound);
+    pub(crate) fn begin_to_look_at_cpus(&self, is_bound: bool) -> Looks {
+        self.cpus.begin_to_look(is_bound)
     }
 
     /// The same policy for a hive whose spin time the program has not chosen: its workers learn how long to poll.

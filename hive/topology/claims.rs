@@ -4,6 +4,7 @@
 //! with the hive, gives the CPUs back. Claims bind no thread and are not known to other processes.
 
 use std::collections::BTreeMap;
+use std::mem;
 
 use crate::sys::cpu_mask::CpuMask;
 use crate::sys::fork;
@@ -80,27 +81,44 @@ pub(crate) struct Claim {
 }
 
 impl Claim {
-    /// Claims those of the CPUs that no hive has claimed yet, for bees that the hive has grown by. Returns which of
-    /// `cpus` the hive has now, including those that it had before.
+    /// Claims those of the CPUs that no hive has claimed yet, for a bee that the hive has grown by. Returns which these
+    /// are; the hive may have had others before.
     pub(crate) fn extend(&mut self, cpus: &CpuMask) -> CpuMask {
-        Claims::with_current(|claims| {
-            if claims.generation == self.generation {
-                let free = cpus.difference(&claims.claimed());
-                claims.insert(&free);
-                self.cpus = self.cpus.union(&free);
-            }
+        self.with_claims(|claims, own| {
+            let free = cpus.difference(&claims.claimed());
+            claims.insert(&free);
+            *own = own.union(&free);
+            free
+        })
+    }
+
+    /// Gives back CPUs that `extend` has returned, because the bee is not bound to them after all.
+    pub(crate) fn give_back(&mut self, cpus: &CpuMask) {
+        self.with_claims(|claims, own| {
+            claims.remove(cpus);
+            *own = own.difference(cpus);
+            CpuMask::new()
         });
-        cpus.intersection(&self.cpus)
+    }
+
+    /// Whether the hive has all of the CPUs.
+    pub(crate) fn has(&self, cpus: &CpuMask) -> bool {
+        cpus.is_subset(&self.cpus)
+    }
+
+    /// Calls `change` with the claims of this process and the CPUs of this one. Does nothing, and returns no CPUs, in a
+    /// forked child.
+    fn with_claims(&mut self, change: impl FnOnce(&mut Claims, &mut CpuMask) -> CpuMask) -> CpuMask {
+        Claims::with_current(|claims| {
+            if claims.generation == self.generation { change(claims, &mut self.cpus) } else { CpuMask::new() }
+        })
     }
 }
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        Claims::with_current(|claims| {
-            if claims.generation == self.generation {
-                claims.remove(&self.cpus);
-            }
-        });
+        let cpus = mem::take(&mut self.cpus);
+        self.give_back(&cpus);
     }
 }
 
@@ -127,8 +145,12 @@ mod tests {
         let (mut second, seen) = claim(|taken| (mask("40003-40005"), taken.intersection(&all)));
         assert_eq!(seen, own);
         assert_eq!(taken(&all), mask("40000-40005"));
-        assert_eq!(second.extend(&mask("40000,40005-40006")), mask("40005-40006"));
+        assert_eq!(second.extend(&mask("40000,40005-40007")), mask("40006-40007"));
+        assert!(second.has(&mask("40005-40007")) && !second.has(&mask("40000,40005")));
+        assert_eq!(taken(&all), mask("40000-40007"));
+        second.give_back(&mask("40007"));
         assert_eq!(taken(&all), mask("40000-40006"));
+        assert!(!second.has(&mask("40007")));
         drop(first);
         assert_eq!(taken(&all), mask("40003-40006"));
         drop(second);
@@ -151,6 +173,7 @@ mod tests {
         // A forked child has such a claim: it is of another generation.
         let mut inherited = Claim { generation: u32::MAX, cpus: mask("42000") };
         assert_eq!(inherited.extend(&mask("42001")), CpuMask::new());
+        inherited.give_back(&mask("42000"));
         drop(inherited);
         assert_eq!(taken(&all), mask("42000"));
     }

@@ -129,6 +129,12 @@ impl Place {
         self.cpus.iter().copied().collect()
     }
 
+    /// All CPUs of the machine on the NUMA node of the place. Those of the place alone, if it is on several nodes.
+    pub(crate) fn node_cpus(&self, machine: &Machine) -> CpuMask {
+        let Some(node) = self.node else { return self.mask() };
+        machine.unit_cpus(Unit::Node, node).map(|cpu| cpu.os_index).collect()
+    }
+
     /// Whether the place is on another machine than this one, so that a thread cannot be bound to it.
     pub(crate) fn is_foreign(&self) -> bool {
         self.is_foreign

@@ -1,8 +1,8 @@
 //! Which place each bee of a hive has, and the claim that keeps other hives of the process off these places.
 //!
-//! `Hive::build` calls [`PlaceMap::build`]. Later, a hive that hires a worker calls [`PlaceMap::claim_place`] for it,
-//! and the worker's thread calls [`PlaceMap::release_place`] if it could not be bound. Reports, the team's shape and
-//! the order in which bees steal from one another use the places, too.
+//! `Hive::build` calls [`PlaceMap::build`]. Later, the thread of each worker that the hive hires calls
+//! [`PlaceMap::bind_worker`]. Reports, the team's shape and the order in which bees steal from one another use the
+//! places, too.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -14,6 +14,8 @@ use crate::topology::claims::Claim;
 use crate::topology::machine::Machine;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
+use crate::topology::pinning;
+use crate::topology::pinning::{BindError, RestoreBinding};
 use crate::topology::place_assignment::{Place, PlaceAssignment, PlaceError, default_pin};
 use crate::topology::place_policy::PlacePolicy;
 
@@ -30,7 +32,7 @@ pub(crate) struct PlaceMap {
     /// The CPUs that this hive has claimed, so that other hives do not choose them by default.
     claim: Mutex<Claim>,
     /// For each bee, by its number, whether it is not bound to the place that was planned for it.
-    /// [`PlaceMap::release_place`] sets a flag and nothing clears it. These are atomics and not behind a lock, because
+    /// [`PlaceMap::bind_worker`] sets a flag and nothing clears it. These are atomics and not behind a lock, because
     /// a forked child may ask for places, too, and could find a lock locked for ever.
     unplaced: Box<[AtomicBool]>,
 }
@@ -62,7 +64,7 @@ impl PlaceMap {
 
     /// The place of a bee; `None` if it is not bound.
     pub(crate) fn place_of(&self, bee: usize) -> Option<&Place> {
-        // Relaxed, may read what the store in `release_place` wrote: no other data is read because of this flag. A
+        // Relaxed, may read what the store in `bind_worker` wrote: no other data is read because of this flag. A
         // caller that still reads `false` gets the place as it was planned.
         let is_unplaced = self.unplaced.get(bee).is_some_and(|unplaced| unplaced.load(Ordering::Relaxed));
         if is_unplaced { None } else { self.planned_place(bee) }
@@ -94,28 +96,28 @@ impl PlaceMap {
         self.place_of(0).map_or_else(CpuMask::new, |queen| all.difference(&queen.mask()))
     }
 
-    /// The place for a bee's thread to be bound to, after claiming its CPUs for this hive. Returns `None` for a bee
-    /// that is not to be bound. In the default binding, that is also a bee whose place another hive has claimed since
-    /// this hive was built; a place that the user asked for is returned in any case.
-    pub(crate) fn claim_place(&self, bee: usize) -> Option<&Place> {
-        let place = self.place_of(bee)?;
-        if !self.places.is_exclusive() {
-            return Some(place);
+    /// Binds the calling thread, the worker that is bee number `bee`, to its place, whose CPUs it claims for this hive.
+    /// Returns the place, and what has to live as long as the thread is bound; `None` for a bee that is not to be bound.
+    /// In the default binding, that is also a bee whose place another hive has claimed since this hive was built.
+    ///
+    /// The thread does this itself, so a thread that could not be made claims nothing. If it is not bound, what it has
+    /// claimed is given back, and [`PlaceMap::place_of`] returns `None` for the bee from now on.
+    ///
+    /// # Errors
+    /// If the system refuses to bind the thread.
+    pub(crate) fn bind_worker(&self, bee: usize) -> Result<Option<(&Place, RestoreBinding)>, BindError> {
+        let Some(place) = self.place_of(bee) else { return Ok(None) };
+        let wanted = if self.places.is_exclusive() { place.mask() } else { CpuMask::new() };
+        let claim = || self.claim.lock().unwrap_or_else(PoisonError::into_inner);
+        let newly_claimed = claim().extend(&wanted);
+        let is_taken = self.is_default && !claim().has(&wanted);
+        let bound = if is_taken { Ok(None) } else { pinning::bind(place).map(|guard| Some((place, guard))) };
+        if !matches!(bound, Ok(Some(_))) {
+            claim().give_back(&newly_claimed);
+            // Relaxed, may be read by the load in `place_of`: the flag publishes no other data.
+            self.unplaced[bee].store(true, Ordering::Relaxed);
         }
-        let wanted = place.mask();
-        let claimed = self.claim.lock().unwrap_or_else(PoisonError::into_inner).extend(&wanted);
-        if self.is_default && claimed != wanted {
-            self.release_place(bee);
-            return None;
-        }
-        Some(place)
-    }
-
-    /// Notes that a bee is not bound to its place, so that [`PlaceMap::place_of`] returns `None` for it from now on.
-    /// The hive's claim on the CPUs stays.
-    pub(crate) fn release_place(&self, bee: usize) {
-        // Relaxed, may be read by the load in `place_of`: the flag publishes no other data.
-        self.unplaced[bee].store(true, Ordering::Relaxed);
+        bound
     }
 }
 

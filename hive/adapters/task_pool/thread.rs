@@ -57,7 +57,7 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     let abort_guard = AbortOnUnwind::new("in the main function of a pool's thread");
     let _on_core = presence::count_on_core();
     let policy = shared.team.policy();
-    policy.begin_to_look_at_cpus(false);
+    let _looks = policy.begin_to_look_at_cpus(false);
     let context = TaskContext::new(&shared.team, bee);
     // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
     // The fence pairs with the one in `shared::release`: either this finds that the pool has ended, or `terminate_all`

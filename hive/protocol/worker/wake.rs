@@ -179,14 +179,19 @@ impl Team {
         }
     }
 
-    /// How worker `id` is bound while it sleeps, if that may change.
-    pub(crate) fn sleep_binding(&self, id: u32) -> Option<&SleepBinding> {
-        (self.fixed.shape.group_count() == 1).then(|| &self.slot(id).sleep_binding)
+    /// How the thread of bee `id` is bound.
+    pub(crate) fn sleep_binding(&self, id: u32) -> &SleepBinding {
+        &self.slot(id).sleep_binding
+    }
+
+    /// Whether all bees are in one group.
+    pub(crate) fn are_in_one_group(&self) -> bool {
+        self.fixed.shape.group_count() == 1
     }
 
     /// Whether it is the queen herself who wakes each worker for a region.
     pub(crate) fn are_woken_by_queen(&self) -> bool {
-        self.fixed.shape.group_count() == 1 && self.bees() as usize <= 1 + MAX_REGION_WAKES
+        self.are_in_one_group() && self.bees() as usize <= 1 + MAX_REGION_WAKES
     }
 
     /// Takes a bee off the counts of sleepers, both those of the queen and those of the sleep protocol. It has left

@@ -57,6 +57,17 @@ fn cores_come_before_second_threads_and_wrap_around() {
 }
 
 #[test]
+fn the_cpus_around_a_place_are_those_of_its_node() {
+    let machine = regular([2, 2, 1, 2, 2], 1);
+    let cores = free_places(&machine, Pin::Core);
+    let around = |bee| cores.place_of(bee).unwrap().node_cpus(&machine).to_string();
+    assert_eq!([0, 1, 2, 7].map(around), ["0-1,8-9", "0-1,8-9", "2-3,10-11", "6-7,14-15"]);
+    // A package of two nodes is on no single node.
+    let packages = free_places(&machine, Pin::Package);
+    assert_eq!(packages.place_of(0).unwrap().node_cpus(&machine), mask("0-3,8-11"));
+}
+
+#[test]
 fn a_single_cpu_serves_all() {
     let machine = regular([1, 1, 1, 1, 1], 1);
     for pin in [Pin::Core, Pin::Cluster, Pin::Node, Pin::Package, Pin::Cpus(vec![0])] {
