@@ -29,7 +29,8 @@ struct Masks {
 }
 
 impl SleepBinding {
-    /// Notes that the calling thread is bound to `bound`, and may sleep with the mask `unbound`, which has no fewer CPUs.
+    /// Notes that the calling thread is bound to `bound`, and may sleep with the mask `unbound`, which has these
+    /// CPUs and may have more.
     pub(crate) fn begin(&self, bound: CpuMask, unbound: CpuMask) {
         if let Some(thread) = OtherThread::current() {
             // Called once, by the worker when it starts.

@@ -98,8 +98,8 @@ pub(crate) fn read(allowed: Option<&CpuMask>) -> Result<(Machine, Vec<String>), 
     let unknown = allowed.map_or_else(CpuMask::new, |allowed| allowed.difference(&known));
     if !unknown.is_empty() {
         let problem = format!("hwloc does not know the allowed CPUs {unknown}");
-        // hwloc goes by a list of the CPUs that are online, and the mask is to be believed: see `sysfs.rs`. But what the
-        // user has described is all that there is.
+        // hwloc goes by a list of the CPUs that are online, and the mask is to be believed: see `sysfs.rs`. But what
+        // the user has described is all that there is.
         if override_note().is_empty() {
             return Err(problem);
         }

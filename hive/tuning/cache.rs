@@ -111,8 +111,8 @@ impl From<io::Error> for CacheError {
 }
 
 /// Creates the directory and those above it, if they are missing, with access for the user alone. Nothing is made in a
-/// directory of another user: under `sudo -E` the superuser's process has that user's home, and what it made there would
-/// not be the user's.
+/// directory of another user: under `sudo -E` the superuser's process has that user's home, and what it made there
+/// would not be the user's.
 fn create_private(directory: &Path) -> Result<(), CacheError> {
     let directory = std::path::absolute(directory)?;
     let existing = directory.ancestors().find_map(|above| Some((above, fs::metadata(above).ok()?)));

@@ -105,7 +105,7 @@ fn neighbours_come_one_after_another() {
     }
     let machine = tree.read(None).unwrap();
     assert_eq!((order(&machine), counts(&machine)), (vec![0, 4, 2, 6, 1, 5, 3, 7], [4, 2, 2, 2]));
-    // Within a mask, and with a CPU that has been switched off: Linux removes that one's files, and takes it from masks.
+    // Within a mask, and with a CPU that has been switched off: Linux removes its files, and takes it from masks.
     tree.add("system/cpu/online", "0-5,7");
     let machine = tree.read(Some(&mask("1-5,7"))).unwrap();
     assert_eq!((order(&machine), counts(&machine)), (vec![4, 2, 1, 5, 3, 7], [4, 2, 2, 2]));
