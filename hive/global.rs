@@ -2,8 +2,8 @@
 //! calls the method of the same name on the *current* hive: the one that the calling thread works for, or else the
 //! global one.
 
+use std::convert::Infallible;
 use std::ops::{Deref, Range};
-use std::sync::{Mutex, PoisonError};
 
 use crate::loops::shared_loop::Loop;
 use crate::observe::stats::Stats;
@@ -16,8 +16,7 @@ use crate::reductions::reduction::Reduction;
 use crate::reductions::reproducibility::Reproducibility;
 use crate::region::bee::Bee;
 use crate::region::nesting;
-use crate::sys::fork;
-use crate::sys::process::{ProcessCell, ProcessLock};
+use crate::sys::process::PerProcess;
 use crate::sys::warn_once::warn_once;
 use crate::tasks::join;
 use crate::tasks::scope::Scope;
@@ -35,6 +34,10 @@ use crate::topology::pin_policy::Pin;
 /// If the system makes no threads for it, it has one bee, says so in its [report](Hive::report), and grows when that
 /// becomes possible.
 ///
+/// A child made by `fork` gets a global hive of its own, built on its first use there. It has the size that the
+/// environment says, whatever size its parent's had been given; a reference that the parent has asked for before the
+/// fork stays that of the parent's hive.
+///
 /// ```
 /// println!("{}", hive::global().report());
 /// ```
@@ -44,8 +47,8 @@ pub fn global() -> &'static Hive {
     GLOBAL.get().unwrap_or_else(build_global)
 }
 
-/// The global hive, once it has been built.
-static GLOBAL: ProcessCell<Hive> = ProcessCell::new();
+/// The global hive, once this process has built it.
+static GLOBAL: PerProcess<Hive> = PerProcess::new();
 
 /// Builds the global hive. Kept out of line, so that the usual path through `global` stays short.
 #[cold]
@@ -62,9 +65,8 @@ fn build_global_for_call() -> &'static Hive {
 }
 
 fn build_global_by(builder: Builder) -> &'static Hive {
-    // Only one thread builds; the others wait here and then find the hive in the cell.
-    let _lock = build_lock().lock().unwrap_or_else(PoisonError::into_inner);
-    GLOBAL.get_or_init(|| builder.build().unwrap_or_else(|error| build_queen_alone(&error.to_string())))
+    let build = || builder.build().unwrap_or_else(|error| build_queen_alone(&error.to_string()));
+    GLOBAL.get_or_make(|| Ok(build())).unwrap_or_else(|never: Infallible| match never {})
 }
 
 /// The hive that a free function acts on. It is made and dropped inside of one call, and so inside of the region or
@@ -143,19 +145,6 @@ fn find_current_hive() -> CurrentHive {
 pub fn bees() -> usize {
     let found;
     current_hive!(found).bees()
-}
-
-/// The lock that is held while the global hive is built. A forked child gets a lock of its own, for two reasons.
-/// Building takes long, so a thread that forks does not wait for it; and the child may then find the parent's lock held
-/// by a thread that does not exist in the child.
-fn build_lock() -> &'static Mutex<()> {
-    // The lock that is in use, and the generation of the process that it was made in. A lock is leaked, but a process
-    // has at most one of its own.
-    static BUILD_LOCKS: ProcessLock<Option<(u32, &'static Mutex<()>)>> = ProcessLock::new(None);
-    BUILD_LOCKS.with(|lock| {
-        let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
-        lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
-    })
 }
 
 /// Builds the global hive with one bee, after building it with the usual settings has failed with `error`.

@@ -8,13 +8,14 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use common::process::in_own_process;
+use common::process::{in_own_process, in_own_process_with};
 use common::sys::fork;
 use common::{Gate, assert_contains_all, assert_hive_works, panic_message, proc_threads, sys};
-use hive::Hive;
+use hive::{Hive, Reduction};
 
 /// A hive from before the fork is unusable in the child, and its calls say so.
 fn assert_refuses_calls(hive: &Hive) {
@@ -47,12 +48,11 @@ fn a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent(
     in_own_process("a_hive_from_before_the_fork_is_an_error_in_the_child_and_works_in_the_parent", || {
         let hive = Hive::new(3).unwrap();
         assert_hive_works(&hive, 3);
-        assert_hive_works(hive::global(), 2);
+        let global = hive::global();
+        assert_hive_works(global, 2);
         let child = fork(|| {
             assert_refuses_calls(&hive);
-            assert_refuses_calls(hive::global());
-            assert!(hive::try_spmd(2, |_| ()).is_err() && hive::resize(1).is_err());
-            hive::wait_until_parked();
+            assert_refuses_calls(global);
             assert_new_hives_work();
             assert_refuses_calls(&hive);
         });
@@ -171,18 +171,78 @@ fn the_end_of_a_hive_from_before_lets_no_thread_of_the_child_s_go() {
     });
 }
 
+/// As many bees as the environment says, for the global hives of the tests below.
+const GLOBAL_BEES: (&str, &str) = ("HIVE_NUM_BEES", "3");
+
+/// The free functions work, on a global hive that is as the environment says.
+fn assert_free_functions_work() {
+    assert_eq!(hive::bees(), 3, "as the environment says");
+    assert_hive_works(hive::global(), 3);
+    assert_eq!(hive::spmd_all_map(|bee| bee.id()), [0, 1, 2]);
+    assert_eq!(hive::join(|| 1, || 2), (1, 2));
+    assert_eq!(hive::install(|| hive::current().map(|bee| bee.id)), Some(0));
+    assert_eq!(hive::broadcast(|bee| bee), [1, 2]);
+    let (sender, receiver) = mpsc::channel();
+    hive::spawn(move || sender.send(4).unwrap());
+    assert_eq!(receiver.recv(), Ok(4));
+    let sum = hive::par_reduce(0..1000, &Reduction::unordered(0, |a, b| a + b), Iterator::sum);
+    assert_eq!(sum, 499_500);
+    assert!(!hive::report().to_string().contains("forked") && hive::stats()[1].regions > 0);
+    hive::resize(2).unwrap();
+    hive::wait_until_parked();
+    assert_eq!(hive::bees(), 2);
+}
+
 #[test]
-fn the_global_hive_may_be_the_child_s_first() {
-    in_own_process("the_global_hive_may_be_the_child_s_first", || {
-        let part = || {
-            hive::spmd(2, |bee| bee.barrier());
-            assert_hive_works(hive::global(), 3);
-        };
-        fork(part).join();
-        // Also in the grandchild, and then in the parent.
-        fork(|| fork(part).join()).join();
-        part();
-        fork(|| assert_refuses_calls(hive::global())).join();
+fn a_child_has_a_global_hive_of_its_own() {
+    in_own_process_with("a_child_has_a_global_hive_of_its_own", &[GLOBAL_BEES], || {
+        // It may be the first one, and that of a grandchild.
+        fork(assert_free_functions_work).join();
+        fork(|| fork(assert_free_functions_work).join()).join();
+        assert_free_functions_work();
+        let (parents, grandparents) = (Hive::new(2).unwrap(), hive::global());
+        // One child after another, as a pool of processes starts them, and each with a child of its own.
+        for _ in 0..3 {
+            fork(|| {
+                assert_free_functions_work();
+                let own = hive::global();
+                fork(|| {
+                    assert_free_functions_work();
+                    [&parents, grandparents, own].into_iter().for_each(assert_refuses_calls);
+                })
+                .join();
+                assert_hive_works(own, 2);
+                assert_refuses_calls(grandparents);
+            })
+            .join();
+            assert_hive_works(grandparents, 2);
+            assert!(std::ptr::eq(grandparents, hive::global()));
+        }
+    });
+}
+
+/// In regions and tasks of the parent's global hive, on whichever thread. The child uses its own and ends there.
+#[test]
+fn a_child_has_a_global_hive_of_its_own_inside_of_its_parent_s() {
+    in_own_process_with("a_child_has_a_global_hive_of_its_own_inside_of_its_parent_s", &[GLOBAL_BEES], || {
+        let in_child = || fork(|| assert_eq!(hive::spmd_all_map(|bee| bee.bees()), [3; 3])).join();
+        for id in 0..3 {
+            hive::spmd(3, |bee| {
+                if bee.id() == id {
+                    in_child();
+                }
+                bee.barrier();
+            });
+        }
+        hive::install(in_child);
+        hive::scope(|scope| scope.spawn(|_| in_child()));
+        hive::join(in_child, || ());
+        let (sender, receiver) = mpsc::channel();
+        hive::spawn_on(1, move || {
+            in_child();
+            sender.send(()).unwrap();
+        });
+        receiver.recv().unwrap();
     });
 }
 

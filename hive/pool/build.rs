@@ -191,7 +191,10 @@ impl Builder {
 /// What is done in each process before its first hive is built.
 pub(crate) fn prepare_process() {
     #[cfg(unix)]
-    fork::call_in_children(&[presence::forget_workers, nesting::forget_other_bees]);
+    {
+        static INHERITED: [fn(); 2] = [presence::forget_workers, nesting::forget_other_bees];
+        fork::forget_in_children(&INHERITED);
+    }
     process::initialize_libraries();
 }
 

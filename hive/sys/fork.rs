@@ -13,10 +13,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use crate::sys::stderr::write_message;
 
 #[cfg(unix)]
-pub(crate) use atfork::{call_in_children, without_forks};
+pub(crate) use atfork::{forget_in_children, without_forks};
 
-/// The number of forks between this process and its first ancestor that used hive. It may be higher, because some forks
-/// are counted twice.
+/// The number of forks between this process and its first ancestor that used hive.
 static GENERATION: AtomicU32 = AtomicU32::new(0);
 
 /// A number that differs between a process and its forked children.
@@ -24,6 +23,19 @@ static GENERATION: AtomicU32 = AtomicU32::new(0);
 pub(crate) fn generation() -> u32 {
     // Relaxed: it is written only in a forked child, by the child's only thread.
     GENERATION.load(Ordering::Relaxed)
+}
+
+/// Something of the parent process that a child has to forget before it does anything else.
+pub(crate) trait Inherited: Sync {
+    /// Called on the only thread of a child. It must neither allocate, nor take locks, nor unwind.
+    fn forget(&self);
+}
+
+/// Functions that are called one after the other.
+impl<const N: usize> Inherited for [fn(); N] {
+    fn forget(&self) {
+        self.iter().for_each(|forget| forget());
+    }
 }
 
 /// Runs `work`, which is the program's code. If the process is forked in there, the child is aborted when it comes
@@ -63,21 +75,23 @@ mod atfork {
     use std::cell::Cell;
     use std::io;
     use std::mem::ManuallyDrop;
+    use std::ptr;
     use std::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+    use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    use crate::sys::fork::{GENERATION, wiped_page};
+    use crate::sys::fork::{GENERATION, Inherited, wiped_page};
+
+    /// What a child forgets before it does anything else.
+    type InheritedList = Vec<&'static dyn Inherited>;
 
     /// Held by a thread that does something during which no thread may fork, and by a thread that forks.
-    static FORK_LOCK: Mutex<()> = Mutex::new(());
-
-    /// What a child calls before anything else. Set while no thread forks.
-    static CHILD_HOOKS: OnceLock<&'static [fn()]> = OnceLock::new();
+    static FORK_LOCK: Mutex<InheritedList> = Mutex::new(Vec::new());
 
     thread_local! {
         /// The guard of `FORK_LOCK`, while this thread forks. `ManuallyDrop`, so that the thread-local needs no
         /// destructor and can be used until the thread is gone.
-        static GUARD_DURING_FORK: Cell<Option<ManuallyDrop<MutexGuard<'static, ()>>>> = const { Cell::new(None) };
+        static GUARD_DURING_FORK: Cell<Option<ManuallyDrop<MutexGuard<'static, InheritedList>>>> =
+            const { Cell::new(None) };
     }
 
     /// Runs `work` while no thread forks, so that no child inherits it half done. This covers `fork`, not a raw `clone`
@@ -86,24 +100,29 @@ mod atfork {
     /// A thread that forks waits for `work`. So `work` must be short, wait for nothing itself, read no file, and not
     /// call this function again.
     pub(crate) fn without_forks<R>(work: impl FnOnce() -> R) -> R {
+        with_inherited(|_| work())
+    }
+
+    /// From now on each child forgets `inherited`.
+    pub(crate) fn forget_in_children(inherited: &'static dyn Inherited) {
+        with_inherited(|list| {
+            if !list.iter().any(|known| ptr::addr_eq(*known, inherited)) {
+                list.push(inherited);
+            }
+        });
+    }
+
+    fn with_inherited<R>(use_it: impl FnOnce(&mut InheritedList) -> R) -> R {
         register_handlers();
-        let _lock = lock_forks();
+        let mut list = lock_forks();
         // The mark has gone although no handler has renewed it: this is a child made by a raw `clone`.
         if wiped_page::renew_mark() {
-            adjust_to_fork();
+            adjust_to_fork(&list);
         }
-        work()
+        use_it(&mut list)
     }
 
-    /// From now on each child calls `hooks` on its only thread, before anything else. The first call counts. The hooks
-    /// must neither allocate, nor take locks, nor unwind.
-    pub(crate) fn call_in_children(hooks: &'static [fn()]) {
-        if CHILD_HOOKS.get().is_none() {
-            without_forks(|| _ = CHILD_HOOKS.set(hooks));
-        }
-    }
-
-    fn lock_forks() -> MutexGuard<'static, ()> {
+    fn lock_forks() -> MutexGuard<'static, InheritedList> {
         FORK_LOCK.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,29 +152,29 @@ mod atfork {
         GUARD_DURING_FORK.set(guard.or_else(|| Some(ManuallyDrop::new(lock_forks()))));
     }
 
-    /// After a fork, in the parent.
+    /// After a fork, in the parent: gives the lock back.
     extern "C" fn unlock_in_parent() {
-        unlock();
+        drop(take_guard());
     }
 
     /// After a fork, in the child, on its only thread.
     extern "C" fn unlock_in_child() {
+        // There is no guard any more if the handlers were registered twice and this is the second call.
+        let Some(list) = take_guard() else { return };
         wiped_page::renew_mark();
-        adjust_to_fork();
-        unlock();
+        adjust_to_fork(&list);
+    }
+
+    fn take_guard() -> Option<MutexGuard<'static, InheritedList>> {
+        GUARD_DURING_FORK.take().map(ManuallyDrop::into_inner)
     }
 
     /// What has to be done once in each child before anything else: all that refers to threads of the parent is
     /// forgotten.
-    fn adjust_to_fork() {
+    fn adjust_to_fork(list: &InheritedList) {
         // Relaxed: the child has only one thread.
         GENERATION.fetch_add(1, Ordering::Relaxed);
-        CHILD_HOOKS.get().into_iter().copied().flatten().for_each(|forget| forget());
-    }
-
-    /// Gives the lock back, if this thread has it.
-    fn unlock() {
-        drop(GUARD_DURING_FORK.take().map(ManuallyDrop::into_inner));
+        list.iter().for_each(|inherited| inherited.forget());
     }
 }
 
@@ -164,3 +183,6 @@ mod atfork {
 pub(crate) fn without_forks<R>(work: impl FnOnce() -> R) -> R {
     work()
 }
+
+#[cfg(not(unix))]
+pub(crate) fn forget_in_children(_: &'static dyn Inherited) {}

@@ -1,15 +1,18 @@
-//! State that all hives of a process share: values that are locked for a moment, and values that are made once.
+//! State that all hives of a process share: values that are locked for a moment, values that are made once, and values
+//! that a forked child makes anew.
 //!
 //! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
-//! keeps no process-wide state except these two types and numbers that are changed by one atomic operation: there is no
+//! keeps no process-wide state except these three types and numbers that are changed by one atomic operation: there is no
 //! other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
 //! for such statics. See `docs/fork.md`.
 
+use std::ptr;
+use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use crossbeam_deque::Worker;
 
-use crate::sys::fork;
+use crate::sys::fork::{self, Inherited};
 
 /// Makes the libraries that hive uses fill their own lazily filled cells, while no thread forks. Call it before any of
 /// them is used.
@@ -63,6 +66,77 @@ impl<T> ProcessCell<T> {
     }
 }
 
+/// A value that takes long to make, that uses threads, and that is never dropped. Each process makes its own: what a
+/// forked child has inherited stays where it is, but is found no longer.
+pub(crate) struct PerProcess<T> {
+    /// The value; null if this process has none.
+    value: AtomicPtr<Aligned<T>>,
+    /// The lock that is held while the value is made, and the generation of the process whose lock it is. A child takes
+    /// another one, since it may find its parent's held by a thread that it does not have. Forks do not wait for that
+    /// thread. Locks are leaked, but a process has at most one of its own.
+    build_lock: ProcessLock<Option<(u32, &'static Mutex<()>)>>,
+}
+
+/// A value that has its cache lines for itself: what lies beside it in memory may be written to often.
+#[repr(align(128))]
+struct Aligned<T>(T);
+
+impl<T: Send + Sync + 'static> PerProcess<T> {
+    pub(crate) const fn new() -> Self {
+        Self { value: AtomicPtr::new(ptr::null_mut()), build_lock: ProcessLock::new(None) }
+    }
+
+    /// The value, if this process has made it.
+    #[inline(always)]
+    #[expect(unsafe_code, reason = "reads a reference that is kept as an atomic pointer")]
+    pub(crate) fn get(&self) -> Option<&'static T> {
+        // Acquire: pairs with the Release in `make`; the value is there then.
+        let value = self.value.load(Ordering::Acquire);
+        // SAFETY: where it is not null, `make` has leaked it, and nobody has a mutable reference to it.
+        unsafe { value.as_ref() }.map(|value| &value.0)
+    }
+
+    /// The value. If there is none yet, `make` makes it; other threads that ask meanwhile wait for that.
+    ///
+    /// # Errors
+    /// The error of `make`; the next call tries again.
+    pub(crate) fn get_or_make<E>(&'static self, make: impl FnOnce() -> Result<T, E>) -> Result<&'static T, E> {
+        match self.get() {
+            Some(value) => Ok(value),
+            None => self.make(make).unwrap_or_else(|value| Ok(value)),
+        }
+    }
+
+    /// Makes the value by `make`. The error is the value that there is already.
+    pub(crate) fn make<E>(
+        &'static self,
+        make: impl FnOnce() -> Result<T, E>,
+    ) -> Result<Result<&'static T, E>, &'static T> {
+        let lock = self.build_lock.with(|lock| {
+            let of_process = lock.filter(|(generation, _)| *generation == fork::generation());
+            lock.insert(of_process.unwrap_or_else(|| (fork::generation(), Box::leak(Box::default())))).1
+        });
+        let _lock = lock.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(value) = self.get() {
+            return Err(value);
+        }
+        fork::forget_in_children(self);
+        Ok(make().map(|value| {
+            let value = Box::into_raw(Box::new(Aligned(value)));
+            // Release: pairs with the Acquire in `get`.
+            self.value.store(value, Ordering::Release);
+            self.get().unwrap_or_else(|| unreachable!("it was made"))
+        }))
+    }
+}
+
+impl<T> Inherited for PerProcess<T> {
+    fn forget(&self) {
+        // Relaxed: the child has only one thread.
+        self.value.store(ptr::null_mut(), Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
@@ -87,18 +161,17 @@ mod tests {
     }
 
     /// The statics that are of neither type, nor atomic numbers, and why each of them is harmless.
-    const EXCEPTIONS: [(&str, &str); 8] = [
+    const EXCEPTIONS: [(&str, &str); 7] = [
         ("adapters/task_pool/completion.rs: SEMAPHORE", "each thread has its own"),
         ("observe/trace/log.rs: FIRST_USE", "`trace/traced_hives.rs` fills it while no thread forks"),
         ("pool/wait_graph.rs: OWN_NODE", "each thread has its own"),
         ("region/nesting.rs: ENDING_FRAME", "each thread has its own"),
-        ("sys/fork.rs: CHILD_HOOKS", "set while no thread forks"),
         ("sys/fork.rs: FORK_LOCK", "forks wait for it"),
         ("tasks/job_memory.rs: KEPT_BLOCKS", "each thread has its own"),
         ("tasks/job_memory.rs: SHELVES", "nobody waits for them"),
     ];
 
-    /// Every static that another thread may be changing during a fork is of one of the two types above.
+    /// Every static that another thread may be changing during a fork is of one of the three types above.
     #[test]
     fn no_other_static_is_locked_or_filled_lazily() {
         let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("hive");
@@ -126,9 +199,11 @@ mod tests {
         }
     }
 
-    /// The statics whose types are not known to be harmless. Those of `Cell` and `RefCell` are thread-local.
+    /// The statics whose types are not known to be harmless. Those of `Cell` and `RefCell` are thread-local, and arrays
+    /// of functions do not change.
     fn harmful_statics(text: &str) -> impl Iterator<Item = &str> {
-        const HARMLESS: [&str; 6] = ["ProcessLock<", "ProcessCell<", "Atomic", "atomic::Atomic", "Cell<", "RefCell<"];
+        const HARMLESS: [&str; 8] =
+            ["ProcessLock<", "ProcessCell<", "PerProcess<", "Atomic", "atomic::Atomic", "Cell<", "RefCell<", "[fn(); "];
         text.lines().filter_map(|line| {
             let line = line.trim_start();
             let visibility = ["pub(crate) ", "pub(super) ", "pub "].into_iter().find(|it| line.starts_with(it));
