@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::{assert_contains_all, assert_hive_works, run_exclusively, sys, wait_until};
+use common::{assert_contains_all, assert_hive_works, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
 const LIMIT: Duration = Duration::from_millis(20);
@@ -88,4 +88,25 @@ fn a_watchdog_without_time_is_refused() {
     let _alone = run_exclusively();
     let error = Hive::builder().deadlock_watchdog(Some(Duration::ZERO)).build().unwrap_err().to_string();
     assert!(error.contains("deadlock_watchdog") && error.contains("None"), "{error}");
+}
+
+/// A pipe that is full and that nobody reads: the watchdog waits in the middle of its report, and the drop does not.
+#[test]
+fn a_hive_whose_standard_error_is_full_ends() {
+    in_own_process("a_hive_whose_standard_error_is_full_ends", || {
+        // The kernel keeps the first 15 bytes of the name.
+        let watchdog = || proc_threads::named("watched-watchdo");
+        let reader = sys::redirect_stderr_to_full_pipe();
+        let hive = watched(2);
+        hive.spmd(2, |bee| {
+            if bee.id() == 1 {
+                wait_until(|| watchdog().into_iter().any(proc_threads::is_writing_to_stderr));
+            }
+        });
+        drop(hive);
+        assert_eq!(watchdog().len(), 1, "it still writes");
+        // Then it ends as well.
+        drop(reader);
+        wait_until(|| watchdog().is_empty());
+    });
 }

@@ -3,11 +3,11 @@
 //!
 //! A hive has one if it was built with
 //! [`Builder::deadlock_watchdog`](crate::pool::builder::Builder::deadlock_watchdog). The hive starts it, with a
-//! function that takes snapshots of what the bees have written in their activity cells (`activity.rs`), and stops it.
-//! The watchdog compares each snapshot with the one before, and changes nothing in the hive.
+//! function that takes snapshots of what the bees have written in their activity cells (`activity.rs`), and stops it,
+//! without waiting for whoever reads standard error. The watchdog compares each snapshot with the one before, and changes nothing in the hive.
 
 use std::fmt::Write;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use std::{io, thread};
@@ -31,10 +31,17 @@ pub(crate) struct Watchdog {
 /// Tells the thread to end, and wakes it for that.
 #[derive(Default)]
 struct StopFlag {
-    /// Whether the thread is to end.
-    is_stopped: Mutex<bool>,
-    /// Signalled when that is set, so that the thread does not sleep out its pause.
+    state: Mutex<StopState>,
+    /// Signalled when the thread is to end, so that it does not sleep out its pause.
     stopped: Condvar,
+}
+
+#[derive(Default)]
+struct StopState {
+    /// Whether the thread is to end.
+    is_stopped: bool,
+    /// Whether the thread is writing a report, which may take for as long as nobody reads standard error.
+    is_writing: bool,
 }
 
 impl Watchdog {
@@ -71,27 +78,41 @@ impl Watchdog {
         std::mem::forget(self.thread.get_mut().unwrap_or_else(PoisonError::into_inner).take());
     }
 
-    /// Ends the thread, if there is one, and waits for its end.
+    /// Ends the thread, if there is one, and waits for its end. A thread that is writing a report is left to itself: it
+    /// ends when somebody has read that.
     pub(crate) fn stop(&self) {
         let Some(thread) = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-        *self.stop_flag.is_stopped.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        let mut state = self.stop_flag.lock();
+        state.is_stopped = true;
+        let is_writing = state.is_writing;
+        drop(state);
         self.stop_flag.stopped.notify_all();
-        // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
-        let _ = thread.join();
+        if !is_writing {
+            // If the thread has panicked, its message has been printed; ending the hive must not fail because of that.
+            let _ = thread.join();
+        }
     }
 }
 
 impl StopFlag {
+    fn lock(&self) -> MutexGuard<'_, StopState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// What the thread does: looks at the hive at intervals, until it is told to end.
     fn run_until_stopped(&self, hive_name: &str, limit: Duration, take_snapshot: impl Fn() -> Option<Snapshot>) {
         let mut progress = Progress::new(limit);
         let pause = (limit / CHECKS_PER_LIMIT).clamp(Duration::from_millis(1), Duration::from_secs(1));
-        let mut is_stopped = self.is_stopped.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*is_stopped {
-            is_stopped = self.stopped.wait_timeout(is_stopped, pause).unwrap_or_else(PoisonError::into_inner).0;
+        let mut state = self.lock();
+        while !state.is_stopped {
+            state = self.stopped.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0;
             let report = take_snapshot().and_then(|snapshot| progress.check(&snapshot, Instant::now()));
-            if let Some(report) = report {
+            if let Some(report) = report.filter(|_| !state.is_stopped) {
+                state.is_writing = true;
+                drop(state);
                 write_message(&format!("{hive_name}: {report}"));
+                state = self.lock();
+                state.is_writing = false;
             }
         }
     }

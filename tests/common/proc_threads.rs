@@ -49,6 +49,12 @@ pub(crate) fn is_asleep(tid: i32) -> bool {
     state(tid) == Some('S')
 }
 
+/// Whether a thread is in the middle of writing to standard error.
+pub(crate) fn is_writing_to_stderr(tid: i32) -> bool {
+    let call = fs::read_to_string(format!("/proc/self/task/{tid}/syscall")).unwrap_or_default();
+    call.starts_with(&format!("{} 0x2 ", libc::SYS_write))
+}
+
 /// Waits until all these threads sleep.
 pub(crate) fn wait_until_asleep(tids: &[i32]) {
     wait_until(|| tids.iter().all(|&tid| is_asleep(tid)));

@@ -4,7 +4,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, CString};
-use std::io::{Error, ErrorKind};
+use std::io::{Error, ErrorKind, PipeReader, Write};
 use std::mem::MaybeUninit;
 use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
@@ -253,6 +253,33 @@ pub(crate) fn silence_stderr() {
     // SAFETY: the call takes numbers; both descriptors are open.
     let status = unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) };
     assert_eq!(status, libc::STDERR_FILENO, "{}", Error::last_os_error());
+}
+
+/// Makes standard error a pipe that is full. Its reader is returned.
+pub(crate) fn redirect_stderr_to_full_pipe() -> PipeReader {
+    let (reader, writer) = std::io::pipe().expect("a pipe");
+    // SAFETY: the calls take numbers; the descriptor is open.
+    let set_flags = |flags: i32| check(unsafe { libc::fcntl(writer.as_raw_fd(), libc::F_SETFL, flags) });
+    set_flags(libc::O_NONBLOCK);
+    while (&writer).write(&[b'x'; 4096]).is_ok() {}
+    set_flags(0);
+    // SAFETY: the call takes numbers; both descriptors are open.
+    assert_eq!(unsafe { libc::dup2(writer.as_raw_fd(), libc::STDERR_FILENO) }, libc::STDERR_FILENO);
+    reader
+}
+
+/// Calls `part` while `descriptor` is a file of this name, which is made empty first. `part` gets a function that
+/// writes there.
+pub(crate) fn while_redirected(descriptor: i32, file: &Path, part: impl FnOnce(&dyn Fn(&str))) {
+    let file = std::fs::File::create(file).expect("the file can be made");
+    // SAFETY: the call takes a number. If nothing is open there, the result is -1.
+    let original = unsafe { libc::dup(descriptor) };
+    // SAFETY: the call takes numbers; the file is open.
+    assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), descriptor) }, descriptor);
+    // SAFETY: the bytes are those of a text.
+    part(&|text| assert!(unsafe { libc::write(descriptor, text.as_ptr().cast(), text.len()) } == text.len() as isize));
+    // SAFETY: the calls take numbers, and nothing else uses the descriptor.
+    check(unsafe { if original < 0 { libc::close(descriptor) } else { libc::dup2(original, descriptor).min(0) } });
 }
 
 /// Makes a named pipe.
