@@ -156,3 +156,48 @@ fn a_panic_that_is_caught_harms_no_later_round() {
     });
     runs.assert_once_each("after panics");
 }
+
+/// A team is in the middle of a loop, one of its bees before it has begun, while another hive's team runs the same loop
+/// from beginning to end. Each index is run once by each team.
+#[test]
+fn two_hives_run_one_loop_at_the_same_time() {
+    let _alone = run_exclusively();
+    let (first, second) = (Hive::new(2).unwrap(), Hive::new(3).unwrap());
+    for schedule in SCHEDULES {
+        let (shared, runs) = (Loop::new(0..INDICES, schedule), [(); 2].map(|()| Runs::new(1)));
+        let (is_in_the_middle, is_over) = (Gate::new(), Gate::new());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                first.spmd(2, |bee| {
+                    if bee.id() == 1 {
+                        is_over.wait_for(1);
+                    }
+                    bee.for_each(&shared, |indices| {
+                        is_in_the_middle.arrive();
+                        is_over.wait_for(1);
+                        indices.for_each(|index| _ = runs[0].0[index].fetch_add(1, Ordering::Relaxed));
+                    });
+                });
+            });
+            is_in_the_middle.wait_for(1);
+            second.spmd(3, |bee| runs[1].run_round(bee, &shared, 0));
+            is_over.arrive();
+        });
+        runs.iter().for_each(|runs| runs.assert_once_each(&format!("{schedule:?}")));
+    }
+}
+
+/// A loop that was first run by a team of two, and then by larger ones of the same hive and of another.
+#[test]
+fn a_loop_is_run_by_teams_of_any_size() {
+    let _alone = run_exclusively();
+    let (small, large) = (Hive::new(2).unwrap(), Hive::new(4).unwrap());
+    for schedule in SCHEDULES {
+        let shared = Loop::new(0..INDICES, schedule);
+        for (hive, bees) in [(&small, 2), (&large, 4), (&small, 3), (&small, 6), (&large, 2), (&small, 2)] {
+            let runs = Runs::new(1);
+            hive.spmd(bees, |bee| runs.run_round(bee, &shared, 0));
+            runs.assert_once_each(&format!("{schedule:?}, a team of {bees}"));
+        }
+    }
+}

@@ -424,11 +424,6 @@ fn bad_loops_are_refused_with_what_is_wrong() {
         }),
         &["0 x 3"],
     );
-    let (small, large) = (Hive::new(2).unwrap(), Hive::new(4).unwrap());
-    let shared = Loop::new(0..9, Schedule::Dynamic(1));
-    assert_covers(ranges_by_bee(&small, 2, &shared).concat(), 0..9, "by the small hive");
-    let message = panic_message(|| drop(ranges_by_bee(&large, 4, &shared)));
-    assert_contains_all(&message, &["a hive of 2 bees", "a team of 4", "make another Loop"]);
 }
 
 #[test]

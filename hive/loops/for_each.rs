@@ -20,8 +20,9 @@ impl Bee<'_> {
     /// well. Later runs are complete again.
     ///
     /// All bees must run the loop the same number of times in a region. A loop may be run again, in the same region and
-    /// in later ones, but by one team at a time. It must be made outside the region: if each bee made a loop for
-    /// itself, each bee would run its own loop alone. Loops that are made inside are run by
+    /// in later ones, and by several hives at the same time: each team runs all of its indices. (A loop whose chunks
+    /// are handed out at run time keeps some words for each hive that has run it.) It must be made outside the region:
+    /// if each bee made a loop for itself, each bee would run its own loop alone. Loops that are made inside are run by
     /// [`for_range`](Self::for_range).
     ///
     /// The bees need not keep together: a bee may run the loop any number of times before another has begun. A bee
@@ -43,8 +44,8 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If the team has more bees than the hive had when the loop was first run. If a bee has made a loop for itself
-    /// inside the region, whose chunks are handed out at run time: when that is dropped.
+    /// If a bee has made a loop for itself inside the region, whose chunks are handed out at run time: when that is
+    /// dropped.
     #[inline]
     #[track_caller]
     #[doc(alias("omp for", "nowait"))]

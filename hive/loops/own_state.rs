@@ -1,12 +1,52 @@
-//! The loop state that a `Loop` has for itself, and a check when it is dropped.
+//! The loop states that a `Loop` has for itself, and a check when it is dropped.
 
 use std::sync::OnceLock;
 
 use crate::loops::loop_state::LoopState;
+use crate::protocol::region::region_context::RegionContext;
 use crate::region::nesting;
 
-/// The words that a loop has for itself.
-pub(crate) struct OwnState(pub(crate) OnceLock<Box<LoopState>>);
+/// The words that a loop has for itself, made by the bee that first needs them. They are a list: each hive that runs
+/// the loop has words of its own, since several may run it at the same time, and new ones when it has grown. One hive
+/// needs no more, as it runs one region of several bees at a time.
+pub(crate) struct OwnState(OnceLock<Box<StateOfHive>>);
+
+/// One entry of the list.
+struct StateOfHive {
+    /// The unique number of the hive's team.
+    team: u64,
+    state: LoopState,
+    /// The rest of the list.
+    next: OnceLock<Box<StateOfHive>>,
+}
+
+impl OwnState {
+    /// An empty list.
+    #[inline]
+    pub(crate) fn new() -> Self {
+        Self(OnceLock::new())
+    }
+
+    /// The words for the region of `context`. All bees of a region find the same: the first entry of their hive that is
+    /// for so many bees.
+    pub(crate) fn of_region(&self, context: &RegionContext<'_>) -> &LoopState {
+        let (team, bees) = (context.team(), context.bees());
+        let mut place = &self.0;
+        loop {
+            // Large enough for the whole team of the hive, of which this region may be using only a part.
+            let new = || StateOfHive {
+                team: team.unique_number(),
+                state: LoopState::new(bees.max(team.bees())),
+                next: OnceLock::new(),
+            };
+            let entry = place.get_or_init(|| Box::new(new()));
+            if entry.team == team.unique_number() && bees as usize <= entry.state.bees() {
+                return &entry.state;
+            }
+            place = &entry.next;
+        }
+    }
+}
 
 impl Drop for OwnState {
     /// # Panics
@@ -14,18 +54,19 @@ impl Drop for OwnState {
     /// made the loop for itself, and has run all of its indices; the other bees did the same with theirs.
     #[inline]
     fn drop(&mut self) {
-        if let Some(state) = self.0.get() {
-            assert_shared(state);
+        if let Some(entry) = self.0.get() {
+            assert_shared(entry);
         }
     }
 }
 
 /// The check that the drop of a loop makes.
 #[cold]
-fn assert_shared(state: &LoopState) {
-    let is_private = || state.region_of_only_user().is_some_and(nesting::is_in_region);
+fn assert_shared(first: &StateOfHive) {
+    let mut entries = std::iter::successors(Some(first), |entry| entry.next.get().map(|next| &**next));
+    let is_private = |entry: &StateOfHive| entry.state.region_of_only_user().is_some_and(nesting::is_in_region);
     assert!(
-        std::thread::panicking() || !is_private(),
+        std::thread::panicking() || !entries.any(is_private),
         "a bee has made a Loop inside of a region, and has run all indices of it, as each other bee that did so; \
          bee.for_range shares out a loop whose indices are known inside of the region only, and for_each takes a Loop \
          that was made outside of it"

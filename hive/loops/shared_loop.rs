@@ -7,7 +7,6 @@
 
 use std::fmt;
 use std::ops::Range;
-use std::sync::OnceLock;
 
 use crate::loops::blocks::Blocks;
 use crate::loops::cache::CachedState;
@@ -76,7 +75,7 @@ pub struct Loop {
     /// the block `i`, and in a smaller team the blocks of the bees that are missing as well. 0: the range is divided
     /// among the bees that take part.
     owners: usize,
-    /// The words that the bees share while they run the loop; made by the bee that first needs them. In a box of its
+    /// The words that the bees share while they run the loop; made by the bee that first needs them. In boxes of their
     /// own, because a cached state is used by many loops one after another, and making a `Loop` must not write to the
     /// cache lines that the bees share.
     state: OwnState,
@@ -106,15 +105,7 @@ impl Loop {
     #[track_caller]
     pub fn new(range: Range<usize>, schedule: Schedule) -> Self {
         assert!(schedule.min_chunk() > 0, "{schedule:?}: a chunk has at least one index");
-        Self {
-            range,
-            schedule,
-            multiple: 1,
-            min_work: 1,
-            owners: 0,
-            state: OwnState(OnceLock::new()),
-            only_round: None,
-        }
+        Self { range, schedule, multiple: 1, min_work: 1, owners: 0, state: OwnState::new(), only_round: None }
     }
 
     /// Divides the range among exactly `owners` bees: the blocks are those of a team of so many, and
@@ -344,7 +335,7 @@ impl Loop {
                 state.begin_round_of_any_loop(context, has_ranges && (context.id() as usize) < bees)
             }
             (None, Some(cached)) => (cached.state.only_dispatch(), cached.round),
-            (None, None) => self.loop_state(context).begin_round(context),
+            (None, None) => self.state.of_region(context).begin_round(context),
         };
         // Only after the round has begun: a bee that takes no part counts rounds as the others do.
         if (context.id() as usize) < bees {
@@ -419,24 +410,6 @@ impl Loop {
             body.run_range(chunks.indices(units.chunks_of(taken)));
             context.start_if_long();
         }
-    }
-
-    /// The shared words of this loop, made by the first bee that calls this.
-    ///
-    /// # Panics
-    /// If the team is larger than the state is for.
-    #[track_caller]
-    fn loop_state(&self, context: &RegionContext<'_>) -> &LoopState {
-        let bees = context.bees();
-        // Large enough for the whole team of the hive, of which this region may be using only a part.
-        let state = self.state.0.get_or_init(|| Box::new(LoopState::new(bees.max(context.team().bees()))));
-        assert!(
-            bees as usize <= state.bees(),
-            "this loop was first run by a hive of {} bees, and cannot be run by a team of {bees}: \
-             make another Loop for that",
-            state.bees(),
-        );
-        state
     }
 }
 
