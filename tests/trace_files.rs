@@ -37,10 +37,11 @@ fn a_forked_child_writes_nothing_of_its_parent_s() {
     let file = room.file();
     in_own_process_with(name, &[("HIVE_TRACE", file.to_str().unwrap()), ("HIVE_NUM_BEES", "2")], || {
         hive::spmd(2, |_| ());
-        let own = hive::global().write_trace().unwrap();
+        let global = hive::global();
+        let own = global.write_trace().unwrap();
         fs::write(&own, "untouched").unwrap();
         let child = fork(|| {
-            assert_contains_all(&hive::global().write_trace().unwrap_err().to_string(), &["forked"]);
+            assert_contains_all(&global.write_trace().unwrap_err().to_string(), &["forked"]);
             assert_hive_works(&Hive::new(2).unwrap(), 2);
             std::process::exit(0);
         });
@@ -122,6 +123,53 @@ fn what_can_be_written_to_without_waiting_is_taken() {
         fs::write(&file, "x".repeat(1 << 20)).unwrap();
         drop(Hive::builder().bees(1).trace(&file).build().unwrap());
         assert!(fs::metadata(&file).unwrap().len() < 1 << 20);
+    });
+}
+
+/// The file that standard output or standard error goes to is not emptied, whatever it is called, and what is written
+/// before, by the timeline, and afterwards comes one after the other.
+#[test]
+fn the_file_behind_an_open_descriptor_is_continued() {
+    let room = TraceDirectory::new("descriptors");
+    let file = room.file();
+    let own_name = file.to_str().unwrap().to_owned();
+    in_own_process("the_file_behind_an_open_descriptor_is_continued", || {
+        let names = ["/dev/stdout", "/proc/self/fd/1", "/dev/stderr", "/dev/fd/9", &own_name];
+        for (name, descriptor) in names.into_iter().zip([1, 1, 2, 9, 1]) {
+            sys::while_redirected(descriptor, &file, |write| {
+                write("before\n");
+                Hive::builder().bees(2).trace(name).build().unwrap().spmd(2, |_| ());
+                write("after\n");
+            });
+            let text = fs::read_to_string(&file).unwrap();
+            let trace = text.strip_prefix("before\n").and_then(|text| text.strip_suffix("after\n"));
+            assert_eq!(Trace::parse(trace.unwrap_or_else(|| panic!("{name}: {text}"))).count("region"), 2, "{name}");
+        }
+    });
+}
+
+#[test]
+fn a_device_that_takes_nothing_is_told() {
+    let output = in_own_process("a_device_that_takes_nothing_is_told", || {
+        drop(Hive::builder().bees(2).trace("/dev/full").build().unwrap());
+    });
+    assert_contains_all(&output, &["the trace /dev/full cannot be written"]);
+}
+
+/// A hive that cannot be built leaves the name to the next one.
+#[test]
+fn a_build_that_fails_takes_no_name() {
+    let room = TraceDirectory::new("failed");
+    let file = room.file();
+    in_own_process("a_build_that_fails_takes_no_name", || {
+        let builder = || Hive::builder().bees(2).trace(&file);
+        // No system has room for such a stack.
+        (0..2).for_each(|_| drop(builder().stack_size(1 << 60).build().unwrap_err()));
+        let hive = builder().build().unwrap();
+        hive.spmd(2, |_| ());
+        assert_eq!(hive.write_trace().unwrap(), file);
+        drop(hive);
+        assert_eq!(Trace::read(&file).count("region"), 2);
     });
 }
 

@@ -102,13 +102,21 @@ impl Hive {
             _queen_affinity: None,
             guest: None,
         };
-        hive.bind_queen();
-        // Before the workers are hired, because the guest decides what their threads run.
-        hive.guest = hive.shared.start_guest()?;
+        let started = hive.start();
         // On an error, `hive` is dropped here, which ends the workers hired so far.
-        hive.shared.start_initial_workers().map_err(|error| Error::from(Problem::Threads(error)))?;
-        hive.shared.start_observers().map_err(|error| Error::from(Problem::WatchdogThread(error)))?;
-        Ok(hive)
+        if let (Err(_), Some(tracer)) = (&started, hive.shared.tracer()) {
+            tracer.give_back_name();
+        }
+        started.map(|()| hive)
+    }
+
+    /// Binds the queen, and starts everything that has a thread.
+    fn start(&mut self) -> Result<(), Error> {
+        self.bind_queen();
+        // Before the workers are hired, because the guest decides what their threads run.
+        self.guest = self.shared.start_guest()?;
+        self.shared.start_initial_workers().map_err(|error| Error::from(Problem::Threads(error)))?;
+        self.shared.start_observers().map_err(|error| Error::from(Problem::WatchdogThread(error)))
     }
 
     /// Binds the calling thread to the place of bee 0, with `pin_queen(true)`. A failure is a warning in the report.

@@ -56,7 +56,12 @@ pub(crate) struct Trace {
 impl Trace {
     /// Reads a file. Panics unless everything that begins ends, is properly nested, and times do not go backwards.
     pub(crate) fn read(path: &Path) -> Self {
-        let file: Value = serde_json::from_str(&fs::read_to_string(path).unwrap()).unwrap();
+        Self::parse(&fs::read_to_string(path).unwrap())
+    }
+
+    /// The same for the contents of a file.
+    pub(crate) fn parse(text: &str) -> Self {
+        let file: Value = serde_json::from_str(text).unwrap();
         assert_eq!(file["otherData"]["dropped events"], "0");
         let mut trace = Self { slices: Vec::new(), sizes: Vec::new() };
         let mut lanes: BTreeMap<u64, BeeTrack> = BTreeMap::new();

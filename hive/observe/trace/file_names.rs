@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// The names that hives have been given. A name stays taken when its hive has ended: a second hive must not overwrite
-/// the file of the first.
+/// the file of the first. Only a hive that could not be built gives its name back.
 pub(crate) struct FileNames {
     /// All names that have been given.
     claimed: BTreeSet<PathBuf>,
@@ -23,6 +23,13 @@ impl FileNames {
     /// The name asked for or, if that is taken, one with a number in it.
     pub(crate) fn claim(&mut self, wanted: &Path) -> PathBuf {
         self.claim_with(wanted, numbered)
+    }
+
+    /// Takes back a name that a hive has been given.
+    pub(crate) fn give_back(&mut self, name: &Path) {
+        self.claimed.remove(name);
+        // Whichever name it was made from, the numbers are tried again from the first one.
+        self.next_number.clear();
     }
 
     /// As `claim`; `numbered` makes the names. It is called once for each number, however often the same name is asked
@@ -71,6 +78,16 @@ mod tests {
         assert_eq!(claim("/a/t.3.json"), "/a/t.3.json");
         assert_eq!([0; 4].map(|_| claim("/a/t.json")), ["/a/t.json", "/a/t.2.json", "/a/t.4.json", "/a/t.5.json"]);
         assert_eq!(claim("/a/t.2.json"), "/a/t.2.2.json");
+    }
+
+    #[test]
+    fn a_name_that_was_given_back_is_given_again() {
+        let mut names = FileNames::new();
+        let wanted = Path::new("/a/t.json");
+        let claimed = [0; 3].map(|_| names.claim(wanted));
+        names.give_back(&claimed[1]);
+        assert_eq!(names.claim(wanted), claimed[1]);
+        assert_eq!(names.claim(wanted), Path::new("/a/t.4.json"));
     }
 
     #[test]

@@ -28,8 +28,9 @@ use crate::observe::trace::traced_hives::TracedHive;
 pub(crate) struct Tracer {
     /// The file's absolute name, which no other hive of the process writes to.
     path: PathBuf,
-    /// Held while the file is written, so that two threads do not write it at the same time.
-    write_lock: Mutex<()>,
+    /// Held while the file is written, so that two threads do not write it at the same time. Whether the name has been
+    /// given back, so that nothing is written any more.
+    is_given_back: Mutex<bool>,
 }
 
 impl Tracer {
@@ -42,9 +43,15 @@ impl Tracer {
         let path = traced_hives::claim_file_name(wanted);
         match output_file::open_for_writing(&path) {
             // The file is closed again: each writing opens it anew and replaces its contents.
-            Ok(_) => Ok(Self { path, write_lock: Mutex::new(()) }),
+            Ok(_) => Ok(Self { path, is_given_back: Mutex::new(false) }),
             Err(error) => Err(format!("nothing is traced: the file {} cannot be written: {error}", path.display())),
         }
+    }
+
+    /// Gives the file's name back for another hive, and writes nothing from now on: this one could not be built.
+    pub(crate) fn give_back_name(&self) {
+        *self.is_given_back.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        traced_hives::give_back_file_name(&self.path);
     }
 
     /// Arranges that the hive's timeline is written when the process ends, if the hive still exists then.
@@ -66,7 +73,10 @@ impl Tracer {
         hive_name: &str,
         read_logs: impl FnOnce() -> (Vec<&'l Log>, Vec<(u64, Event)>),
     ) -> io::Result<()> {
-        let _lock = self.write_lock.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_given_back = self.is_given_back.lock().unwrap_or_else(PoisonError::into_inner);
+        if *is_given_back {
+            return Ok(());
+        }
         let mut out = BufWriter::new(output_file::open_for_writing(&self.path)?);
         let (logs, sizes) = read_logs();
         let header = TraceHeader { name: hive_name, build: &build_info().to_string() };

@@ -1,12 +1,14 @@
 //! Opens the file that a timeline is written to, so that neither opening nor writing waits for a reader.
 //!
 //! `Tracer` opens the file once when a hive is built, to see whether that is possible, and again each time it writes.
+//! A file that the process has open already, as that behind its standard output, is not the timeline's alone.
 
 use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Opens the file with this name, and makes it empty. Creates it if it does not exist.
+/// Opens the file with this name, and makes it empty. Creates it if it does not exist. A file that the program itself
+/// writes to (see [`own_descriptor`]) keeps what is in it, and the timeline comes after that.
 ///
 /// The rules are those of `docs/tracing.md`, "When it is written".
 ///
@@ -32,11 +34,38 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
         return Err(error);
     }
     if metadata.is_file() {
+        if let Some(descriptor) = own_descriptor(path, &metadata) {
+            return Ok(descriptor);
+        }
         file.set_len(0)?;
     }
     // O_NONBLOCK was needed for opening only. A write to a terminal may have to wait for it.
     set_blocking(&file)?;
     Ok(file)
+}
+
+/// The descriptor by which the process has this file open already: as its standard output or standard error, under
+/// whatever name, or as the descriptor that `path` names by its number. It is a copy, which shares the place in the file
+/// with the original, so neither writes over what the other has written.
+#[cfg(unix)]
+fn own_descriptor(path: &Path, metadata: &Metadata) -> Option<File> {
+    use std::os::fd::BorrowedFd;
+    use std::os::unix::fs::MetadataExt;
+    let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|directory| path.strip_prefix(directory).ok());
+    let number = number.and_then(|number| number.to_str()?.parse().ok()).filter(|number| *number >= 0);
+    [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().chain(number).find_map(|number| {
+        #[expect(unsafe_code, reason = "std has no safe way to a descriptor by its number")]
+        // SAFETY: the number is not negative. It is only copied; if no file is open there, that is an error.
+        let copy = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?;
+        let copy = File::from(copy);
+        let copied = copy.metadata().ok()?;
+        ((copied.dev(), copied.ino()) == (metadata.dev(), metadata.ino())).then_some(copy)
+    })
+}
+
+#[cfg(not(unix))]
+fn own_descriptor(_: &Path, _: &Metadata) -> Option<File> {
+    None
 }
 
 /// Why a file of this kind cannot hold a timeline; None if it can.

@@ -1,6 +1,6 @@
 //! The traced hives of the process: the file names that they have taken, and the hives to write when the process ends.
 //!
-//! `Tracer` calls both functions here when a traced hive is built.
+//! `Tracer` calls these functions when a traced hive is built.
 
 use std::panic::catch_unwind;
 use std::path::{Path, PathBuf, absolute};
@@ -40,6 +40,11 @@ pub(crate) fn claim_file_name(wanted: &Path) -> PathBuf {
         nanos_since_start();
         names.claim(&wanted)
     })
+}
+
+/// Takes back the file name of a hive that could not be built, for the next one.
+pub(crate) fn give_back_file_name(name: &Path) {
+    TRACED_HIVES.with(|hives| hives.file_names.give_back(name));
 }
 
 /// The hives that may still exist. Those that are gone are removed only when there is no room for another, so that the
