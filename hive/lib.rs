@@ -67,7 +67,9 @@
 //! - `HIVE_TRACE`: a file to which the hive writes a timeline of what its bees have done, when it is dropped or the
 //!   process ends; `%p` in its name stands for the process id; see [`Builder::trace`].
 //!
-//! If hive cannot read a value, it ignores it and adds a warning to [`Hive::report`].
+//! If hive cannot read a value, it ignores it and adds a warning to [`Hive::report`]. In a program that runs with more
+//! rights than the user who has started it (set-uid, set-gid or file capabilities on Linux), it ignores what names
+//! files: `HIVE_TRACE`, `HIVE_CACHE`, and the user's cache directory.
 //!
 //! # Coming from OpenMP or Rayon
 //! [`guides`] shows the constructs of OpenMP and of Rayon next to those of hive, and describes where bees run.

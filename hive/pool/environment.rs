@@ -13,7 +13,7 @@ use std::{env, process};
 
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
-use crate::sys::parse_duration;
+use crate::sys::{parse_duration, privileges};
 use crate::topology::binding_request::BindingRequest;
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_list::PlaceList;
@@ -38,9 +38,14 @@ pub(crate) struct Environment {
 }
 
 impl Environment {
-    /// Reads the environment of this process.
+    /// Reads the environment of this process. A file that it names is nothing for a program with raised privileges.
     pub(crate) fn read() -> Self {
-        Self::from_variables(|name| env::var(name))
+        let mut read = Self::from_variables(|name| env::var(name));
+        if privileges::are_raised() && read.trace.take().is_some() {
+            let warning = "the environment variable HIVE_TRACE is ignored: the program has more rights than its user";
+            read.warnings.push(warning.to_owned());
+        }
+        read
     }
 
     /// The same with another source of variables; tests pass a table.
@@ -177,5 +182,46 @@ mod tests {
         let read = environment(&[]);
         assert!(is_empty(&read));
         assert!(read.warnings.is_empty());
+    }
+
+    /// A copy of this program that is set-uid reads no file's name from the environment of the user who starts it.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_program_with_raised_privileges_takes_no_file_names_from_its_user() {
+        use std::fs::{Permissions, copy, set_permissions};
+        use std::os::unix::fs::PermissionsExt;
+        use std::os::unix::process::CommandExt;
+        use std::process::Command;
+
+        use crate::tuning::cache::CacheDir;
+
+        const COPY_VARIABLE: &str = "HIVE_TEST_COPY";
+        const NAME: &str = "a_program_with_raised_privileges_takes_no_file_names_from_its_user";
+        const ANOTHER_USER: u32 = 65_534;
+        const SET_UID: u32 = 0o4755;
+        let (trace, cache) = (|| Environment::read().trace, CacheDir::from_environment);
+        if env::var_os(COPY_VARIABLE).is_some() {
+            assert!(privileges::are_raised(), "skipped: the file system ignores set-uid");
+            assert!(trace().is_none() && cache().is_none());
+            assert!(Environment::read().warnings[0].contains("HIVE_TRACE is ignored"));
+            return;
+        }
+        let directory = tempfile::tempdir().unwrap();
+        let program = directory.path().join("copy");
+        copy(env::current_exe().unwrap(), &program).unwrap();
+        set_permissions(directory.path(), Permissions::from_mode(0o755)).unwrap();
+        set_permissions(&program, Permissions::from_mode(SET_UID)).unwrap();
+        let mut command = Command::new(&program);
+        command.args([NAME, "--nocapture"]).current_dir("/").uid(ANOTHER_USER);
+        command.envs([(COPY_VARIABLE, "1"), ("HIVE_TRACE", "/t.json"), ("HIVE_CACHE", "/c"), ("HOME", "/h")]);
+        let output = match command.output() {
+            Ok(output) => output,
+            Err(error) => return println!("skipped: only the superuser can become somebody else: {error}"),
+        };
+        let text = String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned();
+        match text.split_once("skipped: ") {
+            Some((_, reason)) => println!("skipped: {reason}"),
+            None => assert!(output.status.success() && text.contains("1 passed"), "{text}"),
+        }
     }
 }

@@ -25,6 +25,7 @@ pub(crate) mod parse_error;
 pub(crate) mod part_time;
 pub(crate) mod poll_time;
 pub(crate) mod presence;
+pub(crate) mod privileges;
 pub(crate) mod process;
 pub(crate) mod semaphore;
 pub(crate) mod shared_cpu;

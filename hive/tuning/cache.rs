@@ -11,6 +11,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use crate::sys::privileges;
+
 /// The most bytes that a file may have. hive's own files have some dozens.
 const MAX_BYTES: u64 = 4 << 10;
 
@@ -24,10 +26,13 @@ pub(crate) struct CacheDir {
 
 impl CacheDir {
     /// The directory that `HIVE_CACHE` names; by default `hive` in the user's cache directory. None: no files are
-    /// wanted, or the user's directory is not known.
+    /// wanted, the user's directory is not known, or the program has rights that the user does not have.
     // Deprecated before Rust 1.87, because of a mistake on Windows that was put right in 1.85.
     #[allow(deprecated)]
     pub(crate) fn from_environment() -> Option<Self> {
+        if privileges::are_raised() {
+            return None;
+        }
         Self::from_variable(env::var_os("HIVE_CACHE").as_deref(), || {
             let cache = env::var_os("XDG_CACHE_HOME").map(PathBuf::from).filter(|cache| cache.is_absolute());
             cache.or_else(|| Some(env::home_dir()?.join(".cache")))
