@@ -5,12 +5,15 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
+use std::time::Duration;
 
 use common::process::in_own_process;
+use common::seccomp::{CALLS_OF_STD, die_of_all_syscalls_but};
 use common::sys::{self, UnsyncCell};
-use common::{Gate, task_helpers};
-use hive::Hive;
+use common::{Gate, assert_hive_works, task_helpers};
+use hive::{Hive, Pin, Reduction, Schedule};
 
 /// More regions than a thread needs for the queen lock to be reserved to it.
 const RESERVING_REGIONS: u64 = 1_200;
@@ -139,5 +142,47 @@ fn an_outsider_s_join_goes_on() {
                 assert_eq!(joined, [Some((1, 2)), None]);
             }
         }
+    });
+}
+
+/// Everything that goes on in hives that exist: regions, loops, tasks, sleep and wake, more bees and fewer, their end.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn hives_go_on_where_all_calls_but_those_of_std_end_the_process() {
+    in_own_process("hives_go_on_where_all_calls_but_those_of_std_end_the_process", || {
+        let (sleepy, global) = (Hive::builder().bees(2).spin(Duration::ZERO).build().unwrap(), hive::global());
+        let reserved = reserved_hives(2);
+        let unbound = Hive::builder().bees(3).pin(Pin::None).build().unwrap();
+        if !die_of_all_syscalls_but(&CALLS_OF_STD) {
+            return;
+        }
+        reserved.iter().for_each(|(hive, count)| two_queens(hive, count, || ()));
+        let data = vec![1_u64; 10_000];
+        let sum = Reduction::deterministic(0, |a, b| a + b);
+        for hive in reserved.iter().map(|(hive, _)| hive).chain([&sleepy, global, &unbound]) {
+            let bees = hive.bees();
+            for pause in [0, 1, 5, 20, 60].map(Duration::from_millis).into_iter().cycle().take(20) {
+                thread::sleep(pause);
+                assert_hive_works(hive, bees);
+                thread::sleep(pause);
+                for schedule in [Schedule::Static, Schedule::Dynamic(8), Schedule::Guided(8)] {
+                    let total = hive.par_reduce((0..data.len(), schedule), &sum, |range| data[range].iter().sum());
+                    assert_eq!(total, 10_000);
+                }
+                thread::sleep(pause);
+                assert_eq!(task_helpers::fib_by_joins(hive, 15), 610);
+                thread::sleep(pause);
+                let (sender, receiver) = channel();
+                hive.spawn(move || sender.send(1).unwrap());
+                assert_eq!(receiver.recv(), Ok(1));
+                hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+            }
+            hive.resize(1).unwrap();
+            hive.wait_until_parked();
+            hive.resize(bees + 2).unwrap();
+            assert_hive_works(hive, bees + 3);
+            assert_eq!(task_helpers::fib_by_joins(hive, 15), 610);
+        }
+        drop((reserved, sleepy, unbound));
     });
 }

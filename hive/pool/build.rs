@@ -18,6 +18,7 @@ use crate::protocol::region::max_bees::MAX_BEES;
 use crate::region::nesting;
 use crate::sys::asymmetric_fence;
 use crate::sys::process;
+use crate::sys::sandbox;
 use crate::sys::warn_once::warn_once;
 #[cfg(unix)]
 use crate::sys::{fork, presence};
@@ -204,6 +205,7 @@ pub(crate) fn prepare_process() {
         fork::forget_in_children(&INHERITED);
     }
     process::initialize_libraries();
+    sandbox::begin();
 }
 
 /// Checks that `1 <= bees <= max_bees <= MAX_BEES`.

@@ -65,7 +65,7 @@ mod linux {
 
     use crate::sys::affinity::CallError;
     use crate::sys::cpu_mask::CpuMask;
-    use crate::sys::kernel_file;
+    use crate::sys::{kernel_file, sandbox};
 
     /// The kernel's masks are arrays of words of this type.
     type MaskWord = libc::c_ulong;
@@ -103,6 +103,7 @@ mod linux {
         pub(crate) fn change_mask(&self, from: &CpuMask, to: &CpuMask) -> Result<bool, CallError> {
             let is_expected = self.mask()? == *from;
             if is_expected {
+                refuse_in_sandbox()?;
                 apply_words(self.0, &to_words(to))?;
             }
             Ok(is_expected)
@@ -173,11 +174,19 @@ mod linux {
 
     /// Restricts the calling thread to these CPUs.
     pub(crate) fn apply(mask: &CpuMask) -> Result<(), CallError> {
+        refuse_in_sandbox()?;
         match single_cpu(mask) {
             Some(core) if core_affinity::set_for_current(core) => Ok(()),
             Some(_) => Err(CallError::last_os_error("core_affinity::set_for_current")),
             None => apply_words(CALLER, &to_words(mask)),
         }
+    }
+
+    /// An error in a sandbox that the program has set up since it has built its first hive. It may end a process that
+    /// changes a mask, and hive can do without.
+    fn refuse_in_sandbox() -> Result<(), CallError> {
+        let error = || io::Error::other("a sandbox was set up after the first hive was built");
+        if sandbox::has_come() { Err(CallError { call: "sched_setaffinity", error: error() }) } else { Ok(()) }
     }
 
     #[allow(unsafe_code)]

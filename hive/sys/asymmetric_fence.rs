@@ -17,6 +17,9 @@ use std::sync::atomic::{Ordering, compiler_fence};
 #[cfg(target_os = "linux")]
 pub(crate) use fallback::KernelThread;
 
+#[cfg(target_os = "linux")]
+use crate::sys::sandbox;
+
 /// The light fence, for the thread that executes it often.
 #[inline(always)]
 pub(crate) fn light() {
@@ -61,12 +64,16 @@ pub(crate) fn are_still_available() -> bool {
     !fallback::has_been_refused()
 }
 
-/// The `membarrier` system call.
+/// The `membarrier` system call. On x86-64, where hive can do without, it is not made in a sandbox that has been set up
+/// since the first hive was built: that may end a process for it.
 #[cfg(target_os = "linux")]
 #[expect(unsafe_code, reason = "libc has no wrapper")]
 fn membarrier(command: libc::c_int) -> std::io::Result<()> {
     const NO_FLAGS: libc::c_uint = 0;
     const UNUSED_CPU: libc::c_int = 0;
+    if cfg!(target_arch = "x86_64") && sandbox::has_come() {
+        return Err(std::io::Error::other("a sandbox was set up after the first hive was built"));
+    }
     // SAFETY: the call accesses no memory of the caller.
     let status = unsafe { libc::syscall(libc::SYS_membarrier, command, NO_FLAGS, UNUSED_CPU) };
     if status == 0 { Ok(()) } else { Err(std::io::Error::last_os_error()) }

@@ -5,30 +5,42 @@
 //! looks. Then each task that one of them hands to the other is run on the same CPU, one after the other. If one of
 //! them sleeps, the thread that wakes it puts it on a free CPU.
 //!
-//! So a thread compares its yields with the number of times that the kernel has put another thread in its place. A
-//! yield that no other thread has waited for changes nothing there.
+//! So a thread looks at how long its yields take. One that another thread has waited for takes at least two switches
+//! between threads, which is several times as long as one that has changed nothing. (The kernel also counts these
+//! switches. But a program may have forbidden itself the call that asks for the count, in a sandbox.)
 
 use std::cell::Cell;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::yield_now;
 
-/// So many yields are counted before the kernel is asked, which takes about as long as one of them.
+use crate::sys::ticks::ticks;
+
+/// So many yields are looked at together.
 const YIELDS_PER_LOOK: u32 = 16;
 
 /// If so many of them have let another thread run, the CPU is shared. A thread that comes and goes, such as one that
 /// hands over tasks and waits for them, causes fewer.
-const SWITCHES_OF_SHARED_CPU: i64 = 12;
+const SWITCHES_OF_SHARED_CPU: u32 = 12;
 
 /// After so many of such looks in a row the thread leaves.
 const TIMES_OF_SHARED_CPU: u32 = 2;
 
+/// A yield that takes more than so many times as long as the shortest one has let another thread run. On a virtual
+/// machine with two CPUs, 99 of 100 yields on a CPU of one's own took up to 2.5 times as long as the shortest, and 99 of
+/// 100 that let another thread run at least 6 times.
+const TIMES_OF_SHORTEST_YIELD: u64 = 4;
+
+/// How many ticks the shortest yield of the process has taken.
+static SHORTEST_YIELD: AtomicU64 = AtomicU64::new(u64::MAX);
+
 thread_local! {
-    /// The yields of the calling thread since it has last asked the kernel.
+    /// The yields of the calling thread since its last look.
     static YIELDS: Cell<u32> = const { Cell::new(0) };
-    /// The switches to other threads until then.
-    static SWITCHES: Cell<i64> = const { Cell::new(0) };
+    /// Those of them that have let another thread run.
+    static SWITCHES: Cell<u32> = const { Cell::new(0) };
     /// Whether it has run a task since then.
     static HAS_RUN_TASK: Cell<bool> = const { Cell::new(false) };
-    /// How often in a row the kernel has said that the CPU is shared, with a task in between.
+    /// How often in a row the CPU has been found to be shared, with a task in between.
     static TIMES_SHARED: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -40,48 +52,46 @@ pub(crate) fn note_task() {
 }
 
 /// Yields the CPU. Returns whether it is shared for good, and not only because another thread ends what it has begun:
-/// nearly all of the last yields have let another thread run, or other threads have taken the CPU as often, and that
-/// has gone on while the calling thread has run tasks.
+/// nearly all of the last yields have let another thread run, and that has gone on while the calling thread has run
+/// tasks. Always false on processors without a counter of [`ticks`].
 #[inline]
 pub(crate) fn yield_and_look() -> bool {
-    yield_now();
+    let switches = SWITCHES.get() + u32::from(yield_and_tell());
     let yields = YIELDS.get() + 1;
     if yields < YIELDS_PER_LOOK {
         YIELDS.set(yields);
+        SWITCHES.set(switches);
         return false;
     }
     YIELDS.set(0);
-    let (switches, has_run_task) = (switches(), HAS_RUN_TASK.replace(false));
-    let is_shared = switches - SWITCHES.replace(switches) >= SWITCHES_OF_SHARED_CPU;
+    SWITCHES.set(0);
+    let (is_shared, has_run_task) = (switches >= SWITCHES_OF_SHARED_CPU, HAS_RUN_TASK.replace(false));
     let times = if is_shared && has_run_task { TIMES_SHARED.get() + 1 } else { 0 };
     TIMES_SHARED.set(times % TIMES_OF_SHARED_CPU);
     times == TIMES_OF_SHARED_CPU
 }
 
-/// How often the kernel has put another thread in the calling thread's place while that could have gone on. 0 on
-/// systems that do not say so for a single thread.
-#[cfg(target_os = "linux")]
-#[expect(unsafe_code, reason = "std has no name for this call")]
-fn switches() -> i64 {
-    // SAFETY: a `rusage` is plain numbers, for which zeros are valid.
-    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
-    // SAFETY: the pointer is to a `rusage`, which the call fills in.
-    let status = unsafe { libc::getrusage(libc::RUSAGE_THREAD, &raw mut usage) };
-    if status == 0 { usage.ru_nivcsw as i64 } else { 0 }
-}
-
-#[cfg(not(target_os = "linux"))]
-fn switches() -> i64 {
-    0
+/// Yields the CPU. Returns whether that has let another thread run, as far as the time says.
+fn yield_and_tell() -> bool {
+    let begin = ticks();
+    yield_now();
+    let taken = ticks().saturating_sub(begin);
+    // Relaxed, both: only a measure, without a partner. It is written seldom, since nearly all yields are longer.
+    let shortest = SHORTEST_YIELD.load(Ordering::Relaxed);
+    if taken < shortest {
+        SHORTEST_YIELD.store(taken, Ordering::Relaxed);
+    }
+    taken > shortest.saturating_mul(TIMES_OF_SHORTEST_YIELD)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// Two threads that are bound to one CPU, and yield to each other.
+    /// Two threads that are bound to one CPU, and yield to each other. Another one, which has it for itself for a
+    /// moment, has found out how long a yield takes.
     #[test]
-    #[cfg(target_os = "linux")]
+    #[cfg(all(target_os = "linux", not(miri)))]
     fn threads_on_one_cpu_see_that_they_share_it() {
         use std::sync::atomic::{AtomicBool, Ordering};
         use std::time::{Duration, Instant};
@@ -98,6 +108,7 @@ mod tests {
                 assert!(Instant::now() < deadline, "it is never seen");
             }
         };
+        (0..1_000).for_each(|_| _ = yield_and_tell());
         std::thread::scope(|scope| {
             scope.spawn(look_for_it);
             scope.spawn(look_for_it);

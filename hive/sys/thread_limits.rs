@@ -13,10 +13,10 @@ pub(crate) mod linux;
 
 use std::fmt;
 
-use crate::sys::fork;
 use crate::sys::process::ProcessLock;
 #[cfg(target_os = "linux")]
 use crate::sys::thread_limits::linux::{memory_limits, number_limits};
+use crate::sys::{fork, sandbox};
 
 /// The most threads that are made without a look at the limits on their number. That look takes longer than making one
 /// thread; and if the system refuses to make the last of so few, it was no great matter to make the others.
@@ -124,6 +124,10 @@ impl ThreadReservation {
             pending.threads += threads;
             (pending_elsewhere, Self { generation: pending.generation, threads })
         });
+        if sandbox::has_come() {
+            // The limits are in files, and to open them may end the process.
+            return Ok(reservation);
+        }
         check_limits(threads, pending_elsewhere, memory_limits(threads.saturating_add(pending_elsewhere), stack))?;
         if threads > FEW_THREADS {
             check_limits(threads, pending_elsewhere, number_limits())?;
