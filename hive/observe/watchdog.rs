@@ -4,7 +4,8 @@
 //! A hive has one if it was built with
 //! [`Builder::deadlock_watchdog`](crate::pool::builder::Builder::deadlock_watchdog). The hive starts it, with a
 //! function that takes snapshots of what the bees have written in their activity cells (`activity.rs`), and stops it,
-//! without waiting for whoever reads standard error. The watchdog compares each snapshot with the one before, and changes nothing in the hive.
+//! without waiting for whoever reads standard error. The watchdog compares each snapshot with the one before, and
+//! changes nothing in the hive.
 
 use std::fmt::Write;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};

@@ -51,11 +51,11 @@ use crate::topology::place_assignment::Place;
 ///
 /// # Fork
 /// A child process made by `fork` has none of the workers. In the child, starting a region of a hive that was built
-/// before the fork is an error; the child may build hives of its own, and the free functions act on a global hive of its
-/// own. A child that was forked inside a region or a task
-/// may do so, too, but must leave from there, by `exec` or `_exit`: where it returns from the region or task, or waits
-/// for other bees, it is aborted. While a thread forks, other threads must not be starting or ending threads, because
-/// the standard library does not support that. What a child may do, and why, is in `docs/fork.md`.
+/// before the fork is an error; the child may build hives of its own, and the free functions act on a global hive of
+/// its own. A child that was forked inside a region or a task may do so, too, but must leave from there, by `exec` or
+/// `_exit`: where it returns from the region or task, or waits for other bees, it is aborted. While a thread forks,
+/// other threads must not be starting or ending threads, because the standard library does not support that. What a
+/// child may do, and why, is in `docs/fork.md`.
 ///
 /// # The end of a thread
 /// Everything also works in the destructor of a thread-local and in an `atexit` handler, on any thread, even if hive's

@@ -2,8 +2,8 @@
 //! that a forked child makes anew.
 //!
 //! A forked child has copies of these values, and none of the threads that may have been changing them. Therefore hive
-//! keeps no process-wide state except these three types and numbers that are changed by one atomic operation: there is no
-//! other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
+//! keeps no process-wide state except these three types and numbers that are changed by one atomic operation: there is
+//! no other lock, and no other cell that a thread could be filling during a fork. A test below looks through the source
 //! for such statics. See `docs/fork.md`.
 
 use std::ptr;

@@ -26,8 +26,8 @@ const SWITCHES_OF_SHARED_CPU: u32 = 12;
 const TIMES_OF_SHARED_CPU: u32 = 2;
 
 /// A yield that takes more than so many times as long as the shortest one has let another thread run. On a virtual
-/// machine with two CPUs, 99 of 100 yields on a CPU of one's own took up to 2.5 times as long as the shortest, and 99 of
-/// 100 that let another thread run at least 6 times.
+/// machine with two CPUs, 99 of 100 yields on a CPU of one's own took up to 2.5 times as long as the shortest, and 99
+/// of 100 that let another thread run at least 6 times.
 const TIMES_OF_SHORTEST_YIELD: u64 = 4;
 
 /// How many ticks the shortest yield of the process has taken.

@@ -45,8 +45,8 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
 }
 
 /// The descriptor by which the process has this file open already: as its standard output or standard error, under
-/// whatever name, or as the descriptor that `path` names by its number. It is a copy, which shares the place in the file
-/// with the original, so neither writes over what the other has written.
+/// whatever name, or as the descriptor that `path` names by its number. It is a copy, which shares the place in the
+/// file with the original, so neither writes over what the other has written.
 #[cfg(unix)]
 fn own_descriptor(path: &Path, metadata: &Metadata) -> Option<File> {
     use std::os::fd::BorrowedFd;
