@@ -27,7 +27,7 @@ fn use_pool(pool: &ThreadPool, pause: Duration) {
     assert_eq!((fib(16), pool.install(|| fib(16))), (987, 987));
     thread::sleep(pause);
     let mut sums = vec![0; 100];
-    scope(|scope| sums.iter_mut().for_each(|sum| scope.spawn(|_| *sum = 1)));
+    scope(|scope| sums.iter_mut().for_each(|sum| scope.spawn(move |_| *sum = 1)));
     assert_eq!(sums.iter().sum::<u32>(), 100);
     thread::sleep(pause);
     assert_eq!(broadcast(|context| context.index()).len(), rayon_core::current_num_threads());
