@@ -45,9 +45,13 @@ pub(crate) fn run_models(filter: &str) -> bool {
     summary("models", &passed)
 }
 
-/// Runs each mutant whose name contains `filter` until a model rejects it. Returns whether all were rejected.
+/// Runs each mutant whose name contains `filter` until a model rejects it. Returns whether all were rejected, and
+/// whether each line of the lists that say something about mutants still says it about one that there is.
 pub(crate) fn run_mutants(filter: &str) -> bool {
-    let (spared, mutants): (Vec<_>, Vec<_>) = mutation::all()
+    let all = mutation::all();
+    let stale = [hints::stale(&all), mutation::stale(&all)].concat();
+    stale.iter().for_each(|line| println!("STALE     {line}"));
+    let (spared, mutants): (Vec<_>, Vec<_>) = all
         .into_iter()
         .filter(|mutant| mutant.name.contains(filter))
         .partition(|mutant| mutant.skip_reason.is_some());
@@ -55,7 +59,7 @@ pub(crate) fn run_mutants(filter: &str) -> bool {
         println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.skip_reason.unwrap_or_default());
     }
     let passed = pool::map(&mutants, run_mutant);
-    summary("mutants", &passed)
+    summary("mutants", &passed) && stale.is_empty()
 }
 
 fn summary(what: &str, passed: &[bool]) -> bool {

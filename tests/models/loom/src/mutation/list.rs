@@ -137,6 +137,12 @@ pub(crate) fn all() -> Vec<Mutant> {
     mutants
 }
 
+/// The lines of `NOT_RUN` whose mutant does not exist any more. (One of `LOGIC` that does not exist survives.)
+pub(crate) fn stale(mutants: &[Mutant]) -> Vec<String> {
+    let unknown = NOT_RUN.iter().filter(|(spared, _)| !mutants.iter().any(|mutant| mutant.name == *spared));
+    unknown.map(|(spared, _)| format!("{spared} is to be spared, and is no mutant")).collect()
+}
+
 fn of_site(site: &Site) -> Vec<Mutant> {
     if is_of_fence_pair(site.operation) {
         return vec![Mutant::new(Kind::Fence, site, "skip")];

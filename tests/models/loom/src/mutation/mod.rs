@@ -14,7 +14,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 pub(crate) use change::Change;
-pub(crate) use list::{Mutant, all};
+pub(crate) use list::{Mutant, all, stale};
 use source::Site;
 
 /// The environment variable that names the mutant.
