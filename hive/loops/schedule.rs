@@ -1,5 +1,5 @@
 //! The schedules: how the indices of a loop are divided among the bees of a team. [`Schedule::division`] says which of
-//! four ways of dividing a schedule uses; `Loop::run` in `shared_loop.rs` carries these out.
+//! four ways of dividing a schedule uses; `Loop::run_with` in `shared_loop.rs` carries these out.
 
 use crate::pool::sharing::Sharing;
 

@@ -1,8 +1,9 @@
-//! What Markdown and comments refer to is there: files, folders and headings.
+//! What Markdown and comments refer to is there: files, folders and headings, and what types have.
 
 mod headings;
 mod named;
 mod targets;
+mod type_parts;
 
 use std::collections::BTreeSet;
 
@@ -13,15 +14,18 @@ use crate::list::{self, Found};
 use crate::repository::{self, File, Kind};
 use headings::anchors;
 use targets::Targets;
+use type_parts::TypeParts;
 
 /// How many references to nothing are still allowed: a top folder, a tab and their number.
 const LIST: &str = "links.txt";
 
 pub(crate) fn check() -> Vec<Finding> {
     let targets = Targets::new(repository::paths().iter().cloned());
+    let parts = TypeParts::new(repository::files().iter());
     let mut found = Found::new();
     for file in repository::files() {
         let mut findings = named::check(file, &targets);
+        findings.extend(type_parts::check(file, &parts));
         if file.kind() == Kind::Markdown {
             findings.extend(links(file, &targets, &|path| {
                 let page = repository::files().iter().find(|page| page.path == path);
