@@ -9,8 +9,8 @@ use std::thread;
 use hive::{Builder, Hive};
 use rayon::prelude::*;
 
-use crate::common::Gate;
-use crate::common::sys::tid;
+use super::common::Gate;
+use super::common::sys::tid;
 
 /// A builder of a hive whose bees are rayon's workers.
 pub(crate) fn host(bees: usize) -> Builder {

@@ -70,10 +70,21 @@ pub(crate) fn run_in_child(part: impl FnOnce()) -> ! {
     exit(0)
 }
 
+/// The test's name in the program that runs. In the program of all tests (`tests/all`) it begins with that of its own
+/// program, as the name of this module does there.
+fn name_here(test: &str) -> String {
+    let around = module_path!().strip_suffix("common::process").expect("the name of this module");
+    let (_crate, program) = around.split_once("::").expect("this module is in a crate");
+    format!("{program}{test}")
+}
+
 fn spawn_and_wait(test: &str, variables: &[(&str, &str)]) -> (ExitStatus, String) {
     let (mut output, input) = io::pipe().expect("a pipe");
     let mut command = Command::new(env::current_exe().expect("the test program"));
-    command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, test).process_group(0);
+    command
+        .args([&name_here(test), "--exact", "--nocapture", "--test-threads=1"])
+        .env(CHILD_VARIABLE, test)
+        .process_group(0);
     let hive_variables = ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"];
     for name in hive_variables {
         command.env_remove(format!("HIVE_{name}"));
