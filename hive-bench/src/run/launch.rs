@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use crate::catalog::RuntimeId;
 use crate::record::{Job, Measured, Outcome};
 use crate::runtimes::openmp;
-use crate::system::start;
+use crate::system::{machine, start};
 
 /// Runs one job. Returns how it ended and how many seconds it took.
 pub(crate) fn run(job: &Job) -> (Outcome, f64) {
@@ -24,10 +24,11 @@ fn run_job(job: &Job) -> Result<Measured, String> {
     serde_json::from_str(&output).map_err(|error| format!("the runner's answer cannot be read: {error}"))
 }
 
-/// After this the runner is killed. It is far more than a slow machine needs, and more still in a guest of
-/// `tests/numa/run`, where every instruction may be emulated.
+/// After this the runner is killed. It is far more than a slow machine needs, and more still where other programs want
+/// the CPUs, too, or in a guest of `tests/numa/run`, where every instruction may be emulated.
 fn time_limit(job: &Job) -> Duration {
     let slow = if job.runtime == RuntimeId::StdScope { 20 } else { 10 };
     let emulated = std::env::var_os("HIVE_TEST_GUEST").is_some();
-    (Duration::from_secs(20) + slow * job.budget.expected(job.case)) * if emulated { 30 } else { 1 }
+    (Duration::from_secs(20) + slow * job.budget.expected(job.case))
+        * if emulated { 30 } else { machine::runnable_per_cpu() }
 }

@@ -1,6 +1,7 @@
 //! Where and with what a run was made: the head of the report, and part of its file.
 
-use std::fs;
+use std::num::NonZero;
+use std::{fs, thread};
 
 use serde::{Deserialize, Serialize};
 
@@ -71,6 +72,19 @@ fn processor() -> String {
 fn system() -> String {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     format!("{} {}", std::env::consts::OS, release.trim()).trim_end().to_owned()
+}
+
+/// How many threads want to run for each CPU just now, 1 at least: so many times as long takes what would have the
+/// machine to itself otherwise.
+pub(crate) fn runnable_per_cpu() -> u32 {
+    let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
+    let cpus = thread::available_parallelism().map_or(1, NonZero::get);
+    runnable(&load).unwrap_or(1).div_ceil(cpus as u32).max(1)
+}
+
+/// The runnable threads by the fourth field of `/proc/loadavg`, such as `3/120`.
+fn runnable(load: &str) -> Option<u32> {
+    load.split_whitespace().nth(3)?.split_once('/')?.0.parse().ok()
 }
 
 /// Observes the machine from `start` to `finish`.
@@ -146,6 +160,13 @@ mod tests {
         assert_eq!(after.stolen_since(&before), Some(20.0));
         assert_eq!(before.stolen_since(&before), None);
         assert_eq!(Ticks::parse("cpu  1 2 3\n"), None);
+    }
+
+    #[test]
+    fn who_wants_to_run_is_counted() {
+        assert_eq!(runnable("0.20 0.18 0.12 23/480 11206\n"), Some(23));
+        assert_eq!(runnable("0.20 0.18"), None);
+        assert!(runnable_per_cpu() >= 1);
     }
 
     #[test]
