@@ -13,7 +13,6 @@ mod links;
 mod list;
 mod repository;
 mod sizes;
-mod spelling;
 mod statistics;
 mod steps;
 mod tests_in;
@@ -59,11 +58,6 @@ fn no_file_and_no_function_is_too_long() {
 #[test]
 fn what_pages_and_comments_refer_to_is_there() {
     expect_none("links", &links::check());
-}
-
-#[test]
-fn no_word_is_misspelt() {
-    expect_none("spelling", &spelling::check());
 }
 
 /// Run it by `cargo test --test house -- --ignored --nocapture statistics`.
