@@ -1,6 +1,7 @@
 # Sets up a machine that has Rust, C tools, make and git, and then does the job:
 #   make bench       measures hive beside its rivals (arguments for hive-bench: ARGS="--quick")
 #   make test        runs all tests
+#   make check       does what a change to one file needs (FILE=hive/tasks/join.rs): CONTRIBUTING.md
 #   make test-rayon  runs the test suites of rayon-core and rayon on the drop-in rayon-core (ARGS="--threads 1,2,4")
 #   make test-numa   runs the tests in Linux guests with several NUMA nodes, emulated if need be
 #                    (ARGS="smt offline" for some of the guests)
@@ -11,7 +12,7 @@
 CARGO ?= cargo
 ARGS ?=
 
-.PHONY: bench test test-rayon test-numa test-aarch64 setup
+.PHONY: bench check test test-rayon test-numa test-aarch64 setup
 .DEFAULT_GOAL := test
 
 setup:
@@ -20,10 +21,16 @@ setup:
 bench: setup
 	$(CARGO) run --release --package hive-bench $$(.ci/features hive-bench) -- $(ARGS)
 
+# As in the gate, which says why.
+test: export CARGO_INCREMENTAL ?= 0
+test: export CARGO_PROFILE_DEV_DEBUG ?= none
 test: setup
 	$(CARGO) test --workspace $$(.ci/features all)
 	.ci/test-without-hwloc
 	$(CARGO) test --manifest-path rayon-core/Cargo.toml --target-dir $${CARGO_TARGET_DIR:-target}/rayon-core
+
+check:
+	@.ci/check $(FILE)
 
 test-rayon:
 	tests/rayon/run $(ARGS)
