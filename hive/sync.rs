@@ -12,7 +12,7 @@ use crate::sys::{asymmetric_fence, fork};
 
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering, fence};
 pub(crate) use std::sync::{Condvar, MutexGuard, OnceLock};
-pub(crate) use std::thread::{panicking as is_unwinding, yield_now as yield_core};
+pub(crate) use std::thread::{panicking as is_unwinding, sleep as nap, yield_now as yield_core};
 
 pub(crate) use crossbeam_deque::{Injector, Steal, Stealer, Worker};
 
@@ -33,6 +33,7 @@ pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};
 pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::sleep_binding::SleepBinding;
 pub(crate) use crate::sys::spinner::serialize_poll;
+pub(crate) use crate::sys::stack_room::StackRoom;
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::ticks::ticks;

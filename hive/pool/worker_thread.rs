@@ -121,6 +121,7 @@ impl Shared {
         let policy = self.team.policy();
         let _looks = policy.begin_to_look_at_cpus(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
+        context.ask_for_end_of_stack();
         nesting::within_tasks(&context, || {
             if self.config.handlers.start.is_none() {
                 running.add();

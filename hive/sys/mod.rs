@@ -33,6 +33,7 @@ pub(crate) mod shared_cpu;
 pub(crate) mod signal_mask;
 pub(crate) mod sleep_binding;
 pub(crate) mod spinner;
+pub(crate) mod stack_room;
 pub(crate) mod stderr;
 pub(crate) mod steal_pacing;
 pub(crate) mod thread_id;

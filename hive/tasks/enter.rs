@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use crate::observe::trace::event::Event;
 use crate::pool::shared::Shared;
-use crate::protocol::Team;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::protocol::{QueenGuard, Team};
+use crate::region::closure_size::is_large;
 use crate::region::nesting;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::blocking;
@@ -19,6 +20,9 @@ use crate::tasks::blocking;
 /// thread, while this hive is busy; and in a forked child. `work` then has to do everything on the calling thread
 /// itself.
 pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option<&TaskContext<'_>>) -> R + Send) -> R {
+    if is_large(&work) {
+        return run_as_bee(shared, Box::new(work) as Box<dyn FnOnce(Option<&TaskContext<'_>>) -> R + Send + '_>);
+    }
     let team = &shared.team;
     nesting::with_task_context(team, |context| {
         if let Some(context) = context {
@@ -35,10 +39,7 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
         }
         // If no other thread is the queen, the calling thread becomes it.
         if let Some(queen_guard) = team.try_become_queen() {
-            return run_with_context(&TaskContext::for_queen(team, queen_guard), |context| {
-                let _waiting = shared.wait_node.mark_waiting();
-                work(Some(context))
-            });
+            return run_with_guard(shared, queen_guard, work);
         }
         // The hive is busy. If this thread is inside anything, other threads may be waiting for it, so it must not
         // wait.
@@ -52,8 +53,24 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
     })
 }
 
+/// Runs `work` as bee 0 of the hive. The calling thread holds the queen lock by `queen_guard`.
+// Out of line, as the next function: a context takes hundreds of bytes, and code that runs as a bee already, maybe as
+// one of many such levels on the stack, is not to have room for one.
+#[inline(never)]
+fn run_with_guard<R>(
+    shared: &Shared,
+    queen_guard: QueenGuard<'_>,
+    work: impl FnOnce(Option<&TaskContext<'_>>) -> R,
+) -> R {
+    run_with_context(&TaskContext::for_queen(&shared.team, queen_guard), |context| {
+        let _waiting = shared.wait_node.mark_waiting();
+        work(Some(context))
+    })
+}
+
 /// Runs `work` as bee 0 of `team`. The calling thread is the queen of a running region of that team, and has no task
 /// context yet.
+#[inline(never)]
 pub(crate) fn run_as_queen<R>(team: &Team, work: impl FnOnce(&TaskContext<'_>) -> R) -> R {
     run_with_context(&TaskContext::new(team, 0), work)
 }

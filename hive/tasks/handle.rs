@@ -32,6 +32,10 @@ impl Hive {
     /// [`yield_now`](crate::tasks::caller::yield_now) again and again, and must not where the closures run one after
     /// the other (see below).
     ///
+    /// If another bee has taken `b`, the calling thread runs other tasks until that has ended, on top of its own stack,
+    /// but none of them once three quarters of the stack are in use. Closures that capture more than 1 KiB are put on
+    /// the heap.
+    ///
     /// A thread from outside cannot become the queen while another thread is, because a region or that thread's tasks
     /// are running. It then waits while a worker runs both closures; a worker is hired if there is none. Inside a
     /// region or a task of another hive it does not wait, but runs the closures one after the other, so that no two
@@ -98,6 +102,9 @@ impl Hive {
     /// [`yield_now`](crate::tasks::caller::yield_now) again and again: a task that it waits for in any other way would
     /// never run.
     ///
+    /// While the calling thread waits for tasks that other bees run, it runs whatever tasks there are, on top of its own
+    /// stack. Once three quarters of that are in use, it runs those of this scope only.
+    ///
     /// ```
     /// let mut halves = [1, 2];
     /// let [left, right] = &mut halves;
@@ -132,14 +139,6 @@ impl Hive {
     /// If `work` panics, with that panic. Also if a worker is needed to run it, there is none, and the system makes no
     /// thread for one.
     pub fn install<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
-        if is_large(&work) {
-            self.run_installed(Box::new(work) as Box<dyn FnOnce() -> R + Send + '_>)
-        } else {
-            self.run_installed(work)
-        }
-    }
-
-    fn run_installed<R: Send>(&self, work: impl FnOnce() -> R + Send) -> R {
         enter::run_as_bee(&self.shared, |_| work())
     }
 

@@ -19,6 +19,7 @@ use std::{ptr, thread};
 use crate::protocol::abort_on_unwind::AbortOnUnwind;
 use crate::protocol::region::panics::ignore_panic;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::region::closure_size::is_large;
 use crate::region::nesting::drop_and_rethrow;
 use crate::region::no_double_panic::NoDoublePanic;
 use crate::tasks::linked_job::LinkedJob;
@@ -33,6 +34,9 @@ where
     B: FnOnce() -> RB + Send,
     RB: Send,
 {
+    if is_large(&a) || is_large(&b) {
+        return join_boxed(context, a, b);
+    }
     // These are two functions, not one: otherwise each stack frame of a deep recursion would be as large as the
     // buffered way needs, even where the join is only linked.
     if context.try_make_room(kind_of_second(untold::<B, RB>)) {
@@ -40,6 +44,18 @@ where
     } else {
         join_linked(context, a, untold(b))
     }
+}
+
+/// `join` for closures that capture so much that they are not to be copied from one stack frame to the next.
+#[inline(never)]
+fn join_boxed<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce() -> RB + Send,
+    RB: Send,
+{
+    let a: Box<dyn FnOnce() -> RA + '_> = Box::new(a);
+    join(context, a, Box::new(b) as Box<dyn FnOnce() -> RB + Send + '_>)
 }
 
 /// Wraps `b` as a closure that ignores whether another thread runs it.
@@ -67,6 +83,9 @@ where
     B: FnOnce(bool) -> RB + Send,
     RB: Send,
 {
+    if is_large(&a) || is_large(&b) {
+        return join_boxed_in_pool(context, a, b);
+    }
     if context.is_next_join_visible() {
         // Here and not above: closures that have an address would be written to the stack by every join.
         let (a, b) = (ManuallyDrop::new(a), ManuallyDrop::new(b));
@@ -78,6 +97,18 @@ where
     } else {
         join_linked(context, a, b)
     }
+}
+
+/// `join_in_pool`, as `join_boxed`.
+#[inline(never)]
+fn join_boxed_in_pool<A, B, RA, RB>(context: &TaskContext<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce() -> RA,
+    B: FnOnce(bool) -> RB + Send,
+    RB: Send,
+{
+    let a: Box<dyn FnOnce() -> RA + '_> = Box::new(a);
+    join_in_pool(context, a, Box::new(b) as Box<dyn FnOnce(bool) -> RB + Send + '_>)
 }
 
 /// Runs `a` on the calling thread while `b` is in the bee's deque, and then runs `b` as well if nobody has taken it.

@@ -79,12 +79,12 @@ pub(crate) fn scope<'scope, R>(context: Option<&TaskContext<'_>>, body: impl FnO
     match context {
         Some(context) => {
             let scope = Scope::new(Destination::Team(context.team()), context.id());
-            let held = &context.held_credit;
+            let (held, floor) = (&context.held_credit, context.deque_floor());
             // SAFETY: the body is run next, and ended by the function after that.
             unsafe { held.turn_to(&scope) };
             // SAFETY: the body is counted.
             let end_body = |scope: &Scope<'scope>| unsafe { held.end(scope) };
-            scope.run(body, end_body, |scope| context.wait_until(&scope.latch))
+            scope.run(body, end_body, |scope| context.wait_until(&scope.latch, floor))
         }
         None => caller_queue::with(|queue| {
             let scope = Scope::new(Destination::Caller(queue), 0);

@@ -86,17 +86,19 @@ impl Completion {
         }
     }
 
-    /// Waits for the end. `pool` and `waiter` are what `new` got. Once only.
-    pub(super) fn wait(&self, pool: &Shared, waiter: Option<PoolBee<'_>>) {
+    /// Waits for the end. `pool` and `waiter` are what `new` got; `floor`: see `TaskContext::deque_floor`. Once only.
+    pub(super) fn wait(&self, pool: &Shared, waiter: Option<PoolBee<'_>>, floor: usize) {
         match (&self.waiter, waiter) {
             (Waiter::Outsider(latch, semaphore), _) => wait_outside(pool, latch, semaphore),
-            (_, Some(me)) => me.context().wait_in_pool(&self.latch),
+            (_, Some(me)) => me.context().wait_in_pool(&self.latch, floor),
             (_, None) => unreachable!("a bee does not wait as an outsider"),
         }
     }
 }
 
 /// Waits for `latch`, which the threads of `pool` set, on a thread that belongs to no pool.
+// Out of line, because bees of pools wait by the same function, and have many such waits on their stacks.
+#[inline(never)]
 fn wait_outside(pool: &Shared, latch: &CallerLatch, semaphore: &Semaphore) {
     if latch.is_set() {
         // It was no wait that something could be learned from.

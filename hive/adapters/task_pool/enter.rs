@@ -36,7 +36,8 @@ pub(super) fn hand_over<R: Send>(
     // SAFETY: the job stays here until it has been run, which is waited for below, and its closure and result are
     // `Send`. Nothing unwinds before that, because of the guard.
     pool.team.inject(unsafe { Task::new(&raw const job) });
-    job.completion.wait(pool, caller);
+    // What the job waits for here, it has put into no deque of its own.
+    job.completion.wait(pool, caller, usize::MAX);
     abort_guard.disarm();
     match job.result.into_inner() {
         Some(Ok(result)) => result,

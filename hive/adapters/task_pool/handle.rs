@@ -8,6 +8,7 @@ use crate::adapters::task_pool::scope::PoolScope;
 use crate::adapters::task_pool::shared::{release, threads_of};
 use crate::adapters::task_pool::{enter, spawn};
 use crate::pool::shared::Shared;
+use crate::region::closure_size::is_large;
 
 /// A pool of threads that run tasks. When it is dropped, the pool ends as soon as all jobs that were spawned in it, and
 /// those that they spawn, have run; the drop does not wait for that.
@@ -50,6 +51,9 @@ impl TaskPool {
     /// # Panics
     /// With the panic of `work`. Also in a forked child.
     pub fn enter<R: Send>(&self, work: impl FnOnce(PoolBee<'_>, bool) -> R + Send) -> R {
+        if is_large(&work) {
+            return self.enter(Box::new(work) as Box<dyn FnOnce(PoolBee<'_>, bool) -> R + Send + '_>);
+        }
         PoolBee::with(|me| match me {
             Some(me) if me.is_of(&self.shared) => work(me, false),
             other => enter::hand_over(&self.shared, other, work),

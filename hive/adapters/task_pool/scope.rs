@@ -66,7 +66,9 @@ impl<'scope> PoolScope<'scope> {
             jobs: PhantomData,
         };
         let abort_guard = AbortOnUnwind::new("in a scope");
-        let held_credit = caller.filter(|caller| caller.is_of(pool)).map(|caller| &caller.context().held_credit);
+        let context = caller.filter(|caller| caller.is_of(pool)).map(|it| it.context());
+        let (held_credit, floor) =
+            (context.map(|it| &it.held_credit), context.map_or(usize::MAX, |it| it.deque_floor()));
         if let Some(held) = held_credit {
             // SAFETY: the body is run next, and ended below.
             unsafe { held.turn_to(&scope) };
@@ -78,7 +80,7 @@ impl<'scope> PoolScope<'scope> {
             // SAFETY: as above.
             None => unsafe { end_at_once(&raw const scope) },
         }
-        scope.completion.wait(pool, caller);
+        scope.completion.wait(pool, caller, floor);
         abort_guard.disarm();
         match (result, scope.panic.into_inner()) {
             (Ok(result), None) => result,

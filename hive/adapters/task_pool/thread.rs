@@ -59,6 +59,7 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     let policy = shared.team.policy();
     let _looks = policy.begin_to_look_at_cpus(false);
     let context = TaskContext::new(&shared.team, bee);
+    context.ask_for_end_of_stack();
     // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
     // The fence pairs with the one in `shared::release`: either this finds that the pool has ended, or `terminate_all`
     // finds this bee, which the context has counted as hired.

@@ -4,6 +4,7 @@
 //! See `docs/sleep.md`.
 
 pub(crate) mod caller_latch;
+mod deep_waits;
 pub(crate) mod demand;
 pub(crate) mod deque_marks;
 pub(crate) mod fifo;

@@ -116,6 +116,9 @@ impl TaskContext<'_> {
     /// Runs one task, if there is one, or else the second half of a join that the bee is in the middle of. Returns
     /// whether it has run any.
     pub(crate) fn run_one(&self) -> bool {
+        if !self.has_room_for_yield() {
+            return false;
+        }
         // A task that spawns itself again without end must not keep the bee from these halves.
         if self.is_next_search_fair() {
             self.share_all_joins();

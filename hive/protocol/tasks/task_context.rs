@@ -16,7 +16,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Counter, Event, StealPacing, Worker};
+use crate::sync::{Counter, Event, StackRoom, StealPacing, Worker};
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
@@ -43,6 +43,8 @@ pub(crate) struct TaskContext<'c> {
     pub(crate) held_credit: HeldCredit,
     /// What the bee knows of its steals: whether it may steal now.
     pub(super) steal_pacing: StealPacing,
+    /// Whether a wait may run tasks on top of what is on the thread's stack already.
+    pub(super) stack_room: StackRoom,
     /// How many searches for a task have begun. It wraps.
     pub(super) search_count: Cell<u32>,
     /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
@@ -89,6 +91,7 @@ impl<'c> TaskContext<'c> {
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
             held_credit: HeldCredit::new(),
             steal_pacing: StealPacing::new(),
+            stack_room: StackRoom::new(),
             search_count: Cell::new(0),
             is_inactive: Cell::new(false),
             woke_without_work: Cell::new(false),
@@ -346,40 +349,53 @@ impl<'c> TaskContext<'c> {
         }
     }
 
-    /// Runs tasks until `latch` is set, and sleeps while there are none. The bee is the latch's owner.
-    pub(crate) fn wait_until(&self, latch: &Latch) {
-        self.wait_until_found(latch, |_| false);
+    /// Runs tasks until `latch` is set, and sleeps while there are none. The bee is the latch's owner. `floor`: what
+    /// `deque_floor` said as that began which the latch stands for; `usize::MAX`: nothing of it is in the bee's deque.
+    pub(crate) fn wait_until(&self, latch: &Latch, floor: usize) {
+        self.wait_until_found(latch, None, floor);
     }
 
     /// Does the same for `latch` of `job`, the second half of a join whose task has been shared. If no bee has begun
     /// that task, this bee may find it while it looks for tasks. Returns whether it has found it: then the task has not
     /// been run, its latch is not set, and the caller runs the job itself.
     pub(crate) fn reclaim_or_wait<T>(&self, job: *const T, latch: &Latch) -> bool {
-        self.wait_until_found(latch, |task| task.is_of(job))
+        self.wait_until_found(latch, Some(job.cast()), self.floor_of_join())
     }
 
-    /// Runs tasks until `latch` is set or a task is found for which `is_sought`. Returns whether one was found; it has
-    /// not been run.
-    fn wait_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
-        self.within_wait(|| self.run_until_found(latch, is_sought))
+    /// Runs tasks until `latch` is set or the task of the job `sought` is found. Returns whether it was found; it has
+    /// not been run. `floor`: see `deque_floor`.
+    fn wait_until_found(&self, latch: &Latch, sought: Option<*const ()>, floor: usize) -> bool {
+        self.within_wait(|| {
+            if self.stack_room.is_left() {
+                self.run_until_found(latch, sought)
+            } else {
+                self.wait_out_of_room(latch, sought, floor)
+            }
+        })
     }
 
-    fn run_until_found(&self, latch: &Latch, is_sought: impl Fn(&Task) -> bool) -> bool {
+    pub(super) fn run_until_found(&self, latch: &Latch, sought: Option<*const ()>) -> bool {
         let mut is_found = false;
         // The latch is looked at again after each task.
         while !latch.is_set() && !is_found {
             match self.find_own_newest().or_else(|| self.find_in_wait(latch)) {
-                Some(task) if is_sought(&task) => {
-                    self.steal_pacing.forget_steal();
-                    is_found = true;
-                }
-                Some(task) => self.run(task),
+                Some(task) => is_found = !self.run_unless_sought(task, sought),
                 // `wait_for_task` has seen the latch set.
                 None => break,
             }
         }
         self.end_search();
         is_found
+    }
+
+    /// Runs `task`, unless it is that of the job `sought`. Returns whether it has run it.
+    pub(super) fn run_unless_sought(&self, task: Task, sought: Option<*const ()>) -> bool {
+        if sought.is_some_and(|job| task.is_of(job)) {
+            self.steal_pacing.forget_steal();
+            return false;
+        }
+        self.run(task);
+        true
     }
 
     /// Looks for a task elsewhere than at the top of the bee's deque, and waits for one, until `latch` is set.

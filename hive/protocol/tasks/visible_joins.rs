@@ -55,8 +55,13 @@ impl<'c> TaskContext<'c> {
         }
         match self.deque().pop() {
             Some(next) if next.is_of(job) => true,
-            Some(next) => {
+            Some(next) if self.stack_room.is_left() => {
                 self.within_wait(|| self.run(next));
+                false
+            }
+            // The caller waits for the second half then, in a way that needs less of the stack.
+            Some(next) => {
+                self.push(next);
                 false
             }
             None => false,
@@ -90,6 +95,9 @@ impl<'c> TaskContext<'c> {
     /// Runs one task of the bee's own: from its deque, from its mailbox, or else the second half of a join that it is
     /// in the middle of. Returns whether there was one.
     pub(crate) fn run_one_own(&self) -> bool {
+        if !self.has_room_for_yield() {
+            return false;
+        }
         let own = || self.deque().pop().or_else(|| self.take_from_mailbox());
         let task = own().or_else(|| if self.share_all_joins() { own() } else { None });
         task.map(|task| self.within_wait(|| self.run(task))).is_some()
@@ -108,9 +116,9 @@ impl<'c> TaskContext<'c> {
     }
 
     /// Waits for `latch`, which this bee owns: see [`wait_until`](Self::wait_until).
-    pub(crate) fn wait_in_pool(&self, latch: &Latch) {
+    pub(crate) fn wait_in_pool(&self, latch: &Latch, floor: usize) {
         if !latch.is_set() {
-            self.wait_until(latch);
+            self.wait_until(latch, floor);
         }
     }
 }

@@ -3,6 +3,7 @@
 
 use std::cell::Cell;
 use std::mem;
+use std::time::Duration;
 
 use super::wait::{Spinner, WaitPolicy};
 use crate::observe::cold_parts::PartTime;
@@ -253,6 +254,24 @@ impl SleepBinding {
         false
     }
 }
+
+/// A model's waits do not nest deep.
+pub(crate) struct StackRoom;
+
+impl StackRoom {
+    pub(crate) fn new() -> Self {
+        Self
+    }
+
+    pub(crate) fn is_left(&self) -> bool {
+        true
+    }
+
+    pub(crate) fn ask(&self) {}
+}
+
+/// In a model a wait without room on the stack does not come about.
+pub(crate) fn nap(_: Duration) {}
 
 /// Nothing to do in a model.
 pub(crate) fn serialize_poll() {}

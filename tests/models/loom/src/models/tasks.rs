@@ -366,7 +366,7 @@ fn latch(sleep: Protocol) {
             unsafe { hive.team.set_latch(&raw const shared.0, 0) };
         }
     });
-    hand.wait_until(&shared.0);
+    hand.wait_until(&shared.0, usize::MAX);
     assert_eq!(shared.1.get(), 1, "what was done before the latch was set");
     other.join();
     drop(hand);
@@ -379,7 +379,7 @@ fn latch_parked(sleep: Protocol) {
     let latch = Arc::new(Latch::new());
     let (errand, task) = CheckedTask::on_bee(&hive, 1, {
         let latch = Arc::clone(&latch);
-        move |hand| hand.wait_until(&latch)
+        move |hand| hand.wait_until(&latch, usize::MAX)
     });
     hive.team.inject_to(1, task);
     hive.resize(1);
@@ -399,7 +399,7 @@ fn mailbox_while_waiting(sleep: Protocol) {
     let latch = Arc::new(Latch::new());
     let (waiting, task) = CheckedTask::on_bee(&hive, 1, {
         let latch = Arc::clone(&latch);
-        move |hand| hand.wait_until(&latch)
+        move |hand| hand.wait_until(&latch, usize::MAX)
     });
     hive.team.inject_to(1, task);
     hive.resize(1);

@@ -139,7 +139,7 @@ fn handler_end() {
 
 fn add_worker_waiting_in_handler(hive: &Hive, latch: &Arc<Latch>) {
     let latch = Arc::clone(latch);
-    hive.add_workers_with_handler(2, move |hand: &TaskContext<'_>| hand.wait_until(&latch));
+    hive.add_workers_with_handler(2, move |hand: &TaskContext<'_>| hand.wait_until(&latch, usize::MAX));
 }
 
 #[expect(unsafe_code, reason = "sets a latch")]
