@@ -174,9 +174,10 @@ fn however_many_jobs_of_a_pool_wait_the_stack_suffices() {
 fn deep_down<R>(bytes: usize, body: impl FnOnce() -> R) -> R {
     const FRAME: usize = 4096;
     // In place of a look at the frame's address: the address sanitizer has such variables elsewhere.
-    let frame = black_box([0_u8; FRAME]);
+    let mut frame = [0_u8; FRAME];
+    black_box(&mut frame);
     let result = if bytes > FRAME { deep_down(bytes - FRAME, body) } else { body() };
-    black_box(frame);
+    black_box(&mut frame);
     result
 }
 

@@ -374,6 +374,8 @@ impl<'c> TaskContext<'c> {
         })
     }
 
+    // Inlined, as the next one: the task runs on top of these frames.
+    #[inline(always)]
     pub(super) fn run_until_found(&self, latch: &Latch, sought: Option<*const ()>) -> bool {
         let mut is_found = false;
         // The latch is looked at again after each task.
@@ -389,6 +391,7 @@ impl<'c> TaskContext<'c> {
     }
 
     /// Runs `task`, unless it is that of the job `sought`. Returns whether it has run it.
+    #[inline(always)]
     pub(super) fn run_unless_sought(&self, task: Task, sought: Option<*const ()>) -> bool {
         if sought.is_some_and(|job| task.is_of(job)) {
             self.steal_pacing.forget_steal();
