@@ -48,8 +48,8 @@ pub(crate) fn with<R>(run: impl FnOnce(&CallerQueue) -> R) -> R {
     run(&queue)
 }
 
-/// Runs one task of a scope of this kind that the calling thread is inside, the innermost scope first, unless too little
-/// of the stack is left. Returns whether it has run one.
+/// Runs one task of a scope of this kind that the calling thread is inside, the innermost scope first, unless too
+/// little of the stack is left. Returns whether it has run one.
 pub(crate) fn run_one() -> bool {
     let mut next = INNERMOST.get();
     while !next.is_null() {

@@ -102,8 +102,8 @@ impl Hive {
     /// [`yield_now`](crate::tasks::caller::yield_now) again and again: a task that it waits for in any other way would
     /// never run.
     ///
-    /// While the calling thread waits for tasks that other bees run, it runs whatever tasks there are, on top of its own
-    /// stack. Once three quarters of that are in use, it runs those of this scope only.
+    /// While the calling thread waits for tasks that other bees run, it runs whatever tasks there are, on top of its
+    /// own stack. Once three quarters of that are in use, it runs those of this scope only.
     ///
     /// ```
     /// let mut halves = [1, 2];

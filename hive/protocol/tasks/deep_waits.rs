@@ -92,6 +92,17 @@ impl TaskContext<'_> {
         is_found
     }
 
+    /// Runs `task`, unless it is that of the job `sought`. Returns whether it has run it.
+    #[inline(always)]
+    pub(super) fn run_unless_sought(&self, task: Task, sought: Option<*const ()>) -> bool {
+        if sought.is_some_and(|job| task.is_of(job)) {
+            self.steal_pacing.forget_steal();
+            return false;
+        }
+        self.run(task);
+        true
+    }
+
     /// Takes the newest task of the bee's deque, if that is the one which is sought, or lies above `floor`.
     fn take_awaited(&self, sought: Option<*const ()>, floor: usize) -> Option<Task> {
         let is_above = self.deque().len() > floor;

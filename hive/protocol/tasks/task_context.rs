@@ -390,17 +390,6 @@ impl<'c> TaskContext<'c> {
         is_found
     }
 
-    /// Runs `task`, unless it is that of the job `sought`. Returns whether it has run it.
-    #[inline(always)]
-    pub(super) fn run_unless_sought(&self, task: Task, sought: Option<*const ()>) -> bool {
-        if sought.is_some_and(|job| task.is_of(job)) {
-            self.steal_pacing.forget_steal();
-            return false;
-        }
-        self.run(task);
-        true
-    }
-
     /// Looks for a task elsewhere than at the top of the bee's deque, and waits for one, until `latch` is set.
     fn find_in_wait(&self, latch: &Latch) -> Option<Task> {
         // What the bee has in hand of a scope may be all that the latch waits for.
