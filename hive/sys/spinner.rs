@@ -203,39 +203,34 @@ impl Spinner<'_> {
         }
         self.polls += 1;
         // Most polls of the second phase only execute a PAUSE. The rest of this function runs at every
-        // POLLS_PER_CLOCK_READ-th.
-        if self.polls % POLLS_PER_CLOCK_READ != 0 {
+        // POLLS_PER_CLOCK_READ-th, and in the third phase at each.
+        if self.yields == 0 && self.polls % POLLS_PER_CLOCK_READ != 0 {
             return !self.pause();
         }
         // Back to the beginning of this phase, so that the number does not overflow in an endless wait.
         self.polls = HOT_POLLS;
         self.policy.abort_if_forked();
         if self.spin == Duration::MAX || self.policy.keeps_spinning() {
-            self.deadline = None;
+            // The third phase, if it has begun, is to begin anew.
+            (self.deadline, self.yields) = (None, 0);
             self.policy.cpus.look_seldom();
             return true;
         }
         let now = Instant::now();
         self.now = Some(now);
-        match self.deadline {
-            Some(deadline) if now >= deadline => {
-                // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
-                if self.yields == 0 {
-                    self.policy.give_way_to_workers();
-                }
-                self.yield_once()
+        // A spin time beyond the range of the clock is endless.
+        self.deadline = self.deadline.or_else(|| now.checked_add(self.spin));
+        if self.deadline.is_some_and(|deadline| now >= deadline) {
+            // The thread waited for may be a worker that needs this CPU: once, before the first yield, move off it.
+            if self.yields == 0 {
+                self.policy.give_way_to_workers();
             }
-            Some(_) => {
-                self.policy.yield_to_worker();
-                true
-            }
-            None => {
-                // A spin time beyond the range of the clock is endless.
-                self.deadline = now.checked_add(self.spin);
-                self.policy.yield_to_worker();
-                true
-            }
+            return self.yield_once();
         }
+        // Yields until now were for want of CPUs.
+        self.yields = 0;
+        self.policy.yield_to_worker();
+        true
     }
 
     /// Whether the wait is in its first phase, that is, has only just begun.
@@ -310,6 +305,17 @@ mod tests {
         let mut spinner = policy.spinner();
         while spinner.spin_once() {}
         assert!(start.elapsed() >= Duration::from_millis(5));
+    }
+
+    #[test]
+    fn a_wait_that_is_not_to_poll_sleeps_after_the_first_polls_and_some_yields() {
+        let policy = || WaitPolicy::new(Duration::ZERO, None, usize::MAX, CpuMask::new());
+        let polls = |mut spinner: Spinner<'_>| (0..).take_while(|_| spinner.spin_once()).count() as u32;
+        let after_hot_polls = POLLS_PER_CLOCK_READ - 1 + MAX_YIELDS;
+        assert_eq!(polls(policy().spinner()), HOT_POLLS + after_hot_polls);
+        let pool = policy().without_queen();
+        assert_eq!(polls(pool.worker_spinner(0, Duration::MAX)), HOT_POLLS_OF_POOL + after_hot_polls);
+        assert_eq!(polls(pool.spinner_of_outsider(Duration::MAX)), HOT_POLLS_OF_POOL + after_hot_polls);
     }
 
     #[test]

@@ -4,6 +4,7 @@
 
 use std::any::Any;
 use std::sync::Arc;
+use std::time::Duration;
 use std::{fmt, io, mem};
 
 use crate::adapters::task_pool::handle::TaskPool;
@@ -20,12 +21,17 @@ use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::shape::BarrierShape;
 use crate::protocol::tasks::task_context::TaskContext;
 use crate::region::nesting;
+use crate::sys::cost_of_waking::COST_OF_WAKING;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::pin_policy::Pin;
 use crate::topology::place_map::PlaceMap;
 
 /// The largest number of threads that a pool can have.
 pub const MAX_THREADS: usize = MAX_BEES as usize - 1;
+
+/// How long a thread polls for a task before it sleeps. A task that comes later costs its caller a wake-up, which takes
+/// no longer than the polling would have. A hive polls for longer because its regions need all of their bees.
+const DEFAULT_SPIN: Duration = COST_OF_WAKING;
 
 /// Settings of a pool that is to be built.
 ///
@@ -143,7 +149,10 @@ impl PoolBuilder {
         let environment = Environment { spin, ..Environment::default() };
         let count = bees as usize;
         let builder = self.hive.clone().urgent().bees(count).max_bees(count).pin(Pin::None).barrier(BarrierShape::Flat);
-        let config = builder.resolve(&environment, machine_info.usable_cpus()).map_err(BuildError::Hive)?;
+        let mut config = builder.resolve(&environment, machine_info.usable_cpus()).map_err(BuildError::Hive)?;
+        if config.learns_to_poll {
+            config.spin = DEFAULT_SPIN;
+        }
         let place_map = PlaceMap::build(&config.places, count, count, &machine_info);
         let place_map = place_map.unwrap_or_else(|error| unreachable!("no thread has a place: {error}"));
         let state = TaskPoolState::new(self.threads as u32, first_bee, self.is_breadth_first);
@@ -231,5 +240,19 @@ impl std::error::Error for BuildError {
             Self::Thread(error) => Some(error),
             Self::Hive(error) => Some(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_polls_for_a_shorter_time_than_a_hive_if_nobody_has_chosen_one() {
+        // As in the other tests, the environment says nothing.
+        let pool = PoolBuilder::new(2).shared(1, 3).unwrap();
+        let hive = Builder::new().bees(2).pin(Pin::None).build().unwrap();
+        assert_eq!(pool.team.policy().spin_time(), (DEFAULT_SPIN, true));
+        assert!(hive.shared.team.policy().spin_time().0 > DEFAULT_SPIN);
     }
 }
