@@ -37,6 +37,8 @@ pub(crate) struct BeeCounters {
     /// The counts, by `Counter`. The bee writes most of them; a thread that parks the bee in its sleep, or cancels its
     /// order to park, counts that in the bee's counters.
     values: [AtomicU64; COUNTERS],
+    /// How often the bee has put tasks into its deque. Only itself writes it.
+    offers: AtomicU64,
     /// Whether the bee is awake and searches for work. The bee writes it, and so does the thread that wakes it from
     /// sleep. Only the count of rescues depends on it: see `Team::is_wake_lost`.
     is_searching: AtomicBool,
@@ -62,6 +64,20 @@ impl BeeCounters {
     pub(crate) fn get(&self, counter: Counter) -> u64 {
         // Relaxed: the number is only shown to people.
         self.values[counter as usize].load(Ordering::Relaxed)
+    }
+
+    /// Notes that the bee has put tasks into its deque.
+    #[inline(always)]
+    pub(crate) fn note_offer(&self) {
+        // Relaxed, both, and no addition: as in `increment`.
+        self.offers.store(self.offers.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
+    }
+
+    /// A number that changes with each task that the bee begins, and with each offer. While it stays the same, the bee
+    /// does not come to the tasks in its deque.
+    pub(crate) fn progress(&self) -> u64 {
+        // Relaxed: a hint.
+        self.get(Counter::Tasks).wrapping_add(self.offers.load(Ordering::Relaxed))
     }
 
     /// Says whether the bee searches for work from now on.

@@ -12,6 +12,10 @@
 //! where a deque has many, it takes several at once, and they cost less. What a task waits for other bees is not part
 //! of its work: two bees that steal the halves of one small recursion from each other wait most of the time.
 //!
+//! An owner that is in the middle of something long, or is blocked, or has no CPU, does not come to its tasks, however
+//! short they are. So a steal is not measured if its victim has begun no task and offered none since this worker last
+//! stole from it: whoever is robbed of many tasks then is robbed without pauses from the second one on.
+//!
 //! The worker still runs what comes from outside and what only it may run, and before it sleeps it looks into all
 //! deques. So every task is run; which bee runs it, and within these limits when, is all that changes.
 
@@ -45,6 +49,8 @@ pub(crate) struct StealPacing {
     measured_depth: Cell<u32>,
     /// How long the worker has waited in such tasks, and had nothing to run meanwhile, since it exists.
     waited: Cell<Duration>,
+    /// The victim of the last steal, and what `BeeCounters::progress` was there.
+    last_victim: Cell<(u32, u64)>,
 }
 
 /// A steal of one task.
@@ -66,7 +72,19 @@ impl StealPacing {
             last_steal: Cell::new(None),
             measured_depth: Cell::new(0),
             waited: Cell::new(Duration::ZERO),
+            last_victim: Cell::new((u32::MAX, 0)),
         }
+    }
+
+    /// Whether bee `victim`, from which a task has just been stolen, has done anything since the last steal, if that
+    /// was from the same bee. If not, pauses begin short again, as after a steal that has paid. `progress`: what
+    /// `BeeCounters::progress` is there now.
+    pub(crate) fn is_owner_at_work(&self, victim: u32, progress: u64) -> bool {
+        let is_at_work = self.last_victim.replace((victim, progress)) != (victim, progress);
+        if !is_at_work {
+            self.pause.set(Duration::ZERO);
+        }
+        is_at_work
     }
 
     /// Whether the worker may steal now. Calls `end_pause` if it may again.
@@ -90,8 +108,8 @@ impl StealPacing {
         self.until.get().is_some()
     }
 
-    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task. `was_last`: whether
-    /// its owner has no others.
+    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task, which its owner might
+    /// have come to. `was_last`: whether its owner has no others.
     #[inline(always)]
     pub(crate) fn measure<T>(
         &self,
@@ -270,6 +288,18 @@ mod tests {
         assert_eq!(pacing.measure(|| Some(2), || true, || true), Some(2));
         assert!(pacing.begin_task().is_some());
         assert!(pacing.begin_task().is_none());
+    }
+
+    #[test]
+    fn an_owner_that_has_done_nothing_since_the_last_steal_is_not_at_work() {
+        let pacing = StealPacing::new();
+        let at_work = [(1, 5), (1, 5), (1, 6), (2, 6), (2, 6), (1, 6)].map(|(victim, progress)| {
+            pacing.pause.set(COST_OF_WAKING);
+            let is_at_work = pacing.is_owner_at_work(victim, progress);
+            assert_eq!(pacing.pause.get() > Duration::ZERO, is_at_work);
+            is_at_work
+        });
+        assert_eq!(at_work, [true, false, true, true, false, true]);
     }
 
     #[test]

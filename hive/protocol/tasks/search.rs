@@ -234,7 +234,8 @@ impl TaskContext<'_> {
             true => victim.queues.steal(),
             false => self.take_batch(|deque| victim.queues.steal_batch(deque)),
         };
-        let is_lone = || self.deque().is_empty();
+        let is_owner_at_work = || self.steal_pacing.is_owner_at_work(victim.id, victim.counters.progress());
+        let is_lone = || self.deque().is_empty() && is_owner_at_work();
         let task = self.steal_pacing.measure(steal, is_lone, || victim.queues.is_deque_empty())?;
         self.slot.counters.increment(match distance {
             Distance::Core => Counter::StealsInCore,
@@ -256,5 +257,65 @@ impl TaskContext<'_> {
             self.team.notify_of_jobs(1, self.id, Some(self.mark));
         }
         Some(task)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::protocol::Team;
+    use crate::protocol::neighbours::Neighbours;
+    use crate::protocol::region::line_choice::LineChoice;
+    use crate::protocol::region::shape::{BarrierShape, Shape};
+    use crate::protocol::tasks::pool_rules::PoolRules;
+    use crate::protocol::tasks::sleep::Sleep;
+    use crate::protocol::tasks::task::Run;
+    use crate::sys::cpu_mask::CpuMask;
+    use crate::sys::wait::WaitPolicy;
+
+    struct Nothing;
+
+    #[expect(unsafe_code, reason = "takes a pointer")]
+    impl Run for Nothing {
+        unsafe fn run(_: *const Self) {}
+    }
+
+    #[expect(unsafe_code, reason = "erases the task's type")]
+    fn task() -> Task {
+        static NOTHING: Nothing = Nothing;
+        // SAFETY: it lives for ever, and has no contents.
+        unsafe { Task::new(&raw const NOTHING) }
+    }
+
+    #[test]
+    fn the_tasks_of_an_owner_that_is_blocked_are_stolen_without_pauses() {
+        let policy = WaitPolicy::new(Duration::ZERO, None, 2, CpuMask::new());
+        let shape = Shape::new(BarrierShape::Flat, &[], 2);
+        let team = Team::new(2, policy, LineChoice::new(1), Sleep::jec(), Neighbours::new(&[]), shape)
+            .with_pool_rules(PoolRules::new(2, false));
+        team.resize(2, |_, _| Ok::<(), ()>(())).unwrap();
+        let [owner, thief] = [0, 1].map(|bee| TaskContext::new(&team, bee));
+        let spawn = || owner.push_and_notify(task());
+        let steal = || std::iter::repeat_with(|| thief.find_task()).flatten().next().unwrap();
+        (0..100).for_each(|_| spawn());
+        let pauses = (0..100).filter(|_| {
+            thief.run(steal());
+            thief.steal_pacing.is_paused()
+        });
+        assert!(pauses.count() <= 1);
+        // The owner goes on: it offers more, or runs one.
+        (0..3).for_each(|_| spawn());
+        let is_measured = || {
+            let task = steal();
+            let steal = thief.steal_pacing.begin_task();
+            thief.run(task);
+            steal.map(|steal| thief.steal_pacing.learn(steal)).is_some()
+        };
+        assert_eq!([is_measured(), is_measured()], [true, false]);
+        spawn();
+        owner.run(owner.deque().pop().unwrap());
+        assert!(is_measured());
     }
 }

@@ -24,7 +24,10 @@ impl Team {
         // in its last check, or it is seen asleep here.
         // Step: fence
         match mark {
-            Some(mark) => mark.announce_push(),
+            Some(mark) => {
+                self.slot(from).counters.note_offer();
+                mark.announce_push();
+            }
             // Pairs with the fences in `TaskContext::go_to_sleep` and `TaskContext::park`. (So does the one in
             // `announce_push`.)
             None => fence(Ordering::SeqCst),

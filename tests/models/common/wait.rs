@@ -228,6 +228,10 @@ impl StealPacing {
 
     pub(crate) fn note_vain_look(&self) {}
 
+    pub(crate) fn is_owner_at_work(&self, _: u32, _: u64) -> bool {
+        true
+    }
+
     pub(crate) fn forget_steal(&self) {}
 
     pub(crate) fn while_waiting<R>(&self, wait: impl FnOnce() -> R) -> R {
