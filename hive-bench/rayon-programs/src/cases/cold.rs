@@ -1,4 +1,4 @@
-//! A parallel sum after the program has slept.
+//! Parallel work after the program has slept: how long it takes, and the CPU time of lone calls.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -23,6 +23,10 @@ pub(super) fn cases() -> Vec<Case> {
         case("cold-long-inside", "as cold-20ms-inside, a sum of about 1 ms", || {
             inside(LONG, Duration::from_millis(20))
         }),
+        case("cpu-1ms", "CPU time, by all threads, of an empty join from outside and 1 ms of sleep", || {
+            cpu_time_of_lone_joins(Duration::from_millis(1))
+        }),
+        case("cpu-5ms", "the same with 5 ms of sleep", || cpu_time_of_lone_joins(Duration::from_millis(5))),
     ]
 }
 
@@ -51,4 +55,24 @@ fn inside(length: usize, gap: Duration) -> Iteration {
     let expected = numbers.iter().map(|x| x.sqrt()).sum();
     // The scope's closure runs in the pool.
     Box::new(move || rayon::scope(|_| sum_after(gap, &numbers, expected)))
+}
+
+/// Its time is no time that it takes, but the CPU time that it costs.
+fn cpu_time_of_lone_joins(gap: Duration) -> Iteration {
+    Box::new(move || {
+        let begin = cpu_time();
+        rayon::join(|| (), || ());
+        sleep(gap);
+        cpu_time() - begin
+    })
+}
+
+/// The CPU time of the process until now.
+fn cpu_time() -> Duration {
+    // SAFETY: a `timespec` is two numbers, for which zeros are valid.
+    let mut time: libc::timespec = unsafe { std::mem::zeroed() };
+    // SAFETY: `time` is large enough.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0, "POSIX has this clock");
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }

@@ -2,6 +2,7 @@
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::channel;
 
 use super::{Case, Iteration, case, checked, timed};
 
@@ -33,6 +34,12 @@ pub(super) fn cases() -> Vec<Case> {
             })
         }),
         case("broadcast", "64 broadcasts, called in the pool", broadcasts),
+        case("blocked-joins", "200 joins in joins; in the last one a wait, not by Rayon, for a spawned job", || {
+            Box::new(blocked(|| blocked_joins(200)))
+        }),
+        case("blocked-spawns", "64 empty jobs, and a wait, not by Rayon, by the thread that has spawned them", || {
+            Box::new(blocked(|| blocked_spawns(64)))
+        }),
     ]
 }
 
@@ -128,4 +135,28 @@ fn broadcasts() -> Iteration {
             time
         })
     })
+}
+
+/// `blocking`, in a pool of its own, which has a thread more than are asked for: one blocks.
+fn blocked(blocking: impl Fn() + Sync) -> impl FnMut() -> std::time::Duration {
+    let threads = rayon::current_num_threads() + 1;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().expect("a pool");
+    move || pool.install(|| timed(&blocking).0)
+}
+
+fn blocked_joins(depth: u32) {
+    if depth == 0 {
+        return blocked_spawns(1);
+    }
+    rayon::join(|| blocked_joins(depth - 1), || ());
+}
+
+fn blocked_spawns(count: usize) {
+    let (sender, receiver) = channel();
+    for _ in 0..count {
+        let sender = sender.clone();
+        rayon::spawn(move || sender.send(()).expect("the thread waits for it"));
+    }
+    drop(sender);
+    assert_eq!(receiver.iter().count(), count);
 }
