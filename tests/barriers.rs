@@ -184,9 +184,8 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
     for n in TEAMS {
         let hive = Hive::new(n).unwrap();
         for stays in [0, n - 1] {
-            // How this region ends is not specified: either all panics have been caught, or the queen notices that a
-            // bee left a barrier out.
-            let _ = catch_unwind(AssertUnwindSafe(|| {
+            // Whatever is caught, the region has failed.
+            let ended = catch_unwind(AssertUnwindSafe(|| {
                 hive.spmd(n, |bee| {
                     if bee.id() == stays {
                         let caught = catch_unwind(AssertUnwindSafe(|| bee.barrier()));
@@ -194,6 +193,7 @@ fn a_mismatch_that_is_caught_inside_does_not_spoil_later_regions() {
                     }
                 });
             }));
+            assert!(ended.is_err());
             (0..10).for_each(|_| assert_hive_works(&hive, n));
             check_phases(&hive, n, 100);
         }

@@ -91,6 +91,47 @@ fn a_broken_barrier_stays_broken_for_those_who_go_on() {
     });
 }
 
+/// In the work of a call, on each bee that runs it: a panic, or a barrier of all hives. All bees catch everything.
+#[test]
+fn a_call_that_ends_by_a_panic_fails_the_region_of_all_hives() {
+    on_machine(TWO_BY_TWO, "a_call_that_ends_by_a_panic_fails_the_region_of_all_hives", &[], || {
+        silence_panics("bee");
+        let hives_and_bees = || {
+            two_hives_of_two().flat_map(|hives| {
+                let hives = Arc::new(hives);
+                (0..4).map(move |who| (Arc::clone(&hives), who))
+            })
+        };
+        for (hives, who) in hives_and_bees() {
+            for (is_local, meets) in [(false, false), (false, true), (true, false), (true, true)] {
+                // Only the leaders combine the values of all hives.
+                if !is_local && who % 2 > 0 {
+                    continue;
+                }
+                let passed = AtomicUsize::new(0);
+                let message = panic_message(|| {
+                    hives.spmd(|bee| {
+                        let add = |a: usize, b: usize| {
+                            if bee.id() == who {
+                                if meets { bee.barrier() } else { panic_any("as expected") }
+                            }
+                            a + b
+                        };
+                        let all_reduce =
+                            || if is_local { bee.local().all_reduce(1, add) } else { bee.all_reduce(1, add) };
+                        let _ = catch_unwind(AssertUnwindSafe(all_reduce));
+                        let met = catch_unwind(AssertUnwindSafe(|| bee.barrier()));
+                        passed.fetch_add(usize::from(met.is_ok()), Ordering::Relaxed);
+                    });
+                });
+                assert_contains_all(&message, &["a panic that was caught has ended a call of"]);
+                assert_eq!(passed.into_inner(), 0, "bee {who}, local: {is_local}, a barrier: {meets}");
+                assert_set_works(&hives, 4);
+            }
+        }
+    });
+}
+
 #[test]
 fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
     /// Calls barriers when it is dropped.

@@ -7,7 +7,6 @@
 
 mod common;
 
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -130,31 +129,6 @@ fn the_next_region_begins_with_new_words() {
             runs.assert_once_each(&format!("{schedule:?}, a team of {team}"));
         }
     }
-}
-
-/// What a panic leaves of the last round of a generation is run by no bee, and the next round is complete again.
-#[test]
-fn a_panic_that_is_caught_harms_no_later_round() {
-    const ROUNDS: usize = 34_000;
-    let _alone = run_exclusively();
-    let hive = Hive::new(2).unwrap();
-    let (shared, runs) = (Loop::new(0..INDICES, Schedule::Dynamic(1)), Runs::new(ROUNDS));
-    let is_bad = |round: usize| round % 4096 == 4095;
-    hive.spmd(2, |bee| {
-        for round in 0..ROUNDS {
-            if is_bad(round) {
-                let _ = catch_unwind(AssertUnwindSafe(|| {
-                    bee.for_each(&shared, |_| resume_unwind(Box::new("as expected")))
-                }));
-            } else {
-                runs.run_round(bee, &shared, round);
-            }
-        }
-    });
-    (0..ROUNDS).filter(|round| is_bad(*round)).for_each(|round| {
-        runs.0[round * INDICES..][..INDICES].iter().for_each(|runs| runs.store(1, Ordering::Relaxed));
-    });
-    runs.assert_once_each("after panics");
 }
 
 /// A team is in the middle of a loop, one of its bees before it has begun, while another hive's team runs the same loop

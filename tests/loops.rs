@@ -7,7 +7,6 @@
 mod common;
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
@@ -333,22 +332,6 @@ fn a_panic_in_a_loop_reaches_the_caller_and_the_hive_lives_on() {
         assert_contains_all(&message, &["index 17 is broken"]);
         let shared = Loop::new(0..100, schedule);
         assert_covers(ranges_by_bee(&hive, 3, &shared).concat(), 0..100, "afterwards");
-    }
-}
-
-#[test]
-fn after_a_panic_that_is_caught_inside_the_region_the_next_round_is_complete() {
-    let _alone = run_exclusively();
-    silence_panics("as expected");
-    let hive = Hive::new(3).unwrap();
-    for schedule in SCHEDULES {
-        let (shared, done) = (Loop::new(0..100, schedule), AtomicUsize::new(0));
-        hive.spmd(3, |bee| {
-            // The panic may not happen, if other bees have taken all indices.
-            let _ = catch_unwind(AssertUnwindSafe(|| bee.for_each(&shared, |_| panic!("as expected"))));
-            bee.for_each(&shared, |range| _ = done.fetch_add(range.len(), Ordering::Relaxed));
-        });
-        assert_eq!(done.into_inner(), 100, "{schedule:?}");
     }
 }
 

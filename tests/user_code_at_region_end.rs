@@ -232,10 +232,12 @@ fn assert_late_arrival(hive: &Hive, come: impl Fn(&Bee<'_>) + Sync) {
 }
 
 #[test]
-fn the_hook_may_call_the_hive_when_a_part_was_cut_short() {
-    in_own_process("the_hook_may_call_the_hive_when_a_part_was_cut_short", || {
+fn the_hook_may_call_the_hive_when_a_call_has_failed() {
+    in_own_process("the_hook_may_call_the_hive_when_a_call_has_failed", || {
         for hive in hives() {
-            assert_complains(&hive, "was cut short", || assert_late_arrival(&hive, |bee| bee.barrier()));
+            assert_complains(&hive, "ended a call of barrier on bee 0", || {
+                assert_late_arrival(&hive, |bee| bee.barrier())
+            });
         }
     });
 }
@@ -244,12 +246,14 @@ fn the_hook_may_call_the_hive_when_a_part_was_cut_short() {
 fn the_hook_may_call_the_hive_when_a_bee_has_gone_on_without_the_others() {
     in_own_process("the_hook_may_call_the_hive_when_a_bee_has_gone_on_without_the_others", || {
         for hive in hives() {
-            assert_complains(&hive, "gone on without having met", || {
-                assert_late_arrival(&hive, |bee| {
-                    caught(|| {
-                        let _at_end = OnDrop(|| bee.barrier());
-                        resume_unwind(Box::new(()));
-                    });
+            assert_complains(&hive, "gone on after a call that should have panicked", || {
+                region(&hive, 3, |bee| {
+                    if bee.id() != 1 {
+                        caught(|| {
+                            let _at_end = OnDrop(|| bee.barrier());
+                            resume_unwind(Box::new(()));
+                        });
+                    }
                 });
             });
         }
@@ -291,11 +295,14 @@ fn a_size_that_the_hook_or_a_payload_asks_for_is_had_after_the_region() {
             assert_eq!((lowest, meanwhile.swap(0, Ordering::Relaxed), hive.bees()), ("queen", 3, 2));
             let asked = asks();
             set_hook(Box::new(move |panic| {
-                if panic.payload_as_str().is_some_and(|said| said.contains("was cut short")) {
+                if panic.payload_as_str().is_some_and(|said| said.contains("ended a call of")) {
                     asked.ask();
                 }
             }));
-            assert_contains_all(&panic_message(|| assert_late_arrival(&hive, |bee| bee.barrier())), &["was cut short"]);
+            assert_contains_all(
+                &panic_message(|| assert_late_arrival(&hive, |bee| bee.barrier())),
+                &["ended a call of"],
+            );
             drop(take_hook());
             assert_eq!((meanwhile.load(Ordering::Relaxed), hive.bees()), (3, 2));
         }

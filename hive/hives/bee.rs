@@ -199,17 +199,17 @@ impl HiveSetBee<'_> {
     #[track_caller]
     pub fn barrier(&self) {
         let context = self.local.context;
+        let call = context.begin_call(Operation::Barrier);
         // First meeting: the bees of this hive. After it, the leader knows that all its bees have arrived.
-        let passed = meet_checked(context, || context.barrier());
-        if passed.is_none() || self.hives() == 1 {
-            return;
+        let passed = meet_checked(context, || context.meet());
+        if passed.is_some() && self.hives() > 1 {
+            // Second meeting: the leaders of all hives. Only bee 0 of each hive is a leader.
+            if context.id() > 0 || self.team.meet_leaders(context, |leader| leader.barrier()).is_some() {
+                // Third meeting: the bees of this hive wait here until their leader is back from the other leaders.
+                context.meet();
+            }
         }
-        // Second meeting: the leaders of all hives. Only bee 0 of each hive is a leader.
-        if context.id() == 0 && self.team.meet_leaders(context, |leader| leader.barrier()).is_none() {
-            return;
-        }
-        // Third meeting: the bees of this hive wait here until their leader is back from the other leaders.
-        context.barrier();
+        call.end();
     }
 
     /// Combines one value from each bee and returns the result on all bees. The values of each hive are combined as
@@ -232,16 +232,19 @@ impl HiveSetBee<'_> {
         if self.hives() == 1 {
             return self.local.all_reduce(value, op);
         }
+        let call = self.local.context.begin_call(Operation::AllReduceOfHives);
         // Within the hive: only its bee 0, the leader, gets the hive's value.
         let hive_value =
             meet_checked(self.local.context, || self.local.reduce_as(Operation::AllReduceOfHives, value, &op));
         // The leader combines the hives' values with the other leaders and hands the result to its hive's bees.
-        self.local.broadcast_as(Operation::AllReduceOfHives, 0, || {
+        let result = self.local.broadcast_as(Operation::AllReduceOfHives, 0, || {
             // None: a panic has broken the meeting of this hive's bees, and this bee is unwinding already. No other bee
             // uses the value that is returned here.
             let Some(hive_value) = hive_value.flatten() else { return value };
             self.team.meet_leaders(self.local.context, |leader| leader.all_reduce(hive_value, op)).unwrap_or(hive_value)
-        })
+        });
+        call.end();
+        result
     }
 }
 

@@ -3,6 +3,7 @@
 //! `regions.rs` makes one for each region; `HiveSetBee` uses it for barriers and reductions over all hives.
 
 use crate::hives::hive_set::HiveSet;
+use crate::protocol::region::panics::Unfinished;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 use crate::region::nesting;
@@ -46,28 +47,20 @@ impl<'h> SetTeam<'h> {
     }
 
     /// Calls `meet` with the calling thread's bee in the leaders' region. The leaders of all hives call this, to meet
-    /// each other. `context` is the same thread's bee in the region of its own hive.
+    /// each other. `context` is the same thread's bee in the region of its own hive, in the call for which they meet.
     ///
-    /// If the leaders do not meet, because of a panic in another hive, the bees of this hive are released from their
-    /// barriers as well. Returns None if that happens while the calling thread is unwinding already; otherwise the
-    /// panic then leaves this function.
+    /// If the leaders do not meet, because of a panic in another hive, the region of this hive fails as well. Returns
+    /// None if that happens while the calling thread is unwinding already; otherwise the panic then leaves this
+    /// function, and the call.
     pub(crate) fn meet_leaders<R>(&self, context: &RegionContext<'_>, meet: impl FnOnce(&Bee<'_>) -> R) -> Option<R> {
-        /// Poisons the hive's region when it is dropped, that is, unless the leaders have met.
-        struct PoisonOnDrop<'m>(&'m RegionContext<'m>);
-        impl Drop for PoisonOnDrop<'_> {
-            fn drop(&mut self) {
-                self.0.poison();
-            }
-        }
-        // Dropped if the leaders' meeting unwinds, or if it returns without having taken place.
-        let poison = PoisonOnDrop(context);
         let value = nesting::with_outermost_region(&self.hives.leaders.shared.team, |leader| {
             meet_checked(leader, || meet(&Bee { context: leader }))
         });
-        let result = value.unwrap_or_else(|| unreachable!("bee 0 of each hive is a leader"))?;
-        // The leaders have met: this hive's region must not be poisoned.
-        std::mem::forget(poison);
-        Some(result)
+        let result = value.unwrap_or_else(|| unreachable!("bee 0 of each hive is a leader"));
+        if result.is_none() {
+            context.fail(Unfinished::InDestructor);
+        }
+        result
     }
 }
 

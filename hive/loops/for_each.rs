@@ -5,6 +5,7 @@ use std::ops::Range;
 
 use crate::loops::blocks::Blocks;
 use crate::loops::shared_loop::Loop;
+use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Bee<'_> {
@@ -15,9 +16,6 @@ impl Bee<'_> {
     /// except after it has stolen some from another bee. `for_each` returns when no indices are left to get: other bees
     /// may still be running theirs, so a [`barrier`](Self::barrier) is needed before what they wrote is read, as after
     /// OpenMP's `nowait`.
-    ///
-    /// If `body` panics, and the panic is caught inside the region, some other indices of that run may be left out as
-    /// well. Later runs are complete again.
     ///
     /// All bees must run the loop the same number of times in a region. A loop may be run again, in the same region and
     /// in later ones, and by several hives at the same time: each team runs all of its indices. (A loop whose chunks
@@ -45,12 +43,20 @@ impl Bee<'_> {
     ///
     /// # Panics
     /// If a bee has made a loop for itself inside the region, whose chunks are handed out at run time: when that is
-    /// dropped.
+    /// dropped. In the body of another `for_each` or [`for_range`](Self::for_range), and in the work of any other call by
+    /// which the bees meet.
+    ///
+    /// If `body` panics, other indices of the run may be left out as well. So the region has failed, whatever is
+    /// caught: see [`barrier`](Self::barrier). The loop may be run again in the next region.
     #[inline]
     #[track_caller]
     #[doc(alias("omp for", "nowait"))]
     pub fn for_each(&self, shared: &Loop, mut body: impl FnMut(Range<usize>)) {
-        shared.run(self.context, &mut body);
+        let call = self.context.begin_call(Operation::ForEach);
+        if !self.context.has_failed() {
+            shared.run(self.context, &mut body);
+        }
+        call.end();
     }
 
     /// Like [`split`](Self::split), with blocks that begin at multiples of `multiple`, except where `range` itself

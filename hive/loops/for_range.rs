@@ -56,22 +56,32 @@ impl Bee<'_> {
     /// If the arguments of two bees differ; if the schedule asks for chunks of 0 indices; and as
     /// [`barrier`](Self::barrier). If the arguments differ, some indices may have been run before.
     ///
-    /// If `body` panics and the panic is caught inside of the region, this bee has not been at the barrier of this
-    /// call, and the region fails, as after any missed barrier.
+    /// If `body` panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier). In `body`, of all
+    /// calls by which the bees meet or share work, only [`ordered`](Self::ordered) may be made.
     #[inline]
     #[track_caller]
     #[doc(alias("omp for", "worksharing", "parallel for", "for loop in a region"))]
     pub fn for_range(&self, work: impl Into<Loop>, mut body: impl FnMut(Range<usize>)) {
-        let own = work.into();
+        let call = self.context.begin_call(Operation::ForRange);
+        if !self.context.has_failed() {
+            self.run_for_range(&work.into(), &mut body);
+        }
+        call.end();
+    }
+
+    /// `for_range`, a call that has begun.
+    #[inline(always)]
+    #[track_caller]
+    fn run_for_range(&self, own: &Loop, body: &mut impl FnMut(Range<usize>)) {
         if self.bees() == 1 {
-            return own.run(self.context, &mut body);
+            return own.run(self.context, body);
         }
         let common = if own.needs_no_state() { None } else { Some(common_state(self.context)) };
         if common.is_some_and(|common| !common.agrees_on_call(self.context, own.call().fingerprint())) {
             let (id, call) = (self.id(), own.call());
             return report_other_call(self.context, &format_args!("bee {id} calls it with {call}"));
         }
-        own.run_with(common.map(|common| &common.words), self.context, &mut body);
+        own.run_with(common.map(|common| &common.words), self.context, body);
         let calls = self.exchange(Operation::ForRange, &[own.call()]);
         // Each bee compares with the queen. None: the barrier is broken, and this bee must not panic.
         let of_queen = if self.is_queen() { None } else { calls.and_then(|calls| calls.value(0, 0)) };

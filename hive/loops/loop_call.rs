@@ -69,9 +69,6 @@ impl Hasher for Mix {
 #[cold]
 #[track_caller]
 pub(crate) fn report_other_call(context: &RegionContext<'_>, difference: &dyn fmt::Display) {
-    // The body may catch this panic, and from here on the bees may have begun different numbers of rounds, in which
-    // indices would be left out.
-    context.poison();
     context
-        .panic_or_poison(format_args!("all bees of a team must call for_range with equal arguments, and {difference}"));
+        .panic_or_fail(format_args!("all bees of a team must call for_range with equal arguments, and {difference}"));
 }

@@ -1,6 +1,6 @@
 //! What the bees of a team share of a loop while they run it. Each `Loop` whose chunks are handed out at run time has a
 //! `LoopState`, made by the bee that first needs it or taken from the cache. `Loop::run_shared` calls `begin_round` at
-//! the start of each round. The protocol is described in `docs/loops.md`, as steps LR1 to LR3.
+//! the start of each round. The protocol is described in `docs/loops.md`, as steps LR1 and LR2.
 
 use crossbeam_utils::CachePadded;
 
@@ -76,15 +76,10 @@ impl LoopState {
         // Rounds are numbered from 1 in each generation: new words are in round 0.
         let round = (rounds_before % rounds) as u16 + 1;
         if rounds_before < rounds {
-            // First generation. A panic that the body caught may have left units of the round before, and this round of
-            // the bee's range cannot begin while there are any.
-            own.discard_before(round);
             return (&self.first, round);
         }
         // A later generation, which has words of its own. A new generation begins with its first round.
-        let dispatch = self.later_dispatch(context, rounds_before % rounds == 0);
-        dispatch.range(context.id()).discard_before(round);
-        (dispatch, round)
+        (self.later_dispatch(context, rounds_before % rounds == 0), round)
     }
 
     /// Begins the calling bee's next round, of words whose rounds are of different loops. `uses_range`: whether the bee

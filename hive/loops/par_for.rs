@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::loops::shared_loop::Loop;
 use crate::pool::handle::Hive;
 use crate::pool::loop_kind::LoopKind;
+use crate::protocol::region::exchange_slots::Operation;
 use crate::region::bee::Bee;
 
 impl Hive {
@@ -59,7 +60,9 @@ impl Hive {
             return self.run_parts::<true, _>(shared.team_size(self.bees()), work, move |bee| {
                 let block = blocks.of(bee.id(), bee.bees());
                 if !block.is_empty() {
+                    let call = bee.context.begin_call(Operation::ForEach);
                     body(block, bee);
+                    call.end();
                 }
             });
         }

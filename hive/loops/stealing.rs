@@ -1,5 +1,5 @@
 //! How a bee runs its part of a `Dynamic` or `Affinity` loop: first the units of its own work range, then units that it
-//! steals from the other bees. `Loop::run_stealing` makes one `StealingLoop` for each bee and round. The steps are LR4
+//! steals from the other bees. `Loop::run_stealing` makes one `StealingLoop` for each bee and round. The steps are LR3
 //! to LS5 of `docs/loops.md`.
 
 use std::ops::Range;

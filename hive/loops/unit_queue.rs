@@ -68,8 +68,8 @@ impl UnitQueue {
 }
 
 /// The next unit of `round` by this word. 0 if the word is of an earlier round: the units of that round have all been
-/// taken, or are left out because the body caught a panic, so this round may begin. None if the word is of a later
-/// round: then the units of this round have all been taken.
+/// taken, so this round may begin. None if the word is of a later round: then the units of this round have all been
+/// taken.
 fn next_unit(word: u64, round: u16) -> Option<usize> {
     let ahead = round.wrapping_sub((word >> NEXT_BITS) as u16) as i16;
     match ahead {

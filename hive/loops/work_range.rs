@@ -155,12 +155,6 @@ impl WorkRange {
         self.buffer.store(buffer + 1, Ordering::Relaxed);
     }
 
-    /// The owner discards what is left of the round before `round`. There is something only if the owner left that
-    /// round by a panic that its body caught. This round could not begin with units of the old one in the range.
-    pub(crate) fn discard_before(&self, round: u16) {
-        self.claim(round.wrapping_sub(1), &(0..0), |left| left);
-    }
-
     /// The units that are left for `round`, which the owner begins with `block`. May be out of date at once.
     pub(crate) fn remaining(&self, round: u16, block: &Range<u32>) -> Range<u32> {
         // Relaxed: only a hint of where to steal.
@@ -341,15 +335,6 @@ mod tests {
         let _batch = range.begin_batch();
         assert!(!range.request_rest(2) && !range.is_rest_requested());
         assert!(range.request_rest(1) && range.is_rest_requested());
-    }
-
-    #[test]
-    fn units_left_by_a_panic_are_discarded() {
-        let (range, block) = (WorkRange::new(), 0..4);
-        range.discard_before(1);
-        assert_eq!(range.claim(1, &block, |_| 1), Some(0..1));
-        range.discard_before(2);
-        assert_eq!(range.claim(2, &block, |_| 9), Some(0..4));
     }
 
     #[test]

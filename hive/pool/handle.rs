@@ -149,11 +149,11 @@ impl Hive {
     /// If `body` panics on some bee, the other bees are released from their barriers and all bees are waited for. Then
     /// `spmd` panics with the payload of the lowest-numbered bee that panicked. The hive can be used as before.
     ///
-    /// `spmd` returns only if `body` has run to its end on every bee. If a bee catches its own panic, other bees may
-    /// already have been released from a barrier because of it. The region then panics with a message of its own, which
-    /// says which bee was cut short. The payload by which a bee is released is meant for its own region. If `body`
-    /// catches it and resumes it in another region or task, it is a panic like any other, and its message says what has
-    /// happened.
+    /// `spmd` returns only if `body` has run to its end on every bee, and no call by which the bees meet or share work
+    /// has ended by a panic, whatever the bees catch: see [`Bee::barrier`]. Otherwise, if no bee's panic goes on, the
+    /// region panics with a message of its own, which names the call and the bee. The payload by which a bee is
+    /// released is meant for its own region. If `body` catches it and resumes it in another region or task, it is a
+    /// panic like any other, and its message says what has happened.
     #[inline]
     #[track_caller]
     #[doc(alias("parallel", "omp parallel", "parallel region", "fork-join", "broadcast"))]

@@ -248,7 +248,7 @@ impl Shared {
     pub(crate) fn as_solo_team<R>(self: &Arc<Self>, run: impl FnOnce(&RegionContext<'_>) -> R) -> R {
         let region = SoloRegion { shared: self, context: RegionContext::alone(&self.team) };
         let result = run(&region.context);
-        // The usual case: there is no resize to apply and no panic to make up for, so the destructor has nothing to do.
+        // The usual case: there is no resize to apply and no failure, so the destructor has nothing to do.
         if region.context.has_nothing_pending() {
             std::mem::forget(region)
         } else {
@@ -323,20 +323,17 @@ struct SoloRegion<'c> {
 }
 
 impl SoloRegion<'_> {
-    /// Ends a region that has left a note in its context: a resize to apply, or a panic that was suppressed.
+    /// Ends a region that has left a note in its context: a resize to apply, or a failure.
     ///
     /// # Panics
-    /// If the region's body has returned although a call in it should have panicked, which it could not do in a
-    /// destructor that ran because of another panic.
+    /// If the region has failed, although its body has returned.
     #[cold]
     fn finish(self) {
-        let went_without_barrier = self.context.has_suppressed_panic();
+        let failure = self.context.failure();
         drop(self);
-        assert!(
-            !went_without_barrier,
-            "the only bee of a region has gone on after a call that should have panicked, in a destructor, where a \
-             panic would have ended the process: the region cannot return as if nothing had happened"
-        );
+        if let Some(unfinished) = failure {
+            unfinished.panic_at_end(0, 1);
+        }
     }
 }
 

@@ -45,6 +45,7 @@ impl Bee<'_> {
         T: Copy + Send + 'static,
         F: Fn(T, T) -> T,
     {
+        let call = self.context.begin_call(Operation::ReduceOver);
         let op = &reduction.op;
         let result = match reduction.cut(&range, Schedule::Static, self.bees()) {
             // A contiguous run of blocks for each bee, combined along the fixed tree.
@@ -68,6 +69,7 @@ impl Bee<'_> {
                 })
             }
         };
+        call.end();
         result.unwrap_or(reduction.identity)
     }
 

@@ -138,9 +138,14 @@ impl Bee<'_> {
     /// If the body has returned on another bee that has not arrived at this barrier, since this bee would otherwise
     /// wait for ever.
     ///
+    /// If this is called in the work of a call such as [`single`](Self::single), which the other bees do not run.
+    ///
     /// If another bee has panicked, the barrier unwinds the body of this bee, without a panic message of its own. What
-    /// the other bee did before its panic is visible to the destructors that run then. A body that catches either panic
-    /// may go on, but cannot pass another barrier of this region.
+    /// the other bee did before its panic is visible to the destructors that run then.
+    ///
+    /// For this and all calls by which bees meet or share work, one rule holds: if it ends by a panic, the region has
+    /// failed for all of its bees, whatever they catch. No bee passes another barrier of it, every further such call of
+    /// this bee unwinds at once, and the region's caller gets a panic. `docs/composition.md` has the details.
     ///
     /// There is one case in which hive does not notice a missing barrier: in a team of several groups (see
     /// [`BarrierShape`](crate::BarrierShape)), if bees also keep each other from the barrier by other means, such as

@@ -382,7 +382,7 @@ pub(crate) fn count_rows(len: usize, width: usize) -> usize {
 }
 
 /// Panics with the reason why the bee cannot borrow the part. In a destructor that must not panic, makes the region
-/// fail instead: see `RegionContext::panic_or_poison`.
+/// fail instead: see `RegionContext::panic_or_fail`.
 #[cold]
 #[track_caller]
 fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
@@ -397,7 +397,7 @@ fn report_refusal(error: BorrowError, part: usize, bee: &Bee<'_>) {
         }
         BorrowError::TooManyReaders => TOO_MANY_READERS,
     };
-    bee.context.panic_or_poison(format_args!("bee {} cannot have part {part}: it {why}", bee.id()));
+    bee.context.panic_or_fail(format_args!("bee {} cannot have part {part}: it {why}", bee.id()));
 }
 
 impl<T> fmt::Debug for Parts<'_, T> {

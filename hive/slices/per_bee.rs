@@ -310,7 +310,7 @@ fn refuse_in_phase(
     if is_lent || bee.context.may_unwind() {
         refuse(id, error);
     }
-    bee.context.panic_or_poison(format_args!("the value of bee {id} is borrowed without a barrier"));
+    bee.context.panic_or_fail(format_args!("the value of bee {id} is borrowed without a barrier"));
     if let Err(error) = borrow(Phase::default()) {
         refuse(id, error);
     }

@@ -43,7 +43,7 @@ impl RegionContext<'_> {
         if self.bees() == 1 {
             return None;
         }
-        if self.has_left_barrier() {
+        if self.has_failed() {
             // This bee has left a barrier without passing it. Others may have passed that barrier, and may still be
             // reading the slot that would be written next. This barrier will not be passed: it unwinds, or returns in a
             // destructor.
@@ -55,7 +55,7 @@ impl RegionContext<'_> {
         // SAFETY: this is the bee's own slot; the bee is in this region, has passed every barrier that it came to, and
         // has not come to the next one yet.
         unsafe { self.team().slot(self.id()).exchange_slots.write(self.epoch(), barriers_passed, purpose, values) };
-        self.barrier();
+        self.meet();
         // In a destructor the barrier may have returned without having been passed; then there is nothing to read.
         (self.barriers_passed() > barriers_passed).then_some(Exchanged {
             region: self,
@@ -78,9 +78,8 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
     pub(crate) fn count(&self, id: u32) -> Option<usize> {
         let region = self.region;
         // The other bees may overwrite their slots as soon as this bee has come to its next barrier.
-        if region.barriers_passed() != self.barriers_passed + 1 || region.has_left_barrier() {
-            region
-                .panic_or_poison(format_args!("an operation on values of all bees must not itself wait for the bees"));
+        if region.barriers_passed() != self.barriers_passed + 1 || region.has_failed() {
+            region.panic_or_fail(format_args!("an operation on values of all bees must not itself wait for the bees"));
             return None;
         }
         // SAFETY: both bees are of one team; this one has passed the barrier of the exchange and has come to none
@@ -110,7 +109,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
         let same = other.filter(|other| other.operation() == self.purpose.operation());
         let roots = self.purpose.root().zip(same.and_then(Purpose::root));
         if let Some((root, other)) = roots.filter(|(root, other)| root != other) {
-            return region.panic_or_poison(format_args!(
+            return region.panic_or_fail(format_args!(
                 "at barrier number {number} bee {} calls {own_name} with root {root}, bee {id} with root {other}: \
                  all bees of a team must name the same",
                 region.id(),
@@ -121,7 +120,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
             (Some(other), None) => (other.operation().name(), ""),
             (None, None) => ("a barrier alone", ""),
         };
-        region.panic_or_poison(format_args!(
+        region.panic_or_fail(format_args!(
             "bee {id} came to barrier number {number} for something else than bee {}: \
              for {theirs}{of_type}, and not for {own_name}: all bees of a team must call the same operations, \
              with the same types, in the same order",
@@ -138,7 +137,7 @@ impl<T: Copy + 'static> Exchanged<'_, T> {
     pub(crate) fn value(&self, id: u32, index: usize) -> Option<T> {
         let count = self.count(id)?;
         if index >= count {
-            self.region.panic_or_poison(format_args!("value {index} of the {count} that bee {id} has shown"));
+            self.region.panic_or_fail(format_args!("value {index} of the {count} that bee {id} has shown"));
             return None;
         }
         // SAFETY: as in `count`, and `index` is below the number of values.

@@ -24,7 +24,7 @@ pub(crate) const MAX_ALIGNMENT: usize = 64;
 #[derive(Clone, Copy)]
 struct Block([MaybeUninit<u8>; MAX_ALIGNMENT]);
 
-/// The operations of the public interface that show values to other bees.
+/// The calls of the public interface by which the bees of a team meet or share work, by their names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub(crate) enum Operation {
@@ -40,6 +40,10 @@ pub(crate) enum Operation {
     ParScan,
     /// The operation on several hives. This is what the bees of each hive do among themselves for it.
     AllReduceOfHives,
+    /// These three show no values.
+    Barrier,
+    ForEach,
+    Ordered,
 }
 
 impl Operation {
@@ -57,6 +61,9 @@ impl Operation {
             Self::AllReduceCloned => "all_reduce_cloned",
             Self::ParScan => "par_scan",
             Self::AllReduceOfHives => "all_reduce of several hives",
+            Self::Barrier => "barrier",
+            Self::ForEach => "for_each",
+            Self::Ordered => "ordered",
         }
     }
 }

@@ -10,6 +10,7 @@
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use crate::protocol::region::exchange_slots::Operation;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, is_unwinding};
 
 pub(crate) type Payload = Box<dyn Any + Send>;
@@ -27,14 +28,33 @@ pub(crate) fn unwind_out_of_region(region_key: u64) -> ! {
     resume_unwind(Box::new(BarrierRelease { region_key }))
 }
 
-/// What a bee of a poisoned region has not completed.
+/// What a bee has not completed, so that its region has failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Unfinished {
-    /// Its body: the bee unwound out of a barrier in it.
-    Body,
-    /// A barrier, or an exchange of values with other bees. The bee went on without it, because it was in a destructor
-    /// that could not unwind.
-    Barrier,
+    /// This call, which has ended by a panic. The bee may have caught that.
+    Call(Operation),
+    /// A call that should have panicked, in a destructor that could not unwind. The bee has gone on without it.
+    InDestructor,
+}
+
+impl Unfinished {
+    /// Panics at the end of a region of `bees` bees, because bee `id` has left this undone, and no panic of a bee has
+    /// come to the end of its body.
+    #[cold]
+    #[track_caller]
+    pub(crate) fn panic_at_end(self, id: u32, bees: u32) -> ! {
+        match self {
+            Self::Call(call) => panic!(
+                "a panic that was caught has ended a call of {} on bee {id} of {bees}: with that the region has failed \
+                 for all of its bees. Let the panic go on, or catch it in the work of the call",
+                call.name()
+            ),
+            Self::InDestructor => panic!(
+                "bee {id} of {bees} has gone on after a call that should have panicked, in a destructor, where a panic \
+                 would have ended the process: the region cannot return as if nothing had happened"
+            ),
+        }
+    }
 }
 
 /// The panics of the bees of the running region.
@@ -51,7 +71,7 @@ pub(crate) struct RegionPanics {
 struct PanicRecord {
     /// The panic of the bee with the lowest id so far, with that id.
     panic: Option<(u32, Payload)>,
-    /// The first report that a bee has left something undone, with the bee's id.
+    /// What failed the region, if that was not the end of a bee's body by a panic, with the bee's id.
     unfinished: Option<(u32, Unfinished)>,
 }
 
@@ -89,11 +109,10 @@ impl RegionPanics {
     /// Records what the body of bee `id` has ended with, in the region with this key.
     ///
     /// If that is a panic of the bee's own, returns the payload that is not kept because of it. If it is the release
-    /// from a barrier of this region, records that the body was not completed, and returns `None`.
+    /// from a barrier of this region, which has failed before for another reason, returns `None`.
     #[cold]
     pub(crate) fn record_panic(&self, id: u32, region_key: u64, payload: Payload) -> Option<UnheardPanic> {
         if payload.downcast_ref().is_some_and(|released: &BarrierRelease| released.region_key == region_key) {
-            self.record_unfinished(id, Unfinished::Body);
             return None;
         }
         let mut record = self.lock_record();
@@ -105,34 +124,24 @@ impl RegionPanics {
         Some(UnheardPanic(unheard))
     }
 
-    /// Records what bee `id` of a poisoned region has left undone.
+    /// Records what bee `id` has left undone. Called before the region is poisoned because of it; the first record
+    /// counts.
     #[cold]
     pub(crate) fn record_unfinished(&self, id: u32, unfinished: Unfinished) {
         self.lock_record().unfinished.get_or_insert((id, unfinished));
     }
 
-    /// Ends a poisoned region of `bees` bees, all of which have left. Returns only if every bee has completed its body
-    /// and left nothing undone, which is so if the bodies have caught all panics themselves.
+    /// Ends a poisoned region of `bees` bees, all of which have left.
     ///
     /// # Panics
-    /// With the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
+    /// Always: with the panic that was kept, if there is one. Otherwise because of what a bee has left undone.
     #[cold]
-    pub(crate) fn end_region(&self, bees: u32, is_in_region: fn(u64) -> bool) {
+    pub(crate) fn end_region(&self, bees: u32, is_in_region: fn(u64) -> bool) -> ! {
         let PanicRecord { panic, unfinished } = std::mem::take(&mut *self.lock_record());
-        if let Some((_, payload)) = panic {
-            rethrow(payload, is_in_region);
-        }
-        match unfinished {
-            Some((id, Unfinished::Body)) => panic!(
-                "the part of bee {id} of {bees} was cut short at a barrier that a panic had broken, and \
-                 whoever panicked has caught that panic: the region cannot return as if all parts had come to their end"
-            ),
-            Some((id, Unfinished::Barrier)) => panic!(
-                "bee {id} of {bees} has gone on without having met the others, in a destructor that could not \
-                 unwind from there, and whoever panicked has caught that panic: the region cannot return as \
-                 if they had met"
-            ),
-            None => {}
+        match (panic, unfinished) {
+            (Some((_, payload)), _) => rethrow(payload, is_in_region),
+            (None, Some((id, unfinished))) => unfinished.panic_at_end(id, bees),
+            (None, None) => unreachable!("whoever poisons a region has recorded why"),
         }
     }
 
@@ -191,20 +200,17 @@ pub(crate) fn drop_ignoring_panics(mut payload: Payload) {
 mod tests {
     use super::*;
 
-    /// How a region of three bees ends after `record` has recorded what became of them: with the message of its panic,
-    /// if it panics.
-    fn ended(record: impl FnOnce(&RegionPanics)) -> Result<(), String> {
+    /// The message with which a region of three bees ends after `record` has recorded what became of them.
+    fn ended(record: impl FnOnce(&RegionPanics)) -> String {
         let panics = RegionPanics::new();
         record(&panics);
         let message = |payload: Payload| match payload.downcast::<String>() {
             Ok(said) => *said,
             Err(payload) => (*payload.downcast::<&'static str>().expect("a message")).to_owned(),
         };
-        let ended = catch_unwind(AssertUnwindSafe(|| panics.end_region(3, |_| false))).map_err(message);
-        assert!(
-            catch_unwind(AssertUnwindSafe(|| panics.end_region(3, |_| false))).is_ok(),
-            "the next region has nothing of it"
-        );
+        let ended = message(caught(|| panics.end_region(3, |_| false)));
+        let record = std::mem::take(&mut *panics.lock_record());
+        assert!(record.panic.is_none() && record.unfinished.is_none(), "the next region has nothing of it");
         ended
     }
 
@@ -221,36 +227,33 @@ mod tests {
                 assert!(panics.record_panic(id, REGION, Box::new(name)).is_some());
             }
         });
-        assert_eq!(ended, Err("one".to_owned()));
-        assert_eq!(self::ended(|_| ()), Ok(()));
+        assert_eq!(ended, "one");
     }
 
     #[test]
-    fn a_released_bee_has_neither_panicked_nor_come_to_the_end() {
-        let release_first = |panics: &RegionPanics| {
-            assert!(panics.record_panic(1, REGION, caught(|| unwind_out_of_region(REGION))).is_none())
+    fn what_failed_the_region_is_reported_unless_a_panic_goes_on() {
+        let fail_first = |panics: &RegionPanics| {
+            panics.record_unfinished(2, Unfinished::Call(Operation::Single));
+            panics.record_unfinished(0, Unfinished::InDestructor);
+            // The others are let go from their barriers by it.
+            assert!(panics.record_panic(1, REGION, caught(|| unwind_out_of_region(REGION))).is_none());
         };
-        let message = ended(release_first).expect_err("its part is not done");
-        assert!(message.contains("bee 1 of 3 was cut short"), "{message}");
+        let message = ended(fail_first);
+        assert!(message.contains("a call of single on bee 2 of 3"), "{message}");
         let panicked = ended(|panics| {
-            release_first(panics);
+            fail_first(panics);
             drop(panics.record_panic(2, REGION, Box::new("two")));
         });
-        assert_eq!(panicked, Err("two".to_owned()), "what has happened goes before what came of it");
-    }
-
-    #[test]
-    fn a_barrier_that_was_left_out_is_reported() {
-        let message = ended(|panics| panics.record_unfinished(2, Unfinished::Barrier)).expect_err("they have not met");
-        assert!(message.contains("bee 2 of 3 has gone on without"), "{message}");
+        assert_eq!(panicked, "two", "what a bee has not caught goes before what it has");
+        let message = ended(|panics| panics.record_unfinished(2, Unfinished::InDestructor));
+        assert!(message.contains("bee 2 of 3 has gone on after a call that should have panicked"), "{message}");
     }
 
     #[test]
     fn a_release_from_another_region_is_a_panic_and_told_as_such() {
         let message = ended(|panics| {
             assert!(panics.record_panic(1, REGION, caught(|| unwind_out_of_region(REGION + 1))).is_some())
-        })
-        .expect_err("a panic");
+        });
         assert!(message.contains("resumed outside of that region"), "{message}");
         let kept = translate_release(caught(|| unwind_out_of_region(REGION)), |region| region == REGION);
         assert!(kept.is::<BarrierRelease>(), "who is in the region is let go by it");
@@ -268,6 +271,6 @@ mod tests {
             drop(panics.record_panic(1, REGION, Box::new("first")));
             drop(panics.record_panic(2, REGION, Box::new(Bomb)));
         });
-        assert_eq!(ended, Err("first".to_owned()));
+        assert_eq!(ended, "first");
     }
 }

@@ -9,10 +9,12 @@ use std::fmt;
 
 use crate::protocol::Team;
 use crate::protocol::region::barrier_word::{BarrierError, BaseCount, View};
+use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::group_part::{GroupPart, LedParts};
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics;
 use crate::protocol::region::panics::Unfinished;
+use crate::protocol::region::progress::Progress;
 use crate::sync::{Event, NappingSpinner, is_unwinding, serialize_poll};
 
 /// How often `wait_until` polls its condition between two checks of everything else.
@@ -47,17 +49,16 @@ pub(crate) struct RegionContext<'c> {
     led_parts: &'c LedParts<'c>,
     /// How many barriers the bee has passed in this region.
     barriers_passed: Cell<u64>,
-    /// Whether the bee has left a barrier without passing it, because the region was poisoned. Other bees may have
-    /// passed that barrier, and may still be reading what this bee has written to its exchange slot for it.
-    has_left_barrier: Cell<bool>,
+    /// Which call the bee is in the middle of, or that it has failed.
+    pub(super) progress: Cell<Progress>,
     /// Of a team of one: the size that the body wants the hive to have afterwards (0: none), and in the highest bit
-    /// `SUPPRESSED_PANIC`. Both are in one word, so that the end of such a region needs a single look. Of a worker:
-    /// `LOOP`, or 0.
+    /// `HAS_FAILED`. Both are in one word, so that the end of such a region needs a single look. Of a worker: `LOOP`,
+    /// or 0.
     resize_at_region_end: Cell<u32>,
 }
 
-/// The flag in `resize_at_region_end` that says that a team of one has gone on after a call that should have panicked.
-const SUPPRESSED_PANIC: u32 = 1 << 31;
+/// The flag in `resize_at_region_end` that says that the bee of a team of one has failed.
+const HAS_FAILED: u32 = 1 << 31;
 
 /// What stands in `resize_at_region_end` of a worker if the parts of the region may run on any bee's thread.
 const LOOP: u32 = 1 << 30;
@@ -67,7 +68,7 @@ const _: () = assert!(MAX_BEES < LOOP);
 impl<'c> RegionContext<'c> {
     #[inline(always)]
     pub(crate) fn new(team: &'c Team, id: u32, bees: u32, epoch: u64, own_group: GroupPart<'c>) -> Self {
-        let (barriers_passed, has_left_barrier, resize_at_region_end) = (Cell::new(0), Cell::new(false), Cell::new(0));
+        let (barriers_passed, progress) = (Cell::new(0), Cell::new(Progress::InBody));
         Self {
             team,
             id,
@@ -77,8 +78,8 @@ impl<'c> RegionContext<'c> {
             own_group,
             led_parts: &LedParts::NONE,
             barriers_passed,
-            has_left_barrier,
-            resize_at_region_end,
+            progress,
+            resize_at_region_end: Cell::new(0),
         }
     }
 
@@ -169,31 +170,24 @@ impl<'c> RegionContext<'c> {
         self.barriers_passed.get()
     }
 
-    /// Whether the bee has left a barrier of its region without passing it. It will pass no barrier after that, because
-    /// the region is poisoned.
-    #[inline(always)]
-    pub(crate) fn has_left_barrier(&self) -> bool {
-        self.has_left_barrier.get()
-    }
-
     /// Records the size that the hive is to have after this region, which has a team of one. A later call replaces an
     /// earlier one.
     pub(crate) fn set_resize_at_region_end(&self, bees: u32) {
-        self.resize_at_region_end.set(self.resize_at_region_end.get() & SUPPRESSED_PANIC | bees);
+        self.resize_at_region_end.set(self.resize_at_region_end.get() & HAS_FAILED | bees);
     }
 
     /// The size that `set_resize_at_region_end` recorded last.
     pub(crate) fn resize_at_region_end(&self) -> Option<u32> {
-        let bees = self.resize_at_region_end.get() & !SUPPRESSED_PANIC;
+        let bees = self.resize_at_region_end.get() & !HAS_FAILED;
         (bees > 0).then_some(bees)
     }
 
-    /// Whether this team of one has gone on after a call that should have panicked. Asked when its region ends.
-    pub(crate) fn has_suppressed_panic(&self) -> bool {
-        self.resize_at_region_end.get() & SUPPRESSED_PANIC > 0
+    /// Notes, in a team of one, that its bee has failed, for the end of its region.
+    pub(super) fn note_failure(&self) {
+        self.resize_at_region_end.set(self.resize_at_region_end.get() | HAS_FAILED);
     }
 
-    /// Whether the region of a team of one can simply end: no size is recorded, and no panic was suppressed.
+    /// Whether the region of a team of one can simply end: no size is recorded, and its bee has not failed.
     #[inline(always)]
     pub(crate) fn has_nothing_pending(&self) -> bool {
         self.resize_at_region_end.get() == 0
@@ -215,14 +209,6 @@ impl<'c> RegionContext<'c> {
     #[inline(always)]
     pub(crate) fn view(&self) -> View {
         self.own_group.view(self.barriers_passed())
-    }
-
-    /// Poisons the region, as a panic of this bee would: the other bees unwind out of its barriers.
-    #[cold]
-    pub(crate) fn poison(&self) {
-        if self.bees > 1 {
-            self.team.poison_region(self.epoch);
-        }
     }
 
     /// Whether the region is poisoned: a bee has panicked, or would have.
@@ -256,12 +242,25 @@ impl<'c> RegionContext<'c> {
     /// Waits until all bees of the team have come to this barrier.
     ///
     /// # Panics
-    /// If another bee's body has returned without coming to this barrier. If another bee has panicked, this bee unwinds
-    /// out of the region as a consequence of that panic. In a destructor where it [may not unwind](Self::may_unwind),
-    /// it returns instead, without having met the others.
+    /// If another bee's body has returned without coming to this barrier, or if this bee [may not
+    /// begin](Self::begin_call) a barrier where it is. If another bee has panicked, this bee unwinds out of the region
+    /// as a consequence of that panic. In a destructor where it [may not unwind](Self::may_unwind), it returns instead,
+    /// without having met the others.
     #[inline]
     #[track_caller]
     pub(crate) fn barrier(&self) {
+        if self.progress.get() == Progress::InBody || self.may_begin(Operation::Barrier) {
+            self.meet();
+        }
+    }
+
+    /// The barrier of a call that the bee is in.
+    ///
+    /// # Panics
+    /// As [`barrier`](Self::barrier).
+    #[inline]
+    #[track_caller]
+    pub(crate) fn meet(&self) {
         if self.bees > 1 {
             if let Err(error) = self.team.wait_at_barrier(self) {
                 return self.leave_broken_barrier(error);
@@ -361,17 +360,15 @@ impl<'c> RegionContext<'c> {
 
     #[cold]
     #[track_caller]
-    fn leave_broken_barrier(&self, error: BarrierError) {
+    pub(super) fn leave_broken_barrier(&self, error: BarrierError) {
         // In a forked child the other bees do not exist, so this wait can only end with an abort.
         self.team.policy().abort_if_forked();
-        if error == BarrierError::Mismatch {
-            // Poison the region before the panic below: the body may catch that panic, and from here on the bees no
-            // longer agree on how many barriers they have passed.
-            self.team.poison_region(self.epoch);
-        }
-        self.has_left_barrier.set(true);
-        if !self.may_unwind() {
-            return self.team.panics.record_unfinished(self.id, Unfinished::Barrier);
+        let may_unwind = self.may_unwind();
+        // The region fails before the panic below: the body may catch that panic, and from here on the bees no longer
+        // agree on how many barriers they have passed.
+        self.fail(if may_unwind { Unfinished::Call(self.current_call()) } else { Unfinished::InDestructor });
+        if !may_unwind {
+            return;
         }
         match error {
             BarrierError::Poisoned => panics::unwind_out_of_region(self.region_key()),
@@ -406,20 +403,14 @@ impl<'c> RegionContext<'c> {
         !is_unwinding() || was_begun_while_unwinding()
     }
 
-    /// Panics with `message`. Where the bee [may not unwind](Self::may_unwind), it returns instead, and makes sure that
-    /// the region does not end as if nothing had happened.
+    /// Panics with `message`. Where the bee [may not unwind](Self::may_unwind), it returns instead, and the region
+    /// fails.
     #[cold]
     #[track_caller]
-    pub(crate) fn panic_or_poison(&self, message: fmt::Arguments<'_>) {
+    pub(crate) fn panic_or_fail(&self, message: fmt::Arguments<'_>) {
         if self.may_unwind() {
             panic!("{message}");
         }
-        if self.bees == 1 {
-            // There is no other bee to release, so nothing is poisoned. The end of the region looks at this flag.
-            return self.resize_at_region_end.set(self.resize_at_region_end.get() | SUPPRESSED_PANIC);
-        }
-        self.has_left_barrier.set(true);
-        self.team.panics.record_unfinished(self.id, Unfinished::Barrier);
-        self.poison();
+        self.fail(Unfinished::InDestructor);
     }
 }

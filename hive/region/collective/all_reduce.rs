@@ -26,8 +26,8 @@ impl Bee<'_> {
     ///
     /// # Panics
     /// As [`barrier`](Self::barrier); if another bee whose value this one needs has called something else than this
-    /// operation with this type; and if `op` itself waits for the other bees. In a destructor [that must not
-    /// panic](Self::barrier) the result is `value` instead.
+    /// operation with this type; and if `op` itself waits for the other bees. If `op` panics, the region has failed,
+    /// whatever is caught. In a destructor [that must not panic](Self::barrier) the result is `value` instead.
     ///
     /// So no result is ever made from a value that was meant for another operation. But a bee that needs no value of
     /// the bee that has called something else does not notice it. In `reduce`, only the queen needs the values of the
@@ -39,10 +39,13 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("allreduce", "reduction", "MPI_Allreduce"))]
     pub fn all_reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
-        self.all_reduce_as(Operation::AllReduce, value, op)
+        let call = self.context.begin_call(Operation::AllReduce);
+        let result = self.all_reduce_as(Operation::AllReduce, value, op);
+        call.end();
+        result
     }
 
-    /// The same as a part of `operation`, which is the one that messages name.
+    /// The same as a part of `operation`, a call that has begun.
     #[inline]
     #[track_caller]
     pub(crate) fn all_reduce_as<T: Copy + Send + 'static>(
@@ -77,10 +80,13 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("reduction", "MPI_Reduce"))]
     pub fn reduce<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> Option<T> {
-        self.reduce_as(Operation::Reduce, value, op)
+        let call = self.context.begin_call(Operation::Reduce);
+        let result = self.reduce_as(Operation::Reduce, value, op);
+        call.end();
+        result
     }
 
-    /// The same as a part of `operation`, which is the one that messages name.
+    /// The same as a part of `operation`, a call that has begun.
     #[inline]
     #[track_caller]
     pub(crate) fn reduce_as<T: Copy + Send + 'static>(

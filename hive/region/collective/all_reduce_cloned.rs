@@ -41,13 +41,15 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("allreduce", "allgather", "reduction", "MPI_Allreduce", "MPI_Allgather"))]
     pub fn all_reduce_cloned<T: Clone + Send + Sync + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+        let call = self.context.begin_call(Operation::AllReduceCloned);
         if self.bees() == 1 {
+            call.end();
             return value;
         }
         // Not owned by anything from here on: if this bee unwinds, others may still read the value.
         let own = Box::into_raw(Box::new(value));
         let shown = self.exchange(Operation::AllReduceCloned, &[Shown(own.cast_const())]);
-        // First all values, then `op`, which may do anything, such as wait at a barrier.
+        // First all values, then `op`, which gets clones only.
         let values = shown.and_then(|shown| {
             let clone_of = |id| {
                 let address = shown.value(id, 0)?.0;
@@ -60,15 +62,18 @@ impl Bee<'_> {
         });
         let combined = values.and_then(|values| values.into_iter().reduce(op));
         let passed_before = self.context.barriers_passed();
-        self.barrier();
-        // In a destructor that must not panic, nobody may have come to either barrier: then the value stays, and this
-        // bee makes do with a clone of its own.
-        if self.context.barriers_passed() == passed_before {
+        self.context.meet();
+        let result = if self.context.barriers_passed() == passed_before {
+            // In a destructor that must not panic, nobody may have come to either barrier: then the value stays, and
+            // this bee makes do with a clone of its own.
             // SAFETY: the value is dropped below only.
-            return combined.unwrap_or_else(|| unsafe { &*own }.clone());
-        }
-        // SAFETY: the box is this bee's own, and all bees have come to the barrier after they have read the value.
-        let own = unsafe { Box::from_raw(own) };
-        combined.unwrap_or(*own)
+            combined.unwrap_or_else(|| unsafe { &*own }.clone())
+        } else {
+            // SAFETY: the box is this bee's own, and all bees have come to the barrier after they have read the value.
+            let own = unsafe { Box::from_raw(own) };
+            combined.unwrap_or(*own)
+        };
+        call.end();
+        result
     }
 }

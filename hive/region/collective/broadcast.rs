@@ -23,11 +23,14 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("bcast", "copyprivate", "MPI_Bcast"))]
     pub fn broadcast_from<T: Copy + Send + 'static>(&self, root: usize, make: impl FnOnce() -> T) -> T {
+        let call = self.context.begin_call(Operation::BroadcastFrom);
         assert!(root < self.bees(), "there is no bee {root} in a team of {}", self.bees());
-        self.broadcast_as(Operation::BroadcastFrom, root, make)
+        let value = self.broadcast_as(Operation::BroadcastFrom, root, make);
+        call.end();
+        value
     }
 
-    /// The same as a part of `operation`, which is the one that messages name. `root` is below the number of bees.
+    /// The same as a part of `operation`, a call that has begun. `root` is below the number of bees.
     #[inline]
     #[track_caller]
     pub(crate) fn broadcast_as<T: Copy + Send + 'static>(

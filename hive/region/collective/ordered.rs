@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use crossbeam_utils::CachePadded;
 
 use crate::protocol::region::deadlock::StallGuard;
+use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::region_context::RegionContext;
 use crate::region::bee::Bee;
 use crate::region::nesting;
@@ -150,8 +151,8 @@ impl Ordered {
     }
 }
 
-/// Held while an index runs its work. Dropping it lets the following index run, even if the work panics and the body
-/// catches that.
+/// Held while an index runs its work. Dropping it lets the following index run, even if the work panics: that may be
+/// the turn of a bee of another region, which has not failed.
 struct AdvanceOnDrop<'t> {
     order: &'t Ordered,
     index: usize,
@@ -193,7 +194,8 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// If `order` does not contain `index`.
+    /// If `order` does not contain `index`; and in the work of another call, except in the bodies of loops. If `work`
+    /// panics, the region has failed, whatever is caught: see [`barrier`](Self::barrier).
     ///
     /// If the index can never become the next one: each bee of the team either has returned from the region's body or
     /// waits here, and none of those that wait has the index that is next. Bees that have waited for long find this
@@ -210,14 +212,18 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias = "omp ordered")]
     pub fn ordered<R>(&self, order: &Ordered, index: usize, work: impl FnOnce() -> R) -> R {
+        let call = self.context.begin_call(Operation::Ordered);
         assert!(order.indices.contains(&index), "index {index} has no turn among {:?}", order.indices);
         // The two smallest numbers are `ANY_REGION` and `RESETTING`, so they cannot be keys.
         let region = self.context.region_key().max(RESETTING + 1);
         // If the wait has ended without success, this is a destructor that must not panic. `work` then runs out of
         // order, and no other index is allowed to run after it.
         let is_next = order.is_next(index, region) || self.wait_for_index(order, index, region);
-        let _advance = is_next.then_some(AdvanceOnDrop { order, index });
-        work()
+        let advance = is_next.then_some(AdvanceOnDrop { order, index });
+        let result = work();
+        drop(advance);
+        call.end();
+        result
     }
 
     /// Waits until `index` is next. False if it has not become the next one and this is a destructor that must not
@@ -264,7 +270,7 @@ impl Bee<'_> {
         // Between two naps there are few polls, so the first poll after a nap asks.
         let after_nap = || polls.set(POLLS_PER_CHECK - 1);
         self.context.wait_in_row(condition, after_nap);
-        // The index can never come. In a destructor that must not panic, `panic_or_poison` returns, and the work runs
+        // The index can never come. In a destructor that must not panic, `panic_or_fail` returns, and the work runs
         // out of order.
         if let DeadlockCheck::Deadlocked = check {
             let next = match order.stale_region(region) {
@@ -272,7 +278,7 @@ impl Bee<'_> {
                 // Relaxed: for the message only.
                 None => order.state.next.load(Ordering::Relaxed),
             };
-            self.context.panic_or_poison(format_args!(
+            self.context.panic_or_fail(format_args!(
                 "bee {} of {} waits for the turn of index {index}, and it is the turn of index {next}, which nobody \
                  will bring: all other bees have come to the ends of their parts, or wait for turns \
                  that do not come either",
@@ -362,26 +368,22 @@ mod tests {
         hive.spmd(1, |bee| bee.ordered(&Ordered::new(10..16), 9, || ()));
     }
 
+    /// Each bee of a region has a region of its own, and these share an order. One of them fails, and the others go on.
     #[test]
-    fn a_caught_panic_lets_the_next_index_run() {
-        let hive = Hive::new(2).unwrap();
-        let (order, log) = (Ordered::new(0..4), std::sync::Mutex::new(Vec::new()));
-        hive.spmd(2, |bee| {
-            for index in (bee.id()..4).step_by(2) {
-                let run =
-                    || {
-                        bee.ordered(&order, index, || {
-                            if index == 1 { std::panic::resume_unwind(Box::new(1)) } else { index }
-                        })
-                    };
-                if let Ok(index) = std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
-                    log.lock().unwrap().push(index);
-                }
-            }
+    fn a_panic_lets_the_next_index_run_in_another_region() {
+        let outer = Hive::new(3).unwrap();
+        let hives: Vec<_> = (0..3).map(|_| Hive::new(1).unwrap()).collect();
+        let (order, log) = (Ordered::new(0..3), std::sync::Mutex::new(Vec::new()));
+        outer.spmd(3, |bee| {
+            let id = bee.id();
+            let work = || {
+                if id == 1 { std::panic::resume_unwind(Box::new(1)) } else { log.lock().unwrap().push(id) }
+            };
+            let inner = || hives[id].spmd(1, |inner| inner.ordered(&order, id, work));
+            let ended = std::panic::catch_unwind(std::panic::AssertUnwindSafe(inner));
+            assert_eq!(ended.is_err(), id == 1);
         });
-        let mut log = log.into_inner().unwrap();
-        log.sort_unstable();
-        assert_eq!(log, [0, 2, 3]);
+        assert_eq!(log.into_inner().unwrap(), [0, 2]);
     }
 
     #[test]

@@ -23,8 +23,11 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("prefix sum", "cumsum", "MPI_Scan"))]
     pub fn scan_inclusive<T: Copy + Send + 'static>(&self, value: T, op: impl Fn(T, T) -> T) -> T {
+        let call = self.context.begin_call(Operation::ScanInclusive);
         let slots = self.exchange(Operation::ScanInclusive, &[value]);
-        slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value)
+        let prefix = slots.and_then(|slots| slots.combine(self.context.id() + 1, op)).unwrap_or(value);
+        call.end();
+        prefix
     }
 
     /// Combines `init` and the values of all bees before this one, in the order of the bees' numbers: bee 0 gets
@@ -43,9 +46,11 @@ impl Bee<'_> {
     #[track_caller]
     #[doc(alias("prefix sum", "cumsum", "MPI_Exscan"))]
     pub fn scan_exclusive<T: Copy + Send + 'static>(&self, init: T, value: T, op: impl Fn(T, T) -> T) -> T {
+        let call = self.context.begin_call(Operation::ScanExclusive);
         let slots = self.exchange(Operation::ScanExclusive, &[value]);
         let prefix =
             slots.and_then(|slots| (0..self.context.id()).try_fold(init, |sum, id| Some(op(sum, slots.value(id, 0)?))));
+        call.end();
         prefix.unwrap_or(init)
     }
 }

@@ -26,18 +26,22 @@ impl Bee<'_> {
     /// ```
     ///
     /// # Panics
-    /// As [`all_reduce`](Self::all_reduce). A panic of `work` becomes the panic of the region.
+    /// As [`all_reduce`](Self::all_reduce). If `work` panics, the region has failed, whatever is caught: see
+    /// [`barrier`](Self::barrier). What is to be caught is caught in `work`.
     #[inline]
     #[track_caller]
     #[doc(alias("omp single", "copyprivate", "once"))]
     pub fn single<T: Copy + Send + 'static>(&self, work: impl FnOnce() -> T) -> T {
+        let call = self.context.begin_call(Operation::Single);
         // The first bee does the work before the barrier and shows the result; the others show nothing.
         let (own, work) = if self.context.claim_single() { (Some(work()), None) } else { (None, Some(work)) };
         let slots = self.exchange(Operation::Single, own.as_slice());
         let value_of_first = || slots.and_then(|slots| first_value(&slots, self.context.bees()));
         // Only in a destructor that must not panic, on a bee that gets nothing from the first one.
         let run_own = || work.map(|work| work()).unwrap_or_else(|| unreachable!("the first has done it"));
-        own.or_else(value_of_first).unwrap_or_else(run_own)
+        let result = own.or_else(value_of_first).unwrap_or_else(run_own);
+        call.end();
+        result
     }
 }
 

@@ -5,7 +5,8 @@
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use super::Model;
-use crate::data::data;
+use crate::checked_region::CheckedRegion;
+use crate::data::{Datum, data};
 use crate::exploration;
 use crate::hive::{Hive, PARK, SPIN};
 use crate::protocol::region::exchange_slots::Operation;
@@ -33,6 +34,21 @@ pub(super) const MODELS: &[Model] = &[
     Model::bounded(3, "single", "one of two bees is first, twice", || single(2, 2, 1)),
     Model::bounded(3, "single_regions", "one of two bees is first, in each of two regions", || single(2, 1, 2)),
     Model::bounded(1, "single_three", "one of three bees is first, twice", || single(3, 2, 1)),
+    Model::bounded(3, "single_again", "the first bee's work panics; both bees catch that, and call it again", || {
+        failing(|context, runs| {
+            if context.claim_single() {
+                panic_in_work(runs);
+            }
+            context.exchange::<u32>(Operation::Single, None, &[]);
+        });
+    }),
+    Model::bounded(3, "work_caught", "the work of one bee panics in a call without a barrier; it catches that", || {
+        failing(|context, runs| {
+            if context.id() == 1 {
+                panic_in_work(runs);
+            }
+        });
+    }),
 ];
 
 /// The values of bee `id` in a round. Every second pair of rounds has more values than fit into an exchange slot.
@@ -150,5 +166,30 @@ fn single(bees: u32, times: u32, regions: u32) {
         });
     }
     exploration::stop_exploring();
+    hive.end();
+}
+
+fn panic_in_work(runs: &Datum) {
+    runs.set(runs.get() + 1);
+    resume_unwind(Box::new("as expected"));
+}
+
+/// Two bees make a call, in which one of them panics, and make it again. What it panics with is caught.
+fn failing(call: fn(&RegionContext<'_>, &Datum)) {
+    let hive = Hive::with_workers(2, 2, SPIN);
+    let runs = Datum::new(0);
+    let ended = hive.try_region(2, |context| {
+        for _ in 0..2 {
+            _ = caught(|| {
+                let begun = context.begin_call(Operation::Single);
+                call(context, &runs);
+                begun.end();
+            });
+        }
+    });
+    assert!(ended.is_err(), "the region returned, although a call in it had ended by a panic");
+    assert_eq!(runs.get(), 1, "bees who ran the work");
+    exploration::stop_exploring();
+    CheckedRegion::new(2).run(&hive, 2);
     hive.end();
 }

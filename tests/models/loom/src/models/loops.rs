@@ -69,12 +69,6 @@ pub(super) const MODELS: &[Model] = &[
         rounds(FromQueue, 2, 1, 3);
     }),
     Model::bounded(1, "loop_generations_regions", "the same in a second region", generations_of_regions),
-    Model::bounded(
-        1,
-        "loop_caught",
-        "a round after one that both bees have left by a panic, in the same region",
-        caught,
-    ),
 ];
 
 /// Runs a region of `rounds` rounds, one directly after the other.
@@ -181,17 +175,6 @@ fn regions_after_panic() {
     let shared = Loop::new(InParts, 2, 4, 2);
     hive.region(2, |context| leave_by_panic(&shared, context));
     in_region(&hive, 2, |context| shared.run(context, 1, |_| {}));
-    shared.assert_run(1);
-    hive.end();
-}
-
-fn caught() {
-    let hive = Hive::with_workers_unexplored(2, SPIN);
-    let shared = Loop::new(InParts, 2, 4, 2);
-    in_region(&hive, 2, |context| {
-        leave_by_panic(&shared, context);
-        shared.run(context, 1, |_| {});
-    });
     shared.assert_run(1);
     hive.end();
 }
