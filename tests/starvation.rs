@@ -6,6 +6,7 @@
 mod common;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
@@ -61,6 +62,39 @@ fn during_chain(caller: impl Fn(&'static Hive, &'static StopFlag) + Sync) {
         caller(hive, over);
         assert!(over.is_set());
     }
+}
+
+#[test]
+fn what_only_one_bee_may_run_goes_before_its_other_tasks() {
+    let _alone = run_exclusively();
+    // Worker 1 has a hundred tasks in its deque, from which nobody steals: this thread is outside. Before the first of
+    // them ends, a task for this worker alone is sent.
+    let hive = Hive::new(2).unwrap();
+    let (ran, is_first) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(true)));
+    let (first_began, first_has_begun) = mpsc::channel();
+    let (sent, is_sent) = mpsc::channel::<()>();
+    let is_sent = Arc::new(Mutex::new(is_sent));
+    let count = Arc::clone(&ran);
+    hive.spawn_on(1, move || {
+        for _ in 0..100 {
+            let (count, is_first) = (Arc::clone(&count), Arc::clone(&is_first));
+            let (first_began, is_sent) = (first_began.clone(), Arc::clone(&is_sent));
+            hive::spawn(move || {
+                if is_first.swap(false, Ordering::Relaxed) {
+                    first_began.send(()).unwrap();
+                    is_sent.lock().unwrap().recv().unwrap();
+                }
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+        }
+    });
+    first_has_begun.recv().unwrap();
+    let (sender, ran_before) = mpsc::channel();
+    hive.spawn_on(1, move || sender.send(ran.load(Ordering::Relaxed)).unwrap());
+    sent.send(()).unwrap();
+    // The one that was running, and one more if the next search happened to be one of those that begin elsewhere.
+    let ran_before = ran_before.recv().unwrap();
+    assert!(ran_before <= 2, "{ran_before} tasks that others may run came first");
 }
 
 #[test]

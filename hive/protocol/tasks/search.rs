@@ -17,7 +17,16 @@ impl TaskContext<'_> {
     /// marked, unless the bee is not to steal for a moment.
     #[inline(always)]
     pub(crate) fn find_task(&self) -> Option<Task> {
-        self.find_own_newest().or_else(|| self.find_task_with(Self::steal_where_marked))
+        let own = if self.has_bound_task() { None } else { self.find_own_newest() };
+        own.or_else(|| self.find_task_with(Self::steal_where_marked))
+    }
+
+    /// Whether there is a task in the mailbox that goes before those in the bee's deque, because only this bee may run
+    /// it. In a task pool broadcasts come after what a thread has spawned, as in Rayon; and what is in the queen's
+    /// mailbox is for any bee.
+    #[inline(always)]
+    pub(super) fn has_bound_task(&self) -> bool {
+        self.id > 0 && !self.is_in_pool() && self.team.has_mailbox_task(self.slot)
     }
 
     /// The task at the top of the bee's deque, if a search would begin with that, and if the bee has one. In the middle
@@ -91,10 +100,11 @@ impl TaskContext<'_> {
         // What another bee has told this one is asked before the search: what it is told later stays for the next one.
         // Step: told
         let notification = if self.is_inactive.get() { self.team.sleep.notification(self.id) } else { None };
-        // The bee's own queues come first: its newest task, and then its mailbox.
-        // Step: own
+        // The bee's own queues come first: what only it may run, its newest task, and then what else is in its mailbox.
         // Step: mailbox
-        let from_own_queues = || self.deque().pop().or_else(|| self.take_from_mailbox());
+        let bound_task = if self.has_bound_task() { self.take_from_mailbox() } else { None };
+        // Step: own
+        let from_own_queues = || bound_task.or_else(|| self.deque().pop()).or_else(|| self.take_from_mailbox());
         // Then the deque that the bee was told of, if that is why it was told.
         // Step: where told
         let from_notified = || match notification {

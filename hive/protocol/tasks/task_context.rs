@@ -240,7 +240,7 @@ impl<'c> TaskContext<'c> {
     /// `may_go_on` says that nothing else goes before. For a worker that is in no task.
     pub(crate) fn run_with_own(&self, task: Task, may_go_on: impl Fn() -> bool) {
         self.run(task);
-        while let Some(next) = if may_go_on() { self.find_own_newest() } else { None } {
+        while let Some(next) = if may_go_on() && !self.has_bound_task() { self.find_own_newest() } else { None } {
             self.run(next);
         }
         self.held_credit.give_back();

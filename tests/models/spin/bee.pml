@@ -57,10 +57,10 @@ inline find_job()
     fi;
 #if SPAWNED + BOUND > 0
     d_step {
-        /* Step: find_task_with: own */
-        drain(me); look(DEQUE(me)); /* a pop has a fence */
         /* Step: find_task_with: mailbox */
-        look(MAILBOX(me))
+        drain(me); look(MAILBOX(me)); /* steals and pops have a fence */
+        /* Step: find_task_with: own */
+        look(DEQUE(me))
     }
 #endif
 #if SPAWNED > 0
