@@ -441,7 +441,8 @@ fn no_collective_aborts_in_a_destructor_that_meets_bees_who_do_something_else() 
         silence_panics("same operations");
         silence_panics("bee");
         let hive = Hive::new(3).unwrap();
-        let others: [(bool, fn(&Bee<'_>)); 2] =
+        type Other = fn(&Bee<'_>);
+        let others: [(bool, Other); 2] =
             [(false, |bee| bee.barrier()), (true, |bee| _ = caught(|| _ = bee.all_reduce(1.5, f64::max)))];
         for Collective { name, run, alone, looks } in COLLECTIVES {
             for (others_look, other) in others {

@@ -82,13 +82,17 @@ fn callers_stack(began: usize) -> Range<usize> {
     use std::mem::MaybeUninit;
     use std::ptr;
 
-    // SAFETY: the two calls have no preconditions.
-    if unsafe { libc::getpid() == libc::gettid() } {
+    // SAFETY: the call has no preconditions.
+    let process = unsafe { libc::getpid() };
+    // SAFETY: nor has this one.
+    if process == unsafe { libc::gettid() } {
         return first_threads_stack(began);
     }
     let mut attributes = MaybeUninit::<libc::pthread_attr_t>::uninit();
+    // SAFETY: the call has no preconditions.
+    let thread = unsafe { libc::pthread_self() };
     // SAFETY: the calling thread exists, and the pointer is valid. The call initialises the attributes if it succeeds.
-    if unsafe { libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) } != 0 {
+    if unsafe { libc::pthread_getattr_np(thread, attributes.as_mut_ptr()) } != 0 {
         return stack_of_unknown_size(began);
     }
     let (mut start, mut size) = (ptr::null_mut(), 0);

@@ -278,8 +278,15 @@ pub(crate) fn while_redirected(descriptor: i32, file: &Path, part: impl FnOnce(&
     assert_eq!(unsafe { libc::dup2(file.as_raw_fd(), descriptor) }, descriptor);
     // SAFETY: the bytes are those of a text.
     part(&|text| assert!(unsafe { libc::write(descriptor, text.as_ptr().cast(), text.len()) } == text.len() as isize));
-    // SAFETY: the calls take numbers, and nothing else uses the descriptor.
-    check(unsafe { if original < 0 { libc::close(descriptor) } else { libc::dup2(original, descriptor).min(0) } });
+    if original < 0 {
+        // SAFETY: the call takes a number, and nothing else uses the descriptor.
+        check(unsafe { libc::close(descriptor) });
+    } else {
+        // SAFETY: as above.
+        assert_eq!(unsafe { libc::dup2(original, descriptor) }, descriptor);
+        // SAFETY: as above.
+        check(unsafe { libc::close(original) });
+    }
 }
 
 /// Makes a named pipe.
