@@ -34,7 +34,7 @@ const TIMES_OF_SHORTEST_YIELD: u64 = 4;
 static SHORTEST_YIELD: AtomicU64 = AtomicU64::new(u64::MAX);
 
 thread_local! {
-    /// The yields of the calling thread since its last look.
+    /// The yields of the calling thread since it last looked.
     static YIELDS: Cell<u32> = const { Cell::new(0) };
     /// Those of them that have let another thread run.
     static SWITCHES: Cell<u32> = const { Cell::new(0) };

@@ -108,8 +108,8 @@ impl StealPacing {
         self.until.get().is_some()
     }
 
-    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task, which its owner might
-    /// have come to. `was_last`: whether its owner has no others.
+    /// Calls `steal`, and takes the time if `is_lone` says afterwards that it has brought one task, which its owner
+    /// might have come to. `was_last`: whether its owner has no others.
     #[inline(always)]
     pub(crate) fn measure<T>(
         &self,

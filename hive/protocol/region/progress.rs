@@ -1,4 +1,5 @@
-//! How far a bee is in its region: whether it is in the middle of a call, and whether it has failed. Changed by `call.rs`.
+//! How far a bee is in its region: whether it is in the middle of a call, and whether it has failed. Changed by
+//! `call.rs`.
 
 use crate::protocol::region::exchange_slots::Operation;
 use crate::protocol::region::panics::Unfinished;
