@@ -97,8 +97,9 @@ impl PlaceMap {
     }
 
     /// Binds the calling thread, the worker that is bee number `bee`, to its place, whose CPUs it claims for this hive.
-    /// Returns the place, and what has to live as long as the thread is bound; `None` for a bee that is not to be bound.
-    /// In the default binding, that is also a bee whose place another hive has claimed since this hive was built.
+    /// Returns the place, and what has to live as long as the thread is bound; `None` for a bee that is not to be
+    /// bound. In the default binding, that is also a bee whose place another hive has claimed since this hive was
+    /// built.
     ///
     /// The thread does this itself, so a thread that could not be made claims nothing. If it is not bound, what it has
     /// claimed is given back, and [`PlaceMap::place_of`] returns `None` for the bee from now on.
