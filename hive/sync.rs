@@ -27,6 +27,7 @@ pub(crate) use crate::sys::abort::abort_with_message;
 pub(crate) use crate::sys::asymmetric_fence::{KernelThread, heavy as heavy_fence, light as light_fence};
 pub(crate) use crate::sys::back_off::BackOff;
 pub(crate) use crate::sys::deadline::Deadline;
+pub(crate) use crate::sys::float_mode::FloatMode;
 pub(crate) use crate::sys::napping_spinner::NappingSpinner;
 pub(crate) use crate::sys::part_time::PartTime;
 pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};

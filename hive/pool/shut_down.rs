@@ -59,6 +59,7 @@ impl Shared {
     /// Runs what is still queued. The jobs of a task pool expect to be run by one of its threads.
     fn run_leftover_tasks(&self) {
         if self.task_pool.is_none() {
+            let _mode = self.team.float_mode().enter();
             return self.team.run_leftover_tasks();
         }
         // Bee 1 is there in every pool but one that consists of the thread that has built it, which never ends. All

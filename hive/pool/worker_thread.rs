@@ -108,6 +108,8 @@ impl Shared {
         // A panic here is a fault of hive: regions, tasks and handlers catch the panics of the program's code.
         let abort_on_unwind = AbortOnUnwind::new("in a worker's main function");
         self.wait_node.register_worker();
+        // It begins in the mode of the thread that has hired it.
+        self.team.float_mode().ensure();
         let _on_core = presence::count_on_core();
         // The program may have bound the thread that hired this one. The worker uses the mask that the hive was built
         // with.

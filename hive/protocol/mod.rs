@@ -37,6 +37,7 @@ use crate::protocol::region::panics::{Payload, RegionPanics};
 use crate::protocol::region::poison::Poison;
 use crate::protocol::region::queen_lock::{QueenLock, QueenLockGuard};
 use crate::protocol::region::region_context::RegionContext;
+use crate::protocol::region::region_mode::RegionMode;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::region::single::SingleClaim;
 use crate::protocol::region::stand_in::LastLoop;
@@ -54,7 +55,7 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdParts, Counter, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay, next_team_number,
+    BeeCounters, ColdParts, Counter, FloatMode, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay, next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
@@ -88,6 +89,8 @@ pub(crate) struct Team {
     last_loop: LastLoop,
     /// The last region that was to be started only if it turned out to be long.
     last_unstarted: LastUnstarted,
+    /// The floating-point mode of a region that has another than the team.
+    region_mode: RegionMode,
     /// How long the parts of regions take that begin while a worker sleeps.
     pub(crate) cold_parts: ColdParts,
     /// How long it takes until a sleeping worker is there to help with a loop.
@@ -131,6 +134,8 @@ struct Fixed {
     no_barrier: Barrier,
     /// A number that no other team of this process has.
     unique_number: u64,
+    /// The floating-point mode of the thread that has made the team.
+    float_mode: FloatMode,
     /// Which records the bees keep of what they do: for the watchdog, and for the trace.
     instrumentation: Instrumentation,
     /// How the team runs the program's code inside of a region that is ending.
@@ -167,6 +172,7 @@ impl Team {
             })
         };
         let groups = (0..shape.group_count() as u32).map(new_group).collect();
+        let float_mode = FloatMode::current();
         Self {
             queen_lock: CachePadded::new(QueenLock::new(LedGroups::new(&shape, 0))),
             occupancy: Occupancy::new(),
@@ -180,6 +186,7 @@ impl Team {
             announced_region: AnnouncedRegion::new(),
             last_loop: LastLoop::new(),
             last_unstarted: LastUnstarted::new(),
+            region_mode: RegionMode::new(float_mode),
             cold_parts: ColdParts::new(),
             wake_delay: WakeDelay::new(),
             hired: Hired::new(),
@@ -197,6 +204,7 @@ impl Team {
                 root_group,
                 no_barrier: Barrier::new(),
                 unique_number: next_team_number(),
+                float_mode,
                 instrumentation: Instrumentation::default(),
                 nesting: Nesting::default(),
                 owner: TeamOwner::NONE,

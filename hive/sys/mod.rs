@@ -16,6 +16,7 @@ pub(crate) mod cost_of_waking;
 pub(crate) mod cpu_count;
 pub(crate) mod cpu_mask;
 pub(crate) mod deadline;
+pub(crate) mod float_mode;
 pub(crate) mod fork;
 #[cfg(any(target_os = "linux", target_os = "android"))]
 pub(crate) mod kernel_file;

@@ -68,8 +68,14 @@ pub fn current() -> Option<CurrentBee> {
 pub fn yield_now() {
     let ran = caller_queue::run_one()
         || nesting::try_task_contexts(|found| match found {
-            Ok(context) => nesting::within_tasks(context, || context.run_one()),
-            Err(team) => enter::run_as_queen(team, |context| context.run_one()),
+            Ok(context) => {
+                let _mode = context.team().float_mode().enter();
+                nesting::within_tasks(context, || context.run_one())
+            }
+            Err(team) => {
+                let _mode = team.float_mode().enter();
+                enter::run_as_queen(team, |context| context.run_one())
+            }
         });
     if !ran {
         std::thread::yield_now();

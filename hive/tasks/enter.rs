@@ -24,6 +24,8 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
         return run_as_bee(shared, Box::new(work) as Box<dyn FnOnce(Option<&TaskContext<'_>>) -> R + Send + '_>);
     }
     let team = &shared.team;
+    // As on a worker.
+    let _mode = team.float_mode().enter();
     nesting::with_task_context(team, |context| {
         if let Some(context) = context {
             // The thread is a bee of this hive, but may have entered other hives since. Inside `work`, this hive is the

@@ -6,6 +6,8 @@
 
 #![allow(unsafe_code)]
 
+use std::hint;
+
 use crate::protocol::region::closure_cell::ClosureCell;
 use crate::protocol::region::region_context::RegionContext;
 
@@ -63,6 +65,20 @@ impl BodyFn {
             }
             // SAFETY: the caller promises that there is a `P` in `cell`, and that it stays there.
             unsafe { cell.with(|body: &P| body.run(region)) }
+        }
+        Self(run::<P>)
+    }
+
+    /// The same for regions that run in another floating-point mode than that of their team: see `region_mode.rs`.
+    pub(crate) fn in_region_mode<P: RegionBody>() -> Self {
+        /// # Safety
+        /// As `BodyFn::run`.
+        unsafe fn run<P: RegionBody>(cell: &ClosureCell, region: &RegionContext<'_>) {
+            region.team().adopt_region_mode();
+            // Unknown to the compiler, which could otherwise move what the body computes to before the change.
+            let body_fn = hint::black_box(BodyFn::of::<P>());
+            // SAFETY: as the caller promises.
+            unsafe { body_fn.run(cell, region) }
         }
         Self(run::<P>)
     }

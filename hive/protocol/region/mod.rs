@@ -25,6 +25,7 @@ pub(crate) mod progress;
 pub(crate) mod queen;
 pub(crate) mod queen_lock;
 pub(crate) mod region_context;
+pub(crate) mod region_mode;
 pub(crate) mod shape;
 pub(crate) mod single;
 pub(crate) mod stand_in;

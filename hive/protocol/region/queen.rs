@@ -54,9 +54,10 @@ impl Team {
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
-            let (body_fn, body) = (BodyFn::of::<&P>(), ptr::from_ref(body).cast());
+            let (body_fn, body) = (self.body_fn_in_own_mode::<&P>(), ptr::from_ref(body).cast());
             return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, IS_CALLED);
         }
+        let body_fn = self.body_fn_in_own_mode::<P>();
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
         // SAFETY: the cell is empty, because the queen of each earlier region took her closure back before she released
@@ -66,9 +67,9 @@ impl Team {
         let word = start_line.load().next(bees);
         // SAFETY: the caller holds the queen lock, and each queen before her kept it until all workers of her team had
         // left.
-        unsafe { start_line.publish(word, StartOrder { body_fn: BodyFn::of::<P>(), base: own_group.base }) };
+        unsafe { start_line.publish(word, StartOrder { body_fn, base: own_group.base }) };
         // From here on the workers that are awake run the body. Those that sleep are woken, or stood in for.
-        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, BodyFn::of::<P>(), [&own_group], IS_CALLED);
+        let Sleepers { some_asleep, is_timed } = self.wake_if_asleep(word, body_fn, [&own_group], IS_CALLED);
         let queen = RegionContext::new(self, 0, bees, word.epoch(), own_group);
         // The queen's own run of the body, as bee 0.
         self.panics.begin_region(word.epoch());
@@ -78,7 +79,7 @@ impl Team {
         // SAFETY: `store` has put a `P` there, and it stays until `stored` is dropped below.
         self.run_catching_panic(&queen, || unsafe { closure_cell.with(|body: &P| body.run(&queen)) });
         if let Some(part) = cold_part.end() {
-            self.end_cold_part(&queen, BodyFn::of::<P>(), P::RUNS_ANYWHERE, part);
+            self.end_cold_part(&queen, body_fn, P::RUNS_ANYWHERE, part);
         }
         self.set_activity(0, || Activity::AtRegionEnd);
         // Her own body has ended. She waits for the workers, takes the closure back, and notes where the barrier's

@@ -19,7 +19,7 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::last_cpu::TaskWake;
 use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidance};
+use crate::sync::{Activity, BackOff, Counter, FloatMode, PollTime, TimedWait, WakerAvoidance};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -60,6 +60,8 @@ pub(crate) struct Worker<'h, 'c> {
     is_only_group: bool,
     /// The groups that this worker leads: it passes the starts of regions on to them.
     led_groups: LedGroups,
+    /// The floating-point mode that the worker is in while it runs nothing, and in which it begins each task.
+    float_mode: FloatMode,
     /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
 }
@@ -90,6 +92,8 @@ impl<'h, 'c> Worker<'h, 'c> {
             start_line: group.start_line(),
             is_only_group,
             led_groups,
+            // A pool's thread belongs to whoever has started it. It keeps the mode that it has got there.
+            float_mode: if team.is_task_pool() { FloatMode::current() } else { team.float_mode() },
             task_context,
         }
     }
@@ -98,6 +102,8 @@ impl<'h, 'c> Worker<'h, 'c> {
     pub(crate) fn run(mut self) {
         // A worker is hired PARKED, and takes part in nothing before it has been woken for the first time.
         self.task_context.wait_for_first_wake();
+        // A start handler may have changed it.
+        self.float_mode.ensure();
         let policy = self.team.policy();
         // A call of `stop_spinning` after the moment of `spin_epoch` ends the polling of this worker.
         let (mut spinner, mut spin_epoch) = (policy.spinner(), policy.spin_epoch());
@@ -117,15 +123,18 @@ impl<'h, 'c> Worker<'h, 'c> {
                 // Read before the region: a thread that learns that this part of the region has ended and calls
                 // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
-                match timed_wait {
+                let is_to_poll = match timed_wait {
                     None => {
                         self.run_region(word);
+                        true
                     }
-                    Some(wait) if self.run_timed_region(word, wait) => {}
-                    Some(_) => {
-                        spinner = policy.spent_spinner();
-                        continue;
-                    }
+                    Some(wait) => self.run_timed_region(word, wait),
+                };
+                // The region may have another mode, or its body may have changed it. The queen does not wait for this.
+                self.float_mode.ensure();
+                if !is_to_poll {
+                    spinner = policy.spent_spinner();
+                    continue;
                 }
             } else if !self.slot.is_awake() {
                 // The state is NOTIFIED, SURPLUS or TERMINATED.
@@ -341,6 +350,8 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.has_slept = false;
         self.avoidance.note_task();
         self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
+        // A task may have changed it.
+        self.float_mode.ensure();
     }
 
     /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.

@@ -5,6 +5,8 @@
 mod atomic;
 #[path = "../../../common/deadline.rs"]
 mod deadline;
+#[path = "../../../common/float_mode.rs"]
+mod float_mode;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 mod once;
@@ -28,6 +30,7 @@ pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES}
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, fence, heavy_fence, heavy_fences, light_fence, with_states};
 pub(crate) use deadline::{Deadline, set_looks_before_deadline};
+pub(crate) use float_mode::FloatMode;
 pub(crate) use loom::cell::UnsafeCell;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use once::OnceLock;

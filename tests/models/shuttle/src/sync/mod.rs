@@ -4,6 +4,8 @@
 mod atomic;
 #[path = "../../../common/deadline.rs"]
 mod deadline;
+#[path = "../../../common/float_mode.rs"]
+mod float_mode;
 #[path = "../../../common/mutex.rs"]
 mod mutex;
 #[path = "../../../common/queues.rs"]
@@ -26,6 +28,7 @@ pub(crate) use crate::observe::trace::log::{Log, MAX_ENTRIES as MAX_LOG_ENTRIES}
 pub(crate) use crate::observe::wake_delay::WakeDelay;
 pub(crate) use atomic::{AtomicBool, AtomicU32, AtomicU64, UnsafeCell, fence, heavy_fence, light_fence};
 pub(crate) use deadline::Deadline;
+pub(crate) use float_mode::FloatMode;
 pub(crate) use mutex::{Condvar, Mutex, MutexGuard, wait_briefly};
 pub(crate) use queues::{Injector, Steal, Stealer, Worker};
 pub(crate) use semaphore::Semaphore;
