@@ -336,7 +336,8 @@ impl Builder {
     /// [`Weak`](std::sync::Weak) that is filled when the hive has been built: building a hive,
     /// [`Hive::resize`](crate::Hive::resize) and [`Hive::spawn`](crate::Hive::spawn) do not wait for handlers. But a
     /// region whose team includes the worker does wait for its handler, and so does a task that only this worker may
-    /// run. The handler must not wait for one of these in turn.
+    /// run. The handler must not wait for one of these in turn. A floating-point mode that it sets lasts as long as the
+    /// handler.
     ///
     /// ```
     /// use std::sync::{Arc, OnceLock, Weak};

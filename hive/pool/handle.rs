@@ -40,6 +40,11 @@ use crate::topology::place_assignment::Place;
 /// core a few times, and then sleeps until a region needs it. The queen at the end of a region and bees at a barrier
 /// wait in the same way. While more bees are awake in the process than it has CPUs, nobody polls.
 ///
+/// # Floating-point mode
+/// Regions and loops run in their caller's mode (rounding, flushing small numbers to zero, exceptions that trap) on
+/// every bee. Tasks, and the bodies of `join`, `install` and `scope`, run in the mode of the thread that has built the
+/// hive. See the page `docs/composition.md`.
+///
 /// # Signals
 /// Workers block all signals, so that signal handlers run on the program's own threads. There are two exceptions: the
 /// signals of faults, and SIGPROF and SIGVTALRM, by which profilers interrupt the threads that use CPU time. For these

@@ -55,7 +55,8 @@ use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::slot_table::SlotTable;
 use crate::protocol::worker::snapshot::Instrumentation;
 use crate::sync::{
-    BeeCounters, ColdParts, Counter, FloatMode, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay, next_team_number,
+    BeeCounters, ColdParts, Counter, FloatMode, InFlight, Log, MAX_LOG_ENTRIES, Mutex, WaitPolicy, WakeDelay,
+    next_team_number,
 };
 
 /// The state that all bees of one hive share: bee 0, the queen, and the workers 1 to `hired.count()`.
