@@ -5,21 +5,20 @@
 mod common;
 
 use std::ops::Range;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::mpsc::channel;
 use std::thread;
 use std::time::Duration;
 
 use common::held_workers::{BEES, Held, LEN, SCHEDULES, hives, wait_until_asleep};
-use common::hive_sets::two_hives_of_two;
 use common::short_loops::{short_and_then, until_alone};
 use common::task_helpers::join_on_two_bees;
-use common::{Gate, run_exclusively, silence_panics};
+use common::{Gate, panic_payload, run_exclusively, silence_panics};
 use hive::{Hive, Reduction, Schedule};
 use registers::{MODES, current, set};
 
 /// A thread's floating-point mode is in these registers.
 #[cfg(target_arch = "x86_64")]
+#[expect(unsafe_code, reason = "instructions that std has no name for")]
 mod registers {
     use std::arch::asm;
 
@@ -46,6 +45,7 @@ mod registers {
 }
 
 #[cfg(target_arch = "aarch64")]
+#[expect(unsafe_code, reason = "a register that std has no name for")]
 mod registers {
     use std::arch::asm;
 
@@ -183,10 +183,13 @@ fn tasks_are_in_the_mode_of_their_hive() {
             });
             let (sender, receiver) = channel();
             hive.spawn(move || sender.send(current()).unwrap());
-            while let Err(error) = receiver.try_recv().map(|it| assert_eq!(it, normal)) {
-                assert_ne!(error, std::sync::mpsc::TryRecvError::Disconnected);
-                hive::yield_now();
-            }
+            let spawned = loop {
+                match receiver.try_recv() {
+                    Ok(mode) => break mode,
+                    Err(_) => hive::yield_now(),
+                }
+            };
+            assert_eq!(spawned, normal);
         });
     }
 }
@@ -194,6 +197,7 @@ fn tasks_are_in_the_mode_of_their_hive() {
 #[test]
 fn what_a_body_or_a_task_leaves_behind_on_a_worker_is_put_right() {
     let _alone = run_exclusively();
+    silence_panics("as expected");
     let normal = current();
     for hive in hives() {
         let change = |bee: usize| {
@@ -203,16 +207,24 @@ fn what_a_body_or_a_task_leaves_behind_on_a_worker_is_put_right() {
         };
         for _ in 0..10 {
             hive.spmd(BEES, |bee| change(bee.id()));
+            wait_until_asleep(&hive, BEES - 1);
             assert_eq!(hive.spmd_map(BEES, |_| current()), [normal; BEES]);
             let panicking = || {
                 hive.spmd(BEES, |bee| {
                     change(bee.id());
-                    assert_eq!(bee.id(), 0, "on purpose");
+                    assert_eq!(bee.id(), 0, "as expected");
                 });
             };
-            silence_panics(|| catch_unwind(AssertUnwindSafe(panicking)).unwrap_err());
+            panic_payload(panicking);
+            wait_until_asleep(&hive, BEES - 1);
             assert_eq!(hive.broadcast(|_| current()), [normal; BEES - 1]);
             hive.broadcast(change);
+            assert_eq!(hive.spmd_map(BEES, |_| current()), [normal; BEES]);
+            // In regions of another mode it is put right at once.
+            in_each_mode(|_| {
+                hive.spmd(BEES, |bee| change(bee.id()));
+                panic_payload(panicking);
+            });
             assert_eq!(hive.spmd_map(BEES, |_| current()), [normal; BEES]);
         }
     }
@@ -234,18 +246,21 @@ fn a_worker_has_the_mode_of_its_hive_whoever_hires_it() {
     });
 }
 
+#[cfg(feature = "hwloc")]
 #[test]
 fn regions_over_several_hives_are_in_their_callers_mode() {
-    let _alone = run_exclusively();
-    let normal = current();
-    for set in two_hives_of_two() {
-        in_each_mode(|mode| {
-            assert_eq!(set.spmd_map(|_| current()), vec![mode; set.bees()]);
-            let modes = set.on_each(|_, hive| hive.spmd_map(2, |_| current()));
-            assert_eq!(modes, vec![vec![mode; 2]; set.len()]);
-        });
-        assert_eq!(set.spmd_map(|_| current()), vec![normal; set.bees()]);
-    }
+    use common::hive_sets::{TWO_BY_TWO, on_machine, two_hives_of_two};
+    on_machine(TWO_BY_TWO, "regions_over_several_hives_are_in_their_callers_mode", &[], || {
+        let normal = current();
+        for set in two_hives_of_two() {
+            in_each_mode(|mode| {
+                assert_eq!(set.spmd_map(|_| current()), vec![mode; set.bees()]);
+                let modes = set.on_each(|_, hive| hive.spmd_map(2, |_| current()));
+                assert_eq!(modes, vec![vec![mode; 2]; set.len()]);
+            });
+            assert_eq!(set.spmd_map(|_| current()), vec![normal; set.bees()]);
+        }
+    });
 }
 
 /// A machine on which workers lead groups, one of which stands in for bees that are held.

@@ -35,8 +35,9 @@ use crate::protocol::region::line_choice::LineChoice;
 use crate::protocol::region::max_bees::MAX_BEES;
 use crate::protocol::region::panics::{Payload, RegionPanics};
 use crate::protocol::region::poison::Poison;
-use crate::protocol::region::queen_lock::{QueenLock, QueenLockGuard};
+use crate::protocol::region::queen_lock::QueenLock;
 use crate::protocol::region::region_context::RegionContext;
+pub(crate) use crate::protocol::region::region_mode::QueenGuard;
 use crate::protocol::region::region_mode::RegionMode;
 use crate::protocol::region::shape::Shape;
 use crate::protocol::region::single::SingleClaim;
@@ -286,7 +287,9 @@ impl Team {
     /// Makes the calling thread the queen. Waits while another thread is.
     #[inline]
     pub(crate) fn become_queen(&self) -> QueenGuard<'_> {
-        self.queen_lock.lock(self.policy())
+        // First, where it costs least: see `region_mode.rs`.
+        let mode = FloatMode::current();
+        QueenGuard::new(self.queen_lock.lock(self.policy()), mode)
     }
 
     /// How many threads wait to become the queen.
@@ -346,7 +349,8 @@ impl Team {
     /// Makes the calling thread the queen if no thread is the queen at the moment.
     #[inline]
     pub(crate) fn try_become_queen(&self) -> Option<QueenGuard<'_>> {
-        self.queen_lock.try_lock()
+        let mode = FloatMode::current();
+        self.queen_lock.try_lock().map(|led_groups| QueenGuard::new(led_groups, mode))
     }
 
     /// The start line on which the queen publishes every region, whatever its team.
@@ -459,6 +463,3 @@ impl Team {
         }
     }
 }
-
-/// The queen lock, held: the thread that has this is the queen.
-pub(crate) type QueenGuard<'c> = QueenLockGuard<'c, LedGroups>;

@@ -49,6 +49,9 @@ impl<F: Fn(&Bee<'_>) + Sync, const RUNS_ANYWHERE: bool> RegionBody for UserBody<
 /// used in the closures of a `join`, `scope` or `install` inside the region either, because these may run on other
 /// threads. Take what they need, such as `bee.id()`, before.
 ///
+/// A bee is in the floating-point mode of the region's caller. A body that changes the mode changes it back before it
+/// ends or waits: see the page `docs/composition.md`.
+///
 /// ```compile_fail,E0277
 /// hive::spmd(2, |bee| {
 ///     std::thread::scope(|scope| {

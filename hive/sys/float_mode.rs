@@ -36,7 +36,7 @@ impl FloatMode {
     }
 
     /// Puts the calling thread in this mode until the guard is dropped. Then it gets its own back, if this is another.
-    pub(crate) fn enter(self) -> impl Drop {
+    pub(crate) fn enter(self) -> impl Drop + use<> {
         struct Outer(Option<FloatMode>);
         impl Drop for Outer {
             fn drop(&mut self) {

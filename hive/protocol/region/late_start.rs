@@ -84,7 +84,7 @@ impl Team {
         let (own_group, led_parts) = queen_guard.queens_parts(self, bees);
         let word = self.root_line().load().next(bees);
         let rest = RestOfLoop { body, begun: AtomicU32::new(1) };
-        let body_fn = self.body_fn_in_own_mode::<&RestOfLoop<'_, P>>();
+        let body_fn = self.body_fn_in_mode_of::<&RestOfLoop<'_, P>>(queen_guard);
         let order = LateOrder { word, body_fn, rest: ptr::from_ref(&rest).cast() };
         let unstarted = Unstarted { deadline, some_asleep: Cell::new(None), order: ptr::from_ref(&order).cast() };
         let led_parts = led_parts.with_unstarted(&unstarted);

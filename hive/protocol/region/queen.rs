@@ -54,10 +54,10 @@ impl Team {
         let own_group = queen_guard.leader_part(self, self.fixed.root_group, start_line, bees);
         // Most teams are all in one group. This function is for those.
         if own_group.bees < bees {
-            let (body_fn, body) = (self.body_fn_in_own_mode::<&P>(), ptr::from_ref(body).cast());
+            let (body_fn, body) = (self.body_fn_in_mode_of::<&P>(queen_guard), ptr::from_ref(body).cast());
             return self.run_region_in_groups(queen_guard, bees, body_fn, body, P::RUNS_ANYWHERE, IS_CALLED);
         }
-        let body_fn = self.body_fn_in_own_mode::<P>();
+        let body_fn = self.body_fn_in_mode_of::<P>(queen_guard);
         let abort_guard = AbortOnUnwind::new("between the start of a region and its end");
         let closure_cell = &start_line.closure_cell;
         // SAFETY: the cell is empty, because the queen of each earlier region took her closure back before she released

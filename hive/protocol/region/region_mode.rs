@@ -3,12 +3,55 @@
 //!
 //! A team has a mode, that of the thread that has made it, and a worker that runs nothing is in this mode. So a region
 //! whose queen is in it as well needs nothing; she only compares. For any other region she writes down her mode, and
-//! starts it with a `BodyFn` by which each worker first changes to that mode. The worker changes back after the region
-//! (`worker/main_loop.rs`).
+//! starts it with a `BodyFn` by which each worker changes to that mode, runs the body, and changes back.
+//!
+//! Some processors take as long to say their mode as for twenty other instructions, and meanwhile do nothing else. So
+//! the queen asks for it once, before she takes the queen lock. A worker does not ask after a region: it relies on the
+//! body to leave the mode as it was, and looks only where it has waited (`worker/main_loop.rs`).
+
+use std::ops::{Deref, DerefMut};
 
 use crate::protocol::Team;
 use crate::protocol::region::body::{BodyFn, RegionBody};
+use crate::protocol::region::led_groups::LedGroups;
+use crate::protocol::region::queen_lock::QueenLockGuard;
 use crate::sync::{AtomicU32, FloatMode, Ordering};
+
+/// The queen lock, held: the thread that has this is the queen. With it goes the mode that she was in before.
+pub(crate) struct QueenGuard<'c> {
+    led_groups: QueenLockGuard<'c, LedGroups>,
+    mode: FloatMode,
+}
+
+impl<'c> QueenGuard<'c> {
+    /// `mode`: that of the calling thread.
+    #[inline(always)]
+    pub(crate) fn new(led_groups: QueenLockGuard<'c, LedGroups>, mode: FloatMode) -> Self {
+        Self { led_groups, mode }
+    }
+
+    /// For a queen who has run tasks since she took the lock: one of them may start a region in a mode of its own.
+    pub(crate) fn in_present_mode(&mut self) -> &mut Self {
+        self.mode = FloatMode::current();
+        self
+    }
+}
+
+impl Deref for QueenGuard<'_> {
+    type Target = LedGroups;
+
+    #[inline(always)]
+    fn deref(&self) -> &LedGroups {
+        &self.led_groups
+    }
+}
+
+impl DerefMut for QueenGuard<'_> {
+    #[inline(always)]
+    fn deref_mut(&mut self) -> &mut LedGroups {
+        &mut self.led_groups
+    }
+}
 
 /// The mode of the last region that was started in another mode than that of its team.
 pub(crate) struct RegionMode(AtomicU32);
@@ -21,11 +64,11 @@ impl RegionMode {
 }
 
 impl Team {
-    /// The function by which the workers run bodies of type `P` in the mode of the calling thread. That thread holds
-    /// the queen lock, and is about to start a region.
+    /// The function by which the workers run bodies of type `P` in the mode of the queen, who is about to start a
+    /// region.
     #[inline(always)]
-    pub(crate) fn body_fn_in_own_mode<P: RegionBody>(&self) -> BodyFn {
-        let mode = FloatMode::current();
+    pub(crate) fn body_fn_in_mode_of<P: RegionBody>(&self, queen_guard: &QueenGuard<'_>) -> BodyFn {
+        let mode = queen_guard.mode;
         if mode == self.fixed.float_mode { BodyFn::of::<P>() } else { self.body_fn_in::<P>(mode) }
     }
 
@@ -36,10 +79,10 @@ impl Team {
         BodyFn::in_region_mode::<P>()
     }
 
-    /// Puts the calling bee in the mode of the region that it is in.
-    pub(crate) fn adopt_region_mode(&self) {
+    /// Puts the calling bee in the mode of the region that it is in, until the result is dropped.
+    pub(crate) fn enter_region_mode(&self) -> impl Drop + use<> {
         // Relaxed: the calling bee has read the start word. A queen writes again only when it has left the region.
-        FloatMode::from_bits(self.region_mode.0.load(Ordering::Relaxed)).ensure();
+        FloatMode::from_bits(self.region_mode.0.load(Ordering::Relaxed)).enter()
     }
 
     /// The mode of the team: that of the thread that has made it.

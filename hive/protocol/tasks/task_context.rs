@@ -132,7 +132,7 @@ impl<'c> TaskContext<'c> {
             return run(None);
         }
         let mut lent = ReturnOnDrop(&self.queen_guard, self.queen_guard.take());
-        run(lent.1.as_mut())
+        run(lent.1.as_mut().map(QueenGuard::in_present_mode))
     }
 
     /// Notes the beginning of something that others may be waiting for: a task, or both halves of a join. Nothing may

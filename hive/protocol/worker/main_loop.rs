@@ -123,18 +123,15 @@ impl<'h, 'c> Worker<'h, 'c> {
                 // Read before the region: a thread that learns that this part of the region has ended and calls
                 // `stop_spinning` after that means this worker as well.
                 spin_epoch = policy.spin_epoch();
-                let is_to_poll = match timed_wait {
+                match timed_wait {
                     None => {
                         self.run_region(word);
-                        true
                     }
-                    Some(wait) => self.run_timed_region(word, wait),
-                };
-                // The region may have another mode, or its body may have changed it. The queen does not wait for this.
-                self.float_mode.ensure();
-                if !is_to_poll {
-                    spinner = policy.spent_spinner();
-                    continue;
+                    Some(wait) if self.run_timed_region(word, wait) => {}
+                    Some(_) => {
+                        spinner = policy.spent_spinner();
+                        continue;
+                    }
                 }
             } else if !self.slot.is_awake() {
                 // The state is NOTIFIED, SURPLUS or TERMINATED.
@@ -152,6 +149,8 @@ impl<'h, 'c> Worker<'h, 'c> {
             } else if spinner.spin_once() {
                 continue;
             } else {
+                // A region may have changed it, and what wakes the worker may be a task.
+                self.float_mode.ensure();
                 self.poll_time.begin_sleep(&spinner);
                 if self.sleep_or_run_task().is_break() {
                     continue;
@@ -210,6 +209,9 @@ impl<'h, 'c> Worker<'h, 'c> {
     #[inline(never)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
     fn run_timed_region(&mut self, word: StartWord, wait: TimedWait) -> bool {
+        // An earlier region may have left another one behind. Where regions follow each other at once this would take
+        // too long.
+        self.float_mode.ensure();
         // SAFETY: as in `run_region`.
         let body = unsafe { self.start_line.order() }.body_fn.key().hash();
         let ran = self.run_region(word);

@@ -9,6 +9,14 @@ impl FloatMode {
 
     pub(crate) fn ensure(self) {}
 
+    pub(crate) fn enter(self) -> impl Drop + use<> {
+        struct NothingToDo;
+        impl Drop for NothingToDo {
+            fn drop(&mut self) {}
+        }
+        NothingToDo
+    }
+
     pub(crate) fn bits(self) -> u32 {
         0
     }
