@@ -5,9 +5,10 @@
 //! whose queen is in it as well needs nothing; she only compares. For any other region she writes down her mode, and
 //! starts it with a `BodyFn` by which each worker changes to that mode, runs the body, and changes back.
 //!
-//! Some processors take as long to say their mode as for twenty other instructions, and meanwhile do nothing else. So
-//! the queen asks for it once, before she takes the queen lock. A worker does not ask after a region: it relies on the
-//! body to leave the mode as it was, and looks only where it has waited (`worker/main_loop.rs`).
+//! Some processors take as long to read their mode as for ten other instructions, and do little else meanwhile. So the
+//! queen reads it once, before she takes the queen lock, where this costs least (`docs/start.md`). A worker does not
+//! read it after a region: it relies on the body to leave the mode as it was, and looks only where it has waited
+//! (`worker/main_loop.rs`).
 
 use std::ops::{Deref, DerefMut};
 
