@@ -349,7 +349,12 @@ impl Team {
     /// Makes the calling thread the queen if no thread is the queen at the moment.
     #[inline]
     pub(crate) fn try_become_queen(&self) -> Option<QueenGuard<'_>> {
-        let mode = FloatMode::current();
+        self.try_become_queen_in(FloatMode::current())
+    }
+
+    /// The same for a thread that knows that it is in `mode`.
+    #[inline]
+    pub(crate) fn try_become_queen_in(&self, mode: FloatMode) -> Option<QueenGuard<'_>> {
         self.queen_lock.try_lock().map(|led_groups| QueenGuard::new(led_groups, mode))
     }
 

@@ -46,8 +46,11 @@ impl FloatMode {
             }
         }
         let outer = Self::current();
-        self.ensure();
-        Outer((outer != self).then_some(outer))
+        if outer == self {
+            return Outer(None);
+        }
+        self.set();
+        Outer(Some(outer))
     }
 
     pub(crate) fn bits(self) -> u32 {

@@ -40,7 +40,7 @@ pub(crate) fn run_as_bee<R: Send>(shared: &Arc<Shared>, work: impl FnOnce(Option
             return run_as_queen(team, |context| work(Some(context)));
         }
         // If no other thread is the queen, the calling thread becomes it.
-        if let Some(queen_guard) = team.try_become_queen() {
+        if let Some(queen_guard) = team.try_become_queen_in(team.float_mode()) {
             return run_with_guard(shared, queen_guard, work);
         }
         // The hive is busy. If this thread is inside anything, other threads may be waiting for it, so it must not
