@@ -7,6 +7,7 @@
 mod common;
 
 use std::fs;
+use std::os::fd::AsRawFd;
 
 use common::process::{in_own_process, in_own_process_with};
 use common::sys::fork;
@@ -145,6 +146,25 @@ fn the_file_behind_an_open_descriptor_is_continued() {
             let trace = text.strip_prefix("before\n").and_then(|text| text.strip_suffix("after\n"));
             assert_eq!(Trace::parse(trace.unwrap_or_else(|| panic!("{name}: {text}"))).count("region"), 2, "{name}");
         }
+    });
+}
+
+/// A file that the process reads by the descriptor, and one that is opened where standard output is closed, are written
+/// to as others are.
+#[test]
+fn a_file_that_no_open_descriptor_writes_to_is_emptied() {
+    let room = TraceDirectory::new("emptied");
+    let file = room.file();
+    in_own_process("a_file_that_no_open_descriptor_writes_to_is_emptied", || {
+        let trace_to = |name: &str| {
+            Hive::builder().bees(2).trace(name).build().unwrap().spmd(2, |_| ());
+            assert_eq!(Trace::read(&file).count("region"), 2, "{name}");
+        };
+        fs::write(&file, "old").unwrap();
+        let reader = fs::File::open(&file).unwrap();
+        trace_to(&format!("/dev/fd/{}", reader.as_raw_fd()));
+        fs::write(&file, "old").unwrap();
+        sys::without_stdout(|| trace_to(file.to_str().unwrap()));
     });
 }
 

@@ -289,6 +289,19 @@ pub(crate) fn while_redirected(descriptor: i32, file: &Path, part: impl FnOnce(&
     }
 }
 
+/// Closes standard output for as long as `part` runs.
+pub(crate) fn without_stdout(part: impl FnOnce()) {
+    // SAFETY: the call takes a number.
+    let original = unsafe { libc::dup(libc::STDOUT_FILENO) };
+    // SAFETY: as above; what is printed meanwhile is lost or goes to what `part` opens.
+    check(unsafe { libc::close(libc::STDOUT_FILENO) });
+    part();
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::dup2(original, libc::STDOUT_FILENO) }, libc::STDOUT_FILENO);
+    // SAFETY: as above.
+    check(unsafe { libc::close(original) });
+}
+
 /// Makes a named pipe.
 pub(crate) fn make_fifo(path: &Path) {
     let name = CString::new(path.as_os_str().as_bytes()).expect("no NUL byte");
@@ -461,12 +474,17 @@ fn filter_syscalls(calls: &[libc::c_long], all_threads: bool, action: u32) {
     program.push(step(libc::BPF_RET | libc::BPF_K, 0, libc::SECCOMP_RET_ALLOW));
     program.push(step(libc::BPF_RET | libc::BPF_K, 0, action));
     let filter = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    let (yes, nothing) = (1_u64, 0_u64);
-    // SAFETY: the call takes numbers and sets an attribute of the thread.
-    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, nothing, nothing, nothing) });
+    set_no_new_privs();
     let flags = if all_threads { libc::SECCOMP_FILTER_FLAG_TSYNC } else { 0 };
     // SAFETY: the filter points to the program, which is valid for this call and as long as the filter says.
     check(unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, flags, &raw const filter) } as i32);
+}
+
+/// The calling thread, and those that it starts, can gain no rights any more by running other programs.
+pub(crate) fn set_no_new_privs() {
+    let (yes, nothing) = (1_u64, 0_u64);
+    // SAFETY: the call takes numbers and sets an attribute of the thread.
+    check(unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, yes, nothing, nothing, nothing) });
 }
 
 /// Whether the kernel accepts a heavy fence of the calling thread, whose process has registered for it.

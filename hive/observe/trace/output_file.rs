@@ -34,7 +34,7 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
         return Err(error);
     }
     if metadata.is_file() {
-        if let Some(descriptor) = own_descriptor(path, &metadata) {
+        if let Some(descriptor) = own_descriptor(path, &file, &metadata) {
             return Ok(descriptor);
         }
         file.set_len(0)?;
@@ -46,25 +46,40 @@ pub(crate) fn open_for_writing(path: &Path) -> io::Result<File> {
 
 /// The descriptor by which the process has this file open already: as its standard output or standard error, under
 /// whatever name, or as the descriptor that `path` names by its number. It is a copy, which shares the place in the
-/// file with the original, so neither writes over what the other has written.
+/// file with the original, so neither writes over what the other has written. A descriptor that is open for reading
+/// only is of no use for that, and neither is `opened` itself, which has the number of standard output if the program
+/// has closed that.
 #[cfg(unix)]
-fn own_descriptor(path: &Path, metadata: &Metadata) -> Option<File> {
-    use std::os::fd::BorrowedFd;
+fn own_descriptor(path: &Path, opened: &File, metadata: &Metadata) -> Option<File> {
+    use std::os::fd::{AsRawFd, BorrowedFd};
     use std::os::unix::fs::MetadataExt;
     let number = ["/dev/fd", "/proc/self/fd"].iter().find_map(|directory| path.strip_prefix(directory).ok());
     let number = number.and_then(|number| number.to_str()?.parse().ok()).filter(|number| *number >= 0);
-    [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().chain(number).find_map(|number| {
+    let numbers = [libc::STDOUT_FILENO, libc::STDERR_FILENO].into_iter().chain(number);
+    numbers.filter(|number| *number != opened.as_raw_fd()).find_map(|number| {
         #[expect(unsafe_code, reason = "std has no safe way to a descriptor by its number")]
         // SAFETY: the number is not negative. It is only copied; if no file is open there, that is an error.
         let copy = unsafe { BorrowedFd::borrow_raw(number) }.try_clone_to_owned().ok()?;
         let copy = File::from(copy);
         let copied = copy.metadata().ok()?;
-        ((copied.dev(), copied.ino()) == (metadata.dev(), metadata.ino())).then_some(copy)
+        let is_same = (copied.dev(), copied.ino()) == (metadata.dev(), metadata.ino());
+        (is_same && is_writable(&copy)).then_some(copy)
     })
 }
 
+/// Whether a descriptor was opened for writing.
+#[cfg(unix)]
+fn is_writable(file: &File) -> bool {
+    use std::os::fd::AsRawFd;
+    #[expect(unsafe_code, reason = "a C call")]
+    // SAFETY: the call takes numbers only, and the file descriptor is open as long as `file` lives.
+    let flags = unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETFL) };
+    // If the call fails, the result is -1, which is neither of the two.
+    matches!(flags & libc::O_ACCMODE, libc::O_WRONLY | libc::O_RDWR)
+}
+
 #[cfg(not(unix))]
-fn own_descriptor(_: &Path, _: &Metadata) -> Option<File> {
+fn own_descriptor(_: &Path, _: &File, _: &Metadata) -> Option<File> {
     None
 }
 
