@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::process::in_own_process;
-use common::seccomp::{CALLS_OF_STD, die_of_all_syscalls_but};
+use common::seccomp::{CALLS_OF_STD, deny_syscalls, die_of_all_syscalls_but};
 use common::sys::{self, UnsyncCell};
 use common::{Gate, assert_hive_works, task_helpers};
 use hive::{Hive, Pin, Reduction, Schedule};
@@ -141,6 +141,26 @@ fn an_outsider_s_join_goes_on() {
                 });
                 assert_eq!(joined, [Some((1, 2)), None]);
             }
+        }
+    });
+}
+
+/// What a program does that only gives up the means to gain rights, and a thread with a filter of its own.
+#[test]
+fn who_has_no_filter_is_in_no_sandbox() {
+    in_own_process("who_has_no_filter_is_in_no_sandbox", || {
+        let is_bound = || {
+            let cpus = sys::own_mask()[..1].to_vec();
+            let hive = Hive::builder().bees(2).pin_queen(true).pin(Pin::Cpus(cpus)).build().unwrap();
+            let warnings = hive.report().warnings().join("\n");
+            assert!(!warnings.contains("not bound"), "{warnings}");
+        };
+        // The first hive of the process.
+        let has_filter = thread::spawn(|| deny_syscalls(&[libc::SYS_membarrier]) && Hive::new(2).is_ok());
+        if has_filter.join().unwrap() {
+            is_bound();
+            sys::set_no_new_privs();
+            is_bound();
         }
     });
 }

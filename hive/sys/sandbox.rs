@@ -6,10 +6,10 @@
 
 use std::sync::atomic::{AtomicI32, Ordering};
 
-/// The restrictions of the process when its first hive was built. Negative: there is none yet.
+/// The restrictions of the thread that built the first hive, at that time. Negative: there is none yet.
 static AT_START: AtomicI32 = AtomicI32::new(-1);
 
-/// Called before a hive is built: the first call remembers the restrictions of the process.
+/// Called before a hive is built: the first call remembers the restrictions that there are.
 pub(crate) fn begin() {
     // Relaxed, both: a number, without a partner. Two threads that build the first hives find the same.
     if AT_START.load(Ordering::Relaxed) < 0 {
@@ -17,16 +17,21 @@ pub(crate) fn begin() {
     }
 }
 
-/// Whether a sandbox has been set up since the first hive was built, as far as this can be seen. (A process that had
-/// both a filter and `no_new_privs` before, and sets a further filter, looks as before.)
+/// Whether the calling thread is in a sandbox that has been set up since the first hive was built, as far as this can
+/// be seen. (A process that had both a filter and `no_new_privs` before, and sets a further filter, looks as before.)
+/// Each thread may have a filter of its own, and one that has none is in no sandbox, whatever the thread had that built
+/// the first hive.
 pub(crate) fn has_come() -> bool {
     // Relaxed: see `begin`.
-    let at_start = AT_START.load(Ordering::Relaxed);
-    at_start >= 0 && restrictions() != at_start
+    let (at_start, now) = (AT_START.load(Ordering::Relaxed), restrictions());
+    at_start >= 0 && now >= HAS_FILTER && now != at_start
 }
 
-/// What the kernel says of filters and of `no_new_privs`, without which a program without special rights cannot set a
-/// filter.
+/// What [`restrictions`] is at least if the calling thread has a filter.
+const HAS_FILTER: i32 = 2;
+
+/// What the kernel says of the calling thread's filters and of its `no_new_privs`, without which a program without
+/// special rights cannot set a filter. (Many a program sets that alone, and forbids itself no call by it.)
 #[cfg(all(any(target_os = "linux", target_os = "android"), not(miri)))]
 fn restrictions() -> i32 {
     #[expect(unsafe_code, reason = "a C call")]
