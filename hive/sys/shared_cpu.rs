@@ -30,7 +30,8 @@ const TIMES_OF_SHARED_CPU: u32 = 2;
 /// of 100 that let another thread run at least 6 times.
 const TIMES_OF_SHORTEST_YIELD: u64 = 4;
 
-/// How many ticks the shortest yield of the process has taken.
+/// How many ticks the shortest yield of the process has taken. It grows slowly where it makes a CPU seem shared, until
+/// a yield is shorter again: a reading of the counter that is wrong for once spoils it for a while only.
 static SHORTEST_YIELD: AtomicU64 = AtomicU64::new(u64::MAX);
 
 thread_local! {
@@ -66,7 +67,13 @@ pub(crate) fn yield_and_look() -> bool {
     YIELDS.set(0);
     SWITCHES.set(0);
     let (is_shared, has_run_task) = (switches >= SWITCHES_OF_SHARED_CPU, HAS_RUN_TASK.replace(false));
-    let times = if is_shared && has_run_task { TIMES_SHARED.get() + 1 } else { 0 };
+    let mut times = 0;
+    if is_shared && has_run_task {
+        times = TIMES_SHARED.get() + 1;
+        // Relaxed, both: see `yield_and_tell`.
+        let shortest = SHORTEST_YIELD.load(Ordering::Relaxed);
+        SHORTEST_YIELD.store(shortest.saturating_add(shortest / 16 + 1), Ordering::Relaxed);
+    }
     TIMES_SHARED.set(times % TIMES_OF_SHARED_CPU);
     times == TIMES_OF_SHARED_CPU
 }
@@ -78,7 +85,8 @@ fn yield_and_tell() -> bool {
     let taken = ticks().saturating_sub(begin);
     // Relaxed, both: only a measure, without a partner. It is written seldom, since nearly all yields are longer.
     let shortest = SHORTEST_YIELD.load(Ordering::Relaxed);
-    if taken < shortest {
+    // 0: there is no counter, or it has gone back.
+    if taken > 0 && taken < shortest {
         SHORTEST_YIELD.store(taken, Ordering::Relaxed);
     }
     taken > shortest.saturating_mul(TIMES_OF_SHORTEST_YIELD)
@@ -113,6 +121,21 @@ mod tests {
             scope.spawn(look_for_it);
             scope.spawn(look_for_it);
         });
+    }
+
+    /// No yield is as short as a reading says that was wrong for once. With that measure every CPU seems shared, but
+    /// not for ever.
+    #[test]
+    #[cfg(all(target_arch = "x86_64", not(miri)))]
+    fn a_shortest_yield_that_was_none_is_forgotten() {
+        use std::time::{Duration, Instant};
+        let deadline = Instant::now() + Duration::from_secs(60);
+        SHORTEST_YIELD.store(1, Ordering::Relaxed);
+        while SHORTEST_YIELD.load(Ordering::Relaxed) < 20 {
+            note_task();
+            let _ = yield_and_look();
+            assert!(Instant::now() < deadline, "it is still the measure");
+        }
     }
 
     #[test]
