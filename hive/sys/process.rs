@@ -96,7 +96,8 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
         unsafe { value.as_ref() }.map(|value| &value.0)
     }
 
-    /// The value. If there is none yet, `make` makes it; other threads that ask meanwhile wait for that.
+    /// The value. If there is none yet, `make` makes it; other threads that ask meanwhile wait for that. If `make`
+    /// forks, the child gets its result here too, and does not keep it.
     ///
     /// # Errors
     /// The error of `make`; the next call tries again.
@@ -121,11 +122,16 @@ impl<T: Send + Sync + 'static> PerProcess<T> {
             return Err(value);
         }
         fork::forget_in_children(self);
+        let generation = fork::generation();
         Ok(make().map(|value| {
-            let value = Box::into_raw(Box::new(Aligned(value)));
-            // Release: pairs with the Acquire in `get`.
-            self.value.store(value, Ordering::Release);
-            self.get().unwrap_or_else(|| unreachable!("it was made"))
+            let value = Box::leak(Box::new(Aligned(value)));
+            // Not if `make` has forked and this is the child: its caller gets the value, whose threads are the
+            // parent's, and whoever comes later makes one for the child.
+            if generation == fork::generation() {
+                // Release: pairs with the Acquire in `get`.
+                self.value.store(value, Ordering::Release);
+            }
+            &value.0
         }))
     }
 }
@@ -158,6 +164,28 @@ mod tests {
         let lock = ProcessLock::new(1);
         assert!(std::panic::catch_unwind(|| lock.with(|_| panic!("as expected"))).is_err());
         assert_eq!(lock.with(|value| std::mem::replace(value, 2)), 1);
+    }
+
+    /// The child comes back with what its parent's threads belong to, and makes its own afterwards.
+    #[test]
+    #[cfg(all(unix, not(miri)))]
+    #[expect(unsafe_code, reason = "C calls")]
+    fn a_child_that_was_forked_while_a_value_was_made_keeps_none() {
+        static VALUE: PerProcess<i32> = PerProcess::new();
+        let made = VALUE.get_or_make(|| {
+            // SAFETY: the child calls only `get_or_make`, which a child may, and ends.
+            Ok::<_, ()>(unsafe { libc::fork() })
+        });
+        let child = *made.expect("it is made");
+        if child == 0 {
+            let own = VALUE.get_or_make(|| Ok::<_, ()>(7));
+            // SAFETY: the call takes a number. It runs nothing of the parent's.
+            unsafe { libc::_exit(i32::from(own != Ok(&7))) }
+        }
+        let mut status = -1;
+        // SAFETY: the number is written to during this call only.
+        assert_eq!(unsafe { libc::waitpid(child, &raw mut status, 0) }, child);
+        assert_eq!((status, VALUE.get()), (0, Some(&child)));
     }
 
     /// The statics that are of neither type, nor atomic numbers, and why each of them is harmless.
