@@ -169,6 +169,46 @@ fn destructors_may_come_to_barriers_while_a_panic_goes_on() {
     });
 }
 
+/// The hive has one bee, which waits for nobody in its own hive.
+#[test]
+fn destructors_of_a_failed_hive_of_one_meet_no_other_hive() {
+    struct OnDrop<F: Fn()>(F);
+    impl<F: Fn()> Drop for OnDrop<F> {
+        fn drop(&mut self) {
+            (self.0)();
+        }
+    }
+    on_machine(TWO_BY_TWO, "destructors_of_a_failed_hive_of_one_meet_no_other_hive", &[], || {
+        silence_panics("");
+        for (hives, alone) in two_hives_of_two().flat_map(|hives| {
+            let hives = Arc::new(hives);
+            (0..2).map(move |alone| (Arc::clone(&hives), alone))
+        }) {
+            hives[alone].resize(1).unwrap();
+            for reduces in [false, true] {
+                let passed = AtomicUsize::new(0);
+                // Of which of the hives it is, does not matter here.
+                let _ = panic_payload(|| {
+                    hives.spmd(|bee| {
+                        let meet = || if reduces { _ = bee.all_reduce(1, usize::max) } else { bee.barrier() };
+                        if bee.hive() == alone {
+                            let _coming = OnDrop(meet);
+                            let work = || panic_any("as expected");
+                            let _ = catch_unwind(AssertUnwindSafe(|| bee.local().single(work)));
+                            panic_any("as expected");
+                        }
+                        let met = catch_unwind(AssertUnwindSafe(meet));
+                        passed.fetch_add(usize::from(met.is_ok()), Ordering::Relaxed);
+                    });
+                });
+                assert_eq!(passed.into_inner(), 0, "hive {alone}, a reduction: {reduces}");
+            }
+            hives[alone].resize(2).unwrap();
+            assert_set_works(&hives, 4);
+        }
+    });
+}
+
 #[test]
 fn a_hive_that_does_not_come_to_a_barrier_is_missed() {
     on_machine(TWO_BY_TWO, "a_hive_that_does_not_come_to_a_barrier_is_missed", &[], || {

@@ -65,12 +65,14 @@ impl<'h> SetTeam<'h> {
 }
 
 /// Returns what `meet` returns. `meet` is a call in which `context` waits once for its team. None: it has passed no
-/// barrier, because a panic has broken the meeting and this call runs in a destructor during that panic's unwinding,
-/// where the barrier returns instead of panicking.
+/// barrier, because a panic has broken the meeting or the region has failed before, and this call runs in a destructor
+/// during a panic's unwinding, where the barrier returns instead of panicking.
 pub(crate) fn meet_checked<R>(context: &RegionContext<'_>, meet: impl FnOnce() -> R) -> Option<R> {
     let passed_before = context.barriers_passed();
     let result = meet();
-    (context.bees() == 1 || context.barriers_passed() > passed_before).then_some(result)
+    // A bee that is alone in its hive waits for nobody there, even when its region has failed.
+    let has_met = !context.has_failed() && (context.bees() == 1 || context.barriers_passed() > passed_before);
+    has_met.then_some(result)
 }
 
 /// Whether the calling thread is inside a region or a task of any hive. Such a thread must not wait for a team.
