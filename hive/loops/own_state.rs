@@ -48,6 +48,18 @@ impl OwnState {
     }
 }
 
+impl Drop for StateOfHive {
+    /// Drops the rest of the list one by one. Each entry's drop inside of that of the one before would overflow the
+    /// stack where the list is long.
+    #[inline]
+    fn drop(&mut self) {
+        let mut rest = self.next.take();
+        while let Some(mut entry) = rest {
+            rest = entry.next.take();
+        }
+    }
+}
+
 impl Drop for OwnState {
     /// # Panics
     /// If one bee of a region has run a loop that it drops in the same region, and no other bee has. Then that bee has
@@ -71,4 +83,21 @@ fn assert_shared(first: &StateOfHive) {
          bee.for_range shares out a loop whose indices are known inside of the region only, and for_each takes a Loop \
          that was made outside of it"
     );
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// As of a loop that so many hives have run.
+    #[test]
+    fn a_long_list_is_dropped_on_a_small_stack() {
+        const ENTRIES: u64 = 5_000;
+        let mut list = OwnState::new();
+        for team in 0..ENTRIES {
+            let next = list.0.take().map_or_else(OnceLock::new, OnceLock::from);
+            list.0 = OnceLock::from(Box::new(StateOfHive { team, state: LoopState::new(1), next }));
+        }
+        std::thread::Builder::new().stack_size(64 << 10).spawn(move || drop(list)).unwrap().join().unwrap();
+    }
 }

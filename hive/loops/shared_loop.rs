@@ -45,6 +45,9 @@ use crate::protocol::region::region_context::RegionContext;
 /// hive::par_for(Loop::new(0..100, Schedule::Dynamic(16)).min_work(50), print);
 /// ```
 ///
+/// A loop that bees run by `for_each` keeps some memory for each hive that has run it, until the loop is dropped, also
+/// when the hive is gone. A program that builds hives again and again makes its loops again as well.
+///
 /// Inside a region, [`Bee::for_range`](crate::region::bee::Bee::for_range) runs a loop that the bees make there, and
 /// waits until all of it is done. A loop for `for_each`, with a schedule that hands out chunks at run time, is made
 /// once, outside of the region, and shared by the bees:

@@ -264,7 +264,9 @@ impl Builder {
     /// The report comes from a thread of the hive's own. It says which bees are missing and what each of them is doing:
     /// it runs its part of the region, is in a task, is asleep, or has not arrived at the region yet. The hive reports
     /// again each time the wait has lasted twice as long. This is for finding out why a program stands still. The bees
-    /// of such a hive record what they are doing, which takes a nanosecond or two for each barrier.
+    /// of such a hive record what they are doing, which takes a nanosecond or two for each barrier. The hive's drop
+    /// waits for the thread to end, unless the thread is writing a report that nobody reads: then it lives on until
+    /// somebody has read that.
     ///
     /// ```
     /// use std::time::Duration;
