@@ -7,6 +7,7 @@
 mod common;
 
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use common::{Rng, assert_contains_all, panic_message, run_exclusively, silence_panics};
@@ -326,7 +327,7 @@ fn bees_that_call_different_things_are_told() {
             });
         });
     });
-    assert_contains_all(&inside, &["must not itself wait for the bees"]);
+    assert_contains_all(&inside, &["bee", "calls barrier in the work of its all_reduce", "must not itself wait"]);
     assert_contains_all(
         &panic_message(|| {
             hive.spmd(2, |bee| {
@@ -336,6 +337,34 @@ fn bees_that_call_different_things_are_told() {
         &["no bee 2 in a team of 2"],
     );
     common::assert_hive_works(&hive, 2);
+}
+
+/// Where a panic goes on already, it is told afterwards.
+#[test]
+fn an_operation_that_waits_for_the_bees_in_a_destructor_is_told() {
+    /// Comes to a barrier when it is dropped, while a panic goes on.
+    struct BarrierOnDrop<'b>(&'b hive::Bee<'b>);
+    impl Drop for BarrierOnDrop<'_> {
+        fn drop(&mut self) {
+            self.0.barrier();
+        }
+    }
+    let _alone = run_exclusively();
+    silence_panics("");
+    let three = Hive::new(3).unwrap();
+    let in_destructor = panic_message(|| {
+        three.spmd(3, |bee| {
+            bee.all_reduce(1, |a, b| {
+                let _ = catch_unwind(AssertUnwindSafe(|| {
+                    let _coming = BarrierOnDrop(bee);
+                    panic_any("as expected");
+                }));
+                a + b
+            });
+        });
+    });
+    assert_contains_all(&in_destructor, &["an operation on values of all bees must not itself wait for the bees"]);
+    common::assert_hive_works(&three, 3);
 }
 
 #[test]
