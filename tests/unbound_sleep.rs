@@ -10,37 +10,36 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use common::process::in_own_process;
-use common::{Gate, assert_contains_all, assert_hive_works, proc_threads, sys};
+use common::{Gate, assert_contains_all, assert_hive_works, kernel, proc_threads, sys, time_limit};
 use hive::{Hive, Pin, Schedule};
 
 /// Longer than workers poll.
 const GAP: Duration = Duration::from_millis(2);
 
-/// How long a test waits for workers to learn. They do so in five regions, unless other programs disturb these.
-const LIMIT: Duration = Duration::from_secs(20);
-
 /// A hive of two bees, and the thread of its worker.
 struct Subject {
     hive: Hive,
     worker: i32,
-    /// The CPUs of the process, and the one that the worker is bound to.
-    all: Vec<usize>,
+    /// The CPU that the worker is bound to, and all those of its node, on which it may sleep.
     own: Vec<usize>,
+    node: Vec<usize>,
 }
 
 impl Subject {
-    /// None: the process has only one CPU, so there is nothing to test.
+    /// None: the process has only one CPU of the worker's node, so there is nothing to test.
     fn new(builder: hive::Builder) -> Option<Self> {
-        let all = proc_threads::cpus(sys::tid());
-        if all.len() < 2 {
-            println!("skipped: there is only CPU {all:?}");
-            return None;
-        }
         let hive = builder.bees(2).build().unwrap();
         let worker = hive.spmd_map(2, |_| sys::tid())[1];
         let own = proc_threads::cpus(worker);
         assert_eq!(own.len(), 1, "a worker that has learned nothing is bound");
-        Some(Self { hive, worker, all, own })
+        // Where the kernel does not list nodes, all CPUs count as one.
+        let listed = kernel::cpus().and_then(|cpus| cpus.into_iter().find(|cpu| cpu.number == own[0]));
+        let node = listed.map_or_else(|| proc_threads::cpus(sys::tid()), |cpu| cpu.node);
+        if node.len() < 2 {
+            println!("skipped: the worker's node has only CPU {node:?}");
+            return None;
+        }
+        Some(Self { hive, worker, own, node })
     }
 
     fn short_region(&self) {
@@ -54,11 +53,12 @@ impl Subject {
         proc_threads::cpus(self.worker)
     }
 
-    /// Runs short regions far apart until the worker sleeps unbound.
+    /// Runs short regions far apart until the worker sleeps unbound. It learns to in five regions, unless other programs
+    /// disturb these.
     fn unbind(&self) {
         let begin = Instant::now();
-        while self.cpus_asleep() != self.all {
-            assert!(begin.elapsed() < LIMIT, "the worker sleeps bound: {}", self.hive.report());
+        while self.cpus_asleep() != self.node {
+            assert!(begin.elapsed() < time_limit(), "the worker sleeps bound: {}", self.hive.report());
             self.short_region();
         }
     }
@@ -95,12 +95,12 @@ fn a_bee_has_a_place_only_while_it_is_bound_to_it() {
         let cpus_of_place = |bee: &hive::Bee<'_>| bee.place().map(|place| place.cpus().to_vec());
         let (begin, mut times_unbound) = (Instant::now(), 0);
         while times_unbound < 5 {
-            assert!(begin.elapsed() < LIMIT, "the worker runs bound: {}", subject.hive.report());
+            assert!(begin.elapsed() < time_limit(), "the worker runs bound: {}", subject.hive.report());
             sleep(GAP);
             // In a region of another hive's inside of it, too.
             let look = |bee: &hive::Bee<'_>| (cpus_of_place(bee), inner.spmd_map(1, cpus_of_place), sys::own_mask());
             let (place, inner_places, mask) = subject.hive.spmd_map(2, look).remove(1);
-            let is_unbound = mask == subject.all;
+            let is_unbound = mask == subject.node;
             assert!(is_unbound || mask == subject.own, "{mask:?}");
             assert_eq!(place, (!is_unbound).then_some(mask));
             assert_eq!(inner_places, [place]);
@@ -150,7 +150,7 @@ fn regions_that_follow_each_other_find_the_worker_bound() {
         subject.unbind();
         let begin = Instant::now();
         while proc_threads::cpus(subject.worker) != subject.own {
-            assert!(begin.elapsed() < LIMIT, "the worker stays unbound");
+            assert!(begin.elapsed() < time_limit(), "the worker stays unbound");
             (0..100).for_each(|_| subject.hive.spmd(2, |_| ()));
         }
         subject.unbind();
@@ -172,7 +172,7 @@ fn a_mask_that_the_program_sets_stays() {
             if is_unbound {
                 subject.unbind();
             }
-            let other: Vec<_> = subject.all.iter().copied().find(|&cpu| cpu != subject.own[0]).into_iter().collect();
+            let other: Vec<_> = subject.node.iter().copied().find(|&cpu| cpu != subject.own[0]).into_iter().collect();
             subject.hive.spmd(2, |bee| {
                 if bee.id() == 1 {
                     sys::bind(&other);
