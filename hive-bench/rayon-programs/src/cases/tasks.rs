@@ -13,10 +13,14 @@ pub(super) fn cases() -> Vec<Case> {
             Box::new(|| rayon::scope(|_| lone_joins()))
         }),
         case("lone-join-outside", "the same, called by a thread outside of the pool", || Box::new(lone_joins)),
-        case("join-list", "200 pieces of about 10 us, a join each: one half is a piece, the other all that follow", || {
-            let in_order = (1..=200).map(some_work).fold(0, |sum, piece| sum ^ piece);
-            checked(in_order, || rayon::scope(|_| list(200)))
-        }),
+        case(
+            "join-list",
+            "200 pieces of about 10 us, a join each: one half is a piece, the other all that follow",
+            || {
+                let in_order = (1..=200).map(some_work).fold(0, |sum, piece| sum ^ piece);
+                checked(in_order, || rayon::scope(|_| list(200)))
+            },
+        ),
         case("install-outside", "64 empty calls of install by a thread outside of the pool", install_outside),
         case("nested-scopes", "scopes in tasks of scopes, 6 deep with 4 tasks each: 5,460 tasks", || {
             checked(5_460, || {

@@ -51,10 +51,8 @@ pub(crate) fn run_mutants(filter: &str) -> bool {
     let all = mutation::all();
     let stale = [hints::stale(&all), mutation::stale(&all)].concat();
     stale.iter().for_each(|line| println!("STALE     {line}"));
-    let (spared, mutants): (Vec<_>, Vec<_>) = all
-        .into_iter()
-        .filter(|mutant| mutant.name.contains(filter))
-        .partition(|mutant| mutant.skip_reason.is_some());
+    let (spared, mutants): (Vec<_>, Vec<_>) =
+        all.into_iter().filter(|mutant| mutant.name.contains(filter)).partition(|mutant| mutant.skip_reason.is_some());
     for mutant in &spared {
         println!("spared    {:8} {:44} {}", mutant.kind, mutant.name, mutant.skip_reason.unwrap_or_default());
     }
