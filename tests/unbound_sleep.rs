@@ -53,8 +53,8 @@ impl Subject {
         proc_threads::cpus(self.worker)
     }
 
-    /// Runs short regions far apart until the worker sleeps unbound. It learns to in five regions, unless other programs
-    /// disturb these.
+    /// Runs short regions far apart until the worker sleeps unbound. It learns that in five regions, unless other
+    /// programs disturb these.
     fn unbind(&self) {
         let begin = Instant::now();
         while self.cpus_asleep() != self.node {
