@@ -34,7 +34,7 @@ pub(crate) use crate::sys::poll_time::{PollTime, TimedWait};
 pub(crate) use crate::sys::semaphore::Semaphore;
 pub(crate) use crate::sys::sleep_binding::SleepBinding;
 pub(crate) use crate::sys::spinner::serialize_poll;
-pub(crate) use crate::sys::stack_room::StackRoom;
+pub(crate) use crate::sys::stack_room::{has_stack_room, run_late, run_late_in_yield};
 pub(crate) use crate::sys::steal_pacing::StealPacing;
 pub(crate) use crate::sys::thread_id::{ThreadId, current_thread_id};
 pub(crate) use crate::sys::ticks::ticks;

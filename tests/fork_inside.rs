@@ -17,7 +17,7 @@ use common::fork_point::{CHILD_ACTIONS, ChildAction, ForkPoint, Outcome};
 use common::process::in_own_process;
 use common::sys::{exit_now, fork};
 use common::task_helpers::join_on_two_bees;
-use common::{Gate, assert_hive_works, silence_panics, wait_until};
+use common::{Gate, assert_hive_works, deep_down, silence_panics, wait_until};
 use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Scan, Schedule};
 
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
@@ -376,6 +376,37 @@ fn a_child_runs_none_of_its_parent_s_tasks() {
         });
         assert_eq!(seen, Outcome::Aborted);
         1
+    });
+}
+
+/// The same for a wait for which the stack has too little room.
+#[test]
+fn a_child_deep_on_the_stack_runs_none_of_its_parent_s_tasks() {
+    with_messages("a_child_deep_on_the_stack_runs_none_of_its_parent_s_tasks", || {
+        const STACK: usize = 512 << 10;
+        for bees in [1, 2] {
+            let seen = outcome_of(Hive::builder().bees(bees), ChildAction::Return, |scene| {
+                let parent = std::process::id();
+                let task = move || {
+                    if std::process::id() != parent {
+                        exit_now(7);
+                    }
+                    wait_until(|| scene.is_done.load(Ordering::Relaxed));
+                };
+                let fork_in_scope = || {
+                    scene.hive.scope(|scope| {
+                        (0..100).for_each(|_| scope.spawn(move |_| task()));
+                        scene.fork();
+                    });
+                };
+                thread::scope(|threads| {
+                    let thread = thread::Builder::new().stack_size(STACK);
+                    thread.spawn_scoped(threads, || deep_down(STACK / 100 * 78, fork_in_scope)).unwrap();
+                });
+            });
+            assert_eq!(seen, Outcome::Aborted, "{bees} bees");
+        }
+        2
     });
 }
 

@@ -8,11 +8,11 @@
 
 mod common;
 
-use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use common::deep_down;
 use common::process::in_own_process;
 use hive::Hive;
 use hive::adapters::task_pool::builder::PoolBuilder;
@@ -169,18 +169,6 @@ fn however_many_jobs_of_a_pool_wait_the_stack_suffices() {
     });
 }
 
-/// Calls `body` with so many bytes of the stack in use, or a few more.
-#[inline(never)]
-fn deep_down<R>(bytes: usize, body: impl FnOnce() -> R) -> R {
-    const FRAME: usize = 4096;
-    // In place of a look at the frame's address: the address sanitizer has such variables elsewhere.
-    let mut frame = [0_u8; FRAME];
-    black_box(&mut frame);
-    let result = if bytes > FRAME { deep_down(bytes - FRAME, body) } else { body() };
-    black_box(&mut frame);
-    result
-}
-
 /// The number of leaves of a recursion whose waits are in scopes.
 fn leaves_of_scopes(hive: &Hive, levels: u32) -> usize {
     let leaves = AtomicUsize::new(usize::from(levels == 0));
@@ -279,10 +267,140 @@ fn pools_that_call_each_other_in_a_circle_go_on_deep_on_their_stacks() {
             let [one, other] = [(); 2].map(|()| pool_of(threads, stack));
             let calls = one.enter(|_, _| {
                 deep_down(stack / 100 * 78, || {
-                    other.enter(|_, _| deep_down(stack / 100 * 78, || circle(&other, &one, 10)))
+                    other.enter(|_, _| deep_down(stack / 100 * 78, || circle(&other, &one, 6)))
                 })
             });
-            assert_eq!(calls, 10);
+            assert_eq!(calls, 6);
         }
+    });
+}
+
+/// How much of the stack is in use where a test begins: more than waits leave free, and little more.
+const PERCENT_IN_USE: usize = 78;
+
+/// Tasks by the thousand, each of which waits for thousands of its own: more than a queen's deque has when she is the
+/// only bee.
+#[test]
+fn a_queen_alone_runs_her_own_tasks_first() {
+    in_own_process("a_queen_alone_runs_her_own_tasks_first", || {
+        const OUTER: usize = 3_000;
+        const INNER: usize = 2_000;
+        let (hive, ended) = (Hive::new(1).unwrap(), AtomicUsize::new(0));
+        let count = || _ = ended.fetch_add(1, Ordering::Relaxed);
+        on_stack_of(STACKS[2], || {
+            hive.scope(|outer| {
+                for _ in 0..OUTER {
+                    outer.spawn(|_| hive.scope(|inner| (0..INNER).for_each(|_| inner.spawn(|_| count()))));
+                }
+            });
+        });
+        assert_eq!(ended.into_inner(), OUTER * INNER);
+    });
+}
+
+/// What the yields wait for can be run by nobody else.
+#[test]
+fn yields_deep_on_the_stack_do_not_wait_for_ever() {
+    in_own_process("yields_deep_on_the_stack_do_not_wait_for_ever", || {
+        let stack = STACKS[1];
+        let deep = |bytes, wait: &mut dyn FnMut()| deep_down(bytes / 100 * PERCENT_IN_USE, wait);
+        let (alone, two) = (hive_of(1, stack), hive_of(2, stack));
+        let yield_until = |is_set: &AtomicBool| {
+            while !is_set.load(Ordering::Relaxed) {
+                hive::yield_now();
+            }
+        };
+        let set = |flag: &AtomicBool| flag.store(true, Ordering::Relaxed);
+
+        println!("for a task of the only bee");
+        let in_scope = || {
+            let is_set = AtomicBool::new(false);
+            deep(stack, &mut || {
+                alone.scope(|scope| {
+                    scope.spawn(|_| set(&is_set));
+                    yield_until(&is_set);
+                });
+            });
+        };
+        on_stack_of(stack, in_scope);
+
+        println!("for a task that only the caller may run, because its hive is busy");
+        let (is_busy, is_over) = (AtomicBool::new(false), AtomicBool::new(false));
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                alone.spmd(1, |_| {
+                    set(&is_busy);
+                    common::wait_until(|| is_over.load(Ordering::Relaxed));
+                });
+            });
+            common::wait_until(|| is_busy.load(Ordering::Relaxed));
+            // A worker does not wait for another hive.
+            two.broadcast(|bee| {
+                if bee == 1 {
+                    in_scope()
+                }
+            });
+            set(&is_over);
+        });
+
+        println!("for a task that only this bee may run");
+        let is_set: &'static AtomicBool = Box::leak(Box::default());
+        two.broadcast(|bee| {
+            if bee == 1 {
+                deep(stack, &mut || {
+                    two.spawn_on(1, || is_set.store(true, Ordering::Relaxed));
+                    yield_until(is_set);
+                });
+            }
+        });
+
+        for own_only in [false, true] {
+            println!("for a job of the only thread of a pool, of its own only: {own_only}");
+            let (pool, is_set) = (pool_of(1, stack), AtomicBool::new(false));
+            pool.enter(|_, _| {
+                deep(stack, &mut || {
+                    pool.in_place_scope(|scope| {
+                        scope.spawn(|_| set(&is_set));
+                        while !is_set.load(Ordering::Relaxed) {
+                            pool.with_bee(|bee| {
+                                bee.map(|bee| if own_only { bee.run_one_own() } else { bee.run_one() })
+                            });
+                        }
+                    });
+                });
+            });
+        }
+    });
+}
+
+/// If each of these jobs had to wait until others have had their chance, this would take for ever, or nearly so.
+#[test]
+fn the_first_half_of_a_join_deep_on_the_stack_may_leave_jobs() {
+    in_own_process("the_first_half_of_a_join_deep_on_the_stack_may_leave_jobs", || {
+        const JOBS: usize = 50_000;
+        let (stack, ended) = (STACKS[1], AtomicUsize::new(0));
+        for threads in [1, 2] {
+            let pool = pool_of(threads, stack);
+            let is_over = AtomicBool::new(false);
+            pool.in_place_scope(|all| {
+                for _ in 1..threads {
+                    all.spawn(|_| common::wait_until(|| is_over.load(Ordering::Relaxed)));
+                }
+                all.spawn(|_| {
+                    deep_down(stack / 100 * PERCENT_IN_USE, || {
+                        pool.in_place_scope(|scope| {
+                            let leave = || {
+                                for _ in 0..JOBS {
+                                    scope.spawn(|_| _ = ended.fetch_add(1, Ordering::Relaxed));
+                                }
+                            };
+                            pool.with_bee(|bee| bee.unwrap().join(leave, |_| ()));
+                        });
+                    });
+                    is_over.store(true, Ordering::Relaxed);
+                });
+            });
+        }
+        assert_eq!(ended.into_inner(), 2 * JOBS);
     });
 }

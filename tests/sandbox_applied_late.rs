@@ -195,7 +195,10 @@ fn hives_go_on_where_all_calls_but_those_of_std_end_the_process() {
                 let (sender, receiver) = channel();
                 hive.spawn(move || sender.send(1).unwrap());
                 assert_eq!(receiver.recv(), Ok(1));
-                hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+                let wait_in_scope = || hive.scope(|scope| (0..100).for_each(|_| scope.spawn(|_| ())));
+                wait_in_scope();
+                // On a thread that has run no tasks yet, and deep on its stack.
+                thread::scope(|threads| _ = threads.spawn(|| common::deep_down(1 << 20, wait_in_scope)));
             }
             hive.resize(1).unwrap();
             hive.wait_until_parked();

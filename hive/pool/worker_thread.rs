@@ -19,6 +19,7 @@ use crate::region::nesting;
 use crate::sys::presence;
 use crate::sys::semaphore::Semaphore;
 use crate::sys::signal_mask;
+use crate::sys::stack_room;
 use crate::sys::thread_limits::ThreadReservation;
 use crate::sys::wait::WaitPolicy;
 use crate::topology::pinning;
@@ -123,7 +124,7 @@ impl Shared {
         let policy = self.team.policy();
         let _looks = policy.begin_to_look_at_cpus(bound.is_some());
         let context = TaskContext::new(&self.team, worker);
-        context.ask_for_end_of_stack();
+        stack_room::ask_for_end_of_stack(self.config.stack_size);
         nesting::within_tasks(&context, || {
             if self.config.handlers.start.is_none() {
                 running.add();

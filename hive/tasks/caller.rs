@@ -55,8 +55,8 @@ pub fn current() -> Option<CurrentBee> {
 /// [scope](crate::pool::handle::Hive::scope) that only the calling thread may run.
 ///
 /// The task runs on top of what the thread is in the middle of, and if it waits in the same way, another one runs on
-/// top of it. When three quarters of the thread's stack are in use, this runs nothing and only yields the core. So what
-/// a task waits for must not be left to threads that all wait so deep: see [waiting for a
+/// top of it. When three quarters of the thread's stack are in use, this only yields the core, and runs a task no more
+/// than now and then. So what a task waits for should not be left to threads that all wait so deep: see [waiting for a
 /// task](crate::guides::composition#waiting-for-a-task).
 ///
 /// ```

@@ -13,7 +13,7 @@ use std::ptr;
 use std::sync::PoisonError;
 
 use crate::protocol::tasks::task::Task;
-use crate::sync::{Mutex, StackRoom};
+use crate::sync::{Mutex, has_stack_room, run_late_in_yield};
 use crate::sys::fork;
 
 thread_local! {
@@ -27,8 +27,6 @@ pub(crate) struct CallerQueue {
     tasks: Mutex<Vec<Task>>,
     /// The queue of the next scope further out on this thread; null if there is none.
     outer: *const CallerQueue,
-    /// Whether a task that waits may run another one on top of itself.
-    stack_room: StackRoom,
     /// The fork generation in which the scope began: a forked child does not run the tasks that its parent has spawned.
     generation: u32,
 }
@@ -41,22 +39,28 @@ pub(crate) fn with<R>(run: impl FnOnce(&CallerQueue) -> R) -> R {
             INNERMOST.set(self.0);
         }
     }
-    let (tasks, stack_room) = (Mutex::new(Vec::new()), StackRoom::new());
-    let queue = CallerQueue { tasks, outer: INNERMOST.get(), stack_room, generation: fork::generation() };
+    let queue = CallerQueue { tasks: Mutex::new(Vec::new()), outer: INNERMOST.get(), generation: fork::generation() };
     let _restore = RestoreInnermost(queue.outer);
     INNERMOST.set(&raw const queue);
     run(&queue)
 }
 
-/// Runs one task of a scope of this kind that the calling thread is inside, the innermost scope first, unless too
-/// little of the stack is left. Returns whether it has run one.
+/// Runs one task of a scope of this kind that the calling thread is inside, the innermost scope first. If too little of
+/// the stack is left, it does so only at long intervals. Returns whether it has run one.
 pub(crate) fn run_one() -> bool {
+    if INNERMOST.get().is_null() {
+        return false;
+    }
+    if has_stack_room() { run_newest() } else { run_late_in_yield(run_newest) }
+}
+
+fn run_newest() -> bool {
     let mut next = INNERMOST.get();
     while !next.is_null() {
         // SAFETY: `with` takes a queue off the list before the queue goes out of scope, and only the thread itself
         // reads its list.
         let queue = unsafe { &*next };
-        if let Some(task) = if queue.stack_room.is_left() { queue.pop() } else { None } {
+        if let Some(task) = queue.pop() {
             task.run();
             return true;
         }

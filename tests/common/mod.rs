@@ -19,6 +19,7 @@ pub(crate) mod task_helpers;
 pub(crate) mod trace_reader;
 
 use std::any::Any;
+use std::hint;
 use std::io::{Write, stderr};
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -47,6 +48,18 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     while !condition() {
         thread::yield_now();
     }
+}
+
+/// Calls `body` with so many bytes of the stack in use, or a few more.
+#[inline(never)]
+pub(crate) fn deep_down<R>(bytes: usize, body: impl FnOnce() -> R) -> R {
+    const FRAME: usize = 4096;
+    // In place of a look at the frame's address: the address sanitizer has such variables elsewhere.
+    let mut frame = [0_u8; FRAME];
+    hint::black_box(&mut frame);
+    let result = if bytes > FRAME { deep_down(bytes - FRAME, body) } else { body() };
+    hint::black_box(&mut frame);
+    result
 }
 
 /// A point where threads wait for each other. Threads that meet there must all be running at the same time.

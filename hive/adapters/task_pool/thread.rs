@@ -12,6 +12,7 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::main_loop::Worker;
 use crate::region::nesting;
 use crate::sys::presence;
+use crate::sys::stack_room;
 
 /// A thread that a pool needs: see [`PoolBuilder::build`](super::builder::PoolBuilder::build).
 pub struct PoolThread {
@@ -59,7 +60,7 @@ fn run_bee(shared: &Shared, bee: u32, epoch: u64) {
     let policy = shared.team.policy();
     let _looks = policy.begin_to_look_at_cpus(false);
     let context = TaskContext::new(&shared.team, bee);
-    context.ask_for_end_of_stack();
+    stack_room::ask_for_end_of_stack(None);
     // The pool may have ended before it knew of this thread: if `start` has returned an error although the thread runs.
     // The fence pairs with the one in `shared::release`: either this finds that the pool has ended, or `terminate_all`
     // finds this bee, which the context has counted as hired.

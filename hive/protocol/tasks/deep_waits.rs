@@ -5,9 +5,9 @@
 //!
 //! - In a yield it runs nothing. The program has to see to it that what it waits for is run elsewhere.
 //! - In a join, a scope, or a call into another task pool it runs what it waits for itself, as far as it can know that:
-//!   the second half of the join, if that has come back to the top of the bee's deque; and what has been queued there
-//!   since the scope began, because all that is on top of what was there before. These nest no deeper than the program
-//!   itself does.
+//!   the second half of the join, and what has got into the bee's deque since that was put there; what has been queued
+//!   there since the scope began, because all that is on top of what was there before. These nest no deeper than the
+//!   program itself does. A queen alone runs whatever is on top: she is the only one to run it.
 //!
 //! Otherwise it leaves the CPU to others. What it waits for is then in the middle of being run, by a bee that has
 //! stolen it, or lies in the deque of one, below what that bee waits for. Bees cannot wait for each other in a circle
@@ -15,81 +15,97 @@
 //! before another bee stole a part of it. Each step along a chain of such waits leads to something that was begun
 //! later, so the chain ends, at a bee that is running something.
 //!
-//! Tasks that can be got at in another way make an exception: those that only the waiting bee may run, and those that
-//! come through the injector, as where two task pools call each other. So a bee that has waited for some time runs a
-//! task all the same. It does so again after as long a time, so the stack is used up slowly at worst, and a program
-//! that needs this goes on slowly instead of not at all.
+//! Tasks that can be got at in another way make an exception: what a yield waits for; those that only the waiting bee
+//! may run; those that come through the injector, as where two task pools call each other; and those of a scope that
+//! lie no higher in the deque than there were others when it began, because thieves have taken some of these. So a bee
+//! that has waited for 50 ms in vain runs tasks all the same. If one of them comes to such a wait as well, twice the
+//! time passes there, and so on (`run_late`). So the stack is used up very slowly at worst, and a program that needs
+//! this goes on slowly instead of not at all.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::sync::{nap, yield_core};
+use crate::sync::{has_stack_room, nap, run_late, run_late_in_yield, yield_core};
 
 /// How often a bee that could run a task, but has too little room, yields before it naps.
 const YIELDS: u32 = 16;
 
-/// How often it naps before it runs one all the same: for `FIRST_NAP`, and then for twice as long each time. In all
-/// that is 50 ms.
-const NAPS: u32 = 10;
+/// How long it naps first, and then twice as long each time, but so often at most.
 const FIRST_NAP: Duration = Duration::from_micros(50);
+const NAP_DOUBLINGS: u32 = 4;
 
 impl TaskContext<'_> {
-    /// Has the bee ask at once where the stack of its thread ends, and not only when it has used some of it: a sandbox
-    /// may forbid that later. For a thread that belongs to the team.
-    pub(crate) fn ask_for_end_of_stack(&self) {
-        self.stack_room.ask();
-    }
-
-    /// How many tasks lie in the bee's deque below those that are queued in a scope which begins now.
+    /// How many tasks lie in the bee's deque below those that are queued in a scope which begins now. (Thieves take the
+    /// lowest ones, so fewer may later.)
     pub(crate) fn deque_floor(&self) -> usize {
-        // A breadth-first bee takes what was there before first.
-        if self.pool_rules.is_some_and(|rules| rules.is_breadth_first) { usize::MAX } else { self.deque().len() }
+        if self.is_breadth_first() { usize::MAX } else { self.deque().len() }
     }
 
-    /// The same for a join. The second half got into the deque at some time while the first ran, and may lie below
-    /// what that has left there. Only where nobody steals, it must still be there.
+    /// The same for a join whose second half is in the deque, or has been stolen. If it has, then so has all that lay
+    /// below it. So all that the bee finds before it has got into the deque later, while the first half ran.
     pub(super) fn floor_of_join(&self) -> usize {
-        if self.is_alone_in_pool() { 0 } else { usize::MAX }
+        if self.is_breadth_first() { usize::MAX } else { 0 }
     }
 
-    /// Whether a yield may run a task. If not, this lets others have what the bee keeps to itself.
-    pub(super) fn has_room_for_yield(&self) -> bool {
-        self.stack_room.is_left() || self.share_before_vain_yield()
+    /// Whether the bee takes what has been in its deque for longest first.
+    fn is_breadth_first(&self) -> bool {
+        self.pool_rules.is_some_and(|rules| rules.is_breadth_first)
+    }
+
+    /// Runs the task that `find` finds, for a yield. If the stack has no room for that, the yield lets others have what
+    /// the bee keeps to itself, and runs a task only if those before it have run none for some time.
+    #[inline(always)]
+    pub(super) fn run_in_yield(&self, find: impl FnOnce() -> Option<Task>) -> bool {
+        let run = || find().map(|task| self.within_wait(|| self.run(task))).is_some();
+        if has_stack_room() { run() } else { self.run_in_vain_yield(run) }
     }
 
     #[cold]
-    fn share_before_vain_yield(&self) -> bool {
+    #[inline(never)]
+    fn run_in_vain_yield(&self, run: impl FnOnce() -> bool) -> bool {
         self.team.policy().abort_if_forked();
         self.held_credit.give_back();
         self.share_all_joins();
-        false
+        run_late_in_yield(run)
     }
 
     /// As `run_until_found`, where too little of the stack is left.
     #[cold]
     #[inline(never)]
     pub(super) fn wait_out_of_room(&self, latch: &Latch, sought: Option<*const ()>, mut floor: usize) -> bool {
-        // All that she waits for is in her own queues, and she finds it there before anything else.
-        if self.is_lone_queen() {
-            return self.run_until_found(latch, sought);
-        }
         // If others rely on this bee to search, they are told that it does not.
         self.end_search();
-        let mut is_found = false;
-        while !latch.is_set() && !is_found {
-            let task = self.take_awaited(sought, floor).or_else(|| {
+        let (mut vain_since, mut vain_rounds) = (None, 0);
+        while !latch.is_set() {
+            // A forked child has a copy of its parent's tasks.
+            self.team.policy().abort_if_forked();
+            let mut is_found = false;
+            let mut run = |task| {
+                is_found = !self.run_unless_sought(task, sought);
+                true
+            };
+            let has_run = self.take_awaited(sought, floor).is_some_and(&mut run) || {
                 self.held_credit.give_back();
                 // From now on halves of joins further out lie on top of what is the bee's own.
                 if self.share_all_joins() {
                     floor = usize::MAX;
                 }
-                self.steal_pacing.while_waiting(|| self.leave_to_others(latch))
-            });
-            is_found = task.is_some_and(|task| !self.run_unless_sought(task, sought));
+                let since = *vain_since.get_or_insert_with(Instant::now);
+                run_late(since, || self.find_task().is_some_and(run))
+            };
+            if is_found {
+                return true;
+            }
+            if has_run {
+                vain_rounds = 0;
+            } else {
+                self.steal_pacing.while_waiting(|| self.leave_to_others(vain_rounds));
+                vain_rounds += 1;
+            }
         }
-        is_found
+        false
     }
 
     /// Runs `task`, unless it is that of the job `sought`. Returns whether it has run it.
@@ -103,9 +119,10 @@ impl TaskContext<'_> {
         true
     }
 
-    /// Takes the newest task of the bee's deque, if that is the one which is sought, or lies above `floor`.
+    /// Takes the newest task of the bee's deque, if that is the one which is sought, or lies above `floor`, or the bee
+    /// is a queen alone, for whom nobody else runs it.
     fn take_awaited(&self, sought: Option<*const ()>, floor: usize) -> Option<Task> {
-        let is_above = self.deque().len() > floor;
+        let is_above = self.deque().len() > floor || self.is_lone_queen();
         if !is_above && sought.is_none() {
             return None;
         }
@@ -117,17 +134,11 @@ impl TaskContext<'_> {
         None
     }
 
-    /// Waits for `latch` for some time, and then looks for a task.
-    fn leave_to_others(&self, latch: &Latch) -> Option<Task> {
-        for round in 0..YIELDS + NAPS {
-            if latch.is_set() {
-                return None;
-            }
-            match round.checked_sub(YIELDS) {
-                None => yield_core(),
-                Some(naps) => self.team.policy().while_off_core(|| nap(FIRST_NAP * (1 << naps))),
-            }
+    /// Leaves the CPU to others, for as long as befits a bee that has done so `rounds` times already.
+    fn leave_to_others(&self, rounds: u32) {
+        match rounds.checked_sub(YIELDS) {
+            None => yield_core(),
+            Some(naps) => self.team.policy().while_off_core(|| nap(FIRST_NAP * (1 << naps.min(NAP_DOUBLINGS)))),
         }
-        if latch.is_set() { None } else { self.find_task() }
     }
 }

@@ -10,7 +10,7 @@
 use crate::protocol::Team;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
-use crate::sync::{Ordering, fence};
+use crate::sync::{Ordering, fence, has_stack_room};
 
 /// How many tasks a lone queen keeps in her deque. A deque is one piece of memory, and is copied as it grows and as it
 /// shrinks again: with many tasks, that takes longer than to run them. The rest goes to her mailbox, a list of small
@@ -29,7 +29,8 @@ impl TaskContext<'_> {
     #[inline(never)]
     pub(super) fn keep_task(&self, task: Task) {
         let _in_flight = self.team().track_in_flight();
-        if self.deque().len() < MOST_IN_DEQUE {
+        // A wait without room on the stack is to find what it waits for first: at the top of the deque.
+        if self.deque().len() < MOST_IN_DEQUE || !has_stack_room() {
             self.deque().push(task);
             // This executes a fence, which pairs with the one in `share_lone_queens_tasks`.
             self.mark.announce_push();

@@ -116,16 +116,14 @@ impl TaskContext<'_> {
     /// Runs one task, if there is one, or else the second half of a join that the bee is in the middle of. Returns
     /// whether it has run any.
     pub(crate) fn run_one(&self) -> bool {
-        if !self.has_room_for_yield() {
-            return false;
-        }
-        // A task that spawns itself again without end must not keep the bee from these halves.
-        if self.is_next_search_fair() {
-            self.share_all_joins();
-        }
         let find = || self.find_task_exhaustively();
-        let task = find().or_else(|| if self.share_all_joins() { find() } else { None });
-        task.map(|task| self.within_wait(|| self.run(task))).is_some()
+        self.run_in_yield(|| {
+            // A task that spawns itself again without end must not keep the bee from these halves.
+            if self.is_next_search_fair() {
+                self.share_all_joins();
+            }
+            find().or_else(|| if self.share_all_joins() { find() } else { None })
+        })
     }
 
     /// Moves the second halves of all linked joins to the deque, the outermost first. Returns how many there were.

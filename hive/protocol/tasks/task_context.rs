@@ -16,7 +16,7 @@ use crate::protocol::tasks::task::Task;
 use crate::protocol::worker::slot::{Slot, SlotState};
 use crate::protocol::worker::task_phase::TaskPhase;
 use crate::protocol::{QueenGuard, Team};
-use crate::sync::{Counter, Event, StackRoom, StealPacing, Worker};
+use crate::sync::{Counter, Event, StealPacing, Worker, has_stack_room};
 
 /// A bee that runs tasks. It stays on the bee's own thread.
 pub(crate) struct TaskContext<'c> {
@@ -43,8 +43,6 @@ pub(crate) struct TaskContext<'c> {
     pub(crate) held_credit: HeldCredit,
     /// What the bee knows of its steals: whether it may steal now.
     pub(super) steal_pacing: StealPacing,
-    /// Whether a wait may run tasks on top of what is on the thread's stack already.
-    pub(super) stack_room: StackRoom,
     /// How many searches for a task have begun. It wraps.
     pub(super) search_count: Cell<u32>,
     /// Whether the sleep protocol counts the bee among those without work. Set when the bee begins to search, and
@@ -91,7 +89,6 @@ impl<'c> TaskContext<'c> {
             visible_levels_left: Cell::new(team.fixed.pool_rules.map_or(0, |rules| rules.visible_levels)),
             held_credit: HeldCredit::new(),
             steal_pacing: StealPacing::new(),
-            stack_room: StackRoom::new(),
             search_count: Cell::new(0),
             is_inactive: Cell::new(false),
             woke_without_work: Cell::new(false),
@@ -366,7 +363,7 @@ impl<'c> TaskContext<'c> {
     /// not been run. `floor`: see `deque_floor`.
     fn wait_until_found(&self, latch: &Latch, sought: Option<*const ()>, floor: usize) -> bool {
         self.within_wait(|| {
-            if self.stack_room.is_left() {
+            if has_stack_room() {
                 self.run_until_found(latch, sought)
             } else {
                 self.wait_out_of_room(latch, sought, floor)

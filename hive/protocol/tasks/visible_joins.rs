@@ -4,6 +4,7 @@
 use crate::protocol::tasks::latch::Latch;
 use crate::protocol::tasks::task::Task;
 use crate::protocol::tasks::task_context::TaskContext;
+use crate::sync::has_stack_room;
 
 impl<'c> TaskContext<'c> {
     /// Whether the bee belongs to a task pool.
@@ -55,7 +56,7 @@ impl<'c> TaskContext<'c> {
         }
         match self.deque().pop() {
             Some(next) if next.is_of(job) => true,
-            Some(next) if self.stack_room.is_left() => {
+            Some(next) if has_stack_room() => {
                 self.within_wait(|| self.run(next));
                 false
             }
@@ -95,12 +96,8 @@ impl<'c> TaskContext<'c> {
     /// Runs one task of the bee's own: from its deque, from its mailbox, or else the second half of a join that it is
     /// in the middle of. Returns whether there was one.
     pub(crate) fn run_one_own(&self) -> bool {
-        if !self.has_room_for_yield() {
-            return false;
-        }
         let own = || self.deque().pop().or_else(|| self.take_from_mailbox());
-        let task = own().or_else(|| if self.share_all_joins() { own() } else { None });
-        task.map(|task| self.within_wait(|| self.run(task))).is_some()
+        self.run_in_yield(|| own().or_else(|| if self.share_all_joins() { own() } else { None }))
     }
 
     /// Runs one task, from wherever the bee may take one. Returns whether there was one.

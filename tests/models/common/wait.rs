@@ -260,18 +260,18 @@ impl SleepBinding {
 }
 
 /// A model's waits do not nest deep.
-pub(crate) struct StackRoom;
+pub(crate) fn has_stack_room() -> bool {
+    true
+}
 
-impl StackRoom {
-    pub(crate) fn new() -> Self {
-        Self
-    }
+/// So this does not come about.
+pub(crate) fn run_late(_: std::time::Instant, _: impl FnOnce() -> bool) -> bool {
+    false
+}
 
-    pub(crate) fn is_left(&self) -> bool {
-        true
-    }
-
-    pub(crate) fn ask(&self) {}
+/// Nor does this.
+pub(crate) fn run_late_in_yield(_: impl FnOnce() -> bool) -> bool {
+    false
 }
 
 /// In a model a wait without room on the stack does not come about.

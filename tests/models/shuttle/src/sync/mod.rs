@@ -35,8 +35,8 @@ pub(crate) use semaphore::Semaphore;
 pub(crate) use token::{KernelThread, ThreadId, acquisitions_until_bias, can_still_bias, current_thread_id};
 pub(crate) use wait::WaitPolicy;
 pub(crate) use wait_common::{
-    BackOff, NappingSpinner, PollTime, SleepBinding, StackRoom, StealPacing, TimedWait, WakerAvoidance, nap,
-    serialize_poll, ticks, yield_core,
+    BackOff, NappingSpinner, PollTime, SleepBinding, StealPacing, TimedWait, WakerAvoidance, has_stack_room, nap,
+    run_late, run_late_in_yield, serialize_poll, ticks, yield_core,
 };
 
 /// A scenario has one team.
