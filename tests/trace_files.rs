@@ -160,10 +160,11 @@ fn a_file_that_no_open_descriptor_writes_to_is_emptied() {
             Hive::builder().bees(2).trace(name).build().unwrap().spmd(2, |_| ());
             assert_eq!(Trace::read(&file).count("region"), 2, "{name}");
         };
-        fs::write(&file, "old").unwrap();
+        let old = "x".repeat(1 << 20);
+        fs::write(&file, &old).unwrap();
         let reader = fs::File::open(&file).unwrap();
         trace_to(&format!("/dev/fd/{}", reader.as_raw_fd()));
-        fs::write(&file, "old").unwrap();
+        fs::write(&file, &old).unwrap();
         sys::without_stdout(|| trace_to(file.to_str().unwrap()));
     });
 }
