@@ -353,14 +353,21 @@ fn yields_deep_on_the_stack_do_not_wait_for_ever() {
                 });
             }
         });
+    });
+}
 
+/// The same in a pool.
+#[test]
+fn yields_deep_on_the_stack_of_a_pool_do_not_wait_for_ever() {
+    in_own_process("yields_deep_on_the_stack_of_a_pool_do_not_wait_for_ever", || {
+        let stack = STACKS[1];
         for own_only in [false, true] {
-            println!("for a job of the only thread of a pool, of its own only: {own_only}");
+            println!("of its own jobs only: {own_only}");
             let (pool, is_set) = (pool_of(1, stack), AtomicBool::new(false));
             pool.enter(|_, _| {
-                deep(stack, &mut || {
+                deep_down(stack / 100 * PERCENT_IN_USE, &mut || {
                     pool.in_place_scope(|scope| {
-                        scope.spawn(|_| set(&is_set));
+                        scope.spawn(|_| is_set.store(true, Ordering::Relaxed));
                         while !is_set.load(Ordering::Relaxed) {
                             pool.with_bee(|bee| {
                                 bee.map(|bee| if own_only { bee.run_one_own() } else { bee.run_one() })

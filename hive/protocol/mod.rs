@@ -163,17 +163,7 @@ impl Team {
         let slots = SlotTable::new(max_bees);
         slots.make(0, || Slot::new(0, SlotState::Awake));
         let root_group = if max_bees > 1 { shape.start_group(1) } else { 0 };
-        // The given start line, which may have been chosen by measuring, goes to the root group. All other groups get a
-        // plain one.
-        let mut root_lines = Some(line_choice);
-        let new_group = |group| {
-            Group::new(if group == root_group {
-                root_lines.take().unwrap_or_else(|| LineChoice::new(1))
-            } else {
-                LineChoice::new(1)
-            })
-        };
-        let groups = (0..shape.group_count() as u32).map(new_group).collect();
+        let groups = Self::new_groups(&shape, root_group, line_choice);
         let float_mode = FloatMode::current();
         Self {
             queen_lock: CachePadded::new(QueenLock::new(LedGroups::new(&shape, 0))),
@@ -213,6 +203,15 @@ impl Team {
                 pool_rules: None,
             }),
         }
+    }
+
+    /// The groups of a team. The start line of `line_choice`, which may have been chosen by measuring, goes to the root
+    /// group. All other groups get a plain one.
+    fn new_groups(shape: &Shape, root_group: u32, line_choice: LineChoice) -> Box<[Group]> {
+        let mut root_line = Some(line_choice);
+        let mut line_of = |group| if group == root_group { root_line.take() } else { None };
+        let new_group = |group| Group::new(line_of(group).unwrap_or_else(|| LineChoice::new(1)));
+        (0..shape.group_count() as u32).map(new_group).collect()
     }
 
     /// Gives the team the functions by which it knows what a thread is inside of.

@@ -86,6 +86,15 @@ impl Team {
         FloatMode::from_bits(self.region_mode.0.load(Ordering::Relaxed)).enter()
     }
 
+    /// Puts the calling worker back into the mode of the team, in which it begins each task, if a start handler, a region
+    /// or a task has left another one behind. A pool's thread belongs to whoever has started it, and keeps its mode.
+    #[inline]
+    pub(crate) fn restore_float_mode(&self) {
+        if !self.is_task_pool() {
+            self.fixed.float_mode.ensure();
+        }
+    }
+
     /// The mode of the team: that of the thread that has made it.
     pub(crate) fn float_mode(&self) -> FloatMode {
         self.fixed.float_mode

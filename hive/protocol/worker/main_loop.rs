@@ -19,7 +19,7 @@ use crate::protocol::tasks::task_context::TaskContext;
 use crate::protocol::worker::last_cpu::TaskWake;
 use crate::protocol::worker::ran_part::RanPart;
 use crate::protocol::worker::slot::{Slot, SlotState};
-use crate::sync::{Activity, BackOff, Counter, FloatMode, PollTime, TimedWait, WakerAvoidance};
+use crate::sync::{Activity, BackOff, Counter, PollTime, TimedWait, WakerAvoidance};
 
 /// A worker at work: bee `id` of the team, on a thread of its own.
 pub(crate) struct Worker<'h, 'c> {
@@ -60,8 +60,6 @@ pub(crate) struct Worker<'h, 'c> {
     is_only_group: bool,
     /// The groups that this worker leads: it passes the starts of regions on to them.
     led_groups: LedGroups,
-    /// The floating-point mode that the worker is in while it runs nothing, and in which it begins each task.
-    float_mode: FloatMode,
     /// What the worker runs tasks with.
     task_context: &'h TaskContext<'c>,
 }
@@ -92,8 +90,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             start_line: group.start_line(),
             is_only_group,
             led_groups,
-            // A pool's thread belongs to whoever has started it. It keeps the mode that it has got there.
-            float_mode: if team.is_task_pool() { FloatMode::current() } else { team.float_mode() },
             task_context,
         }
     }
@@ -102,8 +98,7 @@ impl<'h, 'c> Worker<'h, 'c> {
     pub(crate) fn run(mut self) {
         // A worker is hired PARKED, and takes part in nothing before it has been woken for the first time.
         self.task_context.wait_for_first_wake();
-        // A start handler may have changed it.
-        self.float_mode.ensure();
+        self.team.restore_float_mode();
         let policy = self.team.policy();
         // A call of `stop_spinning` after the moment of `spin_epoch` ends the polling of this worker.
         let (mut spinner, mut spin_epoch) = (policy.spinner(), policy.spin_epoch());
@@ -149,8 +144,6 @@ impl<'h, 'c> Worker<'h, 'c> {
             } else if spinner.spin_once() {
                 continue;
             } else {
-                // A region may have changed it, and what wakes the worker may be a task.
-                self.float_mode.ensure();
                 self.poll_time.begin_sleep(&spinner);
                 if self.sleep_or_run_task().is_break() {
                     continue;
@@ -209,9 +202,8 @@ impl<'h, 'c> Worker<'h, 'c> {
     #[inline(never)]
     #[expect(unsafe_code, reason = "reads what the start signal lends")]
     fn run_timed_region(&mut self, word: StartWord, wait: TimedWait) -> bool {
-        // An earlier region may have left another one behind. Where regions follow each other at once this would take
-        // too long.
-        self.float_mode.ensure();
+        // Not where regions follow each other at once: there this would take too long.
+        self.team.restore_float_mode();
         // SAFETY: as in `run_region`.
         let body = unsafe { self.start_line.order() }.body_fn.key().hash();
         let ran = self.run_region(word);
@@ -352,8 +344,7 @@ impl<'h, 'c> Worker<'h, 'c> {
         self.has_slept = false;
         self.avoidance.note_task();
         self.task_context.run_with_own(task, || self.slot.is_awake() && !self.is_start_pending());
-        // A task may have changed it.
-        self.float_mode.ensure();
+        self.team.restore_float_mode();
     }
 
     /// Does what a state other than AWAKE demands. Break: the worker has been terminated, and ends.
@@ -393,11 +384,10 @@ impl<'h, 'c> Worker<'h, 'c> {
     /// A task that a surplus worker, which is in no task, still has to run.
     fn next_surplus_task(&self) -> Option<Task> {
         let may_look = self.team.sleep.supports_tasks() && self.task_context.try_enter_search_phase(self.last_epoch);
-        if may_look {
-            self.task_context.surplus_task().or_else(|| self.task_context.leave_search_phase())
-        } else {
-            None
+        if !may_look {
+            return None;
         }
+        self.task_context.surplus_task().or_else(|| self.task_context.leave_search_phase())
     }
 
     /// Runs what is still queued when the hive ends.
@@ -419,13 +409,14 @@ impl<'h, 'c> Worker<'h, 'c> {
         } else if self.slot.is_awake() && !self.is_start_pending() {
             return ControlFlow::Break(());
         }
-        // The worker has run something, or has been woken, or its state or a start demands something: polling begins
-        // anew.
+        // Something was run, or the worker was woken, or its state or a start demands something: polling begins anew.
         ControlFlow::Continue(())
     }
 
     /// Falls asleep until a region or a task needs this worker. Returns a task that was found on the way.
     fn sleep(&mut self) -> Option<Task> {
+        // A region may have changed it, and what wakes the worker may be a task.
+        self.team.restore_float_mode();
         if self.poll_time.may_sleep_unbound() {
             self.unbind();
         }
