@@ -86,8 +86,9 @@ impl Team {
         FloatMode::from_bits(self.region_mode.0.load(Ordering::Relaxed)).enter()
     }
 
-    /// Puts the calling worker back into the mode of the team, in which it begins each task, if a start handler, a region
-    /// or a task has left another one behind. A pool's thread belongs to whoever has started it, and keeps its mode.
+    /// Puts the calling worker back into the mode of the team, in which it begins each task, if a start handler, a
+    /// region or a task has left another one behind. A pool's thread belongs to whoever has started it, and keeps its
+    /// mode.
     #[inline]
     pub(crate) fn restore_float_mode(&self) {
         if !self.is_task_pool() {
