@@ -53,14 +53,24 @@ impl<'h> SetTeam<'h> {
     /// None if that happens while the calling thread is unwinding already; otherwise the panic then leaves this
     /// function, and the call.
     pub(crate) fn meet_leaders<R>(&self, context: &RegionContext<'_>, meet: impl FnOnce(&Bee<'_>) -> R) -> Option<R> {
-        let value = nesting::with_outermost_region(&self.hives.leaders.shared.team, |leader| {
-            meet_checked(leader, || meet(&Bee { context: leader }))
-        });
-        let result = value.unwrap_or_else(|| unreachable!("bee 0 of each hive is a leader"));
-        if result.is_none() {
-            context.fail(Unfinished::InDestructor);
+        /// Fails the hive's region when it is dropped, that is, unless the leaders have met. The reason is the one of
+        /// the leaders' region.
+        struct FailOnDrop<'m>(&'m RegionContext<'m>, u64);
+        impl Drop for FailOnDrop<'_> {
+            fn drop(&mut self) {
+                self.0.fail(Unfinished::InOuterRegion(self.1));
+            }
         }
-        result
+        let value = nesting::with_outermost_region(&self.hives.leaders.shared.team, |leader| {
+            // Dropped if the leaders' meeting unwinds, or if it returns without having taken place.
+            let unmet = FailOnDrop(context, leader.region_key());
+            let result = meet_checked(leader, || meet(&Bee { context: leader }));
+            if result.is_some() {
+                std::mem::forget(unmet);
+            }
+            result
+        });
+        value.unwrap_or_else(|| unreachable!("bee 0 of each hive is a leader"))
     }
 }
 

@@ -35,6 +35,9 @@ pub(crate) enum Unfinished {
     Call(Operation),
     /// A call that should have panicked, in a destructor that could not unwind. The bee has gone on without it.
     InDestructor,
+    /// What the region with this key was to do meanwhile, which the bee is in as well, further out. That region has
+    /// failed, and knows why.
+    InOuterRegion(u64),
 }
 
 impl Unfinished {
@@ -53,6 +56,7 @@ impl Unfinished {
                 "bee {id} of {bees} has gone on after a call that should have panicked, in a destructor, where a panic \
                  would have ended the process: the region cannot return as if nothing had happened"
             ),
+            Self::InOuterRegion(region_key) => unwind_out_of_region(region_key),
         }
     }
 }
