@@ -365,7 +365,7 @@ fn yields_deep_on_the_stack_of_a_pool_do_not_wait_for_ever() {
             println!("of its own jobs only: {own_only}");
             let (pool, is_set) = (pool_of(1, stack), AtomicBool::new(false));
             pool.enter(|_, _| {
-                deep_down(stack / 100 * PERCENT_IN_USE, &mut || {
+                deep_down(stack / 100 * PERCENT_IN_USE, || {
                     pool.in_place_scope(|scope| {
                         scope.spawn(|_| is_set.store(true, Ordering::Relaxed));
                         while !is_set.load(Ordering::Relaxed) {
