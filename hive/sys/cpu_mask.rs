@@ -44,6 +44,10 @@ impl CpuMask {
         self.0.is_empty()
     }
 
+    #[cfg_attr(
+        not(any(target_os = "linux", target_os = "android")),
+        expect(dead_code, reason = "other systems do not say what may be used")
+    )]
     pub(crate) fn intersection(&self, other: &Self) -> Self {
         Self(&self.0 & &other.0)
     }

@@ -28,6 +28,7 @@ pub(crate) fn generation() -> u32 {
 /// Something of the parent process that a child has to forget before it does anything else.
 pub(crate) trait Inherited: Sync {
     /// Called on the only thread of a child. It must neither allocate, nor take locks, nor unwind.
+    #[cfg_attr(not(unix), expect(dead_code, reason = "other systems do not fork"))]
     fn forget(&self);
 }
 

@@ -39,9 +39,14 @@ pub(crate) fn line(file: impl AsRef<Path>) -> Option<String> {
     Some(String::from_utf8(bytes).ok()?.trim().to_owned())
 }
 
+/// What the kernel calls the processor. None on some architectures.
+pub(crate) fn processor_name() -> Option<String> {
+    line_of_first_block(File::open("/proc/cpuinfo").ok()?, "model name")
+}
+
 /// The first line that begins with `start` in the first block of lines of `file`, which ends with an empty line. No
 /// more is read than that takes: `/proc/cpuinfo` has a block for each CPU, and the kernel writes it while it is read.
-pub(crate) fn line_of_first_block(file: impl Read, start: &str) -> Option<String> {
+fn line_of_first_block(file: impl Read, start: &str) -> Option<String> {
     let lines = BufReader::with_capacity(PAGE, file).lines().map_while(Result::ok);
     lines.take_while(|line| !line.is_empty()).find(|line| line.starts_with(start))
 }

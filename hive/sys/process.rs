@@ -37,8 +37,10 @@ impl<T> ProcessLock<T> {
 }
 
 /// A value that is made once. A forked child either has the value or makes it itself.
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
 pub(crate) struct ProcessCell<T>(OnceLock<T>);
 
+#[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "some systems need none"))]
 impl<T> ProcessCell<T> {
     pub(crate) const fn new() -> Self {
         Self(OnceLock::new())

@@ -3,6 +3,7 @@
 //! here first. The stack is the thread's, and so is what is known of it.
 
 use std::cell::Cell;
+#[cfg(any(target_os = "linux", target_os = "android", test))]
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,7 @@ struct Room {
 }
 
 impl Room {
+    #[cfg(any(target_os = "linux", target_os = "android", test))]
     fn on(stack: &Range<usize>) -> Self {
         Self { start: stack.start, lowest: stack.start + stack.len() / PARTS }
     }

@@ -7,13 +7,13 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::fs::File;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::Duration;
 
 use crate::protocol::neighbours::Location;
 use crate::protocol::region::shape::{BarrierShape, Shape};
 use crate::sys::cpu_mask::CpuMask;
+#[cfg(any(target_os = "linux", target_os = "android"))]
 use crate::sys::kernel_file;
 use crate::topology::machine_info::MachineInfo;
 use crate::topology::place_assignment::Place;
@@ -176,17 +176,12 @@ fn best_shape(times: &ShapeTimes) -> BarrierShape {
 fn machine_key(machine_info: &MachineInfo, places: &[&Place]) -> u64 {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
-    processor_name().hash(&mut hasher);
+    #[cfg(any(target_os = "linux", target_os = "android"))]
+    kernel_file::processor_name().hash(&mut hasher);
     let cpus = machine_info.machine.cpus().iter().map(|cpu| (cpu.os_index, cpu.core, cpu.cluster, cpu.node));
     cpus.collect::<Vec<_>>().hash(&mut hasher);
     places.iter().for_each(|place| place.mask().to_string().hash(&mut hasher));
     hasher.finish()
-}
-
-/// What the operating system calls the processor. None where `/proc/cpuinfo` does not say, which is so outside of Linux
-/// and on some architectures.
-fn processor_name() -> Option<String> {
-    kernel_file::line_of_first_block(File::open("/proc/cpuinfo").ok()?, "model name")
 }
 
 #[cfg(test)]
