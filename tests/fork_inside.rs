@@ -17,7 +17,7 @@ use common::fork_point::{CHILD_ACTIONS, ChildAction, ForkPoint, Outcome};
 use common::process::in_own_process;
 use common::sys::{exit_now, fork};
 use common::task_helpers::join_on_two_bees;
-use common::{Gate, assert_hive_works, deep_down, silence_panics, wait_until};
+use common::{Gate, assert_hive_works, deep_down, keep, silence_panics, wait_until};
 use hive::{BarrierShape, Bee, Builder, Hive, Loop, Reduction, Scan, Schedule};
 
 /// A place for the fork: its name, whether the others miss a child that returns there, and a function that gets there.
@@ -119,7 +119,7 @@ const PLACES: [ForkPlace; 20] = [
     ("a task", true, |scene| {
         // Not a channel: the child hangs on its lock if this thread, which the child does not have, holds that at the
         // fork.
-        let is_done: &'static Gate = Box::leak(Box::default());
+        let is_done: &'static Gate = keep(Default::default());
         scene.hive.spawn(|| {
             scene.fork();
             is_done.arrive();
@@ -361,7 +361,7 @@ fn a_child_runs_none_of_its_parent_s_tasks() {
         let seen = outcome_of(Hive::builder().bees(2), ChildAction::Return, move |scene| {
             let parent = std::process::id();
             assert_ne!(parent, own);
-            let free: &'static Gate = Box::leak(Box::default());
+            let free: &'static Gate = keep(Default::default());
             scene.hive.spmd(2, |bee| {
                 if !bee.is_queen() {
                     for _ in 0..9 {

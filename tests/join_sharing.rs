@@ -10,7 +10,7 @@ use std::thread;
 
 use common::process::in_own_process;
 use common::task_helpers::builders;
-use common::{Gate, proc_threads, run_exclusively, sys, wait_until};
+use common::{Gate, keep, proc_threads, run_exclusively, sys, wait_until};
 use hive::Hive;
 
 /// The two halves of a join wait for each other, so they must run on two threads at once.
@@ -65,11 +65,11 @@ fn both_halves_of_a_join_from_outside_run_at_once_whatever_the_bee_has_just_done
 fn both_halves_of_a_join_in_a_task_run_at_once() {
     in_own_process("both_halves_of_a_join_in_a_task_run_at_once", || {
         for builder in builders() {
-            let hive: &Hive = Box::leak(Box::new(builder.bees(3).build().unwrap()));
+            let hive: &Hive = keep(builder.bees(3).build().unwrap());
             let bees = bee_tids(hive);
             for _ in 0..50 {
                 proc_threads::wait_until_asleep(&bees);
-                let done: &Gate = Box::leak(Box::default());
+                let done: &Gate = keep(Default::default());
                 hive.spawn_on(1, || {
                     assert_all_bees_at_once(hive);
                     done.arrive();
@@ -145,7 +145,7 @@ fn all_halves_of_a_chain_of_joins_are_shared_with_a_bee_that_becomes_idle_late()
         for builder in builders() {
             let hive = builder.bees(2).build().unwrap();
             let chain = Chain { bees: bee_tids(&hive), hive, by_bee: Default::default() };
-            let (busy, free): (&Gate, &Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+            let (busy, free): (&Gate, &Gate) = (keep(Default::default()), keep(Default::default()));
             chain.hive.spawn_on(1, || {
                 busy.arrive();
                 free.wait_for(1);

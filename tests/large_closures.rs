@@ -12,7 +12,7 @@ use std::sync::mpsc::channel;
 use std::thread;
 
 use common::process::{is_child, rerun, run_in_child};
-use common::{Gate, run_exclusively, wait_until};
+use common::{Gate, keep, run_exclusively, wait_until};
 use hive::{Hive, Reduction, Scan, Schedule};
 
 /// The size of what is captured.
@@ -190,7 +190,7 @@ fn values_of_moderate_size_can_be_combined() {
 fn assert_fit(test: &str, verbs: &[(&str, Operation)], stack: usize) {
     if is_child() {
         let (_, verb) = verbs[env::var(CASE_VARIABLE).unwrap().parse::<usize>().unwrap()];
-        let hive: &'static Hive = Box::leak(Box::new(Hive::new(2).unwrap()));
+        let hive: &'static Hive = keep(Hive::new(2).unwrap());
         let caller = thread::Builder::new().stack_size(stack).spawn(move || verb(hive)).unwrap();
         run_in_child(|| caller.join().unwrap());
     }

@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use common::deep_down;
 use common::process::in_own_process;
+use common::{deep_down, keep};
 use hive::Hive;
 use hive::adapters::task_pool::builder::PoolBuilder;
 use hive::adapters::task_pool::handle::TaskPool;
@@ -231,8 +231,8 @@ fn a_recursion_that_begins_deep_on_the_stack_ends() {
 fn a_bee_deep_on_its_stack_runs_what_only_it_may_run() {
     in_own_process("a_bee_deep_on_its_stack_runs_what_only_it_may_run", || {
         let stack = STACKS[1];
-        let hive: &'static Hive = Box::leak(Box::new(hive_of(2, stack)));
-        let flag = || -> &'static AtomicBool { Box::leak(Box::default()) };
+        let hive: &'static Hive = keep(hive_of(2, stack));
+        let flag = || -> &'static AtomicBool { keep(Default::default()) };
         let [is_stolen, is_run, has_ended] = [(); 3].map(|()| flag());
         let is_set = |flag: &AtomicBool| flag.load(Ordering::Acquire);
         let set = |flag: &AtomicBool| flag.store(true, Ordering::Release);
@@ -344,7 +344,7 @@ fn yields_deep_on_the_stack_do_not_wait_for_ever() {
         });
 
         println!("for a task that only this bee may run");
-        let is_set: &'static AtomicBool = Box::leak(Box::default());
+        let is_set: &'static AtomicBool = keep(Default::default());
         two.broadcast(|bee| {
             if bee == 1 {
                 deep(stack, &mut || {

@@ -11,7 +11,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::task_helpers::PROTOCOLS;
-use common::{Gate, run_exclusively};
+use common::{Gate, keep, run_exclusively};
 use hive::{Hive, Scope};
 
 /// Ends a chain.
@@ -41,7 +41,7 @@ fn chain<'scope>(scope: &Scope<'scope>, stop: &'scope StopFlag) {
 
 /// Hives of `bees` with each protocol, with bees that sleep at once and with bees that poll.
 fn hives(bees: usize) -> impl Iterator<Item = &'static Hive> {
-    let build = move |builder: hive::Builder| &*Box::leak(Box::new(builder.bees(bees).build().unwrap()));
+    let build = move |builder: hive::Builder| keep(builder.bees(bees).build().unwrap());
     PROTOCOLS.into_iter().flat_map(move |sleep| {
         let hive = Hive::builder().sleep(sleep);
         [hive.clone().spin(Duration::ZERO), hive].map(build)
@@ -53,7 +53,7 @@ fn hives(bees: usize) -> impl Iterator<Item = &'static Hive> {
 fn during_chain(caller: impl Fn(&'static Hive, &'static StopFlag) + Sync) {
     let _alone = run_exclusively();
     for hive in hives(2) {
-        let (over, begun): (&'static StopFlag, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        let (over, begun): (&'static StopFlag, &'static Gate) = (keep(Default::default()), keep(Default::default()));
         hive.spawn_on(1, move || {
             begun.arrive();
             hive.scope(|scope| chain(scope, over));
@@ -147,7 +147,7 @@ fn a_chain_does_not_starve_a_caller_from_outside() {
 fn a_chain_does_not_starve_an_older_task_of_its_own_queue() {
     let _alone = run_exclusively();
     for hive in hives(2) {
-        let (over, ended): (&'static StopFlag, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        let (over, ended): (&'static StopFlag, &'static Gate) = (keep(Default::default()), keep(Default::default()));
         hive.spawn_on(1, move || {
             hive.scope(|scope| {
                 scope.spawn(|_| over.set());
@@ -175,8 +175,8 @@ fn a_chain_of_a_lone_queen_does_not_starve_an_older_task() {
 fn during_queens_chain(first: impl Fn(&'static Hive, &'static StopFlag) + Copy + Send + 'static) {
     let _alone = run_exclusively();
     for hive in hives(2) {
-        let over: &'static StopFlag = Box::leak(Box::default());
-        let (begun, ended): (&'static Gate, &'static Gate) = (Box::leak(Box::default()), Box::leak(Box::default()));
+        let over: &'static StopFlag = keep(Default::default());
+        let (begun, ended): (&'static Gate, &'static Gate) = (keep(Default::default()), keep(Default::default()));
         hive.spawn_on(1, move || {
             first(hive, over);
             begun.arrive();
@@ -210,8 +210,8 @@ fn a_chain_by_mail_does_not_starve_what_comes_from_outside() {
     }
     let _alone = run_exclusively();
     for hive in hives(2) {
-        let over: &'static StopFlag = Box::leak(Box::default());
-        let sent: &'static AtomicUsize = Box::leak(Box::default());
+        let over: &'static StopFlag = keep(Default::default());
+        let sent: &'static AtomicUsize = keep(Default::default());
         respawn_on(hive, over, sent);
         common::wait_until(|| sent.load(Ordering::Relaxed) > 10);
         hive.spawn(|| over.set());

@@ -6,7 +6,7 @@ mod common;
 
 use common::process::in_own_process;
 use common::task_helpers::builders;
-use common::{Gate, proc_threads, sys, wait_until};
+use common::{Gate, keep, proc_threads, sys, wait_until};
 use hive::Hive;
 
 /// A bee that was notified of a task finds a mailbox task first, which lasts until the other task has been run. So the
@@ -15,11 +15,11 @@ use hive::Hive;
 fn a_bee_that_finds_mail_passes_on_what_it_was_told_of() {
     in_own_process("a_bee_that_finds_mail_passes_on_what_it_was_told_of", || {
         for builder in builders() {
-            let hive: &Hive = Box::leak(Box::new(builder.bees(3).build().unwrap()));
+            let hive: &Hive = keep(builder.bees(3).build().unwrap());
             let bees = hive.broadcast(|_| sys::tid());
             for round in 0..200 {
                 proc_threads::wait_until_asleep(&bees);
-                let [ran, ended]: [&Gate; 2] = [(); 2].map(|()| &*Box::leak(Box::default()));
+                let [ran, ended]: [&Gate; 2] = [(); 2].map(|()| keep(Default::default()));
                 hive.spawn(|| ran.arrive());
                 hive.spawn_on(1 + round % 2, || {
                     ran.wait_for(1);
@@ -36,10 +36,10 @@ fn a_bee_that_finds_mail_passes_on_what_it_was_told_of() {
 fn a_surplus_bee_that_waits_runs_its_mail() {
     in_own_process("a_surplus_bee_that_waits_runs_its_mail", || {
         for builder in builders() {
-            let hive: &Hive = Box::leak(Box::new(builder.bees(3).build().unwrap()));
+            let hive: &Hive = keep(builder.bees(3).build().unwrap());
             for _ in 0..20 {
                 hive.resize(3).unwrap();
-                let [begun, mailed, ended]: [&Gate; 3] = [(); 3].map(|()| &*Box::leak(Box::default()));
+                let [begun, mailed, ended]: [&Gate; 3] = [(); 3].map(|()| keep(Default::default()));
                 // Bee 2 waits for a task that bee 1 has taken, and that lasts until bee 2 has run the task in its
                 // mailbox.
                 hive.spawn_on(2, || {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use hive::Hive;
 
 use super::sys::{Forked, exit_now, fork_here};
-use super::{assert_hive_works, panic_message};
+use super::{assert_hive_works, keep, panic_message};
 
 /// What a child does at the place where it was forked.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,8 +32,8 @@ pub(crate) struct ForkPoint {
 
 impl ForkPoint {
     pub(crate) fn new(hive: Hive, action: ChildAction) -> &'static Self {
-        let hive = Box::leak(Box::new(hive));
-        Box::leak(Box::new(Self { hive, action, is_done: AtomicBool::new(false), child: Mutex::new(None) }))
+        let hive = keep(hive);
+        keep(Self { hive, action, is_done: AtomicBool::new(false), child: Mutex::new(None) })
     }
 
     /// Forks, and calls `then` in the child.
@@ -61,7 +61,7 @@ impl ForkPoint {
                 assert!(panic_message(|| self.hive.spawn(|| ())).contains("forked"));
                 assert_hive_works(&Hive::new(2).unwrap(), 3);
                 // The threads of one that stays may have the stacks of the parent's threads.
-                assert_hive_works(Box::leak(Box::new(Hive::new(4).unwrap())), 4);
+                assert_hive_works(keep(Hive::new(4).unwrap()), 4);
             }
         });
     }

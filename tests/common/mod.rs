@@ -50,6 +50,14 @@ pub(crate) fn wait_until(mut condition: impl FnMut() -> bool) {
     }
 }
 
+/// Keeps `value` to the end of the process, and where the leak sanitizer finds it.
+pub(crate) fn keep<T: Send + Sync + 'static>(value: T) -> &'static T {
+    static KEPT: Mutex<Vec<&(dyn Any + Send + Sync)>> = Mutex::new(Vec::new());
+    let value: &'static T = Box::leak(Box::new(value));
+    KEPT.lock().unwrap_or_else(PoisonError::into_inner).push(value);
+    value
+}
+
 /// Calls `body` with so many bytes of the stack in use, or a few more.
 #[inline(never)]
 pub(crate) fn deep_down<R>(bytes: usize, body: impl FnOnce() -> R) -> R {

@@ -79,7 +79,11 @@ struct CaseProcess {
 impl CaseProcess {
     fn start(test: &str, cases: &[String]) -> Self {
         let mut command = Command::new(env::current_exe().expect("the test program"));
-        command.args([test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, "1").process_group(0);
+        // In the program of all tests (`tests/all`) its name begins with that of this program.
+        let around = module_path!().strip_suffix("compositions::driver").expect("the name of this module");
+        let (_crate, program) = around.split_once("::").expect("this module is in a crate");
+        let test = format!("{program}{test}");
+        command.args([&test, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD_VARIABLE, "1").process_group(0);
         for name in ["NUM_BEES", "PIN", "PLACES", "PROC_BIND", "SHRINK", "SPIN", "BARRIER", "CACHE", "TRACE"] {
             command.env_remove(format!("HIVE_{name}"));
         }
