@@ -8,7 +8,7 @@ use clap::Subcommand;
 use crate::commands::numa;
 #[cfg(feature = "hwloc")]
 use crate::commands::topo;
-use crate::commands::{compare, generate, latency, report, trace};
+use crate::commands::{captures, compare, crowd, generate, latency, report, sweep, trace};
 use crate::model;
 #[cfg(feature = "mpi")]
 use crate::mpi;
@@ -18,7 +18,7 @@ use crate::runtimes::openmp;
 use crate::system::cpus;
 use crate::system::exit::Outcome;
 
-/// What the program can do beside running the suite. The last three are hidden: the program starts itself with them.
+/// What the program can do beside running the suite. The last five are hidden: the program starts itself with them.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Print the report of an earlier run once more, from the file that --json left
@@ -67,6 +67,15 @@ pub(crate) enum Command {
     /// Measure what it costs to have memory, or the rest of a team, on another NUMA node
     #[cfg(feature = "hwloc")]
     Numa(numa::Arguments),
+    /// Measure how many loops a second a program gets by hive and by others, alone and beside other programs
+    ///
+    /// Every measurement is a process of its own, whose main thread is bound to no CPU and whose runtime is as it is by
+    /// default. Exit codes: 0 if all is well, 1 if something could not be measured, 2 for bad usage.
+    Crowd(crowd::Arguments),
+    /// Measure what a loop pays for the words that its body captures
+    Captures,
+    /// Measure loops of 1 to 1,048,576 indices against the plain loop, and say where hive is at its worst
+    Sweep(sweep::Arguments),
     /// Run a solver on several processes or machines, one hive a rank: mpirun -n 4 hive-bench mpi jacobi
     ///
     /// Exit codes: 0 if all is well, 1 if the method broke down or --check found a bit that differs, 2 for bad usage.
@@ -76,6 +85,12 @@ pub(crate) enum Command {
     /// Measure one thing.
     #[command(hide = true)]
     Runner { job: String },
+    /// Measure one thing for `crowd`.
+    #[command(hide = true)]
+    CrowdRunner { job: String },
+    /// Keep a CPU busy, until standard input ends.
+    #[command(hide = true)]
+    Busy { cpu: Option<usize> },
     /// Say which OpenMP library is in use.
     #[command(hide = true)]
     OpenmpLibrary,
@@ -98,9 +113,14 @@ impl Command {
             Self::Latency(arguments) => latency::main(arguments),
             #[cfg(feature = "hwloc")]
             Self::Numa(arguments) => numa::main(arguments),
+            Self::Crowd(arguments) => crowd::main(arguments),
+            Self::Captures => captures::main(),
+            Self::Sweep(arguments) => sweep::main(arguments),
             #[cfg(feature = "mpi")]
             Self::Mpi(arguments) => mpi::main(arguments),
             Self::Runner { job } => runner::main(job),
+            Self::CrowdRunner { job } => crowd::runner::main(job),
+            Self::Busy { cpu } => crowd::busy::main(*cpu),
             Self::OpenmpLibrary => runner::answer(openmp::library()),
             Self::HiveReport => runner::answer(HiveTeam::report(&cpus::in_order_of_use())),
         }

@@ -2,6 +2,7 @@
 //! that it takes a given time on one thread.
 
 use std::hint::black_box;
+use std::ops::Range;
 use std::time::Duration;
 
 #[cfg(openmp_compiled)]
@@ -40,6 +41,12 @@ pub(crate) fn root(number: f64) -> f64 {
 #[inline]
 pub(crate) fn sum_of_roots(numbers: &[f64]) -> f64 {
     numbers.iter().map(|number| root(*number)).sum()
+}
+
+/// The sum of the roots of some indices: a loop without memory. All runtimes call the same compiled function.
+#[inline(never)]
+pub(crate) fn sum_of_indices(indices: Range<usize>) -> f64 {
+    indices.map(|index| root(index as f64)).sum()
 }
 
 /// So many numbers.

@@ -4,6 +4,7 @@
 use std::time::{Duration, Instant};
 
 use crate::record::Budget;
+use crate::stats::median;
 
 /// A batch lasts about this long.
 const BATCH: Duration = Duration::from_micros(500);
@@ -34,6 +35,16 @@ pub(crate) fn batches_in_turn<const KINDS: usize>(
         }
     }
     samples
+}
+
+/// The medians over the batches of so many passes, each of which is as `batches_in_turn`.
+pub(crate) fn medians_in_turn<const KINDS: usize>(passes: usize, mut run: impl FnMut(usize, u64)) -> [f64; KINDS] {
+    let mut samples = [const { Vec::new() }; KINDS];
+    for _ in 0..passes {
+        let pass: [Vec<f64>; KINDS] = batches_in_turn(&Budget::STANDARD, &mut run);
+        samples.iter_mut().zip(pass).for_each(|(all, more)| all.extend(more));
+    }
+    samples.map(|samples| median(&samples).unwrap_or(f64::NAN))
 }
 
 /// Nanoseconds for one of the `parts` of something that takes milliseconds and may fail: one sample for each run.

@@ -26,13 +26,20 @@ mod pool {
 
     impl ForkUnionPool {
         pub(crate) fn host<T>(cpus: &[usize], work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
+            Self::host_default(cpus.len(), |team| {
+                // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
+                team.pool.broadcast(|thread_id, _| {
+                    cpus::pin(cpus[thread_id]);
+                });
+                work(team)
+            })
+        }
+
+        /// As a program gets it that does not bind threads by itself.
+        pub(crate) fn host_default<T>(threads: usize, work: impl FnOnce(&mut Self) -> T) -> Result<T, String> {
             let topology = Topology::new().map_err(|error| format!("no topology: {error}"))?;
-            let mut pool = ThreadPool::try_spawn(&topology, cpus.len()).map_err(|error| format!("no pool: {error}"))?;
-            // The pool binds its threads to sets of CPUs. Here each thread gets one CPU, as in the other runtimes.
-            pool.broadcast(|thread_id, _| {
-                cpus::pin(cpus[thread_id]);
-            });
-            Ok(work(&mut Self { pool, slots: Slots::new(cpus.len()) }))
+            let pool = ThreadPool::try_spawn(&topology, threads).map_err(|error| format!("no pool: {error}"))?;
+            Ok(work(&mut Self { pool, slots: Slots::new(threads) }))
         }
     }
 

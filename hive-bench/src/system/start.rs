@@ -22,6 +22,11 @@ pub(crate) fn answer_of(
     environment: &[(&str, String)],
     limit: Duration,
 ) -> Result<String, String> {
+    wait_for(command(arguments, environment)?, limit)
+}
+
+/// This program, not yet started once more, with these arguments, and with no runtime's variables but these.
+pub(crate) fn command(arguments: &[String], environment: &[(&str, String)]) -> Result<Command, String> {
     let program = std::env::current_exe().map_err(|error| format!("this program's own file is not known: {error}"))?;
     let mut command = Command::new(program);
     for (name, _) in std::env::vars_os() {
@@ -30,7 +35,7 @@ pub(crate) fn answer_of(
         }
     }
     command.args(arguments).envs(environment.iter().map(|(name, value)| (name, value)));
-    wait_for(command, limit)
+    Ok(command)
 }
 
 /// What the command prints, or its error message. It blocks while waiting, because polling would take CPU time from the

@@ -1,0 +1,143 @@
+//! `captures`: what a loop pays for the words that its body captures.
+
+use std::hint::black_box;
+
+use comfy_table::{CellAlignment, Table, presets};
+use hive::{Hive, Pin};
+
+use crate::measure::timing;
+use crate::report::tables::number;
+use crate::system::cpus;
+use crate::system::exit::{Failure, Outcome};
+use crate::system::machine::Machine;
+
+/// How many words the bodies capture.
+const WORDS: [usize; 5] = [1, 2, 4, 8, 16];
+const INDICES: usize = 4096;
+/// In each of them all bodies take turns.
+const PASSES: usize = 20;
+
+/// Measures and prints.
+pub(crate) fn main() -> Outcome {
+    // On a machine with one CPU the two share it.
+    let cpus: Vec<usize> = cpus::in_order_of_use().into_iter().cycle().take(2).collect();
+    let rows = rows(&cpus).map_err(Failure::Work)?;
+    print!("{}", text(&Machine::read_name(), &rows));
+    Ok(())
+}
+
+/// A loop whose body does next to nothing, but needs all these words.
+trait Captures {
+    fn run<const N: usize>(&mut self, words: [usize; N]);
+}
+
+struct Spmd<'a>(&'a Hive);
+struct ParFor<'a>(&'a Hive);
+
+impl Captures for Spmd<'_> {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        self.0.spmd(2, move |bee| {
+            black_box(bee.split(0..INDICES).start + words[N - 1]);
+        });
+    }
+}
+
+impl Captures for ParFor<'_> {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        self.0.par_for(0..INDICES, move |range, _| {
+            black_box(range.start + words[N - 1]);
+        });
+    }
+}
+
+#[cfg(feature = "forkunion")]
+impl Captures for crate::runtimes::forkunion::ForkUnionPool {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        use crate::runtimes::loops::Loops;
+        self.blocks(INDICES, move |range| {
+            black_box(range.start + words[N - 1]);
+        });
+    }
+}
+
+/// Nanoseconds for each number of words.
+type Row = (&'static str, [f64; WORDS.len()]);
+
+fn rows(cpus: &[usize]) -> Result<Vec<Row>, String> {
+    let hive = Hive::builder().bees(2).pin(Pin::Cpus(cpus.to_vec())).pin_queen(true).build();
+    let hive = hive.map_err(|error| format!("no hive: {error}"))?;
+    let mut rows = vec![("spmd", nanoseconds(Spmd(&hive))), ("par_for", nanoseconds(ParFor(&hive)))];
+    // Its worker would poll beside the next runtime.
+    drop(hive);
+    rows.extend(with_forkunion(cpus)?);
+    Ok(rows)
+}
+
+#[cfg(feature = "forkunion")]
+fn with_forkunion(cpus: &[usize]) -> Result<Option<Row>, String> {
+    use crate::runtimes::forkunion::ForkUnionPool;
+    ForkUnionPool::host(cpus, |pool| Some(("forkunion", nanoseconds(pool))))
+}
+
+#[cfg(not(feature = "forkunion"))]
+fn with_forkunion(_cpus: &[usize]) -> Result<Option<Row>, String> {
+    Ok(None)
+}
+
+impl<T: Captures> Captures for &mut T {
+    fn run<const N: usize>(&mut self, words: [usize; N]) {
+        T::run(self, words);
+    }
+}
+
+fn nanoseconds(mut by: impl Captures) -> [f64; WORDS.len()] {
+    timing::medians_in_turn(PASSES, |which, times| match which {
+        0 => repeat::<{ WORDS[0] }>(&mut by, times),
+        1 => repeat::<{ WORDS[1] }>(&mut by, times),
+        2 => repeat::<{ WORDS[2] }>(&mut by, times),
+        3 => repeat::<{ WORDS[3] }>(&mut by, times),
+        _ => repeat::<{ WORDS[4] }>(&mut by, times),
+    })
+}
+
+/// The words are the same in each loop, as in a program that runs one loop again and again; but the compiler must not
+/// know them.
+fn repeat<const N: usize>(by: &mut impl Captures, times: u64) {
+    for _ in 0..times {
+        by.run::<N>(std::array::from_fn(black_box));
+    }
+}
+
+fn text(machine: &str, rows: &[Row]) -> String {
+    let mut table = Table::new();
+    let header = WORDS.iter().map(|words| format!("{words} word{}", if *words == 1 { "" } else { "s" }));
+    table.load_style(presets::NOTHING).set_header(
+        std::iter::once(String::new()).chain(header).chain(std::iter::once("16 words / 1 word".to_owned())),
+    );
+    for (name, nanoseconds) in rows {
+        let multiple = format!("{:.2}", nanoseconds[WORDS.len() - 1] / nanoseconds[0]);
+        let cells = nanoseconds.iter().copied().map(number);
+        table.add_row(std::iter::once((*name).to_owned()).chain(cells).chain(std::iter::once(multiple)));
+    }
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    format!(
+        "nanoseconds on {machine} of a loop over {INDICES} indices with next to nothing in it, by a team of two that \
+         is awake, by how many words its body captures; medians\n{}\n",
+        table.trim_fmt()
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_column_compares_most_words_with_one() {
+        let text = text("a machine", &[("spmd", [100.0, 110.0, 120.0, 130.0, 150.0])]);
+        assert!(text.lines().next().is_some_and(|line| line.contains("a machine")), "{text}");
+        let words: Vec<_> = text.lines().last().unwrap_or_default().split_whitespace().collect();
+        assert_eq!(words, ["spmd", "100", "110", "120", "130", "150", "1.50"], "{text}");
+    }
+}
